@@ -38,6 +38,7 @@ except ImportError:  # start again with a Python that has it
 
 sys.path.insert(0, str(HERE))
 from torch_profile import InputError, first_line  # noqa: E402
+from torch_profile.gradients import weight_shares  # noqa: E402
 from torch_profile.machine import device_name, is_shared, machine_facts, short_name  # noqa: E402
 from torch_profile.progress import Progress  # noqa: E402
 from torch_profile.recorder import CpuClock, CudaClock, Recorder, iterate  # noqa: E402
@@ -206,12 +207,20 @@ def distribution(one):
     return {"middle_half": round(one.middle, 3), "quartiles": [round(us, 3) for us in one.quartiles]}
 
 
-def trace_text(subject, recorder, measured, facts, options, update=None):
-    """The trace file: its head, then a layer per line, then what else was measured."""
+def trace_text(subject, recorder, measured, facts, options, update=None, shares=frozenset()):
+    """The trace file: its head, then a layer per line, then what else was measured. `shares`: what of a layer's backward
+    pass makes gradients of weights."""
     model = inline_model(subject, recorder, measured)
     us = 3  # decimals: times to the nanosecond
-    rows = [json.dumps({"name": layer, "forward": round(measured.forward[layer].middle, us),
-                        "backward": round(measured.backward[layer].middle, us)}) for layer in measured.layers]
+
+    def row(layer):
+        times = {"name": layer, "forward": round(measured.forward[layer].middle, us),
+                 "backward": round(measured.backward[layer].middle, us)}
+        if layer in shares:
+            times["backward_weight"] = min(round(measured.backward[layer].middle * shares[layer], us), times["backward"])
+        return json.dumps(times)
+
+    rows = [row(layer) for layer in measured.layers]
     head = {"device": device_name(options.device), "framework": f"PyTorch {torch.__version__}", "batch_size": options.batch,
             "precision": options.precision, "origin": "measured", "source": source_text(measured, facts, options, update), "unit": "us"}
     if update:
@@ -399,6 +408,7 @@ def run(options):
     try:
         recorder, measured = measure(subject, clock, options.iterations, options.warmup, options.seconds)
         update = None if options.optimizer == "none" else measure_update(subject, clock, options.optimizer, measured.iterations)
+        shares = weight_shares(subject, clock, recorder.leaves)
         facts = machine_facts(options.device, lambda: (iterate(subject, clock), clock.settle()))
         if options.chrome_trace:
             save_chrome_trace(options.chrome_trace, subject, clock)
@@ -411,7 +421,7 @@ def run(options):
     for line in warnings(recorder, measured, facts):
         print(f"warning: {line}", file=sys.stderr)
     path = out_file(options, subject.name)
-    write(path, trace_text(subject, recorder, measured, facts, options, update))
+    write(path, trace_text(subject, recorder, measured, facts, options, update, shares))
     return print(f"\n{path}")
 
 

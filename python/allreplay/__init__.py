@@ -83,8 +83,11 @@ def sweep(config: Given, **options: Any) -> Table:
     return _table(_parsed(one.run().printed))
 
 
-def recommend(profile: Given, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too."""
+def recommend(profile: Given | None = None, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
+    """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too.
+
+    `model="llama3-70b", device="h100", global_batch=1024` instead of a profile searches layouts of that model.
+    """
     return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 

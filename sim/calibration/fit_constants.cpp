@@ -307,7 +307,13 @@ class GroupFit {
   bool leave_one_to_the_files() {
     constexpr double part = 0.01;
     leave_0();
-    const auto shares = untold(errors_of(free_), best_.at, noise());
+    std::vector<double> most;
+    for (std::size_t i = 0; i < free_.size(); ++i) {
+      const FittedConstant& one = constants_[free_[i]];
+      most.push_back(most_of(one.constant) / one.value);
+      best_.at[i] = std::min(best_.at[i], most[i]);
+    }
+    const auto shares = untold(errors_of(free_), best_.at, noise(), most);
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < free_.size(); ++i)
       if (best_.at[i] > 0 && shares[i][i] >= part * part) open.push_back(i);
@@ -355,6 +361,8 @@ std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const Consta
   return fitted;
 }
 
+bool FittedConstant::at_limit() const { return known && value >= most_of(constant); }
+
 bool FittedConstant::holds_for(const MeasuredPoint& point) const {
   return std::all_of(scope.begin(), scope.end(),
                      [&](const auto& cell) { return point.cells.at(cell.first) == cell.second; });
@@ -375,6 +383,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
     if (is_option(one.constant) || !serves(one) || (one.inside && !network.node)) continue;
     if (is_of_links(one.constant)) {
       require_levels(scenario, point, one.constant);
+      if (one.constant == Constant::Server && !find_algorithm(collective_named(scenario), {}).servers) continue;
       link_constant(network, one.constant, one.inside) = one.value;
       if (one.constant == Constant::Alpha && !one.inside) network.alpha_of_nodes.clear();
     } else if (one.constant == Constant::Interference) {

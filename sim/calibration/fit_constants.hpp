@@ -22,6 +22,8 @@ struct FittedConstant {
   std::vector<std::size_t> rows;           ///< which fit it: their places in the file
 
   bool holds_for(const MeasuredPoint& point) const;
+  /// Whether it ended at the most that is fitted, and the rows would have more.
+  bool at_limit() const;
   /// As files have it: of interference `compute`.
   double in_files() const { return constant == Constant::Interference ? 1 + value : value; }
 };

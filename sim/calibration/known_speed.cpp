@@ -6,6 +6,8 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <fmt/format.h>
 
+#include "sim/training/parallel_setup.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -15,8 +17,9 @@ constexpr double longest = 1e6;                        // seconds: what a profil
 
 // Seconds of an iteration of that speed.
 double goal_of(const Scenario& setting, const KnownSpeed& known) {
-  const auto samples =
-      static_cast<double>(setting.options.strategy.sharding.accumulate * setting.profile->batch_size.value());
+  const auto all = static_cast<double>(degrees_of(setting).dp * setting.options.strategy.sharding.accumulate *
+                                       setting.profile->batch_size.value());
+  const double samples = all / static_cast<double>(setting.workers);
   const double goal = samples / known.samples_per_s();
   if (!(goal <= longest))
     throw InputError(known.place, fmt::format("{} are an iteration of {:.3g} s", known.text(), goal),
@@ -36,6 +39,7 @@ class Search {
     for (Layer& layer : scenario.profile.own().layers) {
       layer.forward = scaled(layer.forward, factor);
       layer.backward = scaled(layer.backward, factor);
+      scale_parallel_parts(layer, 1, factor);
     }
     AtSpeed tried{factor, run(std::move(scenario))};
     const double off = tried.outcome.result.metrics.iteration_s / goal_ - 1;
@@ -72,7 +76,8 @@ AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
   constexpr double hardly = 1e-6;  // of what computing may take at most: the least that is tried
   const double goal = goal_of(setting, known);
   const double computing = static_cast<double>(setting.options.strategy.sharding.accumulate) *
-                           to_seconds(add(setting.profile->forward(), setting.profile->backward()));
+                           to_seconds(add(setting.profile->forward(), setting.profile->backward())) /
+                           static_cast<double>(setting.options.parallel.pp);
   Search search(setting, goal);
   double low = hardly * goal / computing, high = goal / computing;
   double at_low = search(low);

@@ -134,7 +134,8 @@ LeastSquares least_squares(const Residuals& residuals, const std::vector<std::ve
   return best;
 }
 
-std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise) {
+std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
+                                        const std::vector<double>& most) {
   const VectorXd here = left_at(residuals, at);
   MatrixXd changes(here.size(), std::ssize(at));
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -142,7 +143,8 @@ std::vector<std::vector<double>> untold(const Residuals& residuals, const std::v
     more[i] *= 1.01;
     less[i] /= 1.01;
     const VectorXd up = left_at(residuals, more) - here, down = here - left_at(residuals, less);
-    changes.col(static_cast<Index>(i)) = (up.norm() < down.norm() ? up : down) / std::log(1.01);
+    const bool ends_here = i < most.size() && at[i] >= most[i];
+    changes.col(static_cast<Index>(i)) = (!ends_here && up.norm() < down.norm() ? up : down) / std::log(1.01);
   }
   const Eigen::JacobiSVD<MatrixXd> parts(changes, Eigen::ComputeFullV);
   MatrixXd projection = MatrixXd::Zero(std::ssize(at), std::ssize(at));

@@ -23,7 +23,9 @@ LeastSquares least_squares(const Residuals& residuals, const std::vector<std::ve
 /// How little residuals tell of each number by itself, and of pairs: the projection on all directions, in the
 /// logarithms of the numbers, along which a factor of two moves the residuals by less than `noise` (Euclidean). On the
 /// diagonal 0 says that a number is told, and 1 that it is told by nothing; beside the diagonal what is not 0 says
-/// which two make up for each other. Of a hundredth more and a hundredth less the smaller change counts.
-std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise);
+/// which two make up for each other. Of a hundredth more and a hundredth less the smaller change counts; less alone of
+/// a number that is at its most.
+std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
+                                        const std::vector<double>& most = {});
 
 }  // namespace allreplay

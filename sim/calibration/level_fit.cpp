@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "sim/calibration/least_squares.hpp"
 #include "sim/calibration/pattern_search.hpp"
 #include "sim/collective/two_level.hpp"
 
@@ -15,8 +19,10 @@ namespace {
 
 using Factors = std::vector<double>;  // by LevelConstant
 constexpr std::array<const char*, level_constants> names = {
-    "bandwidth inside a node",  "start-up inside a node", "bandwidth between nodes", "start-up between nodes",
-    "trees' part of bandwidth", "LL's part of bandwidth", "rendezvous' time"};
+    "the bandwidth inside a node", "the start-up inside a node",   "the bandwidth between nodes",
+    "the start-up between nodes",  "the trees' part of bandwidth", "LL's part of bandwidth",
+    "the rendezvous' time"};
+constexpr NcclRendezvous some_rendezvous{2048, 10e-6};  // where the search begins
 
 Network scaled(Network network, const Factors& factors) {
   if (network.nccl) {
@@ -101,15 +107,21 @@ void warn_of_no_link(LevelFit& fit) {
     const double most = axis % 2 == 0 ? 2 : 10;  // a rate is a data sheet's, a start-up has software in it
     if (!fit.known[axis] || (fit.factors[axis] < most && fit.factors[axis] > 0.1)) continue;
     fit.warnings.push_back(fmt::format(
-        "the {} is x {:.4g} of the cluster's: no such link exists. More likely the cluster is of other hardware than "
+        "{} is x {:.4g} of the cluster's: no such link exists. More likely the cluster is of other hardware than "
         "the log, or its nodes are of another size",
         names[axis], fit.factors[axis]));
   }
 }
 
-}  // namespace
+bool spans_nodes(const Calibration& log, const Network& base) {
+  return layout_of(log.workers(), base.node->workers).nodes > 1;
+}
 
-namespace {
+bool has_both_sides(const Calibration& log, Bytes of) {
+  const auto& points = log.log.points;
+  const auto above = [&](const Measurement& row) { return row.bytes > of; };
+  return std::any_of(points.begin(), points.end(), above) && !std::all_of(points.begin(), points.end(), above);
+}
 
 // Which constants the logs can tell at all.
 std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, const Network& base, bool nccl) {
@@ -119,7 +131,8 @@ std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, co
     const std::size_t level = nodes > 1 ? bandwidth_outside : bandwidth_inside;
     known[level] = known[level + 1] = true;
     if (!nccl || nodes == 1) continue;
-    known[ll_bandwidth_outside] = known[rendezvous_time] = true;
+    known[ll_bandwidth_outside] = true;
+    if (has_both_sides(log, base.nccl->rendezvous.value_or(some_rendezvous).from)) known[rendezvous_time] = true;
     if (nodes > 2 && op_of(log) == CollectiveOp::AllReduce) known[tree_bandwidth_outside] = true;
   }
   return known;
@@ -170,14 +183,62 @@ class LevelSearch {
       const double slack = 1e-9 * (1 + least_);
       if (cost(twice) > cost(best_) + slack && cost(half) > cost(best_) + slack) continue;
       known_[axis] = false;
-      fit.warnings.push_back(fmt::format("the logs say nothing of the {}: {}", names[axis],
+      fit.warnings.push_back(fmt::format("the logs say nothing of {}: {}", names[axis],
                                          axis <= latency_outside ? "something else is slower" : "it leaves no trace"));
       if (axis == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
       if (axis > latency_outside) raise(axis, slack);
     }
   }
 
+  // What others may make up for: the logs agree with twice of it as well as they agree with the fit.
+  void drop_open(LevelFit& fit) {
+    constexpr double part = 0.1;  // of a factor of two: what moves by less is told well enough
+    std::vector<std::size_t> axes;
+    std::vector<double> at;
+    for (std::size_t axis = 0; axis < best_.size(); ++axis) {
+      if (!known_[axis]) continue;
+      axes.push_back(axis);
+      at.push_back(std::exp(best_[axis]));
+    }
+    if (axes.empty()) return;
+    const auto errors = [&](const std::vector<double>& times) {
+      Factors factors = exponentials(best_);
+      for (std::size_t i = 0; i < axes.size(); ++i) factors[axes[i]] = times[i];
+      return all_errors(scaled(base_, factors));
+    };
+    const std::size_t rows = errors(at).size();
+    const double noise = std::sqrt(least_ / static_cast<double>(std::max(rows, axes.size() + 1) - axes.size()));
+    const auto shares = untold(errors, at, std::max(noise, 1e-6));
+    std::set<std::set<std::size_t>> together;  // those that make up for each other, or one that nothing tells
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (shares[i][i] < part * part) continue;
+      std::set<std::size_t> those;
+      for (std::size_t j = 0; j < axes.size(); ++j)
+        if (shares[j][j] >= part * part && std::abs(shares[i][j]) >= part * part) those.insert(axes[j]);
+      together.insert(std::move(those));
+      known_[axes[i]] = false;
+    }
+    for (const std::set<std::size_t>& those : together) {
+      std::vector<std::string_view> words;
+      for (const std::size_t axis : those) words.emplace_back(names[axis]);
+      fit.warnings.push_back(
+          words.size() == 1
+              ? fmt::format("the logs say too little of {}: twice of it, or half, is within what the fit leaves",
+                            words[0])
+              : fmt::format("{} cannot be told apart by these logs, since they make up for each other: what is written "
+                            "of them holds together",
+                            fmt::join(words, " and ")));
+    }
+  }
+
  private:
+  std::vector<double> all_errors(const Network& network) const {
+    std::vector<double> all;
+    for (const Calibration& log : logs_)
+      for (const double error : relative_errors(log, network)) all.push_back(error);
+    return all;
+  }
+
   double cost(const Factors& logarithms) const { return squares(logs_, scaled(base_, exponentials(logarithms))); }
 
   void take(Factors candidate) {
@@ -224,8 +285,9 @@ class LevelSearch {
       if (known_[axis]) scan(axis);
     const double before = least_;
     const bool there = base_.nccl->rendezvous.has_value();
-    if (!there) base_.nccl->rendezvous = NcclRendezvous{2048, 10e-6};
-    scan(rendezvous_time);
+    if (!there && !known_[rendezvous_time]) return;
+    if (!there) base_.nccl->rendezvous = some_rendezvous;
+    if (known_[rendezvous_time]) scan(rendezvous_time);
     if (!there && !(least_ < before)) base_.nccl->rendezvous.reset();
   }
 
@@ -252,6 +314,25 @@ class LevelSearch {
   double least_ = 0;
 };
 
+// Where all sizes of several nodes wait for a rendezvous, it is in their start-up.
+void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs) {
+  const Bytes from = fit.network.nccl->rendezvous.value_or(some_rendezvous).from;
+  const auto between = [&](const Calibration& log) { return spans_nodes(log, fit.network); };
+  const auto tells = [&](const Calibration& log) { return between(log) && has_both_sides(log, from); };
+  if (std::none_of(logs.begin(), logs.end(), between) || std::any_of(logs.begin(), logs.end(), tells)) return;
+  fit.warnings.push_back(
+      fmt::format("no log of several nodes has sizes both up to {} and above: the rendezvous cannot be told from the "
+                  "start-up between nodes, which is that of both",
+                  write_size(from)));
+}
+
+bool leaves_trace(bool NcclSetup::*flag, std::span<const Calibration> logs, const Network& fitted) {
+  Network turned = fitted;
+  turned.nccl.value().*flag = !(turned.nccl.value().*flag);
+  const double as_is = squares(logs, fitted);
+  return std::abs(squares(logs, turned) - as_is) > 1e-9 * (1 + as_is);
+}
+
 }  // namespace
 
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
@@ -271,11 +352,17 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
     base = std::move(turned);
   }
   search.drop_untold(fit);
+  search.drop_open(fit);
   fit.known = search.known();
   const Factors factors = search.factors();
   std::copy(factors.begin(), factors.end(), fit.factors.begin());
   fit.network = scaled(search.base(), factors);
-  if (nccl) warn_of_no_link(fit);
+  if (nccl) {
+    warn_of_no_link(fit);
+    warn_of_sizes(fit, logs);
+    fit.ll128_known = leaves_trace(&NcclSetup::ll128, logs, fit.network);
+    fit.two_node_tree_known = leaves_trace(&NcclSetup::two_node_tree, logs, fit.network);
+  }
   for (const Calibration& log : logs) {
     std::vector<double> errors = relative_errors(log, fit.network);
     for (double& error : errors) error = std::abs(error);

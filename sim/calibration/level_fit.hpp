@@ -38,8 +38,9 @@ struct LevelFit {
   /// something else hides them.
   std::array<double, level_constants> factors{1, 1, 1, 1, 1, 1, 1};
   std::array<bool, level_constants> known{};
-  std::vector<LevelErrors> errors;  ///< of each log
-  double median = 0;                ///< the largest of their medians
+  bool ll128_known = false, two_node_tree_known = false;  ///< of nccl's flags: turned, they would leave a trace
+  std::vector<LevelErrors> errors;                        ///< of each log
+  double median = 0;                                      ///< the largest of their medians
   std::vector<std::string> warnings;
 };
 
@@ -47,7 +48,8 @@ struct LevelFit {
 /// and Jeeves 1961) from the best of a grid. `start` has node, its rails, and nccl with bandwidths where the algorithm
 /// is nccl, of which a factor that no link can have is warned of, and whose flags `ll128` and `two_node_tree` are
 /// turned where the squares fall by a tenth; of a closed form it needs no constants, the logs' own lines being the
-/// start. Inside a node only a log inside one node has a say, between nodes only those of several. REQUIRES: logs of
+/// start. Inside a node only a log inside one node has a say, between nodes only those of several; on the rendezvous
+/// only what has sizes on both sides of where it begins, since elsewhere the start-up takes its time. REQUIRES: logs of
 /// one algorithm, each fitted by calibrate().
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);
 

@@ -78,6 +78,7 @@ struct NcclSetup {
   std::optional<std::int64_t> channels;
   bool nvls = true, ll128 = true;
   bool two_node_tree = true;  ///< on two nodes a tree sends half of what a ring sends
+  bool pat = false;           ///< may gather and scatter by PAT, where a node has one GPU
   std::optional<NcclRendezvous> rendezvous;
   LevelScale node;
   NetworkScale network;

@@ -9,6 +9,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/calibration_report.hpp"
 #include "sim/report/level_report.hpp"
@@ -28,7 +29,8 @@ struct CalibrateArguments {
 LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
   if (!arguments.workers.empty() && arguments.workers.size() != arguments.files.size())
     throw InputError(argument("--workers"),
-                     fmt::format("stands {} times beside {} logs", arguments.workers.size(), arguments.files.size()),
+                     fmt::format("{} for {}", counted(std::ssize(arguments.workers), "number"),
+                                 counted(std::ssize(arguments.files), "log")),
                      "once for each log, or not at all where all logs say it themselves");
   LogRequest request{.format = arguments.format,
                      .time = arguments.time,

@@ -20,6 +20,7 @@
 #include "sim/core/units.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
+#include "sim/interchange/gzip.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
@@ -124,6 +125,7 @@ namespace {
 // Options of parallelism that have flags of their own, and stand in the help of each command.
 struct ParallelFlag {
   const char *option, *flag, *about;
+  bool several = true;  // where a command takes several
 };
 constexpr ParallelFlag parallel_flags[] = {
     {"pp", "--pp", "ranks of a pipeline (1)"},
@@ -132,8 +134,9 @@ constexpr ParallelFlag parallel_flags[] = {
     {"ep", "--ep", "workers of an expert-parallel group (1)"},
     {"schedule", "--schedule", "of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
     {"chunks", "--chunks", "of the model, on each rank of the pipeline (the schedule's)"},
-    {"stages", "--stages", "how layers are cut into chunks (balanced): equal, or 3,4,3"},
+    {"stages", "--stages", "how layers are cut into chunks (balanced): equal, or 3,4,3", false},
     {"accumulate", "--micro-batches", "the same as --accumulate"},
+    {"global_batch", "--global-batch", "samples of an iteration, of all workers: says the micro-batches", false},
 };
 
 std::int64_t one_number_of_workers(const std::string& text) {
@@ -305,10 +308,13 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   std::set<std::string> read;
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // file: option
-  for (const auto& [option, file] : outputs) {
+  for (const auto& [option, file, is_compressed] : outputs) {
     if (file.starts_with("--"))
       throw InputError(argument(option), fmt::format("'{}' is an option, and no file", file),
                        fmt::format("{} FILE, or ./{} for a file of that name", option, file));
+    if (file == "-") throw InputError(argument(option), "'-' is no file", "a name (./- for a file called -)");
+    if (is_gzip_name(file) && !is_compressed)
+      throw InputError(argument(option), fmt::format("'{}' would not be compressed", file), "a name without .gz");
     const std::string identity = files.identity(file);
     if (identity.empty()) continue;
     if (read.count(identity) > 0)
@@ -363,6 +369,29 @@ void add_cluster_options(Command command, std::string& cluster, ClusterWordArgum
   add_cluster_words(command, command.add_option("-c,--cluster", cluster, help_on_cluster).required(), words);
 }
 
+namespace {
+
+Option add_parallel_flag(Command command, const ParallelFlag& one, ScenarioArguments& arguments,
+                         SeveralArguments* several) {
+  if (!several || !one.several) return command.add_option(one.flag, arguments.parallel[one.flag], one.about);
+  return command.add_option(one.flag, several->parallel[one.flag], fmt::format("{}; several: a,b", one.about))
+      .allow_extra_args(false);
+}
+
+}  // namespace
+
+std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several) {
+  std::vector<std::vector<OptionText>> options;
+  for (const ParallelFlag& one : parallel_flags) {
+    const auto given = several.parallel.find(one.flag);
+    if (given == several.parallel.end() || given->second.empty()) continue;
+    options.emplace_back();
+    for (const std::string& value : one_by_one(files, given->second, one.flag))
+      options.back().push_back({one.option, value, argument(one.flag)});
+  }
+  return options;
+}
+
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
                            SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
@@ -382,7 +411,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
   command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
   for (const ParallelFlag& one : parallel_flags)
-    command.add_option(one.flag, arguments.parallel[one.flag], one.about)
+    add_parallel_flag(command, one, arguments, several)
         .group("Parallelism beside that of data: N / (pp x tp x cp) is left for data");
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
   command.add_option(
@@ -400,14 +429,15 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   return cluster;
 }
 
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
-  command
-      .add_option("-p,--profile", arguments.profile,
-                  "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`")
-      .required();
+Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+  Option profile =
+      command.add_option("-p,--profile", arguments.profile,
+                         "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`");
+  profile.required();
   add_setting_options(command, arguments, every_change, several).required();
   command.add_option("--forward-ratio", arguments.forward_ratio,
                      "set every layer's forward time to this times its backward time");
+  return profile;
 }
 
 }  // namespace allreplay

@@ -90,10 +90,11 @@ struct ScenarioArguments {
 /// The same where several may be given of some: "a,b", or each by itself.
 struct SeveralArguments {
   std::vector<std::string> clusters, workers, collectives, fidelities, codecs;
+  std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
 };
 
-/// Adds those options to `command`; `several` takes the place of what it is of.
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+/// Adds those options to `command`; `several` takes the place of what it is of. Returns --profile.
+Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
 
 /// The same without the profile's. Returns --cluster, which is not required.
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
@@ -110,6 +111,9 @@ std::vector<std::string> one_by_one(const Files& files, const std::vector<std::s
 /// "16", "8:1024:x2" and "8:64:+8" as numbers of workers; "" is the cluster's own.
 std::vector<std::string> worker_counts(const std::string& text);
 
+/// Of degrees and schedules that several were given of: the values of each option.
+std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);
+
 /// What decides who wins, as --tie and --now say it.
 struct WinningArguments {
   std::string tie = "2%", now;
@@ -125,12 +129,13 @@ void add_strategy_or_plan(Command command, std::string& strategy, std::string& p
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
 struct Output {
-  std::string option;  ///< "--out"
-  std::string file;    ///< "" where it is not given
+  std::string option;          ///< "--out"
+  std::string file;            ///< "" where it is not given
+  bool is_compressed = false;  ///< where the file's name ends in .gz
 };
 
-/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names,
-/// and for what is another option, whose own name was forgotten.
+/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names;
+/// for what is another option, whose own name was forgotten; for "-"; and for a name in .gz of what is not compressed.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 /// Writes a file that is not there, or that the same command wrote, by its `mark`. Throws InputError for what else is

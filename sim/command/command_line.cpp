@@ -169,6 +169,13 @@ CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
   return nullptr;
 }
 
+// An option with one value that was given several times; null where there is none.
+const CLI::Option* given_twice(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_items_expected_max() == 1 && option->count() > 1) return option;
+  return nullptr;
+}
+
 // With its options where it may be called: those of all take longer to add than all else that a start does.
 void add(CLI::App& app, const CommandRecord& record, const std::vector<std::string>& words, Context& context) {
   CLI::App& command = *app.add_subcommand(record.name, record.help);
@@ -220,8 +227,11 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words, Co
                                                : command_help(*row_named(commands, called.front()->get_name()), width));
   } catch (const CLI::ParseError& error) {
     const auto called = app.get_subcommands();
-    return fmt::format("{} (see allreplay {}--help)", error.what(),
-                       called.empty() ? "" : called.front()->get_name() + " ");
+    std::string what = error.what();
+    if (const auto* twice =
+            called.empty() || error.get_name() != "ArgumentMismatch" ? nullptr : given_twice(*called.front()))
+      what = fmt::format("{} is given {} times", twice->get_name(), twice->count());
+    return fmt::format("{} (see allreplay {}--help)", what, called.empty() ? "" : called.front()->get_name() + " ");
   }
   return std::nullopt;
 }

@@ -78,8 +78,9 @@ Choices choices_of_workers(const Files& files, const std::vector<std::string>& g
 }
 
 // Strategies and plans.
-std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
+std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments& arguments) {
   const bool all = arguments.all();
+  const auto options = several_options(files, arguments.several);
   std::vector<Requests::Branch> ways;
   const std::vector<std::string> names = names_in(arguments.strategies, argument("--strategies"));
   for (const std::string& name : all ? names_of(strategies()) : names)
@@ -87,8 +88,9 @@ std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
                       request.strategy = name;
                       if (!all) request.place_of_strategy = argument("--strategies");
                     },
-                    {}});
-  for (const std::string& plan : arguments.plans) ways.push_back({[=](Request& request) { request.plan = plan; }, {}});
+                    options});
+  for (const std::string& plan : arguments.plans)
+    ways.push_back({[=](Request& request) { request.plan = plan; }, options});
   return ways;
 }
 
@@ -100,7 +102,7 @@ void require_known(const std::vector<std::string>& collectives, const std::vecto
 }
 
 Requests requests_of(const Files& files, const CompareArguments& arguments) {
-  const auto& [clusters, workers, collectives, fidelities, codecs] = arguments.several;
+  const auto& [clusters, workers, collectives, fidelities, codecs, parallel] = arguments.several;
   const auto collective = one_by_one(files, collectives, "--collective"),
              fidelity = one_by_one(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
@@ -113,14 +115,15 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
        choices_of(fidelity, &Request::fidelity),
        choices_of(one_by_one(files, codecs, "--codec", "models/codecs"), &Request::codec),
        {[base](Request& request) { request = base; }}},  // what the others change: choices are made from the last on
-      ways_of(arguments)};
+      ways_of(files, arguments)};
   constexpr std::size_t most = 10'000;
   if (product.size() > most)
     throw InputError({"command line", ""}, fmt::format("these are more than {} combinations", most),
                      "fewer of them, or a sweep");
   Requests requests;
-  requests.add(std::make_shared<Requests::Product>(product),
-               [options](Request& request) { request.options = options; });
+  requests.add(std::make_shared<Requests::Product>(product), [options](Request& request) {
+    request.options.insert(request.options.begin(), options.begin(), options.end());
+  });
   return requests;
 }
 
@@ -224,6 +227,7 @@ class Complaints {
                                        {"collective", "with"},
                                        {"fidelity", "by"},
                                        {"codec", "under"},
+                                       {"layout", "with"},
                                        {"workers", "among"}})
       for (std::size_t name = 0; name < kinds.size(); ++name)
         if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty())
@@ -298,6 +302,9 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
+  for (const Outcome& outcome : outcomes)
+    if (!outcome.result.note.empty())
+      context.console.note(fmt::format("{}: {}", strategy_text(outcome.scenario), outcome.result.note));
   if (arguments.json)
     print_json(context.console, comparison);
   else if (arguments.csv)

@@ -37,8 +37,10 @@ void Console::print_stderr(std::string_view line) {
   print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
-void Console::warn(const std::string& text) {
-  if (!text.empty() && warned_.insert(text).second) print_stderr("warning: " + text);
+void Console::warn(const std::string& lines) {
+  for (const std::string_view line : split(lines, "\n"))
+    if (!line.empty() && said_.emplace(line).second)
+      print_stderr(fmt::format("{}{}", line.starts_with("note: ") ? "" : "warning: ", line));
 }
 
 void Console::hand_over(Outcome outcome) {

@@ -5,8 +5,9 @@
 #include "sim/diagnosis/fitted_job.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/html/diagnosis_page.hpp"
+#include "sim/interchange/gzip.hpp"
 #include "sim/interchange/importers/importer.hpp"
-#include "sim/interchange/jobs/readers.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/diagnosis_report.hpp"
 #include "sim/view/diagnosis_picture.hpp"
@@ -35,10 +36,13 @@ Diagnosis diagnosis_of(Context& context, MeasuredJob job) {
 
 void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  const bool prints_page = arguments.html == "-";
+  if (prints_page && arguments.json)
+    throw InputError(argument("--html"), "'-' prints the page, and --json another text", "one of them, or a file");
   require_separate(context.files(),
                    {{"--plot", arguments.plot},
-                    {"--timeline", arguments.timeline},
-                    {"--html", arguments.html},
+                    {"--timeline", arguments.timeline, true},
+                    {"--html", prints_page ? "" : arguments.html},
                     {"--profile-out", arguments.profile_out},
                     {"--cluster-out", arguments.cluster_out}},
                    arguments.files);
@@ -49,8 +53,8 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
     if (!file.empty() && !job.kineto)
       throw InputError(argument(option), "such a timeline says no sizes", "Kineto traces, which do");
   const std::vector<std::string> files = job.files;
-  for (const std::string& note : job.notes) context.console.print_stderr("note: " + note);
   const Diagnosis known = diagnosis_of(context, std::move(job));
+  for (const std::string& note : known.job.notes) context.console.print_stderr("note: " + note);
 
   // All is made before anything is written.
   std::string profile, cluster;
@@ -68,14 +72,19 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
     for (const std::string& warning : fitted.collectives.warnings) context.console.warn(warning);
   }
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
-  if (!arguments.timeline.empty()) context.files().write(arguments.timeline, diagnosis_trace(known));
+  std::string page;
   if (!arguments.html.empty())
-    context.files().write(
-        arguments.html,
-        diagnosis_page(known, "Diagnosis of " + std::filesystem::path(files.front()).filename().string()));
+    page = diagnosis_page(known, "Diagnosis of " + std::filesystem::path(files.front()).filename().string());
+  if (!arguments.timeline.empty()) {
+    const std::string trace = diagnosis_trace(known);
+    context.files().write(arguments.timeline, is_gzip_name(arguments.timeline) ? gzipped(trace) : trace);
+  }
+  if (!page.empty() && !prints_page) context.files().write(arguments.html, page);
   if (!profile.empty()) context.files().write(arguments.profile_out, profile);
   if (!cluster.empty()) context.files().write(arguments.cluster_out, cluster);
-  context.console.print("{}", arguments.json ? diagnosis_json(known) : diagnosis_report(known, screen()));
+  context.console.print("{}", prints_page      ? page
+                              : arguments.json ? diagnosis_json(known)
+                                               : diagnosis_report(known, screen()));
 }
 
 }  // namespace
@@ -85,21 +94,24 @@ void add_diagnose(CommandLine& app) {
   Command command =
       app.add_subcommand("diagnose", "replay what the workers of a running job did, and say who slows it down");
   command
-      .add_option("timeline", arguments->files,
-                  "a CSV of ops, a trace of the straggler analyser, or Kineto traces of several ranks; .gz is "
-                  "decompressed")
+      .add_option(
+          "file", arguments->files,
+          "a timeline: a CSV of ops, a trace of the straggler analyser, or Kineto traces of several ranks; .gz is "
+          "decompressed")
       .required();
   command.add_option("--steps", arguments->steps, "take only these, such as 16-30,33-60");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, "draw how slow each worker is: FILE.svg, .png or .pdf");
   command.add_option("--timeline", arguments->timeline,
-                     "write the replayed steps and the ideal one as a trace for ui.perfetto.dev");
-  command.add_option("--html", arguments->html, "write a web page: suspects, a step measured and simulated, workers");
+                     "write the replayed steps and the ideal one as a trace for ui.perfetto.dev; .gz is compressed");
+  command.add_option("--html", arguments->html,
+                     "write a web page: suspects, a step measured and simulated, workers; - prints it");
   command.add_option("--profile-out", arguments->profile_out,
                      "of Kineto traces: write the median rank's profile, as `allreplay import` makes it");
-  command.add_option("--cluster-out", arguments->cluster_out,
-                     "of Kineto traces: write a cluster file with alpha, beta, launch and jitter, as they were "
-                     "measured");
+  command.add_option(
+      "--cluster-out", arguments->cluster_out,
+      "of Kineto traces by PyTorch 2.2 or later, which say sizes: write a cluster file with alpha, beta, "
+      "launch and jitter, as they were measured");
   command.footer(
       "What the numbers are: docs/diagnosis.md.\n"
       "Examples:\n"

@@ -1,7 +1,6 @@
 #include "sim/estimate/estimate.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +29,7 @@ struct EstimateArguments {
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   ScenarioArguments setting;
   std::string strategy, plan;
-  bool plain = false, force = false;
+  bool plain = false, force = false, sequence_parallel = false;
 };
 
 std::int64_t count(const std::string& text, const std::string& option, std::int64_t limit = most) {
@@ -107,13 +106,6 @@ std::string find_model(const Files& files, const std::string& name) {
   throw InputError(argument("--model"), fmt::format("no model '{}', and no such file", name), suggest(name, known));
 }
 
-std::string name_of(const std::string& file) {
-  const std::filesystem::path path(file);
-  if (path.stem() != "config") return path.stem().string();
-  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
-  return folder.empty() ? "config" : folder;
-}
-
 // Whether the model is BERT with what pre-training adds.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
@@ -122,14 +114,31 @@ void take_head(Transformer& t, const EstimateArguments& arguments) {
     throw InputError(argument("--head"), fmt::format("{} fills no masked tokens", t.name), "none, or a BERT");
 }
 
+std::int64_t degree(const EstimateArguments& arguments, const std::string& flag) {
+  const auto given = arguments.setting.parallel.find(flag);
+  return given == arguments.setting.parallel.end() || given->second.empty() ? 1 : count(given->second, flag);
+}
+
+Split split_of(const EstimateArguments& arguments) {
+  return {degree(arguments, "--tp"), degree(arguments, "--cp"), arguments.sequence_parallel};
+}
+
+void refuse_split(const Split& split, const std::string& model) {
+  for (const auto& [given, flag] :
+       {std::pair(split.tp > 1, "--tp"), {split.cp > 1, "--cp"}, {split.sequence_parallel, "--sequence-parallel"}})
+    if (given)
+      throw InputError(argument(flag), fmt::format("{} has neither heads nor tokens to cut", model), "a transformer");
+}
+
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
+  const Split split = split_of(arguments);
   const auto tokens = [&](std::int64_t own) {
     return arguments.seq.empty() ? own : count(arguments.seq, "--seq", most_tokens);
   };
   if (arguments.model.empty()) {
     Transformer t = of_words(arguments);
     take_head(t, arguments);
-    return build(t, tokens(t.tokens()), argument("--seq"));
+    return build(t, tokens(t.tokens()), argument("--seq"), split);
   }
   refuse_words(arguments);
   const std::string file = find_model(context.files(), arguments.model);
@@ -140,17 +149,18 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
     if (!arguments.head.empty() && index_of(arguments.head, "--head", {"none", "mlm"}) == 1)
       throw InputError(argument("--head"), fmt::format("{} has the layers that its file gives", model.name),
                        "a transformer, such as bert-base");
+    refuse_split(split, model.name);
     return from_model(model, {file, ""}, tokens(0));
   }
   if (!json.find("family") && !json.find("model_type"))
     json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
   Transformer t = read_transformer(json);
-  t.name = name_of(file);
+  t.name = name_of_transformer(file);
   take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(
         fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
-  return build(t, tokens(t.tokens()), argument("--seq"));
+  return build(t, tokens(t.tokens()), argument("--seq"), split);
 }
 
 // --- what is asked ---------------------------------------------------------------------------------------------------
@@ -224,11 +234,21 @@ std::string flag_of_setting(const EstimateArguments& arguments) {
   return changes.empty() ? "" : changes.front().place.path;
 }
 
-// One GPU talks to nobody, whatever the plan.
+// One GPU talks to nobody, whatever the plan, and whoever else holds parts of the model.
 Request alone(Request request = {}) {
+  for (const char* degree : {"tp", "cp"}) set_option(request, degree, "");
   request.strategy = "wfbp";
   request.cluster_words = {{"nodes", "1", {}}, {"gpus", "1", {}}, {"network", "1 GB/s", {}}};
   return request;
+}
+
+// The flag that says a speed; "" where none is given.
+std::string speed_flag(const EstimateArguments& arguments) {
+  for (const auto& [text, name] :
+       {std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
+        std::pair{&arguments.samples_per_second, "--samples-per-second"}})
+    if (!text->empty()) return name;
+  return "";
 }
 
 // What a speed was measured in.
@@ -237,6 +257,11 @@ Request setting_of(const EstimateArguments& arguments) {
   if (!arguments.setting.has_cluster() && !flag.empty())
     throw InputError(argument("--cluster"), fmt::format("is missing beside {}", flag),
                      "a name from `allreplay list clusters`, or --nodes, --gpus, --network, --inner");
+  const Split split = split_of(arguments);
+  if (const std::string speed = speed_flag(arguments);
+      !arguments.setting.has_cluster() && !speed.empty() && split.tp * split.cp > 1)
+    throw InputError(argument(speed), "is of a GPU of a group, and what the group sends is not known",
+                     "the setting in which it was measured: --cluster, --workers, --strategy");
   if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
   return arguments.setting.has_cluster() ? request : alone(request);
@@ -257,6 +282,8 @@ void refuse_beside_from(const EstimateArguments& arguments) {
   const std::string flag = arguments.setting.has_cluster() ? "--cluster"
                            : options.empty()               ? flag_of_setting(arguments)
                                                            : options.front().place.path;
+  if (arguments.sequence_parallel)
+    throw InputError(argument("--sequence-parallel"), "beside --from", "--model, whose layers it cuts");
   if (!flag.empty())
     throw InputError(argument(flag), "beside --from", "what is computed is the profile's, wherever it was measured");
 }
@@ -267,6 +294,14 @@ Bytes activations_of(const Profile& profile) {
   Bytes kept = 0;
   for (const Layer& layer : profile.layers) kept += layer.activation_bytes.value_or(0);
   return kept;
+}
+
+// The bytes of the collectives of a micro-batch.
+Bytes sent_inside_of(const Profile& profile) {
+  Bytes sent = 0;
+  for (const Layer& layer : profile.layers)
+    for (const LayerCollective& one : layer.collectives) sent += one.bytes;
+  return sent;
 }
 
 std::string rate_text(double rate) { return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate); }
@@ -287,6 +322,11 @@ std::string summary(const Estimate& made, const std::string& input, const Device
       {"backward", format_duration(to_seconds(profile.backward()))},
       {"update", profile.update ? format_duration(to_seconds(*profile.update)) : "not known"}};
   if (kept > 0) rows.push_back({"activations", format_size(kept)});
+  const auto [tp, cp] = profile.tensor_and_context.value_or(std::pair(std::int64_t{1}, std::int64_t{1}));
+  if (tp * cp > 1) {
+    rows.insert(rows.begin() + 1, {"one worker of", fmt::format("tp {}, cp {}", tp, cp)});
+    rows.push_back({"sent inside layers", format_size(sent_inside_of(profile))});
+  }
   const Metrics& metrics = outcome.result.metrics;
   if (in_cluster) {
     const Scenario& setting = outcome.scenario;
@@ -295,11 +335,13 @@ std::string summary(const Estimate& made, const std::string& input, const Device
     rows.push_back({"iteration", format_duration(metrics.iteration_s)});
     rows.push_back({"exposed communication", format_duration(metrics.exposed_comm_s)});
   }
+  // Alone, it was replayed as if it did all of a sample.
+  const double group = in_cluster ? 1 : static_cast<double>(tp * cp);
   const SpeedPerGpu speed = speed_per_gpu(outcome.scenario, metrics);
-  const char* each = in_cluster ? " of a GPU" : "";
-  rows.push_back({fmt::format("samples/s{}", each), rate_text(speed.samples_per_s.value())});
-  if (speed.tokens_per_s) rows.push_back({fmt::format("tokens/s{}", each), rate_text(*speed.tokens_per_s)});
-  if (speed.mfu) rows.push_back({"MFU", percent(*speed.mfu)});
+  const char* each = in_cluster ? " of a GPU" : group > 1 ? " of a GPU, alone" : "";
+  rows.push_back({fmt::format("samples/s{}", each), rate_text(speed.samples_per_s.value() / group)});
+  if (speed.tokens_per_s) rows.push_back({fmt::format("tokens/s{}", each), rate_text(*speed.tokens_per_s / group)});
+  if (speed.mfu) rows.push_back({"MFU", percent(*speed.mfu / group)});
   if (made.efficiency > 0) rows.push_back({"of the roofline", percent(made.efficiency)});
   if (device) rows.push_back({"device's memory", format_size(device->memory)});
   const std::string note = device && kept > device->memory
@@ -402,7 +444,9 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   Estimate made = estimate(request);
   made.profile.name = made.profile.model;
   const std::optional<KnownSpeed> known = known_of(arguments, request);
-  Scenario setting = Library(context.inputs).resolve(setting_of(arguments), made.profile);
+  Profile profile = made.profile;
+  if (!arguments.setting.has_cluster()) profile.tensor_and_context.reset();
+  Scenario setting = Library(context.inputs).resolve(setting_of(arguments), std::move(profile));
   setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
   const AtSpeed at = known ? at_speed(setting, *known) : AtSpeed{1, run(setting)};
   made.efficiency /= at.factor;
@@ -438,6 +482,8 @@ void add_estimate(CommandLine& app) {
   command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
   command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
   command.add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
+  command.add_flag("--sequence-parallel", a->sequence_parallel,
+                   "the tensor group cuts the tokens, too, where it cuts no product (Megatron-LM)");
   command.add_option("--optimizer", a->optimizer, "adam, adam-unfused, sgd (transformers adam, else sgd)");
   command.add_option("--head", a->head, "of BERT: none (default), or mlm, which pre-training adds");
   command.add_option("--mfu", a->mfu, "as measured: model FLOPs over the peak, such as 45%");
@@ -459,12 +505,16 @@ void add_estimate(CommandLine& app) {
       "--mfu, --tokens-per-second or --samples-per-second, of one GPU as measured, come back\n"
       "from `run` in the setting in which they were: --cluster (or words), --workers,\n"
       "--strategy and all else that `run` takes. No cluster: one GPU that holds everything.\n"
+      "--tp and --cp, with --sequence-parallel: the profile is one worker's of such a group,\n"
+      "with what the group sends inside layers.\n"
       "How good this is: docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --precision bf16 --out mine.json\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 \\\n"
       "    --strategy fsdp2 --out mine.json\n"
+      "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 \\\n"
+      "    --sequence-parallel --recompute selective --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
   command.callback([a](Context& context) { execute(context, *a); });
 }

@@ -59,8 +59,8 @@ std::string option_entry(const OptionDefinition& option, std::size_t width) {
   return entry;
 }
 
-// What stands after the option's flag.
-std::string value_of(const OptionRow& option) {
+// What stands after the option's flag; of a strategy where one is asked about.
+std::string value_of(const OptionRow& option, const Strategy* strategy) {
   switch (option.kind) {
     case OptionKind::Size:
       return "SIZE";
@@ -85,11 +85,12 @@ std::string value_of(const OptionRow& option) {
     case OptionKind::Choice:
       break;
   }
-  return fmt::format("{}", fmt::join(option.words, "|"));
+  return fmt::format("{}", fmt::join(strategy ? words_for(option, *strategy) : option.words, "|"));
 }
 
-std::string row_entry(const OptionRow& option, const std::string& default_text, std::size_t width) {
-  return help_entry(fmt::format("{} {}", flag_of(option.name), value_of(option)),
+std::string row_entry(const OptionRow& option, const Strategy* strategy, const std::string& default_text,
+                      std::size_t width) {
+  return help_entry(fmt::format("{} {}", flag_of(option.name), value_of(option, strategy)),
                     fmt::format("{} ({})", option.about, default_text), width);
 }
 
@@ -106,7 +107,7 @@ std::string entries(std::string_view reader, const Strategy* strategy, std::size
                  : is_read_by(row, reader);
     if (!reads_it) continue;
     const std::string own = strategy && row.default_text_of ? row.default_text_of(*strategy) : "";
-    text += row_entry(row, own.empty() ? default_of(row) : own, width);
+    text += row_entry(row, strategy, own.empty() ? default_of(row) : own, width);
   }
   return text;
 }
@@ -144,14 +145,42 @@ std::string codec_help(const Codec& codec, std::size_t width) {
 }
 
 std::string option_help(const OptionRow& option, std::size_t width) {
+  std::vector<std::string> words;
+  for (const std::string& word : option.words) {
+    const std::string takers = takers_of(option, word);
+    words.push_back(takers.empty() ? word : fmt::format("{} ({})", word, takers));
+  }
   return wrapped(fmt::format("{}: {}\n", option.name, option.about), width, 2) +
          wrapped(fmt::format("Value: {}{}. Default: {}. Read by: {}.\n", name_of(option_kinds, option.kind),
-                             option.words.empty() ? "" : fmt::format(", {}", choices(option.words)), default_of(option),
+                             words.empty() ? "" : fmt::format(", {}", choices(words)), default_of(option),
                              readers_of(option)),
                  width, 2) +
          wrapped(fmt::format("On the command line: {0} VALUE, or --option {1}=VALUE. In files: \"{1}\".\n",
                              flag_of(option.name), option.name),
                  width, 2);
+}
+
+// What a cluster file says of its workers and links beyond their speed.
+struct ClusterKey {
+  std::string_view name, about, written;
+};
+
+constexpr ClusterKey cluster_keys[] = {
+    {"interference", "how many times as long computing takes while the network works",
+     R"("interference": {"compute": 1.19})"},
+    {"jitter", "how far the time of each work of each iteration is from its mean",
+     R"("jitter": {"sigma": 0.05, "distribution": "lognormal", "seed": 1})"},
+    {"server", "what pushes to and pulls from parameter servers have in the place of alpha and beta",
+     R"("network": {"server": {"alpha": "50 us", "bandwidth": "1 GB/s"}})"},
+    {"spread", "how far workers differ that nobody slows, for ever: all wait for the slowest",
+     R"("spread": {"sigma": 0.024})"},
+    {"stragglers", "workers that are slower than the others, and how many times",
+     R"("stragglers": [{"worker": 3, "slowdown": 1.5}])"},
+};
+
+std::string cluster_key_help(const ClusterKey& key, std::size_t width) {
+  return wrapped(fmt::format("{}: {}\n", key.name, key.about), width, 2) +
+         fmt::format("In a cluster file:\n  {}\n", key.written);
 }
 
 }  // namespace
@@ -196,7 +225,8 @@ std::string command_help(const CommandDefinition& command, std::size_t width) {
 
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics = names_of(strategies());
-  for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(option_rows())})
+  for (const auto& names :
+       {names_of(algorithms()), names_of(codecs()), names_of(option_rows()), names_of(cluster_keys)})
     topics.insert(topics.end(), names.begin(), names.end());
   return topics;
 }
@@ -206,13 +236,16 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   if (const Algorithm* algorithm = row_named(algorithms(), topic)) return collective_help(*algorithm, width);
   if (const Codec* codec = row_named(codecs(), topic)) return codec_help(*codec, width);
   if (const OptionRow* option = row_named(option_rows(), option_of(topic))) return option_help(*option, width);
+  if (const ClusterKey* key = row_named(cluster_keys, topic)) return cluster_key_help(*key, width);
   return "";
 }
 
 void add_help(CommandLine& app) {
   auto topic = std::make_shared<std::string>();
   Command command = app.add_subcommand(
-      "help", "what a command, a strategy, a collective, a codec or an option is, and which options it takes");
+      "help",
+      "what a command, a strategy, a collective, a codec, an option or a key of a cluster file is, and "
+      "which options it takes");
   command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
   command.callback([&app, topic](Context& context) {

@@ -17,7 +17,7 @@ std::string program_help(const std::vector<CommandDefinition>& commands, const s
 /// Of a command: its options.
 std::string command_help(const CommandDefinition& command, std::size_t width);
 
-/// What else `allreplay help` knows: strategies, collectives, codecs and options, by name.
+/// What else `allreplay help` knows: strategies, collectives, codecs, options and some keys of clusters, by name.
 std::vector<std::string> help_topics();
 
 /// Of such a one; "" for what is none.

@@ -119,11 +119,20 @@ std::string tuned(const OptionRow& option) {
   return fmt::format("{} to {}", text(option.tuned->low), text(option.tuned->high));
 }
 
+std::string words_of(const OptionRow& option) {
+  std::vector<std::string> words;
+  for (const std::string& word : option.words) {
+    const std::string takers = takers_of(option, word);
+    words.push_back(code(word) + (takers.empty() ? "" : fmt::format(" ({})", takers)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
 TextRows option_table() {
   TextRows rows{{"option", "value", "default", "read by", "what it is", "`tune` varies"}};
   for (const OptionRow& option : option_rows())
     rows.push_back({code(option.name),
-                    option.words.empty() ? std::string(name_of(option_kinds, option.kind)) : codes(option.words),
+                    option.words.empty() ? std::string(name_of(option_kinds, option.kind)) : words_of(option),
                     default_of(option), readers_of(option), std::string(option.about), tuned(option)});
   return rows;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/command/layouts.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/picture/picture_file.hpp"
@@ -22,7 +23,8 @@ struct RecommendArguments {
   ScenarioArguments scenario;
   WinningArguments winning;
   std::vector<std::string> strategies, frameworks;
-  std::string budget = "24", seed = "1", jobs = "2", line = "0.8";
+  std::string model, device, tokens;
+  std::string budget, seed = "1", jobs = "2", line = "0.8";
   std::string plot, engine;
   bool json = false;
 
@@ -58,7 +60,7 @@ bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best)
 RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
   auto& [sizes, requests, request, left_out] = task;
-  request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
+  request.budget = arguments.budget.empty() ? 24 : parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   request.jobs = threads_for(arguments.jobs);
@@ -155,8 +157,23 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
                                                   : scaling_report(sizes, line, screen()));
 }
 
+// Which layouts of a transformer there are, instead of how to tune what a profile fixes.
+void execute_of_model(Context& context, const RecommendArguments& arguments) {
+  for (const auto& [text, flag] : {std::pair{&arguments.plot, "--plot"}, std::pair{&arguments.engine, "--engine"}})
+    if (!text->empty()) throw InputError(argument(flag), "beside --model", "--profile");
+  if (!arguments.frameworks.empty()) throw InputError(argument("--framework"), "beside --model", "--strategies");
+  recommend_layouts(context,
+                    {arguments.model, arguments.device, arguments.tokens, arguments.budget, arguments.jobs,
+                     arguments.strategies, arguments.json},
+                    arguments.scenario, arguments.winning.rule());
+}
+
 void execute(Context& context, const RecommendArguments& arguments) {
   require_mpi_or_none(arguments.engine);
+  if (!arguments.model.empty()) return execute_of_model(context, arguments);
+  for (const auto& [text, flag] : {std::pair{&arguments.device, "--device"}, std::pair{&arguments.tokens, "--seq"}})
+    if (!text->empty())
+      throw InputError(argument(flag), "without --model", "--model NAME, whose profiles are estimated");
   if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     RecommendTask task = task_of(context.inputs, arguments);
@@ -170,7 +187,12 @@ void execute(Context& context, const RecommendArguments& arguments) {
 void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
-  add_scenario_options(command, arguments->scenario);
+  Option profile = add_scenario_options(command, arguments->scenario);
+  profile.unless(command.add_option("--model", arguments->model,
+                                    "instead: a transformer, whose degrees, schedules, micro-batches and recomputation "
+                                    "are searched, too, on estimated profiles"));
+  command.add_option("--device", arguments->device, "with --model: a device, or a file of one");
+  command.add_option("--seq", arguments->tokens, "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
   const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
   command
@@ -181,7 +203,7 @@ void add_recommend(CommandLine& app) {
       .add_option("--efficiency", arguments->line,
                   "with --workers lo:hi:x2: the line under which scaling efficiency shall not fall")
       .capture_default_str();
-  command.add_option("--budget", arguments->budget, "trials per strategy").capture_default_str();
+  command.add_option("--budget", arguments->budget, "trials per strategy (24); with --model of all (200)");
   command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
   add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
@@ -191,7 +213,9 @@ void add_recommend(CommandLine& app) {
                      ".pdf");
   command.footer(
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
-      "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9");
+      "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9\n"
+      "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 \\\n"
+      "    --global-batch 1024");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

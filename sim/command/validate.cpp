@@ -55,7 +55,7 @@ void validate_and_print(Context& context, const ValidateArguments& arguments, Fa
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, validation_picture(validation));
   if (!arguments.out.empty()) context.files().write(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) context.console.warn(point.predicted.warning);
-  for (const std::string& note : not_told(validation)) context.console.warn(note);
+  for (const std::string& note : doubts_of_constants(validation)) context.console.warn(note);
   context.console.print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
 }
 

@@ -12,7 +12,6 @@ namespace allreplay {
 namespace {
 
 constexpr double seconds = 1e-12;  // in a picosecond
-constexpr double straggling = 1.03;
 constexpr double half = 0.5, quarter = 0.25, together = 0.9;
 
 double mean(const std::vector<double>& values) {
@@ -33,33 +32,71 @@ std::string_view asked_name(OpKind kind) {
   }
 }
 
-// Means about which values vary, by stage.
-struct StageMoments {
+// Means about which values vary, by stage or by worker.
+struct Moments {
   std::vector<double> count, sum, squares;  // squares: about the mean
 };
 
-// Of one kind of compute: by stage, over all workers, steps and micro-batches.
-StageMoments moments(const MeasuredSteps& job, const std::vector<double>& own, OpKind kind) {
+// Of one kind of compute, over all steps and micro-batches; `place_of`: an op's stage, or its worker, of so many.
+template <class Place>
+Moments moments(const MeasuredSteps& job, const std::vector<double>& own, OpKind kind, std::size_t places,
+                const Place& place_of) {
   const JobGraph& graph = job.graph;
-  const std::vector<double> none(graph.stages, 0.0);
-  StageMoments result{none, none, none};
+  const std::vector<double> none(places, 0.0);
+  Moments result{none, none, none};
   const auto each = [&](auto&& visit) {
     for (std::size_t i = 0; i < own.size(); ++i)
-      if (const JobOp& op = graph.ops[i % graph.ops.size()]; op.kind == kind) visit(op.stage, own[i]);
+      if (const JobOp& op = graph.ops[i % graph.ops.size()]; op.kind == kind) visit(place_of(op), own[i]);
   };
-  each([&](std::uint32_t stage, double value) {
-    result.count[stage] += 1;
-    result.sum[stage] += value;
+  each([&](std::size_t place, double value) {
+    result.count[place] += 1;
+    result.sum[place] += value;
   });
-  each([&](std::uint32_t stage, double value) {
-    const double from_mean = value - result.sum[stage] / result.count[stage];
-    result.squares[stage] += from_mean * from_mean;
+  each([&](std::size_t place, double value) {
+    const double from_mean = value - result.sum[place] / result.count[place];
+    result.squares[place] += from_mean * from_mean;
   });
   return result;
 }
 
+Moments moments_of_stages(const MeasuredSteps& job, const std::vector<double>& own, OpKind kind) {
+  return moments(job, own, kind, job.graph.stages, [](const JobOp& op) { return op.stage; });
+}
+
+double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+// Those whose computes took longer than the mean of their stage's workers, by what is called straggling, in every step.
+// None where what varies is more than by half the micro-batches of each worker: in few steps chance slows some, too.
+std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std::vector<double>& own) {
+  const JobGraph& graph = job.graph;
+  const std::size_t workers = std::size_t{graph.replicas} * graph.stages;
+  const auto worker_of = [&](const JobOp& op) { return job.worker(op.replica, op.stage); };
+  double within_workers = 0, within_stages = 0;
+  std::vector<double> computing(job.steps.size() * workers, 0.0);  // by step and worker
+  for (const OpKind kind : {OpKind::ForwardCompute, OpKind::BackwardCompute}) {
+    within_workers += sum_of(moments(job, own, kind, workers, worker_of).squares);
+    within_stages += sum_of(moments_of_stages(job, own, kind).squares);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (const JobOp& op = graph.ops[i % graph.ops.size()]; op.kind == kind)
+        computing[i / graph.ops.size() * workers + worker_of(op)] += own[i];
+  }
+  if (within_workers > 0.5 * within_stages) return {};
+  std::vector<WorkerPlace> slow;
+  for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
+    for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
+      bool always = true;
+      for (std::size_t step = 0; step < job.steps.size(); ++step) {
+        const auto first = computing.begin() + static_cast<std::ptrdiff_t>(step * workers + job.worker(0, stage));
+        const double mean_of_stage = std::accumulate(first, first + graph.replicas, 0.0) / graph.replicas;
+        always = always && first[replica] >= straggling * mean_of_stage;
+      }
+      if (always) slow.emplace_back(replica, stage);
+    }
+  return slow;
+}
+
 // Standard deviation over mean at each stage; the mean of these.
-double spread(const StageMoments& of) {
+double spread(const Moments& of) {
   double sum = 0;
   for (std::size_t stage = 0; stage < of.sum.size(); ++stage)
     if (of.sum[stage] > 0) sum += std::sqrt(of.squares[stage] / of.count[stage]) / (of.sum[stage] / of.count[stage]);
@@ -189,6 +226,7 @@ class Asking {
     known_.mended_workers = part_of_waste(mean(mended[0]));
     known_.mended_stage = graph.stages > 1 ? part_of_waste(mean(mended[1])) : 0;
     known_.mended_computes = part_of_waste(mean(mended[2]));
+    if (known_.mended_workers >= half) find_slow_workers();
     known_.slowdown = actual_ / ideal_;
     known_.waste = 1 - ideal_ / actual_;
   }
@@ -203,6 +241,18 @@ class Asking {
   // Seconds, [question][step].
   std::vector<std::vector<double>> ask(const std::vector<Question>& questions) const {
     return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
+  }
+
+  // The worst 3 % are ranked by the smaller of their replica's and their stage's slowdown: a fast worker whose replica
+  // and whose stage each have a slow one is among them. So each is asked about alone; if none straggles, the worst is
+  // named.
+  void find_slow_workers() {
+    std::vector<Question> questions;
+    for (const auto& [replica, stage] : known_.worst_workers) questions.push_back({.replica = replica, .stage = stage});
+    const auto times = in_seconds(step_times(known_.job, known_.durations, questions, [] {}));
+    for (std::size_t i = 0; i < questions.size(); ++i)
+      if (mean(times[i]) >= straggling * ideal_) known_.slow_workers.push_back(known_.worst_workers[i]);
+    if (known_.slow_workers.empty()) known_.slow_workers = {known_.worst_workers.front()};
   }
 
   double part_of_waste(double mended) const {
@@ -235,7 +285,7 @@ void follow_critical_paths(Diagnosis& known) {
 double Diagnosis::mean_replayed_s() const { return mean(replayed_s); }
 
 double Diagnosis::without_s(double mended) const {
-  return mean(replayed_s) - mended * (mean(replayed_s) - mean(ideal_s));
+  return mean(replayed_s) - std::min(1.0, mended) * (mean(replayed_s) - mean(ideal_s));
 }
 
 Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void()>(std::size_t)>& progress) {
@@ -253,13 +303,14 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
   known.replay_error = 1 - mean(known.replayed_s) / mean(known.measured_s);
   known.launch_slowdown = mean(known.measured_s) / mean(known.replayed_s);
   follow_critical_paths(known);
-  const StageMoments forward = moments(job, known.durations.own, OpKind::ForwardCompute);
-  const StageMoments backward = moments(job, known.durations.own, OpKind::BackwardCompute);
+  const Moments forward = moments_of_stages(job, known.durations.own, OpKind::ForwardCompute);
+  const Moments backward = moments_of_stages(job, known.durations.own, OpKind::BackwardCompute);
   for (std::uint32_t stage = 0; stage < job.graph.stages; ++stage)
     known.stage_compute_s.push_back(
         {forward.sum[stage] / forward.count[stage] * seconds, backward.sum[stage] / backward.count[stage] * seconds});
   known.microbatch_spread = {spread(forward), spread(backward)};
   known.fb_correlation = correlation(job, known.durations.own);
+  known.steadily_slow = slow_in_every_step(job, known.durations.own);
   known.suspects = suspects_of(known);
   return known;
 }

@@ -12,6 +12,9 @@
 
 namespace allreplay {
 
+/// What is slowed down as much as this is called slow.
+inline constexpr double straggling = 1.03;
+
 /// A kind as it is asked about: sends and receives of a direction are one, forward-pp-comm or backward-pp-comm.
 struct KindAnswer {
   std::string name;
@@ -34,16 +37,18 @@ struct Diagnosis {
   std::vector<double> by_replica, by_stage;  ///< S_x
   std::vector<double> by_worker;             ///< by MeasuredSteps::worker()
   std::vector<WorkerPlace> worst_workers;
+  std::vector<WorkerPlace> slow_workers;  ///< of these, where mending them is half of the waste: who alone straggles
   double mended_workers = 0, mended_stage = 0;        ///< M_W, M_S
   double mended_computes = 0;                         ///< the same for all forward and backward computes
   std::map<std::string_view, double> critical_share;  ///< by kind
   std::vector<PassPair> stage_compute_s;
   PassPair microbatch_spread;
   double fb_correlation = 0;
+  std::vector<WorkerPlace> steadily_slow;  ///< in every step, where workers differ more than their micro-batches do
   std::vector<std::string> suspects;
 
   double mean_replayed_s() const;
-  /// What a step takes once that part of the waste is brought back.
+  /// What a step takes once that part of the waste is brought back; at best what the ideal one takes.
   double without_s(double mended) const;
 };
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/interchange/jobs/measured_job.hpp"
+#include "sim/interchange/timelines/measured_job.hpp"
 
 namespace allreplay {
 

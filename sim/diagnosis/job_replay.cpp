@@ -34,18 +34,23 @@ std::vector<std::uint32_t> last_ops(const JobGraph& graph) {
 JobDurations durations_of(const MeasuredSteps& job) {
   const JobGraph& graph = job.graph;
   JobDurations result{.own = std::vector<double>(job.start.size())};
+  std::size_t in_groups = 0, early = 0;
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
     const std::size_t base = step * graph.ops.size();
     for (std::size_t group = 0; group < graph.groups(); ++group) {
+      if (const std::size_t members = graph.group_first[group + 1] - graph.group_first[group]; members > 1)
+        in_groups += members;
       double latest = 0;
       for (std::size_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op)
         latest = std::max(latest, job.start[base + op]);
       for (std::size_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op) {
         const double own = job.end[base + op] - latest;
         result.own[base + op] = own < least_own ? 0 : own;
+        early += own < 0;
       }
     }
   }
+  if (in_groups > 0) result.ended_early = static_cast<double>(early) / static_cast<double>(in_groups);
   for (std::size_t kind = 0; kind < op_kind_count; ++kind) {
     std::vector<double> all;
     for (std::size_t i = 0; i < result.own.size(); ++i)

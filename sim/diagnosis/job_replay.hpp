@@ -17,6 +17,7 @@ struct JobDurations {
 
   std::vector<double> own;                    ///< by step and op: what it took, without waiting for its group
   std::array<double, op_kind_count> ideal{};  ///< of a kind: the mean of compute, the median of all else
+  double ended_early = 0;  ///< the share of the ops in groups that ended before all of their group had started
 };
 
 JobDurations durations_of(const MeasuredSteps& job);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,11 @@ class Server {
 
   /// It changes only at instants that next_completion() has named, and with start().
   virtual Load load() const { return {}; }
+
+  /// The same of some of its tasks. REQUIRES: the server is a network's.
+  virtual Load load_of(const std::function<bool(TaskId)>& /*which*/) const {
+    throw std::logic_error("a server that does not tell its tasks apart");
+  }
 
   /// From `now` on, all that it does takes `factor` times as long as when nobody slows it.
   virtual void slow(double /*factor*/, Time /*now*/) {}

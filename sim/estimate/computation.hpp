@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/workload/model.hpp"
+#include "sim/workload/profile.hpp"
 
 namespace allreplay {
 
@@ -23,7 +24,8 @@ struct Product {
 /// Fused attention, which never writes the scores: FlashAttention, or the memory-efficient kernel.
 struct Attention {
   std::int64_t tokens = 0, heads = 0, kv_heads = 0, head_size = 0;
-  bool causal = false;  ///< half of the pairs of tokens are computed
+  bool causal = false;       ///< half of the pairs of tokens are computed
+  std::int64_t workers = 1;  ///< that share the queries of a sample, and with them the pairs, evenly
 };
 
 /// A kernel that computes little: elements that it reads and writes.
@@ -31,6 +33,7 @@ struct Pass {
   double forward = 0, backward = 0;
   double backward_once = 0;  ///< whatever the batch: the dense gradient of an embedding
   double macs = 0;           ///< off the tensor cores: depthwise convolutions
+  bool weights = false;      ///< backward makes gradients of weights alone
 };
 
 /// A kernel of which counts are all that is known: it computes at the peak, without tiles. plain_computation() makes
@@ -50,12 +53,24 @@ struct Kept {
   double bytes = 0;     ///< whatever the precision: statistics, masks, indices, losses
 };
 
+/// A collective behind a layer's computing, of one sample.
+struct GroupCollective {
+  LayerCollective::Op op = LayerCollective::Op::AllReduce;
+  LayerCollective::Among group = LayerCollective::Among::Tensor;
+  bool backward = false;
+  double elements = 0;    ///< in the precision of the computation
+  double bytes = 0;       ///< whatever the precision
+  bool of_input = false;  ///< gathers what a product reads: again where that is computed again
+};
+
 struct ComputationLayer {
   ModelLayer model;  ///< name, tensors, MACs and output of one sample
   std::string group;
   std::int64_t block = -1;  ///< which of the repeated blocks it belongs to; −1: none
   std::vector<Operator> operators;
   Kept kept, kept_selective;  ///< without recomputation, and with the selective one
+  std::vector<GroupCollective> collectives;
+  double handed_on = 0;  ///< elements, of one sample, where a unit ends and others follow; else 0
 };
 
 /// What updates the parameters. Unfused, Adam's loops over them are kernels of their own (PyTorch's until 2022).
@@ -69,6 +84,7 @@ struct Computation {
   double model_flops = 0;  ///< of one sample, forward and backward, without recomputation
   double block_input = 0;  ///< elements that a block reads of one sample: all that full recomputation keeps of it
   Optimizer optimizer = Optimizer::Adam;
+  std::int64_t tp = 1, cp = 1;  ///< of such a group it is one worker's part; `tokens` and `model_flops` are the whole's
 
   std::int64_t parameters() const;
   Model model() const;

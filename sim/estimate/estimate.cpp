@@ -14,7 +14,7 @@ constexpr double tensor_core_efficiency = 0.49;
 constexpr double fp32_efficiency = 0.87;
 
 struct Seconds {
-  std::vector<double> forward, backward;
+  std::vector<double> forward, backward, weights;
   double update = 0;
   double total() const {
     double sum = update;
@@ -32,6 +32,7 @@ Seconds roofline(const EstimateRequest& request, const Rates& rates) {
     if (layer.block >= 0 && request.recompute == Recompute::Full) again = one.forward;
     seconds.forward.push_back(one.forward);
     seconds.backward.push_back(one.backward + again);
+    seconds.weights.push_back(one.weights);
   }
   seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.optimizer);
   return seconds;
@@ -69,10 +70,33 @@ std::vector<Bytes> activations(const EstimateRequest& request, double element) {
   return whole;
 }
 
+bool has_blocks(const Computation& work) {
+  return std::any_of(work.layers.begin(), work.layers.end(),
+                     [](const ComputationLayer& layer) { return layer.block >= 0; });
+}
+
+// What a layer's group sends: forward, again where that is computed again, and backward.
+std::vector<LayerCollective> collectives(const EstimateRequest& request, const ComputationLayer& layer,
+                                         double element) {
+  std::vector<LayerCollective> all;
+  const auto add = [&](const GroupCollective& one, bool backward) {
+    const double bytes = static_cast<double>(request.batch) * (one.elements * element + one.bytes);
+    all.push_back({one.op, one.group, std::llround(bytes), backward});
+  };
+  for (const GroupCollective& one : layer.collectives)
+    if (!one.backward) add(one, false);
+  for (const GroupCollective& one : layer.collectives)
+    if (!one.backward && layer.block >= 0 &&
+        (request.recompute == Recompute::Full || (request.recompute == Recompute::Selective && one.of_input)))
+      add(one, true);
+  for (const GroupCollective& one : layer.collectives)
+    if (one.backward) add(one, true);
+  return all;
+}
+
 void require_blocks(const EstimateRequest& request) {
-  const auto& layers = request.work.layers;
   if (request.recompute == Recompute::None) return;
-  if (std::none_of(layers.begin(), layers.end(), [](const ComputationLayer& layer) { return layer.block >= 0; }))
+  if (!has_blocks(request.work))
     throw InputError(estimate_option("--recompute"),
                      fmt::format("{} has no blocks to compute again", request.work.name), "none, or a transformer");
 }
@@ -119,6 +143,7 @@ Estimate estimate(const EstimateRequest& request) {
   profile.update = to_time(seconds.update * factor);
   if (request.work.model_flops > 0) profile.flops_per_sample = request.work.model_flops;
   if (tokens_of(request.work.input) > 0) profile.tokens_per_sample = request.work.tokens;
+  if (request.work.tp > 1 || request.work.cp > 1) profile.tensor_and_context = {request.work.tp, request.work.cp};
   require_possible(request, seconds.total() * factor, rates.element);
   const std::vector<Bytes> kept = activations(request, rates.element);
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -130,7 +155,13 @@ Estimate estimate(const EstimateRequest& request) {
                               .forward = to_time(seconds.forward[i] * factor),
                               .backward = to_time(seconds.backward[i] * factor),
                               .group = layer.group,
-                              .activation_bytes = kept[i]});
+                              .activation_bytes = kept[i],
+                              .collectives = collectives(request, layer, rates.element)});
+    if (!has_blocks(request.work)) continue;
+    Layer& last = profile.layers.back();
+    last.backward_weight = std::min(to_time(seconds.weights[i] * factor), last.backward);
+    if (layer.handed_on > 0)
+      last.output_bytes = std::llround(static_cast<double>(request.batch) * layer.handed_on * rates.element);
   }
   return made;
 }

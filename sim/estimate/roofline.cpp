@@ -39,9 +39,10 @@ double attention_seconds(const Rates& rates, const Attention& one, double batch,
   const double tokens = static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
   const double heads = batch * static_cast<double>(one.heads), side = std::ceil(tokens / tile);
   // Each tile of queries meets all tiles of keys, or with a mask those up to its own.
-  const double pairs = one.causal ? side * (side + 1) / 2 : side * side;
+  const double workers = static_cast<double>(one.workers);
+  const double pairs = (one.causal ? side * (side + 1) / 2 : side * side) / workers;
   const double flops = heads * pairs * tile * tile * 2 * size * products;
-  const double full = heads * side / static_cast<double>(rates.sms);
+  const double full = heads * side / workers / static_cast<double>(rates.sms);
   return kernel(rates, flops / (attention_part * rates.matrix) * std::max(1.0, std::ceil(full) / full), elements);
 }
 
@@ -57,12 +58,14 @@ struct SecondsOf {
     const double moved = batch * one.input_elements + inputs * outputs + rows * outputs;
     sum.forward += product_seconds(rates, rows, inputs, outputs, moved);
     if (one.input_gradient) sum.backward += product_seconds(rates, rows, outputs, inputs, moved);
-    sum.backward += product_seconds(rates, outputs, rows, inputs, moved);
+    const double weights = product_seconds(rates, outputs, rows, inputs, moved);
+    sum.backward += weights;
+    sum.weights += weights;
   }
 
   void operator()(const Attention& one) {
     const double tokens = batch * static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
-    const double queries = tokens * static_cast<double>(one.heads) * size,
+    const double queries = tokens * static_cast<double>(one.heads) * size / static_cast<double>(one.workers),
                  keys = tokens * static_cast<double>(one.kv_heads) * size;
     sum.forward += attention_seconds(rates, one, batch, 2, 2 * queries + 2 * keys);
     sum.backward += attention_seconds(rates, one, batch, 5, 4 * queries + 4 * keys);
@@ -73,7 +76,9 @@ struct SecondsOf {
     const double forward = one.forward > 0 ? kernel(rates, compute, batch * one.forward) : 0;
     sum.forward += forward;
     sum.passes += forward;
-    sum.backward += kernel(rates, 2 * compute, batch * one.backward + one.backward_once);
+    const double backward = kernel(rates, 2 * compute, batch * one.backward + one.backward_once);
+    sum.backward += backward;
+    if (one.weights) sum.weights += backward;
   }
 
   void operator()(const PlainKernel& one) {

@@ -24,7 +24,8 @@ Rates rates_of(const Device& device, const std::string& precision, const SourceL
 /// Seconds of one layer for a mini-batch.
 struct LayerSeconds {
   double forward = 0, backward = 0;
-  double passes = 0;  ///< the part of `forward` that is neither a product nor attention
+  double passes = 0;   ///< the part of `forward` that is neither a product nor attention
+  double weights = 0;  ///< the part of `backward` that makes gradients of weights
 };
 
 LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch);

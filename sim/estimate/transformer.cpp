@@ -12,14 +12,18 @@ std::int64_t Transformer::tokens() const {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
+using Op = LayerCollective::Op;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
 
 class Builder {
  public:
-  Builder(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place)
+  Builder(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place, const Split& split)
       : t_(transformer),
-        tokens_(tokens),
+        split_(split),
+        whole_(tokens),
+        tokens_(tokens / split.cp),
+        spread_(split.sequence_parallel ? tokens_ / split.tp : tokens_),
         place_(place),
         dropout_(t_.family == Family::Gpt2 || t_.family == Family::Bert) {}
 
@@ -40,13 +44,15 @@ class Builder {
     work_.name = t_.name;
     work_.description = t_.description;
     work_.source = t_.source;
-    work_.tokens = tokens_;
+    work_.tokens = whole_;
+    work_.tp = split_.tp;
+    work_.cp = split_.cp;
     work_.input = t_.family == Family::Vit ? fmt::format("{}x{}x{}", t_.channels, t_.image, t_.image)
-                                           : fmt::format("{} tokens", tokens_);
-    work_.block_input = number(tokens_ * t_.hidden);
+                                           : fmt::format("{} tokens", whole_);
+    work_.block_input = number(spread_ * t_.hidden);
     // 6 per parameter and token, and 12·layers·hidden·sequence for attention's pairs.
-    work_.model_flops = number(tokens_) *
-                        (6 * number(work_.parameters()) + 12 * number(t_.layers) * number(t_.hidden) * number(tokens_));
+    work_.model_flops =
+        number(whole_) * (6 * number(work_.parameters()) + 12 * number(t_.layers) * number(t_.hidden) * number(whole_));
     return std::move(work_);
   }
 
@@ -77,62 +83,106 @@ class Builder {
     layer.model.tensors.push_back({name, std::move(shape), elements});
   }
 
-  void embedding(const std::string& name, std::int64_t rows) {
-    const std::int64_t outputs = tokens_ * t_.hidden;
+  // Of words, each worker of a tensor group has some rows, and looks up all tokens: what it has not is 0. Of positions
+  // it has all.
+  void embedding(const std::string& name, std::int64_t rows, bool words = false) {
+    const std::int64_t own = words ? part_of_vocabulary(rows) : rows;
+    const std::int64_t tokens = words ? tokens_ : spread_, outputs = tokens * t_.hidden;
     ComputationLayer& one = layer(name, 0, outputs);
-    tensor(one, name + ".weight", {rows, t_.hidden});
-    one.operators.emplace_back(Pass{2 * number(outputs), number(outputs), number(rows * t_.hidden)});
-    one.kept.bytes = one.kept_selective.bytes = 8 * number(tokens_);  // the indices
+    tensor(one, name + ".weight", {own, t_.hidden});
+    one.operators.emplace_back(Pass{2 * number(outputs), number(outputs), number(own * t_.hidden), 0, true});
+    one.kept.bytes = one.kept_selective.bytes = 8 * number(tokens);  // the indices
+    if (words) sum_up(one, t_.hidden);
+  }
+
+  std::int64_t part_of_vocabulary(std::int64_t rows) const { return (rows + split_.tp - 1) / split_.tp; }
+
+  void send(ComputationLayer& one, LayerCollective::Op op, bool backward, std::int64_t width,
+            bool of_input = false) const {
+    one.collectives.push_back(
+        {.op = op, .backward = backward, .elements = number(tokens_ * width), .of_input = of_input});
+  }
+
+  // A tensor group adds up what each made of its part of the inputs. With cut tokens each then has its own.
+  void sum_up(ComputationLayer& one, std::int64_t width) const {
+    if (split_.tp == 1) return;
+    if (!split_.sequence_parallel) return send(one, Op::AllReduce, false, width);
+    send(one, Op::ReduceScatter, false, width);
+    send(one, Op::AllGather, true, width);
+  }
+
+  // What a tensor group reads alike; the gradients of it are added up.
+  void share_input(ComputationLayer& one, std::int64_t width) const {
+    if (split_.tp == 1) return;
+    if (!split_.sequence_parallel) return send(one, Op::AllReduce, true, width);
+    send(one, Op::AllGather, false, width, true);
+    send(one, Op::ReduceScatter, true, width);
   }
 
   // LayerNorm (with bias) keeps mean and deviation of each token, RMSNorm (without) one number.
   void normalisation(const std::string& name, bool bias) {
-    const std::int64_t outputs = tokens_ * t_.hidden;
+    const std::int64_t outputs = spread_ * t_.hidden;
     ComputationLayer& one = layer(name, 2 * number(outputs), outputs);
     tensor(one, name + ".weight", {t_.hidden});
     if (bias) tensor(one, name + ".bias", {t_.hidden});
     one.operators.emplace_back(Pass{2 * number(outputs), 3 * number(outputs)});
-    one.kept = {number(outputs), (bias ? 8 : 4) * number(tokens_)};
+    one.kept = {number(outputs), (bias ? 8 : 4) * number(spread_)};
     if (block_ < 0) one.kept_selective = one.kept;
   }
 
+  // Which side of a product a tensor group cuts: its outputs, its inputs, which are then cut already, or neither.
+  enum class Cut : std::uint8_t { None, Outputs, Inputs };
   struct Dense {
+    Cut cut = Cut::None;
     bool bias = true;
     bool transposed = false;  // GPT-2 stores [inputs, outputs]
     bool input_kept = false;  // by the layer before: only one keeps what several read
     std::int64_t rows = 0;    // 0: one for each token
     bool first = false;
   };
-  ComputationLayer& dense(const std::string& name, std::int64_t inputs, std::int64_t outputs, Dense how) {
-    const std::int64_t rows = how.rows > 0 ? how.rows : tokens_;
-    ComputationLayer& one = layer(name, number(rows) * number(inputs) * number(outputs), rows * outputs);
+  ComputationLayer& dense(const std::string& name, std::int64_t whole_inputs, std::int64_t whole_outputs, Dense how) {
+    const std::int64_t inputs = how.cut == Cut::Inputs ? whole_inputs / split_.tp : whole_inputs;
+    const std::int64_t outputs = how.cut == Cut::Outputs ? part_of_vocabulary(whole_outputs) : whole_outputs;
+    const std::int64_t rows = how.rows > 0 ? how.rows : how.cut == Cut::None ? spread_ : tokens_;
+    const std::int64_t read = how.cut == Cut::Outputs ? spread_ : rows;  // rows of the input that are its own
+    const std::int64_t given = how.cut == Cut::Inputs ? spread_ : rows;  // and of the output
+    ComputationLayer& one = layer(name, number(rows) * number(inputs) * number(outputs), given * outputs);
     tensor(one, name + ".weight", how.transposed ? Shape{inputs, outputs} : Shape{outputs, inputs});
     if (how.bias) tensor(one, name + ".bias", {outputs});
     one.operators.emplace_back(Product{rows, inputs, outputs, number(rows * inputs), !how.first});
-    if (how.bias) one.operators.emplace_back(Pass{0, number(rows * outputs)});  // the bias's gradient is a sum
-    if (!how.input_kept) one.kept.elements = number(rows * inputs);
+    // The bias's gradient is a sum.
+    if (how.bias) one.operators.emplace_back(Pass{0, number(given * outputs), 0, 0, true});
+    if (!how.input_kept) one.kept.elements = number(read * inputs);
     if (block_ >= 0)
-      one.kept_selective.elements = number(rows * outputs);
+      one.kept_selective.elements = number(given * outputs);
     else
       one.kept_selective = one.kept;
+    if (how.cut == Cut::Inputs) sum_up(one, outputs);
+    if (how.cut == Cut::Outputs && !how.input_kept) share_input(one, inputs);
     return one;
   }
 
   void attention(const std::string& name, bool causal, bool rotary) {
-    const std::int64_t width = t_.heads * t_.head_size, kv = t_.kv_heads * t_.head_size;
+    const std::int64_t heads = t_.heads / split_.tp, kv_heads = t_.kv_heads / split_.tp;
+    const std::int64_t width = heads * t_.head_size, kv = kv_heads * t_.head_size;
     // The MACs of models/: all pairs of tokens, whatever a causal mask leaves out.
-    ComputationLayer& one = layer(name, 2 * number(tokens_) * number(tokens_) * number(width), tokens_ * width);
+    ComputationLayer& one = layer(name, 2 * number(tokens_) * number(whole_) * number(width), tokens_ * width);
     if (rotary)
       one.operators.emplace_back(Pass{2 * number(tokens_ * (width + kv)), 2 * number(tokens_ * (width + kv))});
-    one.operators.emplace_back(Attention{tokens_, t_.heads, t_.kv_heads, t_.head_size, causal});
-    const double sums = 4 * number(tokens_ * t_.heads);  // of the softmax, in fp32
+    one.operators.emplace_back(Attention{whole_, heads, kv_heads, t_.head_size, causal, split_.cp});
+    const double sums = 4 * number(tokens_ * heads);  // of the softmax, in fp32
     one.kept = {number(tokens_ * (2 * width + 2 * kv)), sums};
     one.kept_selective = {number(tokens_ * width), sums};
+    if (split_.cp == 1) return;
+    // All keys and values, each time; their gradients are added up for those whose they are.
+    for (const auto& [op, backward] :
+         {std::pair(Op::AllGather, false), {Op::AllGather, true}, {Op::ReduceScatter, true}})
+      one.collectives.push_back({op, LayerCollective::Among::Context, backward, 2 * number(whole_ * kv)});
   }
 
   // The end of a branch: dropout where the family has it, and the residual's addition.
   void residual(ComputationLayer& one) const {
-    const double outputs = number(tokens_ * t_.hidden);
+    const double outputs = number(spread_ * t_.hidden);
     one.operators.emplace_back(Pass{3 * outputs, 3 * outputs});
     if (!dropout_) return;
     one.operators.emplace_back(Pass{2 * outputs, 2 * outputs});
@@ -141,39 +191,45 @@ class Builder {
   }
 
   // GELU keeps what it reads.
-  void gelu(ComputationLayer& one, std::int64_t width) const {
-    const double outputs = number(tokens_ * width);
+  void gelu(ComputationLayer& one, std::int64_t tokens, std::int64_t width) const {
+    const double outputs = number(tokens * width);
     one.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
     one.kept.elements += outputs;
   }
 
-  // The logits of each token and their cross-entropy, whose logarithms are kept in fp32.
+  // The logits of each token and their cross-entropy, whose logarithms are kept in fp32. A tensor group has each some
+  // of the vocabulary: of each token it shares out the largest logit, that of the right word and the sum, in fp32.
   void loss(ComputationLayer& one) const {
-    const double logits = number(tokens_ * t_.vocab);
+    const double logits = number(tokens_ * part_of_vocabulary(t_.vocab));
     one.operators.emplace_back(Pass{4 * logits, 4 * logits});
     one.kept.bytes += 4 * logits;
     one.kept_selective.bytes += 4 * logits;
+    for (int i = 0; i < 3 && split_.tp > 1; ++i)
+      one.collectives.push_back({.op = Op::AllReduce, .bytes = 4 * number(tokens_)});
   }
 
   void begin(const std::string& group, std::int64_t block = -1) {
+    if (!work_.layers.empty()) work_.layers.back().handed_on = number(spread_ * t_.hidden);
     group_ = group;
     block_ = block;
   }
 
   void gpt2() {
     begin("embeddings");
-    embedding("transformer.wte", t_.vocab);
+    embedding("transformer.wte", t_.vocab, true);
     embedding("transformer.wpe", t_.positions);
     for (std::int64_t i = 0; i < t_.layers; ++i) {
       const std::string name = fmt::format("transformer.h.{}", i);
       begin(name, i);
       normalisation(name + ".ln_1", true);
-      dense(name + ".attn.c_attn", t_.hidden, 3 * t_.hidden, {.transposed = true});
+      dense(name + ".attn.c_attn", t_.hidden, 3 * t_.hidden, {.cut = Cut::Outputs, .transposed = true});
       attention(name + ".attn", true, false);
-      residual(dense(name + ".attn.c_proj", t_.hidden, t_.hidden, {.transposed = true, .input_kept = true}));
+      residual(dense(name + ".attn.c_proj", t_.hidden, t_.hidden,
+                     {.cut = Cut::Inputs, .transposed = true, .input_kept = true}));
       normalisation(name + ".ln_2", true);
-      gelu(dense(name + ".mlp.c_fc", t_.hidden, t_.ffn, {.transposed = true}), t_.ffn);
-      residual(dense(name + ".mlp.c_proj", t_.ffn, t_.hidden, {.transposed = true}));
+      gelu(dense(name + ".mlp.c_fc", t_.hidden, t_.ffn, {.cut = Cut::Outputs, .transposed = true}), tokens_,
+           t_.ffn / split_.tp);
+      residual(dense(name + ".mlp.c_proj", t_.ffn, t_.hidden, {.cut = Cut::Inputs, .transposed = true}));
     }
     begin("head");
     normalisation("transformer.ln_f", true);
@@ -182,28 +238,28 @@ class Builder {
 
   // The output projection; tied, it shares the embedding's tensor, whose gradient ends there.
   void head(const std::string& name) {
-    ComputationLayer& one = dense(name, t_.hidden, t_.vocab, {.bias = false});
+    ComputationLayer& one = dense(name, t_.hidden, t_.vocab, {.cut = Cut::Outputs, .bias = false});
     if (t_.tied) one.model.tensors.clear();
     loss(one);
   }
 
   void bert() {
     begin("embeddings");
-    embedding("embeddings.word_embeddings", t_.vocab);
+    embedding("embeddings.word_embeddings", t_.vocab, true);
     embedding("embeddings.position_embeddings", t_.positions);
     embedding("embeddings.token_type_embeddings", t_.types);
     normalisation("embeddings.LayerNorm", true);
     for (std::int64_t i = 0; i < t_.layers; ++i) {
       const std::string name = fmt::format("encoder.layer.{}", i);
       begin(name, i);
-      dense(name + ".attention.self.query", t_.hidden, t_.hidden, {});
-      dense(name + ".attention.self.key", t_.hidden, t_.hidden, {.input_kept = true});
-      dense(name + ".attention.self.value", t_.hidden, t_.hidden, {.input_kept = true});
+      dense(name + ".attention.self.query", t_.hidden, t_.hidden, {.cut = Cut::Outputs});
+      dense(name + ".attention.self.key", t_.hidden, t_.hidden, {.cut = Cut::Outputs, .input_kept = true});
+      dense(name + ".attention.self.value", t_.hidden, t_.hidden, {.cut = Cut::Outputs, .input_kept = true});
       attention(name + ".attention.self", false, false);
-      residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.input_kept = true}));
+      residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.cut = Cut::Inputs, .input_kept = true}));
       normalisation(name + ".attention.output.LayerNorm", true);
-      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {}), t_.ffn);
-      residual(dense(name + ".output.dense", t_.ffn, t_.hidden, {}));
+      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {.cut = Cut::Outputs}), tokens_, t_.ffn / split_.tp);
+      residual(dense(name + ".output.dense", t_.ffn, t_.hidden, {.cut = Cut::Inputs}));
       normalisation(name + ".output.LayerNorm", true);
     }
     begin("head");
@@ -213,9 +269,9 @@ class Builder {
 
   // The decoder is the embedding, whose gradient ends there.
   void pretraining() {
-    gelu(dense("cls.predictions.transform.dense", t_.hidden, t_.hidden, {}), t_.hidden);
+    gelu(dense("cls.predictions.transform.dense", t_.hidden, t_.hidden, {}), spread_, t_.hidden);
     normalisation("cls.predictions.transform.LayerNorm", true);
-    ComputationLayer& decoder = dense("cls.predictions.decoder", t_.hidden, t_.vocab, {});
+    ComputationLayer& decoder = dense("cls.predictions.decoder", t_.hidden, t_.vocab, {.cut = Cut::Outputs});
     decoder.model.tensors.erase(decoder.model.tensors.begin());
     loss(decoder);
     dense("cls.seq_relationship", t_.hidden, 2, {.rows = 1});
@@ -224,24 +280,26 @@ class Builder {
   void llama() {
     const std::int64_t width = t_.heads * t_.head_size, kv = t_.kv_heads * t_.head_size;
     begin("embeddings");
-    embedding("model.embed_tokens", t_.vocab);
+    embedding("model.embed_tokens", t_.vocab, true);
     for (std::int64_t i = 0; i < t_.layers; ++i) {
       const std::string name = fmt::format("model.layers.{}", i);
       begin(name, i);
       normalisation(name + ".input_layernorm", false);
-      dense(name + ".self_attn.q_proj", t_.hidden, width, {.bias = t_.qkv_bias});
-      dense(name + ".self_attn.k_proj", t_.hidden, kv, {.bias = t_.qkv_bias, .input_kept = true});
-      dense(name + ".self_attn.v_proj", t_.hidden, kv, {.bias = t_.qkv_bias, .input_kept = true});
+      dense(name + ".self_attn.q_proj", t_.hidden, width, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
+      dense(name + ".self_attn.k_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+      dense(name + ".self_attn.v_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
       attention(name + ".self_attn", true, true);
-      residual(dense(name + ".self_attn.o_proj", width, t_.hidden, {.bias = t_.output_bias, .input_kept = true}));
+      residual(dense(name + ".self_attn.o_proj", width, t_.hidden,
+                     {.cut = Cut::Inputs, .bias = t_.output_bias, .input_kept = true}));
       normalisation(name + ".post_attention_layernorm", false);
-      dense(name + ".mlp.gate_proj", t_.hidden, t_.ffn, {.bias = t_.mlp_bias});
-      ComputationLayer& up = dense(name + ".mlp.up_proj", t_.hidden, t_.ffn, {.bias = t_.mlp_bias, .input_kept = true});
-      const double inner = number(tokens_ * t_.ffn);
+      dense(name + ".mlp.gate_proj", t_.hidden, t_.ffn, {.cut = Cut::Outputs, .bias = t_.mlp_bias});
+      ComputationLayer& up = dense(name + ".mlp.up_proj", t_.hidden, t_.ffn,
+                                   {.cut = Cut::Outputs, .bias = t_.mlp_bias, .input_kept = true});
+      const double inner = number(tokens_ * t_.ffn / split_.tp);
       // silu(gate)·up: forward reads two and writes one; both of them and silu(gate) are kept.
       up.operators.emplace_back(Pass{3 * inner, 5 * inner});
       up.kept.elements += 3 * inner;
-      residual(dense(name + ".mlp.down_proj", t_.ffn, t_.hidden, {.bias = t_.mlp_bias}));
+      residual(dense(name + ".mlp.down_proj", t_.ffn, t_.hidden, {.cut = Cut::Inputs, .bias = t_.mlp_bias}));
     }
     begin("head");
     normalisation("model.norm", false);
@@ -262,14 +320,16 @@ class Builder {
       const std::string name = fmt::format("vit.encoder.layer.{}", i);
       begin(name, i);
       normalisation(name + ".layernorm_before", true);
-      dense(name + ".attention.attention.query", t_.hidden, t_.hidden, {.bias = t_.qkv_bias});
-      dense(name + ".attention.attention.key", t_.hidden, t_.hidden, {.bias = t_.qkv_bias, .input_kept = true});
-      dense(name + ".attention.attention.value", t_.hidden, t_.hidden, {.bias = t_.qkv_bias, .input_kept = true});
+      dense(name + ".attention.attention.query", t_.hidden, t_.hidden, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
+      dense(name + ".attention.attention.key", t_.hidden, t_.hidden,
+            {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+      dense(name + ".attention.attention.value", t_.hidden, t_.hidden,
+            {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
       attention(name + ".attention.attention", false, false);
-      residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.input_kept = true}));
+      residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.cut = Cut::Inputs, .input_kept = true}));
       normalisation(name + ".layernorm_after", true);
-      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {}), t_.ffn);
-      residual(dense(name + ".output.dense", t_.ffn, t_.hidden, {}));
+      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {.cut = Cut::Outputs}), tokens_, t_.ffn / split_.tp);
+      residual(dense(name + ".output.dense", t_.ffn, t_.hidden, {.cut = Cut::Inputs}));
     }
     begin("head");
     normalisation("vit.layernorm", true);
@@ -277,7 +337,10 @@ class Builder {
   }
 
   const Transformer& t_;
-  std::int64_t tokens_;
+  const Split& split_;
+  std::int64_t whole_;   // tokens of a sample
+  std::int64_t tokens_;  // of them, what a context group's worker has
+  std::int64_t spread_;  // of those, what it has between products
   const SourceLocation& place_;
   bool dropout_;
   Computation work_;
@@ -285,9 +348,28 @@ class Builder {
   std::int64_t block_ = -1;
 };
 
+void require_divides(const Transformer& t, std::int64_t tokens, const Split& split) {
+  const auto require = [&](const char* option, std::int64_t degree, std::int64_t count, const std::string& what) {
+    if (count % degree != 0)
+      throw InputError({"command line", option}, fmt::format("{} has {} {}", t.name, count, what),
+                       fmt::format("a divisor of {}", count));
+  };
+  require("--tp", split.tp, t.heads, "attention heads");
+  require("--tp", split.tp, t.kv_heads, "heads of keys and values");
+  require("--tp", split.tp, t.ffn, "inner outputs");
+  if (split.sequence_parallel && split.tp == 1)
+    throw InputError({"command line", "--sequence-parallel"}, "cuts tokens among a tensor group, and there is none",
+                     "--tp above 1");
+  if (split.cp > 1 && tokens % (2 * split.cp) != 0)  // each has two parts, an early and a late one: masks are even
+    throw InputError({"command line", "--cp"}, fmt::format("{} tokens are cut in {} parts", tokens, 2 * split.cp),
+                     fmt::format("a number twice of which divides {}", tokens));
+  if (split.sequence_parallel) require("--sequence-parallel", split.tp, tokens / split.cp, "tokens a worker");
+}
+
 }  // namespace
 
-Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place) {
+Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place,
+                  const Split& split) {
   const std::int64_t own = transformer.tokens();
   if (transformer.family == Family::Vit && tokens != own)
     throw InputError(place, fmt::format("{} sees {} patches and a class token", transformer.name, own - 1),
@@ -297,7 +379,10 @@ Computation build(const Transformer& transformer, std::int64_t tokens, const Sou
     throw InputError(place,
                      fmt::format("{} tokens, and {} has {} positions", tokens, transformer.name, transformer.positions),
                      fmt::format("at most {}", transformer.positions));
-  return Builder(transformer, tokens, place).build();
+  require_divides(transformer, tokens, split);
+  Computation work = Builder(transformer, tokens, place, split).build();
+  if (split.tp > 1) work.model_flops = Builder(transformer, tokens, place, {}).build().model_flops;
+  return work;
 }
 
 }  // namespace allreplay

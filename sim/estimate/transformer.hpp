@@ -39,7 +39,19 @@ void require_sound(const Transformer& transformer, const SourceLocation& place);
 /// A file of models/transformers/, or a Hugging Face config.json (by its "model_type"). Throws InputError.
 Transformer read_transformer(const Json& json);
 
-/// Samples of `tokens` tokens (ViT: those of its images). Throws InputError at `place` beyond learned positions.
-Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place);
+/// What such a file's transformer is called: as the file, or, where that is a config.json, as its folder.
+std::string name_of_transformer(const std::string& file);
+
+/// How several workers hold one transformer together.
+struct Split {
+  std::int64_t tp = 1;             ///< Megatron-LM's: heads, inner width and vocabulary are cut among a tensor group
+  std::int64_t cp = 1;             ///< tokens are cut among a context group, which gathers keys and values
+  bool sequence_parallel = false;  ///< between products the tensor group cuts the tokens, too
+};
+
+/// Samples of `tokens` tokens (ViT: those of its images); of a split, what one worker does (docs/estimation.md). Throws
+/// InputError at `place` beyond learned positions, and at the option of the split that does not divide.
+Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place,
+                  const Split& split = {});
 
 }  // namespace allreplay

@@ -1,5 +1,6 @@
 // Where transformers are described: models/transformers/*.json, and Hugging Face's config.json.
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -183,6 +184,13 @@ void require_sound(const Transformer& t, const SourceLocation& place) {
   if (t.layers > 100'000 || t.hidden > 1'000'000 || t.ffn > 10'000'000 || t.vocab > 100'000'000 || t.heads > 100'000 ||
       t.head_size > 100'000 || t.positions > 100'000'000 || t.image > 100'000 || t.classes > 100'000'000)
     throw InputError(place, "is larger than any transformer", "100,000 layers of width 1,000,000 at most");
+}
+
+std::string name_of_transformer(const std::string& file) {
+  const std::filesystem::path path(file);
+  if (path.stem() != "config") return path.stem().string();
+  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
+  return folder.empty() ? "config" : folder;
 }
 
 Transformer read_transformer(const Json& json) {

@@ -1,5 +1,6 @@
 #include "sim/experiment/changes.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -96,6 +97,35 @@ void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*fi
   profile.batch_size = static_cast<std::int64_t>(size);
 }
 
+void compute_again(Profile& profile, LayerId first, LayerId end, bool last, const SourceLocation& place) {
+  const std::optional<Bytes>& read = profile.layers[first - 1].output_bytes;
+  Bytes kept = 0, others = 0;  // by the unit, and by those behind it
+  for (LayerId l = first; l < profile.layers.size(); ++l)
+    (l < end ? kept : others) += profile.layers[l].activation_bytes.value_or(0);
+  if (kept > 0 && !read)
+    throw InputError(place, fmt::format("nobody says what {} reads", profile.layers[first].name),
+                     fmt::format("\"output_bytes\" of {}", profile.layers[first - 1].name));
+  if (kept > 0 && end - first > 1 && kept == profile.layers[first].activation_bytes.value_or(0))
+    throw InputError(
+        place, fmt::format("{} keeps what it reads alone: it is computed again already", profile.layers[first].group),
+        "a profile without recomputation");
+  for (LayerId l = first; l < end; ++l) {
+    Layer& layer = profile.layers[l];
+    layer.backward_weight = profile.weight_times()[l];
+    layer.backward = add(layer.backward, layer.forward);
+    std::vector<LayerCollective> again;
+    for (const LayerCollective& one : layer.collectives)
+      if (!one.backward) again.push_back({one.op, one.group, one.bytes, true});
+    const auto backward = std::find_if(layer.collectives.begin(), layer.collectives.end(),
+                                       [](const LayerCollective& one) { return one.backward; });
+    layer.collectives.insert(backward, again.begin(), again.end());
+    if (layer.activation_bytes) layer.activation_bytes = 0;
+  }
+  if (kept == 0) return;
+  // The last unit's whole is there when what stands behind it has gone: of the two the larger counts.
+  profile.layers[first].activation_bytes = *read + (last ? std::max<Bytes>(kept - others, 0) : 0);
+}
+
 // By the ratio of two rooflines of its device.
 void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& file) {
   const Profile& profile = scenario.profile;
@@ -113,6 +143,29 @@ void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   Profile changed = rescaled(*file.files, profile, model, {.precision = change.value}).profile;
   changed.name = profile.name;
   scenario.profile = std::move(changed);
+}
+
+// Each unit but the first and the last (embeddings, head) keeps what it reads, and computes itself again before its
+// backward pass; what its groups send forward they send again.
+void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  if (change.value != "full")
+    throw InputError(change.place, fmt::format("'{}' is not what a profile can be changed to", change.value),
+                     "full; of a model: `allreplay estimate --recompute`");
+  Profile& profile = scenario.profile.own();
+  std::vector<std::pair<LayerId, LayerId>> units;  // first layer, and one past the last
+  const auto count = static_cast<LayerId>(profile.layers.size());
+  for (LayerId first = 0, end = 0; first < count; first = end) {
+    const std::string& group = profile.layers[first].group;
+    while (end < count && profile.layers[end].group == group) ++end;
+    units.emplace_back(first, end);
+  }
+  if (units.size() < 3)
+    throw InputError(change.place, fmt::format("{} has no units between a first and a last", profile.name),
+                     "a profile whose layers say their \"group\"");
+  for (std::size_t unit = 1; unit + 1 < units.size(); ++unit)
+    compute_again(profile, units[unit].first, units[unit].second, unit + 2 == units.size(), change.place);
+  profile.source = fmt::format("{}, {}, whose units are computed again", profile.name, to_string(profile.origin));
+  profile.origin = Origin::Estimated;
 }
 
 // "x0.5" of the slowness, or "none", or workers: "0:1.5,3:2".
@@ -172,6 +225,8 @@ constexpr ChangeRow rows[] = {
     {"routing", "which way messages take on a topology: d-mod-k, ecmp or adaptive", Changed::Network, routing},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
+    {"recompute", "full: units are computed again before their backward pass, and keep what they read alone",
+     Changed::Profile, recompute},
     {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},
 };
 

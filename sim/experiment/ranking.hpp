@@ -48,6 +48,10 @@ Ranking rank(const std::vector<Contender>& contenders, double tie);
 /// nullptr: one that nobody knows, as its plan is all that there is.
 Offered offered(const Strategy* strategy);
 
+/// Of an iteration; where workers hold a model together, times how many of them there are to a replica, per
+/// micro-batch: what ranks settings that differ in the samples of an iteration.
+double seconds_of_equal_work(const Outcome& outcome);
+
 Contender contender_of(const Outcome& outcome, const WinningRule& rule);
 Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 

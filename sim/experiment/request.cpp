@@ -12,7 +12,9 @@
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/pipeline/planned.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -277,6 +279,31 @@ void take_degrees_of_profile(Scenario& scenario) {
   take("cp", scenario.options.parallel.cp, taken->second);
 }
 
+// Samples of an iteration of all workers are those of a micro-batch, times micro-batches, times replicas.
+void take_global_batch(Scenario& scenario) {
+  const auto& samples = scenario.options.global_batch;
+  if (!samples) return;
+  const SourceLocation place = scenario.options.place_of("global_batch");
+  if (!scenario.profile->batch_size)
+    throw InputError(place, fmt::format("{} says no batch size", scenario.profile->name),
+                     "a profile; a CSV table has none");
+  const std::int64_t replicas = degrees_of(scenario).dp, each = *scenario.profile->batch_size;
+  const std::int64_t at_once = replicas * each, batches = *samples / at_once;
+  if (*samples % at_once != 0)
+    throw InputError(place,
+                     fmt::format("{} samples are no whole number of micro-batches of {} on {}", *samples, each,
+                                 counted(replicas, "replica")),
+                     fmt::format("a multiple of {}", at_once));
+  std::int64_t& now = scenario.options.strategy.sharding.accumulate;
+  const bool said = scenario.options.places.contains("accumulate") || scenario.options.parallel.given;
+  if (said && now != batches)
+    throw InputError(place,
+                     fmt::format("{} samples on {} are {} times {}, and not {} times", *samples,
+                                 counted(replicas, "replica"), batches, at_once, now),
+                     fmt::format("{}, or one of them", now * at_once));
+  scenario.options.set("accumulate", std::to_string(batches), place);
+}
+
 // Of a pipeline's ranks each has groups of its own; without one they are the plan's.
 void set_stride(Scenario& scenario) {
   const ParallelOptions& parallel = scenario.options.parallel;
@@ -315,20 +342,11 @@ Scenario Library::resolve_network(const Request& request) {
 
 namespace {
 
-std::shared_ptr<const GivenPlan> given_plan(const Files& files, const std::string& file, const Profile& profile) {
-  auto given = std::make_shared<GivenPlan>();
-  given->file = file;
-  given->plan = read_plan(files, file, profile);
-  given->name = given->plan.strategy;
-  given->strategy.name = given->name;
-  given->strategy.summary = "a plan from a file";
-  given->strategy.split = uses_halves(given->plan);
-  // When a codec decodes, and on what blocks travel, is not the plan's to say: it stays the strategy's default.
-  if (const Strategy* one = row_named(strategies(), given->name)) {
-    given->strategy.decode_at = one->decode_at;
-    given->strategy.collective = one->collective;
-  }
-  return given;
+[[noreturn]] void refuse_beside_plan(const Scenario& scenario, const std::string& option, const std::string& asked,
+                                     const std::string& has) {
+  throw InputError(scenario.options.place_of(option),
+                   fmt::format("{}={} is not what the plan in {} is for", option, asked, scenario.given->file),
+                   fmt::format("{}={}", option, has));
 }
 
 // The plan says how many micro-batches and groups it is for.
@@ -337,16 +355,65 @@ void take_step(Scenario& scenario) {
   const ShardingConfig& planned = scenario.given->plan.sharding;
   const auto check = [&](const char* option, std::int64_t asked, std::int64_t has) {
     if (scenario.options.places.contains(option) && asked != has)
-      throw InputError(scenario.options.place_of(option),
-                       fmt::format("{}={} is not what the plan in {} is for", option, asked, scenario.given->file),
-                       fmt::format("{}={}", option, has));
+      refuse_beside_plan(scenario, option, std::to_string(asked), std::to_string(has));
   };
   check("accumulate", step.accumulate, planned.accumulate);
   check("zero", step.zero, planned.zero);
   check("shard_group", step.shard_group, planned.shard_group);
-  const std::int64_t stride = step.stride;
+  const std::int64_t stride = scenario.given->plan.pipeline ? planned.stride : step.stride;
   step = planned;
   step.stride = stride;
+}
+
+// And of a pipeline how it is laid out, and what its ranks do.
+void take_pipeline(Scenario& scenario) {
+  const GivenPlan& given = *scenario.given;
+  Options& options = scenario.options;
+  ParallelOptions& parallel = options.parallel;
+  if (!given.plan.pipeline) {
+    if (parallel.pipeline()) refuse_beside_plan(scenario, "pp", std::to_string(parallel.pp), "1");
+    return;
+  }
+  const PlannedPipeline& planned = *given.plan.pipeline;
+  const auto take = [&](const char* name, std::int64_t& degree, std::int64_t has) {
+    const bool of_profile =
+        scenario.profile->tensor_and_context && (name == std::string_view("tp") || name == std::string_view("cp"));
+    if ((options.places.contains(name) || of_profile) && degree != has)
+      refuse_beside_plan(scenario, name, std::to_string(degree), std::to_string(has));
+    degree = has;
+  };
+  const auto ranks = std::ssize(given.plan.roles), chunks = std::ssize(planned.layers);
+  take("pp", parallel.pp, ranks);
+  options.places["pp"] = {given.file, "/parallel/pp"};  // of what does not go with pipelines
+  take("tp", parallel.tp, planned.tp);
+  take("cp", parallel.cp, planned.cp);
+  take("ep", parallel.ep, planned.ep);
+  const StageCut cut{StageCut::By::Given, planned.layers};
+  const auto check = [&](const char* name, const std::string& has) {
+    if (options.places.contains(name) && options.get(name) != has)
+      refuse_beside_plan(scenario, name, options.get(name), has);
+  };
+  check("schedule", planned.schedule);
+  check("barrier", to_string(planned.barrier));
+  check("update_barrier", given.plan.together ? "all" : "stage");
+  if (parallel.chunks && *parallel.chunks * ranks != chunks)
+    refuse_beside_plan(scenario, "chunks", std::to_string(*parallel.chunks),
+                       fmt::format("{:g}", static_cast<double>(chunks) / static_cast<double>(ranks)));
+  if (options.places.contains("stages") &&
+      cut_into_chunks(scenario.profile, parallel.stages, chunks, options.place_of("stages")) !=
+          cut_into_chunks(scenario.profile, cut, chunks, options.place_of("stages")))
+    refuse_beside_plan(scenario, "stages", write_cut(parallel.stages), write_cut(cut));
+  for (const char* name : {"p2p", "p2p_bytes", "p2p_split", "microbatch_group", "align_grad_reduce", "reduce_grad"})
+    if (options.places.contains(name))
+      throw InputError(options.place_of(name), fmt::format("{} is settled by the plan in {}", name, given.file),
+                       fmt::format("no {}, or a strategy", name));
+  parallel.schedule = planned.schedule;
+  parallel.chunks.reset();
+  parallel.stages = cut;
+  auto rows = std::make_shared<GivenRows>();
+  rows->file = given.file;
+  rows->rows = pipeline_of(given.plan, degrees_of(scenario), scenario.profile, {given.file, ""}).rows;
+  parallel.given = std::move(rows);
 }
 
 // What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
@@ -357,6 +424,25 @@ void take_memory_of_device(Scenario& scenario) {
 }
 
 }  // namespace
+
+void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
+  auto given = std::make_shared<GivenPlan>();
+  given->file = file;
+  given->plan = std::move(plan);
+  given->name = given->plan.strategy;
+  given->strategy.name = given->name;
+  given->strategy.summary = "a plan from a file";
+  given->strategy.split = uses_halves(given->plan);
+  // When a codec decodes, and on what blocks travel, is not the plan's to say: it stays the strategy's default.
+  if (const Strategy* one = row_named(strategies(), given->name)) {
+    given->strategy.decode_at = one->decode_at;
+    given->strategy.collective = one->collective;
+  }
+  scenario.given = std::move(given);
+  scenario.strategy = &scenario.given->strategy;
+  take_step(scenario);
+  take_pipeline(scenario);
+}
 
 Scenario Library::resolve(const Request& request) { return resolve(request, profile(request)); }
 
@@ -379,14 +465,13 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   take_memory_of_device(scenario);
   take_degrees_of_profile(scenario);
   set_stride(scenario);
+  take_global_batch(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy, inputs_.strategies.get());
   } else {
-    scenario.given = given_plan(inputs_.files, request.plan, scenario.profile);
-    scenario.strategy = &scenario.given->strategy;
-    take_step(scenario);
+    take_plan(scenario, request.plan, read_plan(inputs_.files, request.plan, scenario.profile, scenario.workers));
   }
   if (request.codec.empty() || request.codec == "none") return scenario;
   scenario.codec = codec(request, scenario.profile->device);

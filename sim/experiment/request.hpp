@@ -126,6 +126,10 @@ class Library {
   Shelves shelves_;
 };
 
+/// Has the scenario replay a plan in the place of a strategy's, with what it says of the step and of a pipeline. Throws
+/// InputError where the scenario's options say something else. REQUIRES: the plan is for its profile and workers.
+void take_plan(Scenario& scenario, const std::string& file, Plan plan);
+
 /// What libraries have read and left for the next, a bounded number of values. For several threads.
 class KeptInputs {
  private:

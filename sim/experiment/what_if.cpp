@@ -36,6 +36,9 @@ enum class Kind : std::uint8_t {
   Dtype,
   Accumulate,
   Batch,
+  Degree,
+  Schedule,
+  Recompute,
   Strategy,
   Best,
   Workers
@@ -75,6 +78,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   all.push_back(change(Kind::Bandwidth, "network bandwidth x2", "bandwidth", "x2"));
   all.push_back(change(Kind::Bandwidth, "network bandwidth x4", "bandwidth", "x4"));
+  all.push_back(change(Kind::Bandwidth, "network bandwidth /2", "bandwidth", "x0.5"));
   all.push_back(change(Kind::Latency, "network latency /2", "latency", "x0.5"));
   if (network.topology && !network.topology->placement.packed())
     all.push_back(change(Kind::Placement, "ranks packed", "placement", "packed"));
@@ -100,8 +104,9 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
     all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
   const std::int64_t batches = base.result.plan.sharding.accumulate;
   for (const std::int64_t more : {2 * batches, 4 * batches})
-    all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
-                         std::to_string(more)));
+    if (!scenario.options.global_batch)
+      all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
+                           std::to_string(more)));
   if (scenario.profile->batch_size)
     all.push_back(
         change(Kind::Batch,
@@ -112,6 +117,37 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
                    request.workers = more;
                    if (!request.cluster_words.empty()) make_room(request.cluster_words, more);
                  }});
+}
+
+// Another number of ranks, on as many samples of an iteration.
+void append_degree(std::vector<Question>& all, const Outcome& base, std::int64_t ranks) {
+  const std::int64_t now = base.scenario.options.parallel.pp, batches = base.result.plan.sharding.accumulate;
+  if (batches * ranks % now != 0) return;
+  const bool follows = base.scenario.options.global_batch.has_value();
+  all.push_back({Kind::Degree, fmt::format("pp {} instead of {}", ranks, now),
+                 [=, more = batches * ranks / now](Request& request) {
+                   set_option(request, "pp", std::to_string(ranks));
+                   if (!follows) set_option(request, "accumulate", std::to_string(more));
+                 }});
+}
+
+void append_parallelism(std::vector<Question>& all, const Outcome& base) {
+  const Profile& profile = base.scenario.profile;
+  const ParallelOptions& parallel = base.scenario.options.parallel;
+  const auto hands_on = [](const Layer& layer) { return layer.output_bytes.has_value(); };
+  if (!parallel.given && (parallel.p2p_bytes || std::any_of(profile.layers.begin(), profile.layers.end(), hands_on))) {
+    append_degree(all, base, 2 * parallel.pp);
+    if (parallel.pp % 2 == 0) append_degree(all, base, parallel.pp / 2);
+  }
+  for (const char* schedule : {"1f1b", "interleaved", "zb-h1", "zbv"})
+    if (parallel.pipeline() && !parallel.given && parallel.schedule != schedule)
+      all.push_back({Kind::Schedule, fmt::format("schedule {} instead of {}", schedule, parallel.schedule),
+                     [=](Request& request) {
+                       set_option(request, "schedule", schedule);
+                       for (const char* own : {"chunks", "p2p", "microbatch_group"}) set_option(request, own, "");
+                     }});
+  if (!profile.layers.front().group.empty() && profile.tells_activations())
+    all.push_back(change(Kind::Recompute, "units computed again", "recompute", "full"));
 }
 
 void append_strategies(std::vector<Question>& all, const Outcome& base) {
@@ -148,6 +184,7 @@ class Asking {
     const Outcome& base = result_.base.outcome;
     append_network(all, base.scenario);
     append_training(all, base);
+    append_parallelism(all, base);
     append_strategies(all, base);
     append_frameworks(all);
     std::vector<Request> requests;
@@ -178,7 +215,6 @@ class Asking {
 
   void take_base() {
     const Scenario base = library_.resolve(base_);
-    refuse_pipelines(base, "whatif");
     result_.base = row_from("", base_, run(base));
     result_.base.gain = 0;
   }
@@ -196,7 +232,7 @@ class Asking {
   static double speed(const Outcome& outcome) {
     const auto& [scenario, result, wall_s] = outcome;
     if (result.metrics.iteration_s == 0) return 1;
-    return static_cast<double>(scenario.workers * result.plan.sharding.accumulate *
+    return static_cast<double>(degrees_of(scenario).dp * result.plan.sharding.accumulate *
                                scenario.profile->batch_size.value_or(1)) /
            result.metrics.iteration_s;
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -90,26 +91,49 @@ JsonValue span_of(const JsonValue& event, std::int64_t start) {
   return span;
 }
 
-// The trace events again, by lane, in picoseconds since the first; and a worker's memory as [time, bytes], where the
-// trace has it.
+// [rank that sends, rank that receives, start, duration, bytes, micro-batch].
+JsonValue send_of(const JsonValue& event, std::int64_t start) {
+  const JsonValue& details = event.at("args");
+  return {details.at("from"),
+          details.at("to"),
+          start,
+          picoseconds(event.at("dur")),
+          details.at("bytes"),
+          details.contains("micro_batch") ? details.at("micro_batch") : JsonValue(0)};
+}
+
+// The trace events again, by lane, in picoseconds since the first: of ranks of a pipeline passes instead of layers, and
+// sends; and the workers' memory as [time, bytes], where the trace has it.
 void add_timeline(JsonValue& timeline, const Outcome& outcome) {
   const JsonValue trace = JsonValue::parse(trace_events(outcome));
   const std::vector<JsonValue>& events = trace.at("traceEvents").items();
   std::map<std::pair<double, double>, Lane> lanes;
   std::map<double, std::string> processes;
+  std::map<double, JsonValue> memory;             // by process
+  std::set<std::pair<double, double>> of_passes;  // threads
   std::int64_t begin = std::numeric_limits<std::int64_t>::max();
   for (const JsonValue& event : events)
-    if (event.at("ph").text() == "X") begin = std::min(begin, picoseconds(event.at("ts")));
+    if (event.at("ph").text() == "X") {
+      begin = std::min(begin, picoseconds(event.at("ts")));
+      if (event.at("args").contains("chunk")) of_passes.emplace(event.at("pid").number(), event.at("tid").number());
+    }
   for (const JsonValue& event : events) {
     const std::string& phase = event.at("ph").text();
-    if (phase == "C") timeline["memory"].push_back({picoseconds(event.at("ts")) - begin, event.at("args").at("bytes")});
+    if (phase == "C")
+      memory[event.at("pid").number()].push_back({picoseconds(event.at("ts")) - begin, event.at("args").at("bytes")});
     const std::pair thread(event.at("pid").number(), event.at("tid").number());
     const std::string& name = event.at("name").text();
     if (phase == "M" && name == "process_name") processes[thread.first] = event.at("args").at("name").text();
     if (phase == "M" && name == "thread_name") lanes[thread].thread = event.at("args").at("name").text();
     if (phase != "X") continue;
     const std::int64_t start = picoseconds(event.at("ts")) - begin;
-    lanes[thread].spans.emplace_back(start, span_of(event, start));
+    const JsonValue& details = event.at("args");
+    const std::string& activity = details.at("activity").text();
+    const bool in_a_pass = of_passes.contains(thread) && !details.contains("chunk") && activity != "update";
+    if (activity == "send")
+      timeline["sends"].push_back(send_of(event, start));
+    else if (!in_a_pass)
+      lanes[thread].spans.emplace_back(start, span_of(event, start));
   }
   JsonValue list = JsonValue::array();
   for (auto& [thread, lane] : lanes) {
@@ -120,6 +144,8 @@ void add_timeline(JsonValue& timeline, const Outcome& outcome) {
     list.push_back({{"process", processes[thread.first]}, {"thread", lane.thread}, {"spans", std::move(spans)}});
   }
   timeline["lanes"] = std::move(list);
+  for (auto& [process, course] : memory)
+    timeline["memory"].push_back({{"process", processes[process]}, {"course", std::move(course)}});
 }
 
 JsonValue timelines_of(const ChosenTimelines& chosen) {

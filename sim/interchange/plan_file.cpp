@@ -11,6 +11,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/pipeline/planned.hpp"
 #include "sim/schedule/needs.hpp"
 
 namespace allreplay {
@@ -61,8 +62,10 @@ Enum read_word(const Json& json, std::initializer_list<Enum> words) {
 
 Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
 Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
-CollectiveOp read_op(const Json& json) {
-  return read_word(json, {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
+CollectiveOp read_op(const Json& json, bool of_pipeline) {
+  using enum CollectiveOp;
+  return of_pipeline ? read_word(json, {AllReduce, ReduceScatter, AllGather, Send})
+                     : read_word(json, {AllReduce, ReduceScatter, AllGather});
 }
 
 JsonValue write_window(const Window& window) {
@@ -91,6 +94,12 @@ std::uint32_t read_axis(const Json& json, const Plan& plan) {
   if (found == names.end())
     json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
   return static_cast<std::uint32_t>(found - names.begin());
+}
+
+// Whether its item is a layer; else a block, or of a mark a chunk.
+bool is_of_layer(WorkKind kind) {
+  return kind != WorkKind::CopyOut && kind != WorkKind::CopyOutAgain && kind != WorkKind::CopyIn &&
+         kind != WorkKind::Mark;
 }
 
 constexpr std::string_view start_word = "start", everything_word = "everything";
@@ -152,15 +161,20 @@ class PlanWriter {
   }
 
  private:
-  // Of a pipeline: a program for each rank, and whether they start together.
+  // Of a pipeline: how it is laid out, and a program for each rank.
   void write_ranks(JsonValue& value) const {
-    value["update_barrier"] = plan_.together ? "all" : "stage";
+    const PlannedPipeline& pipeline = *plan_.pipeline;
+    value["parallel"] = {{"pp", plan_.roles.size()},
+                         {"tp", pipeline.tp},
+                         {"cp", pipeline.cp},
+                         {"ep", pipeline.ep},
+                         {"schedule", pipeline.schedule},
+                         {"stages", JsonValue::array()},
+                         {"update_barrier", plan_.together ? "all" : "stage"},
+                         {"barrier", to_string(pipeline.barrier)}};
+    for (const std::int64_t layers : pipeline.layers) value["parallel"]["stages"].push_back(layers);
     value["ranks"] = JsonValue::array();
-    for (const Role& role : plan_.roles)
-      value["ranks"].push_back({{"name", role.name},
-                                {"first_worker", role.workers.front()},
-                                {"workers", role.workers.size()},
-                                {"program", program(role)}});
+    for (const Role& role : plan_.roles) value["ranks"].push_back({{"program", program(role)}});
   }
 
   JsonValue blocks() const {
@@ -180,7 +194,6 @@ class PlanWriter {
     for (const Lane& lane : plan_.lanes) {
       list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
       if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
-      if (plan_.pipeline) list.back()["channel"] = lane.channel;
     }
     return list;
   }
@@ -206,9 +219,7 @@ class PlanWriter {
   }
 
   JsonValue work(const Work& work) const {
-    const bool block = work.kind == WorkKind::CopyOut || work.kind == WorkKind::CopyOutAgain ||
-                       work.kind == WorkKind::CopyIn || work.kind == WorkKind::Mark;  // whose item is a chunk
-    JsonValue value{{to_string(work.kind), block                     ? JsonValue(work.item)
+    JsonValue value{{to_string(work.kind), !is_of_layer(work.kind)   ? JsonValue(work.item)
                                            : work.item == everything ? JsonValue(everything_word)
                                                                      : layers_.write(work.item)}};
     if (work.micro_batch > 0) value["batch"] = work.micro_batch;
@@ -262,12 +273,15 @@ class PlanWriter {
 
 class PlanReader {
  public:
-  PlanReader(const Json& json, const Profile& profile)
-      : json_(json), profile_(profile), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
+  PlanReader(const Json& json, const Profile& profile, std::int64_t workers)
+      : json_(json),
+        profile_(profile),
+        workers_(workers),
+        layers_(profile.layers, "layer"),
+        tensors_(profile.tensors, "tensor") {}
 
   Plan read() {
-    if (const auto ranks = json_.find("ranks"))
-      ranks->fail("are a pipeline's, whose plans are printed, and not read yet", "--strategy and --pp");
+    if (json_.find("ranks")) return read_pipeline();
     json_.allow_only({"strategy", "description", "order", "window", "barrier", "stages", "release", "tick", "blocks",
                       "lanes", "program", "transfers", "step", "copy", "holding"});
     if (const auto text = json_.find("description")) text->text();
@@ -289,7 +303,7 @@ class PlanReader {
       plan = expand(std::move(schedule), profile_, step);
     }
     if (!in_full) return plan;
-    Plan full = plan_in_full();
+    Plan full = plan_in_full({});
     if (!in_short) return full;
     if (!same(plan, full))
       json_.at("transfers")
@@ -301,10 +315,13 @@ class PlanReader {
  private:
   std::string strategy() const {
     const auto name = json_.find("strategy");
-    if (!name) return {};
-    const std::string text = name->text();
+    return name ? name_in(*name) : "";
+  }
+
+  static std::string name_in(const Json& name) {
+    const std::string text = name.text();
     const bool printable = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; });
-    if (text.empty() || !printable) name->fail("is no name", "a word for tables and rows, or nothing at all");
+    if (text.empty() || !printable) name.fail("is no name", "a word for tables and rows, or nothing at all");
     return text;
   }
 
@@ -388,36 +405,25 @@ class PlanReader {
     return static_cast<std::uint32_t>(json.integer(0, static_cast<std::int64_t>(plan.blocks.size()) - 1));
   }
 
-  Plan plan_in_full() {
-    Plan plan;
+  // `plan`: what is known of it: of a pipeline how it is laid out.
+  Plan plan_in_full(Plan plan) {
     plan.strategy = strategy();
     plan.sharding = read_step();
-    plan.groups = data_parallel_groups(plan.sharding);
+    if (!plan.pipeline) plan.groups = data_parallel_groups(plan.sharding);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
     plan.memory_policy = read_memory_policy(plan);
     read_lanes(plan);
-    read_program(plan);
+    read_programs(plan);
     const std::vector<Json> items = json_.at("transfers").items();
-    for (const Json& json : items) {
-      json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before"});
-      Transfer& transfer = plan.transfers.emplace_back();
-      transfer.op = read_op(json.at("op"));
-      const bool parameters = transfer.op == CollectiveOp::AllGather && plan.sharding.shards_optimizer();
-      transfer.payload = {parameters ? Payload::Kind::Parameters : Payload::Kind::Gradients,
-                          block_of(json.at("block"), plan)};
-      if (const auto axis = json.find("axis")) transfer.group = read_axis(*axis, plan);
-      transfer.bytes = wire_bytes(plan, transfer.group, transfer.payload, profile_);
-      if (const auto batch = json.find("batch")) transfer.micro_batch = batch_of(*batch, plan);
-      if (const auto lane = json.find("lane")) transfer.lane = lane_of(plan, *lane);
-      if (const auto priority = json.find("priority")) transfer.priority = any_integer(*priority);
-    }
+    for (const Json& json : items) plan.transfers.push_back(transfer_of(json, plan));
     for (std::size_t index = 0; index < items.size(); ++index) {
       if (const auto after = items[index].find("after"))
-        for (const Json& json : after->items()) plan.gates.push_back({point(json, plan), transfer(index)});
+        for (const Json& json : after->items())
+          plan.gates.push_back({point(json, plan), transfer(index), says_next(json, plan)});
       if (const auto before = items[index].find("before"))
         for (const Json& json : before->items()) {
-          plan.gates.push_back({transfer(index), point(json, plan)});
+          plan.gates.push_back({transfer(index), point(json, plan), says_next(json, plan)});
           if (std::holds_alternative<StartPoint>(plan.gates.back().after))
             json.fail("comes before everything", "a work or a transfer");
         }
@@ -425,8 +431,131 @@ class PlanReader {
     return plan;
   }
 
+  Transfer transfer_of(const Json& json, Plan& plan) const {
+    Transfer transfer{.op = read_op(json.at("op"), plan.pipeline.has_value())};
+    const bool just_bytes = plan.pipeline && json.find("bytes");
+    if (just_bytes)
+      json.allow_only({"op", "bytes", "lane", "priority", "axis", "batch", "after", "before"});
+    else if (plan.pipeline)
+      json.allow_only(
+          {"op", "block", "lane", "priority", "axis", "batch", "after", "before", "ticks_from", "held_until"});
+    else
+      json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before"});
+    if (plan.pipeline)
+      transfer.group = axis_of_pipeline(json.at("axis"), plan);
+    else if (const auto axis = json.find("axis"))
+      transfer.group = read_axis(*axis, plan);
+    if (const auto batch = json.find("batch")) transfer.micro_batch = batch_of(*batch, plan);
+    if (const auto lane = json.find("lane")) transfer.lane = lane_of(plan, *lane);
+    if (const auto priority = json.find("priority")) transfer.priority = any_integer(*priority);
+    if (const auto mark = json.find("ticks_from")) transfer.ticks_from = work_point(*mark, plan);
+    if (const auto held = json.find("held_until")) transfer.held_until = work_point(*held, plan);
+    if (just_bytes) {
+      const bool sends = transfer.op == CollectiveOp::Send;
+      transfer.payload.kind = sends ? Payload::Kind::Activations : Payload::Kind::Gradients;
+      transfer.bytes = bytes_of(json.at("bytes"));
+      return transfer;
+    }
+    const bool parameters = transfer.op == CollectiveOp::AllGather && plan.sharding.shards_optimizer();
+    transfer.payload = {parameters ? Payload::Kind::Parameters : Payload::Kind::Gradients,
+                        block_of(json.at("block"), plan)};
+    transfer.bytes = wire_bytes(plan, transfer.group, transfer.payload, profile_);
+    return transfer;
+  }
+
+  static double bytes_of(const Json& json) {
+    constexpr double most = 1e15;  // as many as a profile's output_bytes may be
+    const double bytes = json.number();
+    if (!(bytes >= 0 && bytes <= most)) json.fail("is no number of bytes", "0 to 1e15");
+    return bytes;
+  }
+
+  static bool says_next(const Json& json, const Plan& plan) {
+    if (!plan.pipeline || !json.is_object()) return false;
+    const auto next = json.find("next");
+    return next && next->boolean();
+  }
+
+  // Of a pipeline: its degrees and chunks, and a program for each rank.
+  Plan read_pipeline() {
+    json_.allow_only(
+        {"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy", "holding"});
+    if (const auto text = json_.find("description")) text->text();
+    const Json parallel = json_.at("parallel");
+    parallel.allow_only({"pp", "tp", "cp", "ep", "schedule", "stages", "update_barrier", "barrier"});
+    Plan plan;
+    PlannedPipeline& pipeline = plan.pipeline.emplace();
+    const auto degree = [&](const char* key) {
+      const auto json = parallel.find(key);
+      return json ? json->integer(1, most_workers) : 1;
+    };
+    pipeline.tp = degree("tp");
+    pipeline.cp = degree("cp");
+    pipeline.ep = degree("ep");
+    pipeline.schedule = parallel.find("schedule") ? name_in(parallel.at("schedule")) : "by-hand";
+    if (const auto barrier = parallel.find("barrier")) pipeline.barrier = read_barrier(*barrier);
+    plan.together = true;
+    if (const auto barrier = parallel.find("update_barrier")) {
+      if (barrier->text() != "all" && barrier->text() != "stage")
+        barrier->fail(fmt::format("'{}' is none of these", barrier->text()), "all, stage");
+      plan.together = barrier->text() == "all";
+    }
+    const auto ranks = static_cast<std::size_t>(degree("pp"));
+    if (ranks < 2 || json_.at("ranks").items().size() != ranks)
+      json_.at("ranks").fail(fmt::format("are {}, and pp is {}", json_.at("ranks").items().size(), ranks),
+                             "as many as pp, and at least two");
+    for (const Json& layers : parallel.at("stages").items()) pipeline.layers.push_back(layers.integer(1, 1'000'000));
+    const ParallelOptions degrees_of_file{
+        .pp = static_cast<std::int64_t>(ranks), .tp = pipeline.tp, .cp = pipeline.cp, .ep = pipeline.ep};
+    const Degrees degrees = degrees_of(degrees_of_file, workers_, parallel.place(), parallel.place());
+    plan.roles.resize(ranks);
+    plan.groups.clear();
+    for (std::int64_t rank = 0; rank < degrees.pp; ++rank) {
+      Role& role = plan.roles[static_cast<std::size_t>(rank)];
+      role.name = fmt::format("rank {}", rank);
+      for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
+      plan.groups.push_back({fmt::format("data {}", rank), degrees.gradients(rank)});
+    }
+    degrees_ = degrees;
+    require_all_passes(read_step());
+    plan = plan_in_full(std::move(plan));
+    set_channels(plan);
+    const Pipeline laid_out = pipeline_of(plan, degrees, profile_, json_.place());
+    if (const auto wrong = uncovered(plan, laid_out, profile_))
+      throw InputError(json_.place(), wrong->what, wrong->remedy);
+    return plan;
+  }
+
+  // What is indexed by layer and micro-batch is bounded by what the file says.
+  void require_all_passes(const ShardingConfig& step) const {
+    std::size_t works = 0;
+    for (const Json& rank : json_.at("ranks").items()) works += rank.at("program").items().size();
+    const std::size_t passes = 2 * profile_.layers.size() * static_cast<std::size_t>(step.accumulate);
+    if (works < passes)
+      json_.at("ranks").fail(fmt::format("run {} works, and {} micro-batches of {} layers are {} passes", works,
+                                         step.accumulate, profile_.layers.size(), passes),
+                             "a forward and a backward pass of each layer and micro-batch");
+  }
+
+  // Among whom a transfer of a pipeline goes: a rank's gradients, or from one rank to another.
+  std::uint32_t axis_of_pipeline(const Json& json, Plan& plan) const {
+    const std::string text = json.text();
+    const auto known =
+        std::find_if(plan.groups.begin(), plan.groups.end(), [&](const NamedGroup& one) { return one.name == text; });
+    if (known != plan.groups.end()) return static_cast<std::uint32_t>(known - plan.groups.begin());
+    for (std::int64_t from = 0; from < degrees_.pp; ++from)
+      if (const std::string start = fmt::format("{} to ", from); text.starts_with(start))
+        for (std::int64_t to = 0; to < degrees_.pp; ++to)
+          if (to != from && text == start + std::to_string(to)) {
+            plan.groups.push_back({text, degrees_.pairs(from, to)});
+            return static_cast<std::uint32_t>(plan.groups.size() - 1);
+          }
+    json.fail(fmt::format("'{}' is no axis of {} ranks", text, degrees_.pp), "\"data 0\" or \"0 to 1\", for example");
+  }
+
   static void read_lanes(Plan& plan, const Json& list) {
-    constexpr std::size_t most_lanes = 1000;  // each is looked at whenever a transfer ends
+    // Each is looked at whenever a transfer ends; a rank of a pipeline has a few of its own.
+    const std::size_t most_lanes = std::max<std::size_t>(1000, 8 * plan.roles.size());
     if (list.items().size() > most_lanes)
       list.fail(fmt::format("are {}", list.items().size()), fmt::format("at most {}", most_lanes));
     for (const Json& json : list.items()) {
@@ -462,45 +591,75 @@ class PlanReader {
     return static_cast<std::uint32_t>(json.integer(0, plan.sharding.accumulate - 1));
   }
 
-  void read_program(Plan& plan) {
+  void read_programs(Plan& plan) {
+    if (plan.pipeline) {
+      const std::vector<Json> ranks = json_.at("ranks").items();
+      for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+        ranks[rank].allow_only({"program"});
+        read_program(ranks[rank].at("program"), plan, plan.roles[rank]);
+      }
+      return;
+    }
     const auto list = json_.find("program");
     if (list)
-      for (const Json& json : list->items()) plan.program().push_back(work_of(json, plan));
+      read_program(*list, plan, plan.roles.front());
     else
       plan.program() = one_iteration(profile_, plan.sharding);
     if (const auto wrong = not_an_iteration(plan, profile_)) (list ? *list : json_).fail(wrong->what, wrong->remedy);
-    places_.emplace(plan.program());
+    if (!list) places_.emplace_back(plan.program());
   }
 
-  Work work_of(const Json& json, const Plan& plan) const {
+  void read_program(const Json& list, const Plan& plan, Role& role) {
+    for (const Json& json : list.items()) role.program.push_back(work_of(json, plan));
+    places_.emplace_back(role.program);
+  }
+
+  // `as_point`: beside what else a pipeline's moments say.
+  Work work_of(const Json& json, const Plan& plan, bool as_point = false) const {
     for (const auto& [kind, word] : work_kinds) {
       const auto item = json.find(std::string(word));
-      if (!item) continue;
-      json.allow_only({std::string(word), "batch"});
+      if (!item || !(plan.pipeline || occurs_without_pipeline(kind))) continue;
+      if (as_point && plan.pipeline)
+        json.allow_only({std::string(word), "batch", "rank", "next"});
+      else
+        json.allow_only({std::string(word), "batch"});
       Work one{kind};
       if (const auto batch = json.find("batch")) one.micro_batch = batch_of(*batch, plan);
-      const bool layer = kind == WorkKind::Forward || kind == WorkKind::Backward || kind == WorkKind::Update;
       if (kind == WorkKind::Update && !item->is_number() && item->text() == everything_word)
         one.item = everything;
+      else if (kind == WorkKind::Mark)
+        one.item = static_cast<std::uint32_t>(item->integer(0, std::ssize(plan.pipeline->layers) - 1));
       else
-        one.item = layer ? layers_.read(*item) : block_of(*item, plan);
+        one.item = is_of_layer(kind) ? layers_.read(*item) : block_of(*item, plan);
       return one;
     }
     json.fail("is not one work", "{\"backward\": LAYER} or {\"forward\": LAYER}, for example");
   }
 
+  static bool occurs_without_pipeline(WorkKind kind) {
+    return kind != WorkKind::BackwardInput && kind != WorkKind::BackwardWeight && kind != WorkKind::Mark;
+  }
+
+  WorkPoint work_point(const Json& json, const Plan& plan) const {
+    std::uint32_t rank = 0;
+    if (plan.pipeline) rank = static_cast<std::uint32_t>(json.at("rank").integer(0, std::ssize(plan.roles) - 1));
+    const auto place = places_[rank].find(work_of(json, plan, true));
+    if (!place) json.fail("is not in the program", "one of its works");
+    return {static_cast<std::uint32_t>(*place), rank};
+  }
+
   PlanPoint point(const Json& json, const Plan& plan) const {
     if (!json.is_object()) {
-      if (json.text() != start_word) json.fail("is no moment", "a work, a transfer or \"start\"");
+      if (json.text() != start_word || plan.pipeline)
+        json.fail("is no moment", plan.pipeline ? "a work or a transfer" : "a work, a transfer or \"start\"");
       return start_of_program();
     }
     const auto other = json.find("transfer");
-    if (!other) {
-      const auto place = places_->find(work_of(json, plan));
-      if (!place) json.fail("is not in the program", "one of its works");
-      return work(*place);
-    }
-    json.allow_only({"transfer"});
+    if (!other) return work_point(json, plan);
+    if (plan.pipeline)
+      json.allow_only({"transfer", "next"});
+    else
+      json.allow_only({"transfer"});
     return transfer(static_cast<std::size_t>(other->integer(0, static_cast<std::int64_t>(plan.transfers.size()) - 1)));
   }
 
@@ -517,21 +676,24 @@ class PlanReader {
 
   const Json& json_;
   const Profile& profile_;
+  std::int64_t workers_;
   Names layers_, tensors_;
-  std::optional<ProgramIndex> places_;  // of the program
+  std::vector<ProgramIndex> places_;  // by role: of its program
+  Degrees degrees_;                   // of a pipeline
 };
 
 }  // namespace
 
 std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
-Plan read_plan(const Files& files, const std::string& file, const Profile& profile) {
-  return read_plan(Json::read(files, file), profile);
+Plan read_plan(const Files& files, const std::string& file, const Profile& profile, std::int64_t workers) {
+  return read_plan(Json::read(files, file), profile, workers);
 }
 
-Plan read_plan(const Json& json, const Profile& profile) {
-  Plan plan = PlanReader(json, profile).read();
+Plan read_plan(const Json& json, const Profile& profile, std::int64_t workers) {
+  Plan plan = PlanReader(json, profile, workers).read();
   if (plan.strategy.empty()) plan.strategy = std::filesystem::path(json.place().file).stem().string();
+  if (plan.pipeline) return plan;
   if (const auto wrong = uncovered(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
   return plan;
 }

@@ -15,10 +15,11 @@ namespace allreplay {
 std::string write_plan(const Plan& plan, const Profile& profile);
 
 /// A plan for this profile from a file in either form, or in both where they say the same. `strategy` is the file's
-/// name where it names none. Throws InputError where the file is none, or does not cover what the profile needs.
-Plan read_plan(const Files& files, const std::string& file, const Profile& profile);
+/// name where it names none. `workers`: who runs it; only a pipeline's plan asks. Throws InputError where the file is
+/// none, or does not cover what the profile needs.
+Plan read_plan(const Files& files, const std::string& file, const Profile& profile, std::int64_t workers = 1);
 
 /// The same of a file's contents.
-Plan read_plan(const Json& json, const Profile& profile);
+Plan read_plan(const Json& json, const Profile& profile, std::int64_t workers = 1);
 
 }  // namespace allreplay

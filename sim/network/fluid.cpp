@@ -24,12 +24,14 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates, NcclCalls nccl)
     : collectives_(std::move(collectives)),
       shapes_(std::move(shapes)),
       alpha_(alpha * 1e12),
       gamma_(gamma * 1e12),
-      rates_(rates) {
+      rates_(rates),
+      nccl_(std::move(nccl)) {
+  nccl_.resize(collectives_.size());
   state_.moving.resize(shapes_->size());
 }
 
@@ -51,12 +53,18 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     state_.now = 0;
   }
   go_on(now);
-  const RoundLoads* loads = collectives_[task.call_id].get();
-  Running running{id, task.call_id, loads, task.bytes, {}, 0, 0, Step::Fresh, relative(now)};
-  if (task.bytes > 0)
-    running.pace = loads->pace(alpha_ * 1e-12, task.bytes);
-  else
-    running.round = loads->rounds.size();
+  Running running{id,         task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0, 0,
+                  Step::Fresh, relative(now)};
+  if (task.bytes <= 0) {
+    running.round = running.loads->rounds.size();
+  } else if (const auto& nccl = nccl_[task.call_id]) {
+    const NcclWay way = nccl->way(task.bytes);
+    running.way = way.rounds;
+    running.loads = collectives_[way.rounds].get();
+    running.pace = {nccl->seconds(task.bytes), 0, way.bytes, way.start_up / static_cast<double>(running.loads->length)};
+  } else {
+    running.pace = running.loads->pace(alpha_ * 1e-12, task.bytes);
+  }
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
   if (rates_) see(now);
@@ -86,7 +94,11 @@ Load FluidNetwork::load() const {
   return load_if([](const Running&) { return true; });
 }
 
-Load FluidNetwork::load_of(std::uint32_t job) const {
+Load FluidNetwork::load_of(const std::function<bool(TaskId)>& which) const {
+  return load_if([&](const Running& running) { return which(running.id); });
+}
+
+Load FluidNetwork::load_of_job(std::uint32_t job) const {
   return load_if([&](const Running& running) { return job_of(running) == job; });
 }
 
@@ -150,7 +162,7 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
   collectives_ = std::move(collectives);
   shapes_ = std::move(shapes);
   others_ = std::move(others);
-  for (Running& running : state.running) running.loads = collectives_[running.call].get();
+  for (Running& running : state.running) running.loads = collectives_[running.way].get();
   auto before = alone.begin();
   for (const std::uint32_t shape : std::exchange(state.shapes, {}))
     for (std::size_t i = 0; i < moving[shape].who.size(); ++i, ++before) {
@@ -219,7 +231,8 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
 }
 
 double FluidNetwork::start_up(const Running& running) const {
-  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups;
+  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups +
+         running.pace.each * 1e12;
 }
 
 // At full speed.

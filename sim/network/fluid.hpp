@@ -21,6 +21,7 @@
 #include "sim/collective/call.hpp"
 #include "sim/engine/server.hpp"
 #include "sim/network/meetings.hpp"
+#include "sim/network/nccl_on_links.hpp"
 #include "sim/network/round_load.hpp"
 #include "sim/network/waiting_line.hpp"
 
@@ -28,9 +29,10 @@ namespace allreplay {
 
 class FluidNetwork final : public NetworkOfJobs {
  public:
-  /// `rates`: somebody asks for Load::rate.
+  /// `rates`: somebody asks for Load::rate. `nccl`: of calls that go as it chooses; behind the calls' own collectives
+  /// stand others of theirs.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-               double alpha, double gamma, bool rates = false);
+               double alpha, double gamma, bool rates = false, NcclCalls nccl = {});
 
   /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
   /// it is idle; Shapes are kept whole for meetings, which outlive it.
@@ -53,7 +55,8 @@ class FluidNetwork final : public NetworkOfJobs {
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
   /// round starts up or is reduced.
   Load load() const override;
-  Load load_of(std::uint32_t job) const override;
+  Load load_of(const std::function<bool(TaskId)>& which) const override;
+  Load load_of_job(std::uint32_t job) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Rounds begun.
@@ -65,6 +68,7 @@ class FluidNetwork final : public NetworkOfJobs {
   struct Running {
     TaskId id;
     CallId call;
+    CallId way;  // the collective that it takes: the call's own, or of NCCL's choice another
     const RoundLoads* loads;
     double bytes;
     Pace pace;
@@ -134,6 +138,7 @@ class FluidNetwork final : public NetworkOfJobs {
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
   bool rates_;
+  NcclCalls nccl_;
   Time origin_{0};
   State state_;
   State seen_;           // where rates are asked for: the state at the last instant

@@ -19,8 +19,13 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 }  // namespace
 
 MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives,
-                               std::span<const Link> links, double gamma, Parties parties)
-    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), parties_(std::move(parties)), links_(links) {
+                               std::span<const Link> links, double gamma, Parties parties, NcclCalls nccl)
+    : collectives_(std::move(collectives)),
+      gamma_(gamma * 1e12),
+      parties_(std::move(parties)),
+      nccl_(std::move(nccl)),
+      links_(links) {
+  nccl_.resize(collectives_.size());
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_)
     if (collective) ranks = std::max(ranks, collective->ranks);
@@ -45,12 +50,17 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
+  NcclWay way{.rounds = task.call_id, .bytes = 1};
+  if (nccl_[task.call_id] && task.bytes > 0) way = nccl_[task.call_id]->way(task.bytes);
   running.call = task.call_id;
+  running.way = way.rounds;
   running.busy = true;
-  running.rounds = collectives_[task.call_id].get();
-  running.bytes = task.bytes;
+  running.rounds = collectives_[way.rounds].get();
+  running.bytes = task.bytes * way.bytes;
+  running.base = to_time(way.base);
+  running.start_ups = {way.start_ups[0] * 1e12, way.start_ups[1] * 1e12};
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
-  running.left = running.absent + (task.bytes > 0 ? running.rounds->deliveries : 0);
+  running.left = running.absent + (running.bytes > 0 ? running.rounds->deliveries : 0);
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
@@ -60,8 +70,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   running.channels.resize(running.rounds->channels);
   if (running.left == 0) {
-    finished_.push_back(index);
-    instants_.push(now, {0, Nothing});
+    instants_.push(add(now, running.base), {index, Ended});
     return;
   }
   running.next.assign(running.rounds->slots, 0);
@@ -73,7 +82,8 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
     running.held.resize(running.absent);
     return;
   }
-  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, now);
+  const Time ready = add(now, running.base);
+  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, ready);
 }
 
 void MessageNetwork::line_up(Running& running) {
@@ -84,11 +94,16 @@ void MessageNetwork::line_up(Running& running) {
   }
 }
 
-// The ranks take what has come for them, and send.
 void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.id == id; });
   const auto index = static_cast<std::uint32_t>(found - running_.begin());
-  Running& running = *found;
+  if (found->base == Time(0)) return take_part(index, party, now);
+  instants_.push(add(now, found->base), {index, Ready + kinds * party});
+}
+
+// The ranks take what has come for them, and send.
+void MessageNetwork::take_part(std::uint32_t index, std::uint32_t party, Time now) {
+  Running& running = running_[index];
   for (const Rank rank : parties_[party]) {
     running.here[rank] = true;
     --running.absent;
@@ -98,6 +113,12 @@ void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
     count_down(index);
   }
   instants_.push(now, {0, Nothing});
+}
+
+Load MessageNetwork::load_of(const std::function<bool(TaskId)>& which) const {
+  return {std::count_if(running_.begin(), running_.end(),
+                        [&](const Running& running) { return running.busy && which(running.id); }),
+          0};
 }
 
 void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
@@ -132,6 +153,10 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
     }
     case Reduced:
       return deliver(event.subject, now);
+    case Ended:
+      return finished_.push_back(event.subject);
+    case Ready:
+      return take_part(event.subject, event.what / kinds, now);
     default:
       return;
   }
@@ -205,12 +230,13 @@ void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const Route
     flow.message = &part;
     flow.left = running_[index].bytes * part.share;
     flow.rate = 0;
-    flow.carry = part.carry;
     flow.running = index;
     flow.stage = Stage::StartsUp;
     flow.slot = slot;
     flow.round = round;
-    flow.updated = add(now, part.delay);
+    const StartUp start_up(part, running_[index].start_ups);
+    flow.updated = add(now, start_up.delay);
+    flow.carry = start_up.carry;
     instants_.push(flow.updated, {id, Begin});
   }
 }
@@ -410,7 +436,7 @@ void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collec
     Flow& flow = flows_[id];
     if (!flow.message) continue;
     const Running& running = running_[flow.running];
-    const RoutedRounds& rounds = *collectives[running.call];
+    const RoutedRounds& rounds = *collectives[running.way];
     const RoutedRound& round = *running_[flow.running].at(flow.round).round;
     flow.message =
         &rounds.rounds[&round - running.rounds->rounds.data()].messages[flow.message - round.messages.data()];
@@ -423,7 +449,7 @@ void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collec
     rerouted.push_back(id);
   }
   for (Running& running : running_)
-    if (running.busy && running.left > 0) point_at(running, *collectives[running.call]);
+    if (running.busy && running.left > 0) point_at(running, *collectives[running.way]);
   changed_.clear();
   links_.settle(changed_);
   for (const std::uint32_t id : rerouted) {
@@ -454,7 +480,7 @@ void MessageNetwork::set_other(std::uint32_t number, std::span<const LinkId> way
   share(now);
 }
 
-Load MessageNetwork::load_of(std::uint32_t job) const {
+Load MessageNetwork::load_of_job(std::uint32_t job) const {
   return {std::count_if(running_.begin(), running_.end(),
                         [&](const Running& running) { return running.busy && job_of(running) == job; }),
           0};

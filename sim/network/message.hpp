@@ -23,6 +23,7 @@
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
 #include "sim/network/meetings.hpp"
+#include "sim/network/nccl_on_links.hpp"
 #include "sim/network/rendezvous.hpp"
 #include "sim/network/routed_rounds.hpp"
 
@@ -30,9 +31,10 @@ namespace allreplay {
 
 class MessageNetwork final : public NetworkOfJobs {
  public:
-  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task.
+  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task. `nccl`:
+  /// of calls that go as it chooses; behind the calls' own collectives stand others of theirs.
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
-                 double gamma, Parties parties = {});
+                 double gamma, Parties parties = {}, NcclCalls nccl = {});
 
   /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
   /// it is idle; meetings outlive it.
@@ -50,7 +52,8 @@ class MessageNetwork final : public NetworkOfJobs {
   Time next_completion() const override { return instants_.next(); }
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(running_.size() - idle_running_.size()), 0}; }
-  Load load_of(std::uint32_t job) const override;
+  Load load_of(const std::function<bool(TaskId)>& which) const override;
+  Load load_of_job(std::uint32_t job) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Messages sent.
@@ -83,9 +86,12 @@ class MessageNetwork final : public NetworkOfJobs {
   struct Running {
     TaskId id = 0;
     CallId call = 0;
+    CallId way = 0;  // the collective that it takes: the call's own, or of NCCL's choice another
     bool busy = false;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
+    Time base{0};                     // from when a rank starts until it sends
+    StartUps start_ups{};             // of messages, besides
     std::int64_t left = 0;            // messages, and ranks that have not started
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next
     std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two,
@@ -108,7 +114,7 @@ class MessageNetwork final : public NetworkOfJobs {
     double left = 0;                         // bytes, at `updated`
     double rate = 0;                         // bytes per ps
     double carry = 0;                        // ps, what rounding left out of its start-up
-    Time updated{0};                         // until its bytes flow: when its start-up is over
+    Time updated{0};                         // until its bytes flow: when its start-up is over, but for `carry`
     std::uint32_t running = 0;
     Stage stage = Stage::StartsUp;
     std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
@@ -124,10 +130,12 @@ class MessageNetwork final : public NetworkOfJobs {
     Time free{0};
     double carry = 0;
   };
-  // A flow's bytes begin to flow, or have all come; its reduction has ended.
-  enum What : std::uint32_t { Begin, Ends, Reduced, Nothing };
+  // A flow's bytes begin to flow, or have all come; its reduction has ended. A collective has, or a party of it, whose
+  // number stands where flows have versions, is ready to send.
+  enum What : std::uint32_t { Begin, Ends, Reduced, Ended, Ready, Nothing };
 
   void handle(Instants::Event event, Time now);
+  void take_part(std::uint32_t running, std::uint32_t party, Time now);
   void advance(std::uint32_t running, std::uint32_t slot, Time now);
   void enter(Running& running, std::uint32_t round);
   void leave(Running& running, std::uint32_t round);
@@ -159,6 +167,7 @@ class MessageNetwork final : public NetworkOfJobs {
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
   double gamma_;  // ps per byte
   Parties parties_;
+  NcclCalls nccl_;
   FairLinks links_;
   Instants instants_;
   std::vector<Running> running_;

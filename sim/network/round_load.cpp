@@ -135,6 +135,19 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
     if (total[link] > 0) busiest = std::max(busiest, total[link] * from.piece_share / links[link].bandwidth);
 }
 
+double busiest_links(const Rounds& rounds, const Topology& topology) {
+  TrafficCounter counter(rounds, topology);
+  double sum = 0;
+  for (const Round& round : rounds.rounds) {
+    const RoundTraffic& traffic = counter.count(round);
+    double busiest = 0;
+    for (LinkId link = 0; link < traffic.loads.size(); ++link)
+      if (traffic.loads[link] > 0) busiest = std::max(busiest, traffic.loads[link] / topology.links()[link].bandwidth);
+    sum += static_cast<double>(round.repeat) * (busiest * rounds.piece_share);
+  }
+  return sum;
+}
+
 double RoundLoads::start_up(double alpha) const {
   double sum = 0;
   for (const RoundLoad& round : rounds) sum += static_cast<double>(round.repeat) * (alpha + round.latency);

@@ -61,6 +61,7 @@ struct Pace {
   double seconds = 0;    ///< all that is not reduction
   double start_ups = 1;  ///< the part of lockstep's that the start-up of each round takes,
   double bytes = 1;      ///< and its bytes
+  double each = 0;       ///< seconds of a round's start-up besides
 };
 
 struct RoundLoads {
@@ -82,5 +83,8 @@ struct RoundLoads {
   /// REQUIRES: more than no bytes.
   Pace pace(double alpha, double bytes) const;
 };
+
+/// Its rounds' busiest links on the topology, summed: seconds per byte, as RoundLoads::per_byte(0).
+double busiest_links(const Rounds& rounds, const Topology& topology);
 
 }  // namespace allreplay

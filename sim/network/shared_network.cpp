@@ -21,7 +21,7 @@ class PartOfJob final : public Server {
   void start(TaskId /*id*/, const Task& /*task*/, Time /*now*/) override {}
   Time next_completion() const override { return never; }
   void complete(Time /*now*/, std::vector<TaskId>& /*done*/) override {}
-  Load load() const override { return network_.load_of(job_); }
+  Load load() const override { return network_.load_of_job(job_); }
 
  private:
   const NetworkOfJobs& network_;

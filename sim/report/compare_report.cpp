@@ -37,14 +37,22 @@ std::vector<std::int64_t> reference_workers(const Comparison& comparison) {
   return {workers.begin(), workers.end()};
 }
 
+std::optional<double> bubble_of(const Result& result) {
+  return result.parallel && result.parallel->degrees.pp > 1 ? std::optional(result.parallel->bubble_s) : std::nullopt;
+}
+
 // What holds for every row.
 std::string heading(const Comparison& comparison, const ScenarioLabels& names, const NamedValues& options) {
   const auto& [scenario, result, wall_s] = comparison.outcomes.front();
   std::string text = names.title();
   if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
   const std::int64_t batches = result.plan.sharding.accumulate;
+  const bool alike = std::all_of(comparison.outcomes.begin(), comparison.outcomes.end(),
+                                 [&](const Outcome& one) { return one.result.plan.sharding.accumulate == batches; });
   text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
-                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
+                      !alike        ? "a micro-batch: "
+                      : batches > 1 ? fmt::format("{} micro-batches: ", batches)
+                                    : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
                       format_size(scenario.profile->bytes()));
   if (const std::string bounds = bounds_text(comparison.outcomes); !bounds.empty() && names.on_one_network())
@@ -77,7 +85,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
   const auto& [outcomes, references, rule] = comparison;
   const ScenarioLabels names = labels_of(outcomes);
   std::vector<std::string> keys;  // what tells a row
-  for (const std::string_view key : {"workers", "strategy", "cluster", "collective", "fidelity", "codec"})
+  for (const std::string_view key : {"workers", "layout", "strategy", "cluster", "collective", "fidelity", "codec"})
     if (key == "strategy" || names.differ_in(key)) keys.emplace_back(key);
   std::vector<std::size_t> order;
   std::vector<ResultNumbers> rows;
@@ -89,12 +97,15 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
       order.push_back(place);
       rows.push_back({result.metrics, speed_per_gpu(scenario, result.metrics),
                       references[place].relative(result.metrics), result.memory.peak, fits(scenario, result),
-                      tied && i == 0, tied && i > 0});
+                      tied && i == 0, tied && i > 0, bubble_of(result)});
     }
   const bool narrow = keys.size() > 1;  // the names need the room
   const auto workers = reference_workers(comparison);
   const NumberColumns shown{
-      .reference_workers = workers.size() == 1 ? workers.front() : 1, .memory = tells_memory(outcomes), .all = !narrow};
+      .reference_workers = workers.size() == 1 ? workers.front() : 1,
+      .memory = tells_memory(outcomes),
+      .bubble = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.bubble_s.has_value(); }),
+      .all = !narrow};
   std::vector<TableColumn> columns(keys.begin(), keys.end());
   for (TableColumn& column : number_columns(rows, shown)) columns.push_back(std::move(column));
   if (!narrow) columns.emplace_back("options");

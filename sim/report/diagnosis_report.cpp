@@ -1,6 +1,7 @@
 #include "sim/report/diagnosis_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -17,28 +18,48 @@ namespace allreplay {
 namespace {
 
 constexpr std::size_t workers_shown = 5;
+constexpr double noteworthy = 0.05;  // of a step that the replay misses, of ops that no one clock can have timed
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// A part of the waste in percent. Mending one thing may leave a step faster than the ideal one, whose means hold what
+// is slow, too, or slower than it was: neither is waste.
+double percent_of_waste(double mended) { return 100 * std::min(1.0, std::max(0.0, mended)); }
+
 // "a step takes 4 s instead of 5.2 s (80 % of the waste)".
 std::string brings(const Diagnosis& known, double mended) {
-  return fmt::format("a step takes {} instead of {} ({:.0f} % of the waste)", format_duration(known.without_s(mended)),
-                     format_duration(known.mean_replayed_s()), 100 * mended);
+  return fmt::format("a step takes {} instead of {} ({:.0f} % of the waste{})",
+                     format_duration(known.without_s(mended)), format_duration(known.mean_replayed_s()),
+                     percent_of_waste(mended), mended >= 1.005 ? ", capped at the ideal" : "");
+}
+
+double slowdown_of(const Diagnosis& known, const WorkerPlace& worker) {
+  return known.by_worker[known.job.worker(worker.first, worker.second)];
+}
+
+std::string listed_workers(const Diagnosis& known, const std::vector<WorkerPlace>& workers) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(workers.size(), workers_shown); ++i)
+    names.push_back(worker_words(known, workers[i]));
+  if (workers.size() > names.size()) names.push_back(fmt::format("and {} more", workers.size() - names.size()));
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string workers_in_words(const Diagnosis& known) {
-  std::vector<std::string> names;
-  for (const WorkerPlace& worker : known.worst_workers) {
-    if (names.size() == workers_shown) break;
-    names.push_back(worker_words(known, worker));
-  }
-  if (const std::size_t all = known.worst_workers.size(); all > names.size())
-    names.push_back(fmt::format("and {} more", all - names.size()));
-  const bool one = known.worst_workers.size() == 1;
-  return fmt::format("{} {} slow: without {} {}", fmt::join(names, ", "), one ? "is" : "are", one ? "it" : "them",
-                     brings(known, known.mended_workers));
+  const bool one = known.slow_workers.size() == 1;
+  return fmt::format("{} {} slow: without {} {}", listed_workers(known, known.slow_workers), one ? "is" : "are",
+                     one ? "it" : "them", brings(known, known.mended_workers));
+}
+
+std::string micro_batches_in_words(const Diagnosis& known) {
+  std::string words = fmt::format(
+      "micro-batches differ in length: forward and backward vary together; balance the tokens: with equal ones {}",
+      brings(known, known.mended_computes));
+  if (!known.steadily_slow.empty())
+    words += fmt::format("; or these workers are slow in every step: {}", listed_workers(known, known.steadily_slow));
+  return words;
 }
 
 std::string last_stage_in_words(const Diagnosis& known) {
@@ -48,7 +69,7 @@ std::string last_stage_in_words(const Diagnosis& known) {
   for (std::size_t stage = 0; stage + 1 < stages.size(); ++stage)
     others += compute(stages[stage]) / static_cast<double>(stages.size() - 1);
   return fmt::format(
-      "the last stage computes {:.2g} times as long as the others: move layers off it; at the mean of all {}",
+      "the last stage computes {:.2g} times as long as the others: move layers off it; at the mean of all stages {}",
       compute(stages.back()) / others, brings(known, known.mended_stage));
 }
 
@@ -59,18 +80,19 @@ const KindAnswer* kind_named(const Diagnosis& known, const std::string& name) {
 }
 
 std::string in_words(const Diagnosis& known, const std::string& suspect) {
-  if (suspect == "none")
-    return fmt::format("nobody: if all ops of a kind took alike, a step would take {} instead of {}",
-                       format_duration(mean_of(known.ideal_s)), format_duration(known.mean_replayed_s()));
+  if (suspect == "none") {
+    const std::string ideal = format_duration(mean_of(known.ideal_s));
+    const std::string replayed = format_duration(known.mean_replayed_s());
+    if (ideal == replayed)
+      return fmt::format("nobody: there is nothing to mend; if all ops of a kind took alike, a step would take {}, too",
+                         ideal);
+    return fmt::format("nobody: if all ops of a kind took alike, a step would take {} instead of {}", ideal, replayed);
+  }
   if (suspect == "worker") return workers_in_words(known);
   if (suspect == "last-stage") return last_stage_in_words(known);
-  if (suspect == "sequence-length")
-    return fmt::format(
-        "micro-batches differ in length: forward and backward vary together; balance the tokens: with "
-        "equal ones {}",
-        brings(known, known.mended_computes));
+  if (suspect == "sequence-length") return micro_batches_in_words(known);
   if (const KindAnswer* kind = kind_named(known, suspect))
-    return fmt::format("{} is slow: always as long as usual, {}", kind->name, brings(known, kind->mended));
+    return fmt::format("{} is slow: with its usual duration {}", kind->name, brings(known, kind->mended));
   return fmt::format(
       "no worker, stage or kind of op alone: durations are spread over all; if all of a kind took alike, {}",
       brings(known, 1));
@@ -89,7 +111,7 @@ double critical_share(const Diagnosis& known, const std::string& asked) {
 std::string kinds_table(const Diagnosis& known, const Screen& screen) {
   Table table({"kind", "slowdown alone", {"of the waste", "%"}, {"of the critical path", "%"}});
   for (const KindAnswer& kind : known.by_kind)
-    table.add({kind.name, cell::number(kind.slowdown, 3), cell::number(100 * kind.mended, 1),
+    table.add({kind.name, cell::number(kind.slowdown, 3), cell::number(percent_of_waste(kind.mended), 1),
                cell::number(100 * critical_share(known, kind.name), 1)});
   return table.text(screen);
 }
@@ -108,14 +130,15 @@ std::string workers_table(const Diagnosis& known, const Screen& screen) {
   std::vector<WorkerPlace> workers;
   for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
     for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) workers.emplace_back(replica, stage);
-  const auto slowdown = [&](const WorkerPlace& worker) {
-    return known.by_worker[known.job.worker(worker.first, worker.second)];
-  };
-  std::stable_sort(workers.begin(), workers.end(),
-                   [&](const WorkerPlace& a, const WorkerPlace& b) { return slowdown(a) > slowdown(b); });
-  if (workers.size() > workers_shown) workers.resize(workers_shown);
-  Table table({"worst workers", "slowdown alone"});
-  for (const WorkerPlace& worker : workers) table.add({worker_words(known, worker), cell::number(slowdown(worker), 3)});
+  std::stable_sort(workers.begin(), workers.end(), [&](const WorkerPlace& a, const WorkerPlace& b) {
+    return slowdown_of(known, a) > slowdown_of(known, b);
+  });
+  const std::size_t all = workers.size();
+  workers.resize(std::min(all, workers_shown));
+  Table table({all > workers_shown ? fmt::format("{} slowest of {} workers", workers_shown, all) : "workers",
+               "slowdown alone"});
+  for (const WorkerPlace& worker : workers)
+    table.add({worker_words(known, worker), cell::number(slowdown_of(known, worker), 3)});
   return table.text(screen);
 }
 
@@ -136,34 +159,63 @@ std::vector<std::string> suspects_in_words(const Diagnosis& known) {
   return words;
 }
 
+std::vector<std::string> diagnosis_notes(const Diagnosis& known) {
+  const double measured = mean_of(known.measured_s), replayed = known.mean_replayed_s();
+  const std::string gap = format_duration(std::abs(measured - replayed));
+  std::vector<std::string> notes;
+  if (known.replay_error > noteworthy)
+    notes.push_back(
+        fmt::format("the replay is {:.0f} % faster than what was measured: {} of a step are lost between ops, to "
+                    "launches on the host or to what the timeline does not show, such as loading data",
+                    100 * known.replay_error, gap));
+  if (known.replay_error < -noteworthy)
+    notes.push_back(fmt::format(
+        "the replay is {:.0f} % slower than what was measured, by {} a step: ops overlap that the rules run "
+        "one after another, or the workers' clocks differ",
+        -100 * known.replay_error, gap));
+  if (const double early = known.durations.ended_early; early > noteworthy)
+    notes.push_back(fmt::format(
+        "the workers' clocks differ: {:.0f} % of the transfers and collectives end on one worker before they "
+        "start on another",
+        100 * early));
+  return notes;
+}
+
 std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
   const JobGraph& graph = known.job.graph;
   const std::size_t steps = known.job.steps.size();
   const auto slowest = std::max_element(known.replayed_s.begin(), known.replayed_s.end()) - known.replayed_s.begin();
-  std::string text = facts(
-      {{"job", fmt::format("{}, {}, {} of {}", counted(graph.replicas, "replica"), counted(graph.stages, "stage"),
-                           counted(static_cast<std::int64_t>(steps), "step"),
-                           counted(static_cast<std::int64_t>(graph.ops.size()), "op"))},
-       {"a step, measured", format_duration(mean_of(known.measured_s))},
-       {"replayed", fmt::format("{} ({:+.2f} %)", format_duration(known.mean_replayed_s()), -100 * known.replay_error)},
-       {"if all ops of a kind took alike", format_duration(mean_of(known.ideal_s))},
-       {"slowdown", fmt::format("{:.3f}: {}", known.slowdown,
-                                known.waste > 0 ? fmt::format("{:.1f} % of the time is wasted", 100 * known.waste)
-                                                : "no time is wasted")},
-       {"the slowest step",
-        fmt::format(
-            "{}: {}, slowed down {:.3f} times", known.job.steps[static_cast<std::size_t>(slowest)],
-            format_duration(known.replayed_s[static_cast<std::size_t>(slowest)]),
-            known.replayed_s[static_cast<std::size_t>(slowest)] / known.ideal_s[static_cast<std::size_t>(slowest)])}},
-      screen);
+  std::string text =
+      facts({{"job", fmt::format("{}, {}, {} of {}", counted(graph.replicas, "replica"), counted(graph.stages, "stage"),
+                                 counted(static_cast<std::int64_t>(steps), "step"),
+                                 counted(static_cast<std::int64_t>(graph.ops.size()), "op"))},
+             {"a step, measured", format_duration(mean_of(known.measured_s))},
+             {"replayed",
+              fmt::format("{} ({})", format_duration(known.mean_replayed_s()),
+                          std::abs(known.replay_error) < 5e-5 ? "as measured"
+                                                              : fmt::format("{:+.2f} %", -100 * known.replay_error))},
+             {"if all ops of a kind took alike", format_duration(mean_of(known.ideal_s))},
+             {"slowdown", fmt::format("{:.3f}: {}", known.slowdown,
+                                      known.waste > 0 ? fmt::format("{:.1f} % of the time is wasted", 100 * known.waste)
+                                                      : "no time is wasted")},
+             {"the slowest step",
+              fmt::format("{}: {}, slowed down {:.3f} times", known.job.steps[static_cast<std::size_t>(slowest)],
+                          format_duration(known.replayed_s[static_cast<std::size_t>(slowest)]),
+                          known.replayed_s[static_cast<std::size_t>(slowest)] /
+                              known.ideal_s[static_cast<std::size_t>(slowest)])}},
+            screen);
   text += "\n";
   for (const std::string& words : suspects_in_words(known))
     text += wrapped("Suspect: " + words + ".", screen.width, 2) + "\n";
+  for (const std::string& words : diagnosis_notes(known))
+    text += wrapped("Note: " + words + ".", screen.width, 2) + "\n";
   return text + "\n" + kinds_table(known, screen) + "\n" + stages_table(known, screen) + "\n" +
          workers_table(known, screen) + "\n" +
          wrapped(
              "Slowdown alone: how much longer a step takes than the ideal one, where only these ops take what they "
-             "did. Of the waste: the part that mending them brings back.",
+             "did; of a worker the smaller of its replica's and its stage's. Of the waste: the part that mending them "
+             "brings back, capped at 0 and 100 %. Mended, as in \"without it\": "
+             "these ops take what is usual for their kind on all workers.",
              screen.width) +
          "\n";
 }

@@ -16,6 +16,10 @@ std::string worker_words(const Diagnosis& known, const WorkerPlace& worker);
 /// Each suspect in a sentence, with what mending it brings.
 std::vector<std::string> suspects_in_words(const Diagnosis& known);
 
+/// What casts doubt on the numbers, and time that no op accounts for, in a sentence each: where the replay misses 5 %
+/// of a step, where clocks differ.
+std::vector<std::string> diagnosis_notes(const Diagnosis& known);
+
 std::string diagnosis_report(const Diagnosis& known, const Screen& screen);
 std::string diagnosis_json(const Diagnosis& known);
 

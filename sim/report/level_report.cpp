@@ -44,6 +44,11 @@ std::string log_rows(const LevelOutcome& outcome, const Screen& screen) {
   return table.text(screen) + "\n";
 }
 
+// What is told of one of NCCL's flags.
+std::string flag_text(bool known, bool value, const char* yes, const char* no) {
+  return !known ? "not known" : value ? yes : no;
+}
+
 bool spans_nodes(const LevelFit& fit) {
   return std::any_of(fit.errors.begin(), fit.errors.end(), [](const auto& one) { return one.nodes > 1; });
 }
@@ -60,7 +65,8 @@ std::string between_nodes_rows(const LevelOutcome& outcome, const Screen& screen
   rows.add(
       {"", factor(tree_bandwidth_outside, nccl.network.tree), factor(ll_bandwidth_outside, nccl.network.ll),
        fit.known[rendezvous_time] && nccl.rendezvous ? cell::seconds(nccl.rendezvous->time) : TableCell("not known"),
-       nccl.ll128 ? "yes" : "no", nccl.two_node_tree ? "half of a ring's" : "a ring's"});
+       flag_text(fit.ll128_known, nccl.ll128, "yes", "no"),
+       flag_text(fit.two_node_tree_known, nccl.two_node_tree, "half of a ring's", "a ring's")});
   return rows.text(screen) + "\n";
 }
 
@@ -103,6 +109,7 @@ JsonValue nccl_json(const NcclSetup& nccl) {
   json["nvls"] = nccl.nvls;
   json["ll128"] = nccl.ll128;
   json["two_node_tree"] = nccl.two_node_tree;
+  if (nccl.pat) json["pat"] = true;
   if (nccl.rendezvous)
     json["rendezvous"] = {{"from", fmt::format("{} B", nccl.rendezvous->from)}, {"time", us(nccl.rendezvous->time)}};
   const auto scale = [](const LevelScale& level) {
@@ -129,8 +136,9 @@ JsonValue levels_network(const Network& network) {
 }  // namespace
 
 std::string levels_text(const LevelOutcome& outcome, const Screen& screen) {
-  std::string text = fmt::format("{}: {} logs, nodes of {} workers; median error of each, and the worst",
-                                 algorithm_of(outcome).name, outcome.logs.size(), outcome.fit.network.node->workers);
+  std::string text = fmt::format("{}: {}, nodes of {}; median error of each, and the worst", algorithm_of(outcome).name,
+                                 counted(static_cast<std::int64_t>(outcome.logs.size()), "log"),
+                                 counted(outcome.fit.network.node->workers, "worker"));
   text = wrapped(text, screen.width) + "\n\n" + log_rows(outcome, screen);
   if (outcome.fitted) text += constant_rows(outcome, screen);
   const std::string verdict =
@@ -173,8 +181,9 @@ std::string levels_json(const LevelOutcome& outcome) {
       json["network"]["tree"] = value(tree_bandwidth_outside, nccl.network.tree);
       json["network"]["ll"] = value(ll_bandwidth_outside, nccl.network.ll);
       json["network"]["rendezvous_s"] = value(rendezvous_time, nccl.rendezvous ? nccl.rendezvous->time : 0);
-      json["network"]["ll128"] = nccl.ll128;
-      json["network"]["two_node_tree"] = nccl.two_node_tree;
+      const auto flag = [](bool known, bool set) { return known ? JsonValue(set) : JsonValue(nullptr); };
+      json["network"]["ll128"] = flag(outcome.fit.ll128_known, nccl.ll128);
+      json["network"]["two_node_tree"] = flag(outcome.fit.two_node_tree_known, nccl.two_node_tree);
     }
   }
   json["logs"] = JsonValue::array();

@@ -39,6 +39,7 @@ TableCell optional_cell(const std::optional<double>& value, const auto& cell) {
 
 std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, const NumberColumns& how) {
   std::vector<TableColumn> columns{"iteration", exposed_column};
+  if (how.bubble) columns.push_back(TableColumn("bubble").like("iteration"));
   if (how.all) {
     const bool tokens = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.speed.tokens_per_s; });
     columns.insert(columns.end(), {collectives_column, tokens ? "tokens/s a GPU" : "samples/s a GPU", "MFU"});
@@ -52,6 +53,7 @@ std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, 
 std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumns& how) {
   const TableCell time = cell::seconds(row.metrics.iteration_s).with(row.wins ? Tone::Best : Tone::Plain);
   std::vector<TableCell> cells{row.ties ? time.marked("~") : time, exposed_cell(row.metrics)};
+  if (how.bubble) cells.push_back(optional_cell(row.bubble_s, [](double seconds) { return cell::seconds(seconds); }));
   if (how.all) {
     cells.push_back(cell::count(row.metrics.collectives));
     cells.push_back(optional_cell(rate_of(row), [](double rate) { return cell::number(rate, rate < 1000 ? 1 : 0); }));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/experiment/row.hpp"
@@ -15,12 +16,14 @@ struct ResultNumbers {
   double relative_efficiency = 0;
   double memory_bytes = 0;
   bool fits = true, wins = false, ties = false;  ///< the last: as fast as the winner, which it is not
+  std::optional<double> bubble_s = {};           ///< of a pipeline, the mean of its ranks
 };
 
 /// What they show.
 struct NumberColumns {
   std::int64_t reference_workers = 1;  ///< what efficiency is relative to
   bool memory = false;
+  bool bubble = false;
   bool all = true;  ///< else those alone that stand beside long names
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
 #include "sim/training/job.hpp"
@@ -21,11 +22,37 @@ std::pair<std::string, std::string> carried_by(const Scenario& scenario) {
   }
 }
 
+NamedValues layout_options(const Options& options) {
+  NamedValues values;
+  for (const std::string_view name : {"pp", "tp", "cp", "ep", "schedule", "accumulate"})
+    values.emplace_back(name, options.get(name));
+  if (options.parallel.chunks) values.emplace_back("chunks", std::to_string(*options.parallel.chunks));
+  return values;
+}
+
 const std::string& name_in(const Names& names, std::string_view what) {
   return std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == what; })->second;
 }
 
 }  // namespace
+
+std::string layout_text(const NamedValues& options) {
+  const auto value = [&](std::string_view name, std::string usual) {
+    const auto found = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.first == name; });
+    return found == options.end() ? usual : found->second;
+  };
+  std::vector<std::string> words;
+  for (const char* degree : {"pp", "tp", "cp", "ep"})
+    if (const std::string workers = value(degree, "1"); workers != "1")
+      words.push_back(fmt::format("{} {}", degree, workers));
+  if (value("pp", "1") != "1") {
+    words.push_back(value("schedule", "1f1b"));
+    if (const std::string chunks = value("chunks", ""); !chunks.empty())
+      words.push_back(counted(std::stoll(chunks), "chunk"));
+    words.push_back(value("accumulate", "1") + " micro-batches");
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
 
 Names identifying_names(const Scenario& scenario) {
   const auto [collective, fidelity] = carried_by(scenario);
@@ -35,6 +62,7 @@ Names identifying_names(const Scenario& scenario) {
                                collective,
                                fidelity,
                                scenario.codec ? scenario.codec->name : "none",
+                               layout_text(layout_options(scenario.options)),
                                strategy_text(scenario)};
   static_assert(std::size(names) == std::size(named_by));
   Names named;
@@ -67,6 +95,7 @@ std::string ScenarioLabels::title() const {
   add("collective", name(0, "collective"));
   add("fidelity", name(0, "fidelity"));
   add("codec", name(0, "codec") == "none" ? "" : name(0, "codec"));
+  add("layout", name(0, "layout"));
   return text + (rest.empty() ? "" : ": " + rest);
 }
 
@@ -80,6 +109,8 @@ std::string ScenarioLabels::where(std::size_t scenario, const std::vector<std::s
   add("collective", " with ", name(scenario, "collective"));
   add("fidelity", ", ", name(scenario, "fidelity"));
   add("codec", ", ", codec == "none" ? "no codec" : codec);
+  const std::string& layout = name(scenario, "layout");
+  add("layout", ", ", layout.empty() ? "data parallelism alone" : layout);
   add("workers", ", ", counted(std::stoll(name(scenario, "workers")), "worker"));
   return text;
 }

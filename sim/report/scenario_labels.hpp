@@ -12,7 +12,11 @@ namespace allreplay {
 
 /// What a scenario is named by.
 inline constexpr std::string_view named_by[] = {"profile",  "cluster", "workers", "collective",
-                                                "fidelity", "codec",   "strategy"};
+                                                "fidelity", "codec",   "layout",  "strategy"};
+
+/// How workers hold a model together, and in which order a pipeline runs: "pp 4, tp 8, zbv, 16 micro-batches". "" with
+/// data parallelism alone.
+std::string layout_text(const NamedValues& options);
 
 /// A scenario's names, by what they are of, in the order of named_by.
 using Names = std::vector<std::pair<std::string, std::string>>;

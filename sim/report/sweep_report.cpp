@@ -17,8 +17,13 @@ namespace allreplay {
 namespace {
 
 Names names_of(const ResultRow& row) {
-  const std::string names[] = {row.profile,    row.cluster,  std::to_string(row.workers),
-                               row.collective, row.fidelity, row.codec.empty() ? "none" : row.codec,
+  const std::string names[] = {row.profile,
+                               row.cluster,
+                               std::to_string(row.workers),
+                               row.collective,
+                               row.fidelity,
+                               row.codec.empty() ? "none" : row.codec,
+                               layout_text(row.options),
                                row.strategy};
   Names named;
   for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
@@ -67,7 +72,9 @@ std::string sweep_table(const SweepResult& result, const Screen& screen) {
   std::vector<TableColumn> columns;
   std::vector<std::string> keys, same;
   for (const std::string_view name : named_by)
-    if (result.rows.size() == 1 || labels.differ_in(name))
+    if (name == "layout" && !labels.differ_in(name) && labels.name(0, name).empty())
+      continue;  // data parallelism alone
+    else if (result.rows.size() == 1 || labels.differ_in(name))
       keys.emplace_back(name);
     else
       same.push_back(fmt::format("{} {}", name, labels.name(0, name)));

@@ -48,6 +48,7 @@ bool is_number(const FittedConstant& one) {
 }
 
 TableCell value_cell(const Validation& validation, const FittedConstant& one) {
+  if (one.at_limit()) return fmt::format("at its limit of {:.4g}", one.in_files());
   if (one.known && is_number(one)) return fmt::format("{:.4g}", one.in_files());
   if (one.known) return is_per_byte(one) ? cell::per_byte(one.value) : cell::seconds(one.value);
   if (one.not_told_from.empty()) return "not known";
@@ -71,6 +72,9 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
                lines_of_rows(validation, one.rows)});
   return table.text(screen) + "\n";
 }
+
+constexpr std::string_view nowhere_it_matters =
+    "There is no point where communication matters: \"no communication\" misses none by so much.\n";
 
 std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
@@ -107,8 +111,10 @@ std::string error_table(const Validation& validation, const Screen& screen) {
   };
   for (const GroupScore& group : validation.groups) add(group);
   if (validation.groups.size() > 1) add(validation.all);
-  if (validation.matters) add(*validation.matters);
-  return table.text(screen) + "\n";
+  const bool some_matter = validation.matters && validation.matters->error.rows > 0;
+  if (some_matter) add(*validation.matters);
+  return table.text(screen) + "\n" +
+         (validation.matters && !some_matter ? wrapped(nowhere_it_matters, screen.width) : "");
 }
 
 std::string verdict(const Validation& validation) {
@@ -131,11 +137,14 @@ std::string order_text(const Validation& validation) {
       percent(sums.mean_regret), percent(sums.worst_regret));
 }
 
+// A score of some points; of none there is nothing to say.
+JsonValue score_json(std::size_t points, double score) { return points > 0 ? JsonValue(score) : JsonValue(nullptr); }
+
 JsonValue summary_json(const ErrorSummary& error) {
-  return {{"median", error.median},
-          {"p90", error.p90},
-          {"worst", error.worst},
-          {"bias", error.bias},
+  return {{"median", score_json(error.rows, error.median)},
+          {"p90", score_json(error.rows, error.p90)},
+          {"worst", score_json(error.rows, error.worst)},
+          {"bias", score_json(error.rows, error.bias)},
           {"too_fast", error.too_fast}};
 }
 
@@ -151,8 +160,10 @@ JsonValue group_json(const GroupScore& group, bool trains) {
   if (!trains) return json;
   json["no_communication"] = summary_json(group.no_communication);
   json["no_overlap"] = summary_json(group.no_overlap);
-  json["scaling_loss"] = {
-      {"measured_median", group.loss}, {"error_median", group.loss_error}, {"error_p90", group.loss_error_p90}};
+  const std::size_t points = group.error.rows;
+  json["scaling_loss"] = {{"measured_median", score_json(points, group.loss)},
+                          {"error_median", score_json(points, group.loss_error)},
+                          {"error_p90", score_json(points, group.loss_error_p90)}};
   return json;
 }
 
@@ -183,6 +194,7 @@ JsonValue constant_json(const Validation& validation, const FittedConstant& one)
   json["for"] = JsonValue::object();
   for (const auto& [column, cell] : one.scope) json["for"][column] = cell;
   json["value"] = one.known ? JsonValue(one.in_files()) : JsonValue(nullptr);
+  json["at_limit"] = one.at_limit();
   json["simulated"] = one.used ? JsonValue(one.in_files()) : JsonValue(nullptr);
   json["not_told_from"] = JsonValue::array();
   for (const std::size_t other : one.not_told_from) json["not_told_from"].push_back(name_in(validation, other));
@@ -215,13 +227,19 @@ std::string simulated_text(const FittedConstant& one) {
 
 }  // namespace
 
-std::vector<std::string> not_told(const Validation& validation) {
+std::vector<std::string> doubts_of_constants(const Validation& validation) {
   std::vector<std::string> notes;
   for (std::size_t place = 0; place < validation.fitted.size(); ++place) {
     const FittedConstant& one = validation.fitted[place];
+    const std::string& line = validation.measured.points[one.rows.front()].place.path;
+    if (one.at_limit())
+      notes.push_back(
+          fmt::format("{}: {} ends at its limit of {:.4g}: its rows ask for more, so that something else "
+                      "is slow there",
+                      line, name_in(validation, place), one.in_files()));
     if (one.known) continue;
     notes.push_back(
-        fmt::format("{}: {}: {}", validation.measured.points[one.rows.front()].place.path,
+        fmt::format("{}: {}: {}", line,
                     one.not_told_from.empty()
                         ? fmt::format("nothing is known of {}, since a little more or less leaves no trace",
                                       name_in(validation, place))

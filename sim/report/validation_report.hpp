@@ -16,7 +16,7 @@ std::string validation_text(const Validation& validation, const Screen& screen =
 std::string validation_json(const Validation& validation);
 
 /// Of each constant that the rows do not tell, by itself or from others: why, and what is simulated. One line each.
-std::vector<std::string> not_told(const Validation& validation);
+std::vector<std::string> doubts_of_constants(const Validation& validation);
 
 /// The file's own columns and what was predicted, a line each.
 std::string validation_csv(const Validation& validation);

@@ -53,6 +53,7 @@ class Verdict {
   // What is said of a race goes for all that is in it.
   std::string label(std::size_t one) const { return names_.label(one, {"workers", "fidelity"}); }
   double seconds(std::size_t one) const { return outcomes_[one].result.metrics.iteration_s; }
+  double pace(std::size_t one) const { return seconds_of_equal_work(outcomes_[one]); }
   bool takes_part(std::size_t one) const { return fits(outcomes_[one].scenario, outcomes_[one].result); }
 
   std::string heading(const Ranking& race) const {
@@ -80,8 +81,7 @@ class Verdict {
     if (race.tied < 2) return "";
     std::vector<std::size_t> others(race.order.begin() + 1,
                                     race.order.begin() + static_cast<std::ptrdiff_t>(race.tied));
-    std::stable_sort(others.begin(), others.end(),
-                     [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    std::stable_sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) { return pace(a) < pace(b); });
     std::vector<std::string> labels;
     for (const std::size_t one : others) labels.push_back(label(one));
     labels.front() += fmt::format(" ({})", format_duration(seconds(others.front())));
@@ -95,8 +95,7 @@ class Verdict {
   }
 
   std::string beside(std::size_t one, std::size_t winner) const {
-    return fmt::format("{}, {}, {}", label(one), format_duration(seconds(one)),
-                       longer_text(seconds(one) / seconds(winner)));
+    return fmt::format("{}, {}, {}", label(one), format_duration(seconds(one)), longer_text(pace(one) / pace(winner)));
   }
 
   // The best of each cluster that has not been named.

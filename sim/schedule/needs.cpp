@@ -25,6 +25,52 @@ std::vector<Need> needs_of(const ShardingConfig& sharding) {
   return needs;
 }
 
+TransferOrder order_of_transfers(const Plan& plan) {
+  std::vector<std::size_t> first_work(plan.roles.size() + 1, 0);
+  for (std::size_t role = 0; role < plan.roles.size(); ++role)
+    first_work[role + 1] = first_work[role] + plan.roles[role].program.size();
+  const std::size_t works = first_work.back(), count = works + plan.transfers.size();
+  const auto node = [&](const PlanPoint& point) {
+    if (const auto* one = std::get_if<TransferPoint>(&point)) return works + one->index;
+    const auto& [place, role] = std::get<WorkPoint>(point);
+    return first_work[role] + place;
+  };
+  std::vector<std::vector<std::size_t>> next(count);
+  std::vector<std::size_t> left(count, 0);
+  const auto add_edge = [&](std::size_t before, std::size_t after) {
+    next[before].push_back(after);
+    ++left[after];
+  };
+  for (const Gate& gate : plan.gates)
+    if (!gate.next && !std::holds_alternative<StartPoint>(gate.before)) add_edge(node(gate.before), node(gate.after));
+  for (std::size_t role = 0; role < plan.roles.size(); ++role)
+    for (std::size_t work = first_work[role] + 1; work < first_work[role + 1]; ++work) add_edge(work - 1, work);
+  std::vector<std::optional<std::size_t>> last(plan.lanes.size());
+  for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
+    const std::uint32_t lane = plan.transfers[index].lane;
+    if (plan.lanes[lane].order != Order::AsListed) continue;
+    if (last[lane]) add_edge(*last[lane], works + index);
+    last[lane] = works + index;
+  }
+  std::vector<std::size_t> order;  // those waited for first
+  for (std::size_t one = 0; one < count; ++one)
+    if (left[one] == 0) order.push_back(one);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    for (const std::size_t after : next[order[i]])
+      if (--left[after] == 0) order.push_back(after);
+  TransferOrder result;
+  for (std::uint32_t index = 0; index < plan.transfers.size() && !result.in_circle; ++index)
+    if (left[works + index] > 0) result.in_circle = index;
+  for (const std::size_t one : order)
+    if (one >= works) result.transfers.push_back(static_cast<std::uint32_t>(one - works));
+  return result;
+}
+
+Complaint circle_of(const Plan& plan, std::uint32_t in_circle, const Profile& profile) {
+  return {fmt::format("{} waits for what waits for it", describe_transfer(plan, in_circle, profile)),
+          "no circle among gates, the order of work, and lanes that start transfers as listed"};
+}
+
 namespace {
 
 bool reduces(const Transfer& transfer) { return is_reduction(transfer.op); }
@@ -143,10 +189,7 @@ class Coverage {
              "an all-reduce of axis replica after each reduce-scatter"}};
   }
 
-  std::string name(std::uint32_t index) const {
-    return fmt::format("transfer {} ({} of {})", index, to_string(plan_.transfers[index].op),
-                       names_of(plan_.block_of(plan_.transfers[index]), profile_));
-  }
+  std::string name(std::uint32_t index) const { return describe_transfer(plan_, index, profile_); }
   const std::string& layer_of(TensorId tensor) const { return profile_.layers[profile_.tensors[tensor].layer].name; }
 
   template <class Wanted>
@@ -187,47 +230,11 @@ class Coverage {
   }
 
   // earliest_: how many works have ended before each transfer can start. latest_: the first work that waits for it.
-  // Both also by way of other transfers. Complains of those that wait for themselves, by gates, by the program, or
-  // because their lane starts them as listed.
+  // Both also by way of other transfers.
   std::optional<Complaint> circle() {
-    std::vector<std::size_t> first_work(plan_.roles.size() + 1, 0);
-    for (std::size_t role = 0; role < plan_.roles.size(); ++role)
-      first_work[role + 1] = first_work[role] + plan_.roles[role].program.size();
-    const std::size_t works = first_work.back(), count = works + plan_.transfers.size();
-    const auto node = [&](const PlanPoint& point) {
-      if (const auto* one = std::get_if<TransferPoint>(&point)) return works + one->index;
-      const auto& [place, role] = std::get<WorkPoint>(point);
-      return first_work[role] + place;
-    };
-    std::vector<std::vector<std::size_t>> next(count);
-    std::vector<std::size_t> left(count, 0);
-    const auto add_edge = [&](std::size_t before, std::size_t after) {
-      next[before].push_back(after);
-      ++left[after];
-    };
-    for (const Gate& gate : plan_.gates)
-      if (!std::holds_alternative<StartPoint>(gate.before)) add_edge(node(gate.before), node(gate.after));
-    for (std::size_t role = 0; role < plan_.roles.size(); ++role)
-      for (std::size_t work = first_work[role] + 1; work < first_work[role + 1]; ++work) add_edge(work - 1, work);
-    std::vector<std::optional<std::size_t>> last(plan_.lanes.size());
-    for (std::size_t index = 0; index < plan_.transfers.size(); ++index) {
-      const std::uint32_t lane = plan_.transfers[index].lane;
-      if (plan_.lanes[lane].order != Order::AsListed) continue;
-      if (last[lane]) add_edge(*last[lane], works + index);
-      last[lane] = works + index;
-    }
-    std::vector<std::size_t> order;  // those waited for first
-    for (std::size_t one = 0; one < count; ++one)
-      if (left[one] == 0) order.push_back(one);
-    for (std::size_t i = 0; i < order.size(); ++i)
-      for (const std::size_t after : next[order[i]])
-        if (--left[after] == 0) order.push_back(after);
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
-      if (left[works + index] > 0)
-        return Complaint{fmt::format("{} waits for what waits for it", name(index)),
-                         "no circle among gates, the order of work, and lanes that start transfers as listed"};
-    for (const std::size_t one : order)
-      if (one >= works) order_.push_back(static_cast<std::uint32_t>(one - works));
+    TransferOrder order = order_of_transfers(plan_);
+    if (order.in_circle) return circle_of(plan_, *order.in_circle, profile_);
+    order_ = std::move(order.transfers);
     set_bounds();
     return std::nullopt;
   }

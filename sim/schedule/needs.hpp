@@ -39,6 +39,17 @@ struct Complaint {
 /// the programs are one iteration (not_an_iteration).
 std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
 
+/// The plan's transfers, those waited for first; or one that waits for itself, by gates of one iteration, by the
+/// programs, or because its lane starts transfers as listed.
+struct TransferOrder {
+  std::vector<std::uint32_t> transfers;
+  std::optional<std::uint32_t> in_circle;
+};
+TransferOrder order_of_transfers(const Plan& plan);
+
+/// What is wrong with a plan that has one.
+Complaint circle_of(const Plan& plan, std::uint32_t in_circle, const Profile& profile);
+
 /// What of a program is no iteration: every forward and backward pass of every micro-batch once, in turn, from the
 /// first forward or any backward pass on; after the last backward pass the update, in one piece where the state is
 /// sharded, else in one or of each layer that has tensors, before its first forward pass; copies of blocks anywhere.

@@ -291,6 +291,13 @@ std::string names_of(const Block& block, const Profile& profile) {
   return names;
 }
 
+std::string describe_transfer(const Plan& plan, std::size_t index, const Profile& profile) {
+  const Transfer& one = plan.transfers[index];
+  if (one.payload.block == Payload::just_bytes)
+    return fmt::format("transfer {} ({} {})", index, to_string(one.op), plan.groups[one.group].name);
+  return fmt::format("transfer {} ({} of {})", index, to_string(one.op), names_of(plan.block_of(one), profile));
+}
+
 std::string describe(const Plan& plan, std::size_t block, const Profile& profile) {
   return fmt::format("block {} ({})", block, names_of(plan.blocks[block], profile));
 }

@@ -89,7 +89,7 @@ struct Lane {
   Order order = Order::FirstReady;
   Window window;
   Time tick{0};  ///< if positive, transfers become ready only at its multiples after the start of the program
-  std::uint32_t channel = 0;  ///< lanes of different ones share nothing in `alpha-beta`
+  std::uint32_t channel = 0;  ///< lanes of different ones share nothing in `alpha-beta`; follows from what they carry
   bool operator==(const Lane&) const = default;
 };
 
@@ -156,6 +156,16 @@ struct Role {
   bool operator==(const Role&) const = default;
 };
 
+/// What the plan of a pipeline says beyond its roles, which are the ranks. Of how many workers each is follows from
+/// those who run it.
+struct PlannedPipeline {
+  std::int64_t tp = 1, cp = 1, ep = 1;   ///< degrees
+  std::string schedule;                  ///< its name, for tables
+  std::vector<std::int64_t> layers;      ///< of each chunk
+  Barrier barrier = Barrier::Iteration;  ///< what a layer's first forward pass waits for
+  bool operator==(const PlannedPipeline&) const = default;
+};
+
 struct Plan {
   std::string strategy;
   ShardingConfig sharding;
@@ -165,7 +175,7 @@ struct Plan {
   std::vector<Transfer> transfers;
   std::vector<Gate> gates;
   std::vector<Lane> lanes;
-  bool pipeline = false;  ///< roles are ranks of a pipeline, each with layers of its own
+  std::optional<PlannedPipeline> pipeline;  ///< roles are ranks of a pipeline, each with layers of its own
   /// Pipelines: all roles start an iteration at once, when all that came before it has ended.
   bool together = false;
   std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
@@ -225,6 +235,8 @@ std::vector<Call> calls_of(const Plan& plan);
 
 /// "fc.weight, fc.bias", at most three of them.
 std::string names_of(const Block& block, const Profile& profile);
+/// "transfer 3 (all-reduce of fc.weight, fc.bias)", "transfer 4 (send 0 to 1)".
+std::string describe_transfer(const Plan& plan, std::size_t transfer, const Profile& profile);
 /// "block 3 (fc.weight, fc.bias)": how people read a block.
 std::string describe(const Plan& plan, std::size_t block, const Profile& profile);
 

@@ -87,9 +87,7 @@ Values wraps(const Scenario& scenario) {
   return values;
 }
 
-Values reshards(const Scenario& scenario) {
-  return scenario.strategy->name == "fsdp2" ? Values{"but-last", "all", "none"} : Values{"all", "none"};
-}
+Values reshards(const Scenario& scenario) { return words_for(*option_named("reshard"), *scenario.strategy); }
 
 Values reductions(const Scenario& scenario) {
   return scenario.options.strategy.sharding.accumulate > 1 ? Values{"every", "last"} : Values{};

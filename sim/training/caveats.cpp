@@ -24,13 +24,19 @@ std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
                      choice.algorithm->name);
 }
 
+// What the cluster file says of servers, where there are none.
+std::string idle_servers(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (!scenario.cluster.network.server || choice.algorithm->servers || scenario.workers == 1) return "";
+  return fmt::format("note: the cluster's server has no effect here: {} has no servers", choice.algorithm->name);
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
 
 std::string joined(const std::string& one, const std::string& other) {
-  return one.empty() ? other : other.empty() ? one : one + "; " + other;
+  return one.empty() ? other : other.empty() ? one : one + "\n" + other;
 }
 
 // A codec that saves nothing, as half precision of what is half already.
@@ -63,7 +69,7 @@ std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
       choice.detailed() ? caveat(scenario, choice)
                         : implausible(scenario.cluster.network, *choice.algorithm, scenario.workers, choice.options);
   return joined(joined(network, alpha_caveat(scenario.cluster.network, scenario.workers)),
-                codec_caveat(scenario, compression));
+                joined(idle_servers(scenario, choice), codec_caveat(scenario, compression)));
 }
 
 }  // namespace allreplay

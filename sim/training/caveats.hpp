@@ -9,7 +9,7 @@
 namespace allreplay {
 
 /// Costs that no such network can have, a collective that the topology makes another of, codecs that save nothing or
-/// were timed elsewhere: in one text, "" if there is nothing to say.
+/// were timed elsewhere: a line each, "" if there is nothing to say. What is no more than a note begins with "note: ".
 std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
                        const std::optional<Compression>& compression);
 

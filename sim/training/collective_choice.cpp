@@ -48,9 +48,9 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   if (algorithm.in_switches && fidelity == Fidelity::Message)
     throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
                      "fluid or alpha-beta");
-  if (!algorithm.rounds)
-    throw InputError(place, fmt::format("{} is priced as a whole and has no messages for {}", algorithm.name, name),
-                     "alpha-beta");
+  if (!algorithm.rounds && !network.nccl)
+    throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
+                     "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
   const auto topology = topology_of(network);
   if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
     throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",

@@ -42,6 +42,7 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, 
     setup.levels.node_workers = topology.gpus_per_host();
   }
   setup.rails = ports_of_a_node(network);
+  if (network.nccl) setup.nccl = std::make_shared<Network>(nccl_levels(network));
   setup.gamma = network.gamma;
   setup.options = choice.options;
   setup.reuse = scenario.reuse;
@@ -109,7 +110,7 @@ void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice
     calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
     costs.push_back({CommCost(send.alpha, send.beta)});
     calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
-    costs.push_back({tied_cost(scenario.cluster.network, *choice.algorithm, send, choice.options)});
+    costs.push_back({tied_cost(*choice.algorithm, send, choice.options)});
   }
 }
 
@@ -126,7 +127,8 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   if (const auto& tied = scenario.profile->tied) {
     const std::uint32_t from = rank_of_layer(pipeline, scenario.profile->tensors[tied->first].layer),
                         to = rank_of_layer(pipeline, scenario.profile->tensors[tied->second].layer);
-    if (from != to) calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+    if (from != to)
+      calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), &algorithm_of_tied(*choice.algorithm));
   }
   return calls;
 }

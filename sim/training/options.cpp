@@ -235,6 +235,7 @@ OptionRow codec_time(std::string_view name, std::string_view about) {
 }
 
 constexpr std::int64_t many = 1'000'000;
+constexpr std::int64_t most_samples = 1'000'000'000;  // of an iteration
 constexpr std::int64_t most_elements = 1'000'000'000'000'000;
 
 using S = StrategyOptions;
@@ -248,6 +249,18 @@ constexpr std::string_view everybody = "all strategies";
 // The default in words, where get() has none for it.
 OptionRow with_default(OptionRow row, std::string_view default_text) {
   row.default_text = default_text;
+  return row;
+}
+
+// Of fsdp2 alone the last unit may stay gathered.
+OptionRow reshard() {
+  OptionRow row = choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
+      "reshard", "which units are freed after their forward pass", "", [](const Strategy& strategy) {
+        return std::string(!reads(strategy, "reshard") ? "" : strategy.name == "fsdp2" ? "but-last" : "all");
+      });
+  row.takes = [](const Strategy& strategy, std::string_view word) {
+    return strategy.name == "fsdp2" || word != name_of(reshards, Reshard::ButLast);
+  };
   return row;
 }
 
@@ -373,6 +386,15 @@ const std::vector<OptionRow>& table() {
       called_also(of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
                       "accumulate", "K: micro-batches of an iteration", {}, everybody)),
                   "micro_batches"),
+      {.name = "global_batch",
+       .about = "samples of an iteration of all workers: as many micro-batches as they take",
+       .reader = everybody,
+       .default_text = "replicas x micro-batches x the profile's batch",
+       .kind = OptionKind::Count,
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.global_batch = parse_integer(v, 1, most_samples, p); },
+       .get = [](const Options& o) { return o.global_batch ? std::to_string(*o.global_batch) : std::string(); },
+       .of_step = true},
       degree<&P::pp>("pp", "P: ranks of a pipeline, each with its part of the layers"),
       degree<&P::tp>("tp", "T: workers of a tensor-parallel group; the profile is one worker's"),
       degree<&P::cp>("cp", "C: workers of a context-parallel group, likewise"),
@@ -479,9 +501,7 @@ const std::vector<OptionRow>& table() {
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
        .get = [](const Options& o) { return write_wrap(o.strategy.fsdp.wrap); }},
-      with_default(choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
-                       "reshard", "which units are freed after their forward pass: but-last, all, none"),
-                   "but-last; fsdp1: all, and no but-last"),
+      reshard(),
       choice<reduces, &Options::strategy, &S::fsdp, &F::reduce_every>("reduce",
                                                                       "every micro-batch is reduced, or the last only"),
       choice<lane_choices, &Options::strategy, &S::fsdp, &F::separate_lanes>(
@@ -506,9 +526,13 @@ const std::vector<OptionRow>& table() {
           "reduce_bucket", "elements that are reduced together", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::allgather_bucket>(
           "allgather_bucket", "elements that are gathered together; 0: all"),
-      with_default(choice<yes_or_no, &Options::strategy, &S::zero, &Z::overlap_comm>(
-                       "overlap_comm", "the backward pass goes on while buckets are reduced"),
-                   "false; zero-3: true"),
+      choice<yes_or_no, &Options::strategy, &S::zero,
+             &Z::overlap_comm>("overlap_comm", "the backward pass goes on while buckets are reduced", "",
+                               [](const Strategy& strategy) {
+                                 return std::string(!reads(strategy, "overlap_comm") ? ""
+                                                    : strategy.name == "zero-3"      ? "true"
+                                                                                     : "false");
+                               }),
       choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>("bucket_op",
                                                                           "what a bucket of gradients travels in"),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
@@ -613,6 +637,22 @@ std::string default_of(const OptionRow& option) {
     if (own != first && !own.empty()) text += fmt::format("; {}: {}", strategy.name, own);
   }
   return text;
+}
+
+std::vector<std::string> words_for(const OptionRow& option, const Strategy& strategy) {
+  std::vector<std::string> words = option.words;
+  if (option.takes) std::erase_if(words, [&](const std::string& word) { return !option.takes(strategy, word); });
+  return words;
+}
+
+std::string takers_of(const OptionRow& option, std::string_view word) {
+  std::vector<std::string_view> readers, takers;
+  for (const Strategy& strategy : strategies()) {
+    if (!reads(strategy, option.name)) continue;
+    readers.push_back(strategy.name);
+    if (!option.takes || option.takes(strategy, word)) takers.push_back(strategy.name);
+  }
+  return takers.size() < readers.size() ? fmt::format("{}", fmt::join(takers, ", ")) : "";
 }
 
 std::string help_of(const OptionRow& option) {

@@ -43,7 +43,8 @@ struct Options {
   ParallelOptions parallel;
   Sharing sharing = Sharing::Serial;
   Dtypes dtypes;
-  std::optional<Time> update;  ///< instead of the profile's
+  std::optional<Time> update;                ///< instead of the profile's
+  std::optional<std::int64_t> global_batch;  ///< samples of an iteration, which say how many micro-batches there are
   MemoryOptions memory;
   Start start = Start::Together;
   Time launch{0};                                ///< of each collective, on its lane
@@ -105,6 +106,8 @@ struct OptionRow {
       nullptr;  ///< where every strategy has its own; "": reads none
   OptionKind kind = OptionKind::Size;
   std::vector<std::string> words;  ///< of a Choice
+  bool (*takes)(const Strategy& strategy,
+                std::string_view word) = nullptr;  ///< where some strategy that reads it does not take every word
   void (*set)(Options& options, const std::string& value, const SourceLocation& place);
   std::string (*get)(const Options& options);
   std::optional<Tuned> tuned;
@@ -130,6 +133,12 @@ std::string help_of(const OptionRow& option);
 
 /// Whether the strategy's planner reads the option.
 bool reads(const Strategy& strategy, std::string_view option);
+
+/// Of an option's words those that the strategy takes. REQUIRES: it reads the option.
+std::vector<std::string> words_for(const OptionRow& option, const Strategy& strategy);
+
+/// "fsdp2": which of its readers take the word; "" where all do.
+std::string takers_of(const OptionRow& option, std::string_view word);
 
 /// Those that `tune` may vary for this strategy, in the order of the table.
 std::vector<const OptionRow*> tunable_options(const Strategy& strategy);

@@ -7,6 +7,7 @@
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/fabric.hpp"
+#include "sim/pipeline/planned.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -112,6 +113,12 @@ std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& 
 
 namespace {
 
+// What a plan from a file sends, or what the profile says.
+std::vector<double> send_bytes(const Scenario& scenario, const Pipeline& pipeline) {
+  return scenario.given ? send_bytes(scenario.given->plan, pipeline, *scenario.profile)
+                        : send_bytes(pipeline, parallel_of(scenario), *scenario.profile);
+}
+
 [[noreturn]] void refuse_in_pipeline(const SourceLocation& place, std::string_view what, std::string_view remedy) {
   throw InputError(place, fmt::format("{} does not go with pp above 1", what), remedy);
 }
@@ -197,8 +204,6 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
                scenario.cluster.workers, choice.options);
   if (!parallel_of(scenario).pipeline()) return;
   require_options_of_pipelines(scenario, choice);
-  if (choice.detailed() && scenario.cluster.interference)
-    refuse_in_pipeline(scenario.cluster.place / "interference", "interference", "the fidelity alpha-beta");
   require_p2p(scenario);
   if (!choice.detailed()) send_costs(network, 0, 1, degrees.of_rank(), scenario.workers, choice.options);
   const Pipeline pipeline = pipeline_of(scenario);
@@ -206,7 +211,7 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
     require_parameter_words(pipeline.rows, pipeline.index,
                             parallel_of(scenario).given ? SourceLocation{parallel_of(scenario).given->file, ""}
                                                         : scenario.options.place_of("schedule"));
-  send_bytes(pipeline, parallel_of(scenario), scenario.profile);
+  send_bytes(scenario, pipeline);
 }
 
 ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& choice, const Fabric* fabric) {
@@ -227,7 +232,7 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
   }
   if (!parallel_of(scenario).pipeline()) return setup;
   setup.pipeline = pipeline_of(scenario);
-  setup.sends = send_bytes(*setup.pipeline, parallel_of(scenario), setup.layers_alone);
+  setup.sends = send_bytes(scenario, *setup.pipeline);
   return setup;
 }
 

@@ -19,7 +19,7 @@ class PipelineBound {
 
   Time bound() const {
     Time most{0};
-    const bool in_turn = barrier() == Barrier::Iteration && (plan_.together || !splits());
+    const bool in_turn = plan_.pipeline->barrier == Barrier::Iteration && (plan_.together || !splits());
     for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank) {
       const Time work = working(rank);
       most = std::max({most, add(work, updating(rank)), sending(rank)});
@@ -29,7 +29,6 @@ class PipelineBound {
   }
 
  private:
-  Barrier barrier() const { return job_.scenario.options.strategy.barrier.value_or(job_.scenario.strategy->barrier); }
   bool splits() const { return has(pipeline_.rows, ActionKind::BackwardInput); }
 
   Time time_of(const Work& work) const {

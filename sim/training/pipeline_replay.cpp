@@ -39,6 +39,21 @@ std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan) {
   return ranks;
 }
 
+// What one rank feels of a network that all share: no server, but a view of one.
+class Felt final : public Server {
+ public:
+  Felt(const Server& network, std::function<bool(TaskId)> which) : network_(network), which_(std::move(which)) {}
+
+  void start(TaskId, const Task&, Time) override {}
+  Time next_completion() const override { return never; }
+  void complete(Time, std::vector<TaskId>&) override {}
+  Load load() const override { return network_.load_of(which_); }
+
+ private:
+  const Server& network_;
+  std::function<bool(TaskId)> which_;
+};
+
 class PipelineReplay {
  public:
   PipelineReplay(const Job& job, const Plan& plan)
@@ -212,7 +227,8 @@ class PipelineReplay {
   // A reduction or a gather: no send, and nothing that is tied.
   bool is_of_data(const Transfer& one) const { return plan_.groups[one.group].group.members.empty(); }
 
-  // Which of them carry reductions and gathers; the others carry sends, and what is tied.
+  // Which of them carry reductions and gathers, each of the rank of its number; the others carry sends, and what is
+  // tied.
   std::set<std::uint32_t> channels_of_gradients() const {
     std::set<std::uint32_t> channels;
     for (const Transfer& one : plan_.transfers)
@@ -252,19 +268,24 @@ class PipelineReplay {
           serve(*channels[channel], shared || gradients.contains(channel) ? Phase::Communication : Phase::Compute));
     for (const Lane& lane : plan_.lanes)
       system.queues.push_back({lane.name, {lane.order, lane.window}, servers[shared ? 0 : lane.channel]});
+    // A rank feels its own reductions and gathers: all of its channel, or those on the network that all share.
+    felt_.clear();
     if (const auto& interference = job_.scenario.cluster.interference)
-      for (const std::uint32_t channel : gradients)
-        system.influences.push_back(felt(*interference, servers[channel], {role_of_channel(channel)}));
+      for (const std::uint32_t rank : gradients) {
+        if (shared)
+          felt_.push_back(std::make_unique<Felt>(*channels[0], [this, rank](TaskId id) { return is_of(rank, id); }));
+        system.influences.push_back(
+            felt(*interference, shared ? serve(*felt_.back(), Phase::Compute) : servers[rank], {rank}));
+      }
     if (once_.ticks)
       system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve(clock, Phase::Compute)});
     return system;
   }
 
-  std::uint32_t role_of_channel(std::uint32_t channel) const {
-    for (const Transfer& one : plan_.transfers)
-      if (plan_.lanes[one.lane].channel == channel)
-        return static_cast<std::uint32_t>(plan_.groups[one.group].group.first / job_.parallel->degrees.of_rank());
-    return 0;
+  // Whether a task of the replayed iterations is a reduction or a gather of the rank.
+  bool is_of(std::uint32_t rank, TaskId id) const {
+    const Label& label = once_.labels[id % tasks()];
+    return label.kind == Label::Kind::Transfer && plan_.transfers[label.item].group == rank;
   }
 
   const Job& job_;
@@ -273,6 +294,7 @@ class PipelineReplay {
   Unrolled once_;
   std::vector<WireBytes> bytes_;  // by task of once_
   std::vector<Stream> streams_;
+  std::vector<std::unique_ptr<Felt>> felt_;  // by rank, in the detailed fidelities
 };
 
 // What a rank's stream does in an iteration.
@@ -351,7 +373,7 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   result.warning = job.warning;
   if (!steady.repeats)
     result.warning +=
-        fmt::format("{}no period within {} iterations: the mean of the last {}", result.warning.empty() ? "" : "; ",
+        fmt::format("{}no period within {} iterations: the mean of the last {}", result.warning.empty() ? "" : "\n",
                     longest_search_of_period, longest_search_of_period / 2);
   result.plan = plan;
   ParallelResult parallel = parallel_result(job);

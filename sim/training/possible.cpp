@@ -120,6 +120,16 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         choice.algorithm->servers ? "fluid, or fewer workers or servers" : "fluid, or fewer workers");
 }
 
+// Of NCCL's those of the most messages.
+Rounds most_rounds(const Scenario& scenario, const CollectiveChoice& choice, CollectiveOp op) {
+  const bool nccl = is_nccl({op, Group{}, &choice.of(op)});
+  CollectiveOptions options = choice.options;
+  if (nccl) options.rails = ports_of_a_node(scenario.cluster.network);
+  const Algorithm& algorithm =
+      nccl ? nccl_algorithm(op == CollectiveOp::AllReduce ? "tree" : "ring", op) : choice.of(op);
+  return rounds_of(algorithm, scenario.workers, options, op, place_of_collective(scenario));
+}
+
 // Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
 void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
   if (!algorithm.grouped || !on_rails(scenario.cluster.network)) return;
@@ -257,6 +267,7 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
   options.groups = 1;  // of hierarchical: how many lie together among fewer, the fabric knows
   for (const Call& call : possible_calls(scenario, choice)) {
     if (call.group.ranks == 1 || call.group.ranks == scenario.workers) continue;
+    if (is_nccl(call)) continue;  // serves all
     if (choice.detailed())
       rounds_of(*call.algorithm, call.group.ranks, options, call.op, place_of_collective(scenario));
     else
@@ -322,7 +333,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   std::vector<CollectiveOp> ops{scenario.operation.value_or(CollectiveOp::AllReduce)};
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
-    const Rounds rounds = rounds_of(choice.of(op), scenario.workers, choice.options, op, place_of_collective(scenario));
+    const Rounds rounds = most_rounds(scenario, choice, op);
     if (choice.fidelity == Fidelity::Message) require_bearable(scenario, choice, rounds);
   }
   require_groups_served(scenario, choice);

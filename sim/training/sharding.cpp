@@ -10,7 +10,7 @@
 namespace allreplay {
 
 bool shards_state(const Scenario& scenario) {
-  if (scenario.given) {
+  if (scenario.given && !scenario.given->plan.pipeline) {
     const std::vector<Transfer>& transfers = scenario.given->plan.transfers;
     return std::any_of(transfers.begin(), transfers.end(), [](const Transfer& one) { return one.group != group_all; });
   }
@@ -86,10 +86,13 @@ void require_sharding(const Scenario& scenario) {
     if (options.sharding.shards_optimizer())
       refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
     if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
-    const bool but_last = scenario.strategy->name == "fsdp2" || !reads(*scenario.strategy, "reshard");
-    if (!but_last && options.fsdp.reshard == Reshard::ButLast)
-      throw InputError(scenario.options.place_of("reshard"), fmt::format("{} has no but-last", scenario.strategy->name),
-                       "all or none");
+    if (options.fsdp.reshard && reads(*scenario.strategy, "reshard")) {
+      const std::string asked = scenario.options.get("reshard");
+      const std::vector<std::string> words = words_for(*option_named("reshard"), *scenario.strategy);
+      if (std::find(words.begin(), words.end(), asked) == words.end())
+        throw InputError(scenario.options.place_of("reshard"),
+                         fmt::format("{} has no {}", scenario.strategy->name, asked), choices(words));
+    }
     return;
   }
   if (options.sharding.shards_optimizer() && scenario.strategy->split)

@@ -129,6 +129,7 @@ struct Result {
   std::string collective;
   Fidelity fidelity = Fidelity::AlphaBeta;
   std::string warning;  ///< about the cluster's costs; "" if none
+  std::string note;     ///< of what decides where links are simulated, if it is not they; "" if nothing else does
   Plan plan;
   Metrics metrics;
   MemoryUse memory;                        ///< of a worker; in a pipeline of the one that needs most

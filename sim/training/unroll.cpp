@@ -173,7 +173,8 @@ class Unroller {
     std::vector<std::int64_t> counts(plan_.transfers.size(), 0);
     std::vector<std::uint32_t> order;
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
-      if (is_reduction(plan_.transfers[index].op)) order.push_back(index);
+      if (is_reduction(plan_.transfers[index].op) && plan_.transfers[index].payload.block != Payload::just_bytes)
+        order.push_back(index);
     const auto key = [&](std::uint32_t index) {
       const Transfer& one = plan_.transfers[index];
       const bool priority = plan_.lanes[one.lane].order == Order::Priority;

@@ -9,6 +9,10 @@ std::string to_string(Activity activity) {
   switch (activity) {
     case Activity::Backward:
       return "backward";
+    case Activity::BackwardInput:
+      return "input gradient";
+    case Activity::BackwardWeight:
+      return "weight gradient";
     case Activity::Forward:
       return "forward";
     case Activity::Update:
@@ -39,6 +43,10 @@ Look look_of(Activity activity) {
   switch (activity) {
     case Activity::Backward:
       return {.fill = style::blue};
+    case Activity::BackwardInput:
+      return {.fill = style::sky};
+    case Activity::BackwardWeight:
+      return {.fill = colour(0x003A5C)};
     case Activity::Forward:
       return {.fill = style::pale_blue};
     case Activity::Update:
@@ -70,6 +78,8 @@ Look look_of_waiting() {
           .line = style::vermilion,
           .width = 0.6};
 }
+
+Look look_of_idle() { return {.fill = colour(0xF1F1F1)}; }
 
 Look look_of_exposed() { return {.hatch = Hatch::Rising, .hatch_colour = colour(0x8A3B00)}; }
 

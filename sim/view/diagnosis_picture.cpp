@@ -9,6 +9,7 @@
 #include "sim/core/units.hpp"
 #include "sim/picture/axes.hpp"
 #include "sim/picture/drawing_parts.hpp"
+#include "sim/picture/end_names.hpp"
 #include "sim/picture/style.hpp"
 #include "sim/report/diagnosis_report.hpp"
 
@@ -17,6 +18,7 @@ namespace allreplay {
 namespace {
 
 constexpr double page = 900, names_width = 70;
+constexpr std::size_t most_names_beside = 8;
 constexpr std::size_t most_rows_drawn = 16;
 
 Colour between(Colour a, Colour b, double share) {
@@ -26,11 +28,15 @@ Colour between(Colour a, Colour b, double share) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-// White at 1 and below, vermilion at the worst, and at least at what is called straggling.
+// A pale grey, no white, at 1 and below; vermilion at the worst, and at least at what is called straggling.
 Colour heat(double slowdown, double worst) {
-  constexpr double straggling_heat = 1.03;
-  const double share = (slowdown - 1) / (std::max(worst, straggling_heat) - 1);
-  return between(colour(0xFFFFFF), style::vermilion, std::clamp(share, 0.0, 1.0));
+  const double share = (slowdown - 1) / (std::max(worst, straggling) - 1);
+  return between(colour(0xEEEEEE), style::vermilion, std::clamp(share, 0.0, 1.0));
+}
+
+// What stands in the place of an op that waits for its group to start.
+Look waiting_look() {
+  return {.fill = colour(0xF4F4F4), .hatch = Hatch::Rising, .hatch_colour = style::faint_ink, .line = style::grid};
 }
 
 Look kind_look(OpKind kind) {
@@ -59,7 +65,7 @@ bool is_compute_kind(OpKind kind) {
          kind == OpKind::Optimizer;
 }
 
-std::vector<LegendEntry> kinds_legend(const JobGraph& graph) {
+std::vector<LegendEntry> kinds_legend(const JobGraph& graph, bool waits) {
   std::set<OpKind> kinds;
   for (const JobOp& op : graph.ops) kinds.insert(op.kind);
   std::vector<LegendEntry> legend;
@@ -75,6 +81,7 @@ std::vector<LegendEntry> kinds_legend(const JobGraph& graph) {
     add(kind, "collectives");
   add(OpKind::Gc, "garbage collection");
   add(OpKind::Optimizer, "update");
+  if (waits) legend.push_back(swatch("waiting for others (as measured)", waiting_look()));
   return legend;
 }
 
@@ -95,9 +102,22 @@ std::vector<WorkerPlace> rows_drawn(const Diagnosis& known) {
   return workers;
 }
 
-// A row of bars for each worker: computing above, what it sends below. Times in picoseconds.
+std::string row_name(const Diagnosis& known, const WorkerPlace& worker) {
+  const auto& [replica, stage] = worker;
+  const JobGraph& graph = known.job.graph;
+  if (graph.stages == 1) return fmt::format("worker {}", known.job.ranks[known.job.worker(replica, stage)]);
+  if (graph.replicas == 1) return fmt::format("stage {}", stage);
+  return fmt::format("replica {}, stage {}", replica, stage);
+}
+
+// When an op started, stopped waiting for its group, and ended. Picoseconds.
+struct OpTimes {
+  double start = 0, waited = 0, end = 0;
+};
+
+// A row of bars for each worker: computing above, what it sends below.
 double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, const std::string& name,
-                const std::function<std::pair<double, double>(std::uint32_t)>& times, double scale) {
+                const std::function<OpTimes(std::uint32_t)>& times, double scale) {
   constexpr double height = 22, bar = 9;
   const JobGraph& graph = known.job.graph;
   double top = field.y;
@@ -105,28 +125,49 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
   top += 18;
   for (const auto& [replica, stage] : rows_drawn(known)) {
     drawing.add(Text{.at = {field.x - 6, top + 13},
-                     .text = graph.stages == 1
-                                 ? fmt::format("rank {}", known.job.ranks[known.job.worker(replica, stage)])
-                             : graph.replicas == 1 ? fmt::format("stage {}", stage)
-                                                   : fmt::format("{}, {}", replica, stage),
+                     .text = row_name(known, {replica, stage}),
                      .size = style::small_size,
                      .align = Align::End,
                      .colour = style::ink});
     for (std::uint32_t op = 0; op < graph.ops.size(); ++op) {
       const JobOp& one = graph.ops[op];
       if (one.replica != replica || one.stage != stage) continue;
-      const auto [start, end] = times(op);
-      if (end <= start) continue;
+      const OpTimes at = times(op);
       const double y = top + (is_compute_kind(one.kind) ? 1 : 1 + bar);
-      drawing.add(Rectangle{
-          {field.x + start * scale, y, (end - start) * scale, bar},
-          kind_look(one.kind),
-          {"op", fmt::format("{} {} of {}: {}", name_of(one.kind), one.seq, worker_words(known, {replica, stage}),
-                             format_duration((end - start) * 1e-12))}});
+      const auto add = [&](double from, double to, const Look& look, const char* kind, std::string_view how) {
+        if (to <= from) return;
+        drawing.add(Rectangle{
+            {field.x + from * scale, y, (to - from) * scale, bar},
+            look,
+            {kind, fmt::format("{} {} of {}{}: {}", name_of(one.kind), one.seq, worker_words(known, {replica, stage}),
+                               how, format_duration((to - from) * 1e-12))}});
+      };
+      add(at.start, at.waited, waiting_look(), "wait", " waits for others");
+      add(at.waited, at.end, kind_look(one.kind), "op", "");
     }
     top += height;
   }
   return top;
+}
+
+// The slowest replicas, where rows are too low for numbers: named beside the map, whose top is 0.
+std::vector<EndName> slow_rows(const Diagnosis& known, double cell_height) {
+  const JobGraph& graph = known.job.graph;
+  std::vector<std::pair<double, std::uint32_t>> slow;
+  for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
+    double worst = 0;
+    for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
+      worst = std::max(worst, known.by_worker[known.job.worker(replica, stage)]);
+    if (worst >= straggling) slow.emplace_back(worst, replica);
+  }
+  std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  slow.resize(std::min(slow.size(), most_names_beside));
+  std::vector<EndName> names;
+  for (const auto& [slowdown, replica] : slow)
+    names.push_back({.text = fmt::format("replica {}: {:.3f}", replica, slowdown),
+                     .look = std::nullopt,
+                     .end = {0, (replica + 0.5) * cell_height}});
+  return names;
 }
 
 }  // namespace
@@ -135,22 +176,25 @@ Drawing workers_picture(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;
   const double worst = *std::max_element(known.by_worker.begin(), known.by_worker.end());
   const double cell_width = std::clamp((page - names_width - 2 * style::margin) / graph.stages, 1.0, 70.0);
-  const double cell_height = std::clamp(700.0 / graph.replicas, 1.0, 24.0);
-  Drawing drawing{.width = std::max(420.0, names_width + 2 * style::margin + cell_width * graph.stages),
+  const double cell_height = std::clamp(700.0 / graph.replicas, 2.0, 24.0);
+  const bool numbered = cell_width >= 36 && cell_height >= 14;
+  std::vector<EndName> beside = numbered ? std::vector<EndName>() : slow_rows(known, cell_height);
+  const double map_width = cell_width * graph.stages;
+  Drawing drawing{.width = std::max(420.0, names_width + 2 * style::margin + map_width +
+                                               (beside.empty() ? 0 : width_of_end_names(beside))),
                   .title = "How much longer a step takes if one worker alone is as slow as it was"};
   double top = add_title(drawing, style::margin, drawing.title);
   const double left = style::margin + names_width;
-  top += 22;
-  const bool numbered = cell_width >= 36 && cell_height >= 14;
+  top += 26;
   const auto every = [](double size, double room) {
     return static_cast<std::uint32_t>(std::max(1.0, std::ceil(room / size)));
   };
   for (std::uint32_t stage = 0; stage < graph.stages; stage += every(cell_width, 24))
-    drawing.add(Text{.at = {left + (stage + 0.5) * cell_width, top - 6},
+    drawing.add(Text{.at = {left + (stage + 0.5) * cell_width, top - 9},
                      .text = std::to_string(stage),
                      .align = Align::Middle,
                      .colour = style::ink});
-  drawing.add(Text{.at = {style::margin, top - 6}, .text = "stage", .colour = style::faint_ink});
+  drawing.add(Text{.at = {style::margin, top - 9}, .text = "stage", .colour = style::faint_ink});
   for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
     const double y = top + replica * cell_height;
     if (replica % every(cell_height, 14) == 0)
@@ -173,7 +217,11 @@ Drawing workers_picture(const Diagnosis& known) {
                          .colour = style::ink});
     }
   }
-  top += graph.replicas * cell_height + 8;
+  const Box map{left, top, map_width, graph.replicas * cell_height};
+  drawing.add(Rectangle{map, {.line = style::faint_ink}, {}});
+  for (EndName& name : beside) name.end = {map.right(), top + name.end.y};
+  if (!beside.empty()) add_end_names(drawing, map, beside);
+  top = map.bottom() + 8;
   std::vector<LegendEntry> legend{swatch("1 and below", {.fill = heat(1, worst), .line = style::grid})};
   if (worst > 1) legend.push_back(swatch(fmt::format("{:.3f}", worst), {.fill = heat(worst, worst)}));
   top = add_legend(drawing, top, legend);
@@ -191,23 +239,32 @@ Drawing step_picture(const Diagnosis& known) {
   const ReplayedStep replayed = replay_step(graph, [own](std::uint32_t op) { return own[op]; });
   const ReplayedStep ideal =
       replay_step(graph, [&](std::uint32_t op) { return known.durations.ideal_of(graph.ops[op].kind); });
+  const std::size_t base = worst * graph.ops.size();
+  const auto measured = [&](std::uint32_t op) {
+    const double start = job.start[base + op], end = job.end[base + op];
+    return OpTimes{start, std::clamp(end - own[op], start, std::max(start, end)), end};
+  };
+  bool waits = false;
+  for (std::uint32_t op = 0; op < graph.ops.size(); ++op) waits = waits || measured(op).waited > measured(op).start;
   const double longest_s = std::max(known.measured_s[worst], known.replayed_s[worst]);
   Drawing drawing{
       .width = page,
       .title = fmt::format("Step {}: measured, replayed, and if all ops of a kind took alike", job.steps[worst])};
   double top = add_title(drawing, style::margin, drawing.title);
-  top = add_legend(drawing, top + 6, kinds_legend(graph)) + 8;
-  const double left = style::margin + names_width;
+  top = add_legend(drawing, top + 6, kinds_legend(graph, waits)) + 8;
+  double names = 0;
+  for (const WorkerPlace& worker : rows_drawn(known))
+    names = std::max(names, text_width(row_name(known, worker), style::small_size));
+  const double left = style::margin + names + 12;
   const double scale = (page - left - style::margin - 12) / (longest_s * 1e12);
   const double fields_top = top;
   Drawing panels{.width = page};
-  const auto add = [&](const std::string& name, const std::function<std::pair<double, double>(std::uint32_t)>& times) {
+  const auto add = [&](const std::string& name, const std::function<OpTimes(std::uint32_t)>& times) {
     top = add_step(panels, known, {left, top, page - left, 0}, name, times, scale) + 6;
   };
-  const std::size_t base = worst * graph.ops.size();
-  add("measured", [&](std::uint32_t op) { return std::pair(job.start[base + op], job.end[base + op]); });
-  add("replayed", [&](std::uint32_t op) { return std::pair(replayed.start[op], replayed.end[op]); });
-  add("ideal", [&](std::uint32_t op) { return std::pair(ideal.start[op], ideal.end[op]); });
+  add("measured", measured);
+  for (const auto& [name, step] : {std::pair("replayed", &replayed), std::pair("ideal", &ideal)})
+    add(name, [&step = *step](std::uint32_t op) { return OpTimes{step.start[op], step.start[op], step.end[op]}; });
   const FittingUnit unit = unit_of_duration(longest_s);
   const ChartAxis axis{
       .name = fmt::format("time since the step began ({})", unit.name), .from = 0, .to = longest_s / unit.size};
@@ -217,10 +274,9 @@ Drawing step_picture(const Diagnosis& known) {
   const std::size_t workers = known.by_worker.size();
   const std::string some =
       workers > most_rows_drawn ? fmt::format("the worst {} of {} ", most_rows_drawn, workers) : "";
-  drawing.height = add_note(drawing, top + 4,
-                            fmt::format("Rows are {}workers{}.", some,
-                                        graph.replicas > 1 && graph.stages > 1 ? ": replica, stage" : "")) +
-                   style::margin;
+  drawing.height =
+      add_note(drawing, top + 4, fmt::format("Rows are {}workers: computing above, communication below.", some)) +
+      style::margin;
   return drawing;
 }
 

@@ -20,8 +20,9 @@ class HeadingPainter : public TimelineCanvas {
     const Metrics& metrics = result.metrics;
     std::string name = fmt::format("{}: iteration {}, exposed communication {}", timeline_.name,
                                    format_duration(metrics.iteration_s), format_duration(metrics.exposed_comm_s));
+    if (timeline_.pipeline()) name += ", bubble " + format_duration(result.parallel->bubble_s);
     if (metrics.codec_s > 0) name += ", codec " + format_duration(metrics.codec_s);
-    drawing_.add(Rectangle{{0, top - 2, timeline_page_width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // over the grid
+    drawing_.add(Rectangle{{0, top - 2, drawing_.width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // over the grid
     drawing_.add(Text{.at = {style::margin, top + 12},
                       .text = name,
                       .size = 11.5,
@@ -31,7 +32,7 @@ class HeadingPainter : public TimelineCanvas {
     const double after = style::margin + text_width(name, 11.5, true) + 12;
     const std::string options = plain_text(identity(scenario).back().cell);
     drawing_.add(Text{.at = {after, top + 12},
-                      .text = fitted(options, 10, timeline_page_width - style::margin - after),
+                      .text = fitted(options, 10, drawing_.width - style::margin - after),
                       .size = 10,
                       .colour = style::faint_ink});
     return top + 18;

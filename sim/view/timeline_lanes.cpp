@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double lane_height = 20, most_lanes_height = 180;
+constexpr double lane_height = 20, lane_height_of_ranks = 14, most_lanes_height = 180;
 constexpr std::size_t most_arrows = 24, most_lanes_with_arrows = 4;
 
 class LanePainter : public BarPainter {
@@ -43,12 +43,14 @@ class LanePainter : public BarPainter {
     const auto& rows = timeline_.rows.network;
     std::vector<LaneRows> groups;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (groups.empty() || rows[row].lane != rows[row - 1].lane) groups.push_back({row, row});
+      if (rows[row].bars.front().activity == Activity::Send) continue;  // arrows between the ranks
+      if (groups.empty() || rows[row].lane != rows[groups.back().first].lane) groups.push_back({row, row});
       groups.back().last = row + 1;
     }
     for (LaneRows& group : groups) {
       group.top = top;
-      group.height = std::min(lane_height, most_lanes_height / static_cast<double>(group.last - group.first));
+      group.height = std::min(timeline_.pipeline() ? lane_height_of_ranks : lane_height,
+                              most_lanes_height / static_cast<double>(group.last - group.first));
       top = group.bottom() + between;
     }
     return groups;
@@ -65,7 +67,7 @@ class LanePainter : public BarPainter {
   // None where they are too many.
   std::vector<Line> arrows() const {
     const TimelineRows& rows = timeline_.rows;
-    if (rows.network.size() > most_lanes_with_arrows) return {};
+    if (timeline_.pipeline() || rows.network.size() > most_lanes_with_arrows) return {};
     std::set<Line> seen;
     std::vector<Line> lines;
     for (const Arrow& made : rows.made) {
@@ -107,10 +109,10 @@ class LanePainter : public BarPainter {
     return lane.bottom();
   }
 
-  // What is in flight while computing waits.
   void add_exposed(const TimelineRow& lane, double top, double height) {
     std::vector<Interval> parts;
-    for (const Interval& wait : timeline_.waits(timeline_.reference()))
+    const std::string says = timeline_.pipeline() ? "exposed: no rank computes" : "exposed: computing waits";
+    for (const Interval& wait : timeline_.exposing())
       for (const Bar& bar : lane.bars) {
         const double from = std::max(wait.from, timeline_.at(bar.start)), to = std::min(wait.to, timeline_.at(bar.end));
         if (to <= from) continue;
@@ -120,9 +122,8 @@ class LanePainter : public BarPainter {
           parts.push_back({from, to});
       }
     for (const Interval& part : parts)
-      drawing_.add(Rectangle{{x(part.from), top, x(part.to) - x(part.from), height},
-                             look_of_exposed(),
-                             {"exposed", "exposed: computing waits"}});
+      drawing_.add(
+          Rectangle{{x(part.from), top, x(part.to) - x(part.from), height}, look_of_exposed(), {"exposed", says}});
   }
 
   // Between the rows, and behind the lanes that they cross.
@@ -141,21 +142,9 @@ class LanePainter : public BarPainter {
       std::vector<Position> points{{x(arrow.from), top}, {x(arrow.to), bottom}};
       if (lane->top > bottom) points.push_back({x(arrow.to), lane->top});
       if (!arrow.ready) std::reverse(points.begin(), points.end());
-      add_arrow(points, arrow.ready ? style::faint_ink : style::vermilion);
+      const Colour ink = arrow.ready ? style::faint_ink : style::vermilion;
+      add_arrow(points, {.line = ink, .width = 0.9}, 5, {"arrow", ""});
     }
-  }
-
-  void add_arrow(const std::vector<Position>& points, Colour ink) {
-    drawing_.add(Path{.points = points, .look = {.line = ink, .width = 0.9}, .meaning = {"arrow", ""}});
-    const Position &from = points[points.size() - 2], &to = points.back();
-    const double length = std::hypot(to.x - from.x, to.y - from.y), head = 5;
-    const double ux = (to.x - from.x) / length, uy = (to.y - from.y) / length;
-    const Position base{to.x - head * ux, to.y - head * uy};
-    drawing_.add(Path{.points = {to,
-                                 {base.x - 0.45 * head * uy, base.y + 0.45 * head * ux},
-                                 {base.x + 0.45 * head * uy, base.y - 0.45 * head * ux}},
-                      .closed = true,
-                      .look = {.fill = ink}});
   }
 };
 

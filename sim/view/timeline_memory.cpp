@@ -19,13 +19,18 @@ class MemoryPainter : public TimelineCanvas {
  public:
   explicit MemoryPainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {}
 
-  // A worker's memory over time, from nothing up.
+  // A worker's memory over time, from nothing up: of the one that needs most; in a pipeline the other ranks' as lines.
   double add_memory(double top) {
-    const std::vector<MemoryPoint>& course = timeline_.rows.memory;
-    if (course.empty()) return top;
-    const auto most = std::max_element(course.begin(), course.end(),
-                                       [](const MemoryPoint& a, const MemoryPoint& b) { return a.bytes < b.bytes; });
-    if (!(most->bytes > 0)) return top;
+    const std::vector<MemoryCurve>& curves = timeline_.rows.memory;
+    const MemoryPoint* most = nullptr;
+    const MemoryCurve* highest = nullptr;
+    for (const MemoryCurve& curve : curves)
+      for (const MemoryPoint& point : curve.points) {
+        if (most && point.bytes <= most->bytes) continue;
+        most = &point;
+        highest = &curve;
+      }
+    if (!most || !(most->bytes > 0)) return top;
     top += 4;
     const FittingUnit unit = unit_of_size(most->bytes);
     const ChartAxis axis{.name = fmt::format("memory ({})", unit.name), .from = 0, .to = most->bytes / unit.size};
@@ -54,14 +59,18 @@ class MemoryPainter : public TimelineCanvas {
                       .colour = style::ink,
                       .kind = "row"});
 
-    std::vector<Position> steps{{field.x, y(course.front().bytes)}};
-    for (const MemoryPoint& point : outline(course)) {
-      const double at = x(timeline_.at(point.at));
-      if (at > field.right() - 1e-6) break;  // what ends with the iteration
-      steps.push_back({at, steps.back().y});
-      steps.push_back({at, y(point.bytes)});
-    }
-    steps.push_back({field.right(), steps.back().y});
+    const auto steps_of = [&](const MemoryCurve& curve) {
+      std::vector<Position> steps{{field.x, y(curve.points.front().bytes)}};
+      for (const MemoryPoint& point : outline(curve.points)) {
+        const double at = x(timeline_.at(point.at));
+        if (at > field.right() - 1e-6) break;  // what ends with the iteration
+        steps.push_back({at, steps.back().y});
+        steps.push_back({at, y(point.bytes)});
+      }
+      steps.push_back({field.right(), steps.back().y});
+      return steps;
+    };
+    const std::vector<Position> steps = steps_of(*highest);
     std::vector<Position> area = steps;
     area.push_back({field.right(), field.bottom()});
     area.push_back({field.x, field.bottom()});
@@ -69,16 +78,26 @@ class MemoryPainter : public TimelineCanvas {
     drawing_.add(Path{.points = std::move(area),
                       .closed = true,
                       .look = memory_look,
-                      .meaning = {"memory", fmt::format("a worker's memory: at most {}, at {}", peak,
+                      .meaning = {"memory", fmt::format("{}'s memory: at most {}, at {}", name_of(*highest), peak,
                                                         format_duration(timeline_.at(most->at)))}});
-    drawing_.add(Path{.points = std::move(steps), .look = {.line = memory_ink, .width = 1}});
+    for (const MemoryCurve& curve : curves)
+      if (&curve != highest && !curve.points.empty())
+        drawing_.add(Path{.points = steps_of(curve),
+                          .look = {.line = memory_ink, .width = 0.5},
+                          .meaning = {"memory of others", name_of(curve) + "'s memory"}});
+    drawing_.add(Path{.points = steps, .look = {.line = memory_ink, .width = 1}});
     drawing_.add(Path{.points = {{field.x, field.bottom()}, {field.right(), field.bottom()}},
                       .look = {.line = style::ink, .width = 0.8}});
-    add_peak("peak " + peak, {x(timeline_.at(most->at)), y(most->bytes)}, field);
+    add_peak(timeline_.pipeline() ? fmt::format("peak {} on {}", peak, name_of(*highest)) : "peak " + peak,
+             {x(timeline_.at(most->at)), y(most->bytes)}, field);
     return field.bottom();
   }
 
  private:
+  std::string name_of(const MemoryCurve& curve) const {
+    return timeline_.pipeline() ? timeline_.rows.streams[curve.row].name : "a worker";
+  }
+
   // Above the curve, as far to the left or right as the field allows.
   void add_peak(const std::string& text, const Position& at, const Box& field) {
     drawing_.add(Path{.points = {{field.x, at.y}, {field.right(), at.y}},

@@ -18,22 +18,31 @@ namespace {
 
 constexpr double memory_names = 100;  // of the field's axis and its name
 
+LegendEntry sample_of_sends() {
+  return {to_string(Activity::Send), [](Drawing& drawing, const Box& box) {
+            const double middle = box.y + box.height / 2;
+            drawing.add(Path{.points = {{box.x, middle}, {box.right(), middle}}, .look = send_look});
+          }};
+}
+
 std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines) {
   std::set<Activity> activities;
-  bool waits = false;
+  bool waits = false, idle = false;
   for (const DrawnIteration& one : timelines) {
     for (const auto& rows : {one.rows.streams, one.rows.network})
       for (const TimelineRow& row : rows)
         for (const Bar& bar : row.bars)
           if (bar.end > bar.start) activities.insert(bar.activity);
-    for (std::size_t c = 0; c < one.ends.size(); ++c) waits = waits || !one.waits(c).empty();
+    for (std::size_t c = 0; c < one.ends.size(); ++c) (one.pipeline() ? idle : waits) |= !one.waits(c).empty();
   }
   // All that has a colour has one name.
   if (activities.contains(Activity::AllReduce)) activities.erase(Activity::Collective);
   std::vector<LegendEntry> legend;
-  for (const Activity activity : activities) legend.push_back(swatch(to_string(activity), look_of(activity)));
-  if (waits) {
-    legend.push_back(swatch("computing waits", look_of_waiting()));
+  for (const Activity activity : activities)
+    legend.push_back(activity == Activity::Send ? sample_of_sends() : swatch(to_string(activity), look_of(activity)));
+  if (waits) legend.push_back(swatch("computing waits", look_of_waiting()));
+  if (idle) legend.push_back(swatch("a rank waits", look_of_idle()));
+  if (waits || idle) {
     if (activities.size() > 2) {
       Look exposed = look_of_exposed();
       const bool halves =
@@ -48,6 +57,8 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
 
 // What all of them begin with.
 std::string beginning(const std::vector<DrawnIteration>& timelines) {
+  if (std::any_of(timelines.begin(), timelines.end(), [](const DrawnIteration& one) { return one.pipeline(); }))
+    return "the iteration";
   const auto backward = std::count_if(timelines.begin(), timelines.end(), [](const DrawnIteration& one) {
     const std::vector<Work>& program = one.outcome.result.plan.program();
     return program.empty() || program.front().kind == WorkKind::Backward;
@@ -56,9 +67,21 @@ std::string beginning(const std::vector<DrawnIteration>& timelines) {
   return backward == std::ssize(timelines) ? "the backward pass" : "the iteration";
 }
 
-double add_iteration(const TimelineCanvas& canvas, double top) {
-  top = add_timeline_streams(canvas, add_timeline_heading(canvas, top));
+double add_iteration(const TimelineCanvas& canvas, bool pipeline, double top) {
+  top = add_timeline_heading(canvas, top);
+  top = pipeline ? add_timeline_ranks(canvas, top) : add_timeline_streams(canvas, top);
   return add_timeline_memory(canvas, add_timeline_lanes(canvas, top)) + 4;
+}
+
+std::string notes_on_pipelines(const std::vector<DrawnIteration>& timelines) {
+  bool any = false, chunks = false;
+  for (const DrawnIteration& one : timelines) {
+    if (!one.pipeline()) continue;
+    any = true;
+    for (const StageResult& stage : one.outcome.result.parallel->stages) chunks |= stage.chunks.size() > 1;
+  }
+  return std::string(any ? "Numbers on passes are micro-batches, as in the schedule's rows. " : "") +
+         (chunks ? "A rank's later chunks stand lower. " : "");
 }
 
 bool has_blocks(const std::vector<DrawnIteration>& timelines) {
@@ -78,19 +101,24 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
     if (!one.rows.memory.empty()) names = std::max(names, memory_names);
     for (const TimelineRow& row : one.rows.network) names = std::max(names, text_width(row.name, 10));
     longest = std::max(longest, *std::max_element(one.ends.begin(), one.ends.end()));
+    for (const TimelineRow& row : one.rows.network) longest = std::max(longest, one.at(row.bars.back().end));
     for (const TimelineRow& row : one.rows.streams) names = std::max(names, text_width(row.name, 10));
   }
-  const double left = style::margin + std::min(names, 190.0) + 8;
-  const Box field{left, 0, timeline_page_width - left - style::margin - next_iteration_width, 0};
+  const double left = style::margin + std::min(names, 190.0) + 8, beside = left + style::margin + next_iteration_width;
+  double wanted = 0;
+  for (const DrawnIteration& one : timelines) wanted = std::max(wanted, scale_of_passes(one));
+  const double page = std::clamp(beside + wanted * longest, timeline_page_width, widest_timeline_page);
+  const Box field{left, 0, page - beside, 0};
   const double scale = field.width / longest;
 
-  Drawing drawing{.width = timeline_page_width, .title = apart_names.title()};
+  Drawing drawing{.width = page, .title = apart_names.title()};
   double top = add_title(drawing, style::margin, apart_names.title());
-  Drawing panels{.width = timeline_page_width};
+  Drawing panels{.width = page};
   top = add_legend(drawing, top + 6, legend_of(timelines)) + 8;
   const double fields_top = top;
   const BlockWords words = words_for(timelines, scale);
-  for (const DrawnIteration& one : timelines) top = add_iteration({panels, one, left, scale, words}, top) + 8;
+  for (const DrawnIteration& one : timelines)
+    top = add_iteration({panels, one, left, scale, words}, one.pipeline(), top) + 8;
 
   const FittingUnit unit = unit_of_duration(longest);
   const ChartAxis axis{.name = fmt::format("time since {} began ({})", beginning(timelines), unit.name),
@@ -101,7 +129,8 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.size}, field.width));
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
   const bool numbered = words == BlockWords::Number && has_blocks(timelines);
-  const std::string note = (numbered ? "Numbers on collectives are blocks of the plan, in its order. " : "") +
+  const std::string note = notes_on_pipelines(timelines) +
+                           (numbered ? "Numbers on collectives are blocks of the plan, in its order. " : "") +
                            caveat_with_source(outcomes.front().scenario.profile);
   drawing.height = add_note(drawing, bottom + 4, note) + style::margin - 4;
   return drawing;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/collective/comm_cost.hpp"
+#include "sim/pipeline/action.hpp"
 
 namespace allreplay {
 
@@ -28,9 +29,11 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
     case Label::Kind::Mark:     // likewise
     case Label::Kind::Origin:   // likewise
     case Label::Kind::Backward:
-    case Label::Kind::BackwardInput:
-    case Label::Kind::BackwardWeight:
       return Activity::Backward;
+    case Label::Kind::BackwardInput:
+      return Activity::BackwardInput;
+    case Label::Kind::BackwardWeight:
+      return Activity::BackwardWeight;
     case Label::Kind::Forward:
       return Activity::Forward;
     case Label::Kind::Update:
@@ -52,6 +55,49 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
   return op == CollectiveOp::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
 }
 
+bool is_pass(Activity activity) { return activity <= Activity::Forward; }
+
+// REQUIRES: it is a pass.
+ActionKind action_of(Activity activity) {
+  switch (activity) {
+    case Activity::Forward:
+      return ActionKind::Forward;
+    case Activity::BackwardInput:
+      return ActionKind::BackwardInput;
+    case Activity::BackwardWeight:
+      return ActionKind::BackwardWeight;
+    default:
+      return ActionKind::Backward;
+  }
+}
+
+std::uint32_t chunk_of(const StageResult& stage, std::size_t layer) {
+  const auto above = std::find_if(stage.chunks.begin(), stage.chunks.end(),
+                                  [&](const auto& one) { return layer < one.first + one.layers; });
+  return above->chunk;
+}
+
+// What a rank does, pass by pass: layers that follow each other without a gap.
+TimelineRow passes_of(const TimelineRow& stream, const StageResult& stage) {
+  TimelineRow row{.name = stream.name, .bars = {}};
+  for (const Bar& bar : stream.bars) {
+    const bool pass = is_pass(bar.activity);
+    const std::uint32_t chunk = pass ? chunk_of(stage, bar.item) : 0;
+    if (!row.bars.empty()) {
+      Bar& last = row.bars.back();
+      if (last.activity == bar.activity && last.item == chunk && last.micro_batch == bar.micro_batch &&
+          last.end == bar.start) {
+        last.end = bar.end;
+        continue;
+      }
+    }
+    row.bars.push_back(bar);
+    row.bars.back().item = chunk;
+    row.bars.back().name = pass ? to_string(Action{action_of(bar.activity), chunk, bar.micro_batch}) : "update";
+  }
+  return row;
+}
+
 class RowMaker {
  public:
   RowMaker(const Outcome& outcome, const Episode& episode)
@@ -67,6 +113,7 @@ class RowMaker {
   TimelineRows make() {
     rows_.streams.resize(unrolled_.beside ? 2 * unrolled_.classes : unrolled_.classes);
     add_streams();
+    if (result_.plan.pipeline) add_passes();
     find_makers();
     std::vector<std::size_t> by_start(unrolled_.transfers);
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
@@ -91,7 +138,7 @@ class RowMaker {
     const auto clock = [&](Time time) { return add(episode_.start, time); };
     const Profile& profile = outcome_.scenario.profile;
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
-    const bool layer = activity == Activity::Backward || activity == Activity::Forward || activity == Activity::Update;
+    const bool layer = is_pass(activity) || activity == Activity::Update;
     const bool transfer = label(task).kind == Label::Kind::Transfer;
     const std::size_t item = transfer ? result_.plan.transfers[label(task).item].payload.block : label(task).item;
     const bool block = !layer && item != Payload::just_bytes;
@@ -132,6 +179,23 @@ class RowMaker {
     }
   }
 
+  void add_passes() {
+    for (std::size_t rank = 0; rank < rows_.streams.size(); ++rank)
+      rows_.passes.push_back(passes_of(rows_.streams[rank], result_.parallel->stages[rank]));
+    rows_.first_micro_batch = 0;
+  }
+
+  // The ranks between which it goes, or the one in which; 0 where there is no pipeline.
+  std::pair<std::uint32_t, std::uint32_t> ranks_of(const Transfer& transfer) const {
+    if (!result_.plan.pipeline) return {0, 0};
+    const Group& group = result_.plan.groups[transfer.group].group;
+    const auto rank = [&](std::int64_t worker) {
+      return static_cast<std::uint32_t>(worker / result_.parallel->degrees.of_rank());
+    };
+    if (group.members.empty()) return {rank(group.first), rank(group.first)};
+    return {rank(group.members.front()), rank(group.members.back())};
+  }
+
   // A copy that takes no time: the next bar is what waits, and the one before what makes ready.
   bool is_moment(TaskId task) const {
     const Label::Kind kind = label(task).kind;
@@ -159,21 +223,22 @@ class RowMaker {
     const Transfer& transfer = result_.plan.transfers[index];
     if (result_.plan.groups[transfer.group].group.of(outcome_.scenario.workers).ranks == 1) return;
     const TaskId task = unrolled_.transfer(index);
-    const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task));
+    const auto [from, to] = ranks_of(transfer);
+    const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task), {.from = from, .to = to});
     if (const auto maker = made_by_[task]) {
       BarPlace from = places_[*maker];
       if (left_out_[*maker] && from.bar > 0) --from.bar;
       made_.push_back({{transfer.lane, place}, from});
     }
     for (const TaskId next : unrolled_.graph.successors(task))
-      if (on_stream(next) && label(next).worker_class == 0) gates_.push_back({{transfer.lane, place}, places_[next]});
+      if (on_stream(next) && label(next).worker_class == to) gates_.push_back({{transfer.lane, place}, places_[next]});
   }
 
-  static BarPlace take_row(std::vector<TimelineRow>& rows, const Bar& bar) {
+  static BarPlace take_row(std::vector<TimelineRow>& rows, const Bar& bar, const TimelineRow& fresh) {
     const auto free = std::find_if(rows.begin(), rows.end(),
                                    [&](const TimelineRow& row) { return row.bars.back().end <= bar.start; });
     const auto row = static_cast<std::size_t>(free - rows.begin());
-    if (free == rows.end()) rows.emplace_back();
+    if (free == rows.end()) rows.push_back(fresh);
     rows[row].bars.push_back(bar);
     return {row, rows[row].bars.size() - 1};
   }
@@ -186,7 +251,9 @@ class RowMaker {
       const std::string name = lanes_.size() == 1 ? "collectives" : result_.plan.lanes[lane].name;
       for (std::size_t row = 0; row < lanes_[lane].size(); ++row) {
         TimelineRow& one = lanes_[lane][row];
-        rows_.network.push_back({row == 0 ? name : fmt::format("{} {}", name, row + 1), std::move(one.bars), lane});
+        one.name = row == 0 ? name : fmt::format("{} {}", name, row + 1);
+        one.lane = lane;
+        rows_.network.push_back(std::move(one));
       }
     }
     const auto place = [&](const InLane& one) { return BarPlace{first[one.lane] + one.place.row, one.place.bar}; };
@@ -197,8 +264,15 @@ class RowMaker {
   void add_memory() {
     const bool known = result_.plan.sharding.shards_optimizer() || result_.memory.parts.activations;
     if (!known || &episode_ != &result_.episodes.back()) return;
-    for (const MemoryPoint& point : result_.memory.course)
-      rows_.memory.push_back({add(episode_.start, point.at), point.bytes});
+    if (!result_.plan.pipeline) return add_memory(0, result_.memory);
+    for (std::size_t rank = 0; rank < rows_.streams.size(); ++rank)
+      add_memory(rank, result_.parallel->stages[rank].memory);
+  }
+
+  void add_memory(std::size_t row, const MemoryUse& memory) {
+    rows_.memory.push_back({.row = row, .points = {}});
+    for (const MemoryPoint& point : memory.course)
+      rows_.memory.back().points.push_back({add(episode_.start, point.at), point.bytes});
   }
 
   // A bar of one of a lane's rows.

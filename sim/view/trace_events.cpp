@@ -108,12 +108,17 @@ class Writer {
 
   void write(const TimelineRows& rows) {
     name_rows(rows);
+    first_micro_batch_ = rows.first_micro_batch;
+    for (std::size_t row = 0; row < rows.passes.size(); ++row)
+      for (const Bar& bar : rows.passes[row].bars)
+        if (bar.activity != Activity::Update && bar.end > bar.start) write_pass(bar, process(row), thread(row));
     for (std::size_t row = 0; row < rows.streams.size(); ++row)
       for (const Bar& bar : rows.streams[row].bars)
         if (bar.end > bar.start)
-          write_slice(name_of(bar), process(row), thread(row), bar, {{"activity", json(to_string(bar.activity))}});
+          write_slice(name_of(bar), process(row), thread(row), bar, {{"activity", json(to_string(bar.activity))}},
+                      process(row) == 0);
     for (const TimelineRow& row : rows.network)
-      for (const Bar& bar : row.bars) write_collective(bar, threads_.at(row.name));
+      for (const Bar& bar : row.bars) write_transfer(bar, row);
     for (const Arrow& made : rows.made)
       write_arrow("ready", middle(stream_end(rows, made.before)), start(network_end(rows, made.after)));
     for (const Arrow& gate : rows.gates) {
@@ -121,7 +126,8 @@ class Writer {
       if (after.bar->end > after.bar->start)  // else there is no slice for it to end at
         write_arrow("needed", middle(network_end(rows, gate.before)), start(after));
     }
-    for (const MemoryPoint& point : rows.memory) write_memory(point);
+    for (const MemoryCurve& curve : rows.memory)
+      for (const MemoryPoint& point : curve.points) write_memory(point, process(curve.row));
   }
 
   // Where an arrow begins or ends.
@@ -156,6 +162,10 @@ class Writer {
         return "B " + bar.name;
       case Activity::Forward:
         return "F " + bar.name;
+      case Activity::BackwardInput:
+        return "I " + bar.name;
+      case Activity::BackwardWeight:
+        return "W " + bar.name;
       case Activity::Update:
         return bar.name == "update" ? bar.name : "update of " + bar.name;
       case Activity::Collective:
@@ -181,21 +191,28 @@ class Writer {
   // As PyTorch's profiler writes a kernel, so that its readers find what computes and what communicates. They take a
   // file for one worker: the first class's, on streams of its own; what other classes do has no category, by which they
   // leave it out.
-  void write_slice(const std::string& name, int process, int thread, const Bar& bar, std::vector<Field> args) {
+  void write_slice(const std::string& name, int process, int thread, const Bar& bar, std::vector<Field> args,
+                   bool of_first_class) {
     std::vector<Field> event{{"name", json(name)}, {"ph", "\"X\""}, {"pid", json(process)}, {"tid", json(thread)}};
     const std::int64_t start = nanoseconds(bar.start);
     event.insert(event.end(), {{"ts", us(start)}, {"dur", us(nanoseconds(bar.end) - start)}});
-    if (process == 0 || process == network_) {
+    if (of_first_class) {
       constexpr int first = 7;  // CUDA's default stream
       const int stream = first + (process == 0 ? thread : 2 + thread);
       event.insert(event.begin() + 1, {"cat", "\"kernel\""});
       args.insert(args.begin(), {{"device", "0"}, {"stream", json(stream)}, {"correlation", json(++kernels_)}});
     }
-    // Counted from 1, as people do; where there is but one, that goes without saying.
+    // Where there is but one, its number goes without saying.
     if (result_.plan.sharding.accumulate > 1 && bar.activity != Activity::Update)
-      args.emplace_back("micro_batch", json(bar.micro_batch + 1));
+      args.emplace_back("micro_batch", json(bar.micro_batch + first_micro_batch_));
     event.emplace_back("args", object(args));
     events_.push_back(object(event));
+  }
+
+  // Encloses the slices of its layers.
+  void write_pass(const Bar& bar, int process, int thread) {
+    write_slice(bar.name, process, thread, bar,
+                {{"activity", json(to_string(bar.activity))}, {"chunk", json(bar.item)}}, false);
   }
 
   // By such names its readers know what communicates.
@@ -207,13 +224,18 @@ class Writer {
     return fmt::format("ncclKernel_{} {}", op, bar.name);
   }
 
-  void write_collective(const Bar& bar, int lane) {
-    write_slice(kernel_of(bar), network_, lane, bar,
-                {{"activity", json("collective")},
-                 {"what", json(name_of(bar))},
-                 {"bytes", json(bar.bytes)},
-                 {"waited_us", us(nanoseconds(bar.start) - nanoseconds(bar.ready))},
-                 {"tensors", json(bar.item == Payload::just_bytes ? 0 : result_.plan.blocks[bar.item].slices.size())}});
+  void write_transfer(const Bar& bar, const TimelineRow& row) {
+    const bool send = bar.activity == Activity::Send;
+    std::vector<Field> args{{"activity", json(send ? "send" : "collective")},
+                            {"what", json(name_of(bar))},
+                            {"bytes", json(bar.bytes)},
+                            {"waited_us", us(nanoseconds(bar.start) - nanoseconds(bar.ready))}};
+    if (send)
+      args.insert(args.end(), {{"from", json(row.from)}, {"to", json(row.to)}});
+    else
+      args.emplace_back("tensors",
+                        json(bar.item == Payload::just_bytes ? 0 : result_.plan.blocks[bar.item].slices.size()));
+    write_slice(kernel_of(bar), network_, threads_.at(row.name), bar, std::move(args), row.from == 0 || row.to == 0);
   }
 
   // It starts inside a slice, and ends at the start of another.
@@ -239,9 +261,9 @@ class Writer {
                               {"args", object({std::move(value)})}}));
   }
 
-  void write_memory(const MemoryPoint& point) {
-    const bool alike = result_.classes.size() == 1;
-    write_counter(alike ? "memory" : "memory of the worker that needs most", 0, point.at,
+  void write_memory(const MemoryPoint& point, int process) {
+    const bool alike = result_.classes.size() == 1 || result_.plan.pipeline;
+    write_counter(alike ? "memory" : "memory of the worker that needs most", process, point.at,
                   {"bytes", json(std::llround(point.bytes))});
   }
 
@@ -280,6 +302,7 @@ class Writer {
   const Result& result_;
   int network_;  // its process id; those before it are the worker classes
   std::size_t named_streams_ = 0;
+  std::uint32_t first_micro_batch_ = 1;
   std::map<std::string, int> threads_;  // of the network, by name of the row
   int flows_ = 0;
   std::int64_t kernels_ = 0;

@@ -180,6 +180,7 @@ class CsvTable {
                          rows_[0].fields[0].find_first_of(";\t") == std::string::npos
                              ? header_hint
                              : "separate the fields by commas");
+    refuse_misspelt();
     for (std::size_t row = 1; row < rows_.size(); ++row)
       if (rows_[row].fields.size() != rows_[0].fields.size())
         throw InputError(
@@ -202,6 +203,20 @@ class CsvTable {
 
  private:
   static constexpr auto header_hint = "the header layer,params,forward_us,backward_us";
+
+  // Columns of others are nobody's here; but what is nearly one of ours would be missed.
+  void refuse_misspelt() const {
+    static const std::vector<std::string> ours{"layer",   "params",    "forward_us", "backward_us",
+                                               "tensors", "update_us", "group"};
+    for (const auto& [name, place] : columns_) {
+      const bool known = std::find(ours.begin(), ours.end(), name) != ours.end();
+      const std::string meant = known ? "" : nearest(name, ours);
+      if (!meant.empty() && !columns_.contains(meant))
+        throw InputError({file_, "line 1"}, fmt::format("unknown column '{}'", name),
+                         fmt::format("did you mean '{}'?", meant));
+    }
+  }
+
   std::string file_;
   std::vector<CsvRow> rows_;
   std::map<std::string, std::size_t> columns_;

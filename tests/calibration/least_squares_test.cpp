@@ -64,4 +64,8 @@ TEST_CASE("what residuals do not tell") {
   // On the edge of what is flat, less leaves no trace, and so nothing is said to be known.
   const auto edge = [](const Numbers& at) { return Numbers{std::max(at[0], 2.0)}; };
   CHECK(untold(edge, {2}, 1e-3)[0][0] == Approx(1));
+  // At its most a number can become no more: what less changes tells it.
+  const auto ended = [](const Numbers& at) { return Numbers{std::min(at[0], 2.0)}; };
+  CHECK(untold(ended, {2}, 1e-3)[0][0] == Approx(1));
+  CHECK(untold(ended, {2}, 1e-3, {2})[0][0] == Approx(0).margin(1e-9));
 }

@@ -10,11 +10,12 @@ namespace {
 
 // A log whose times are what the network asks for.
 Calibration log_of(const Network& network, std::string_view collective, std::int64_t workers,
-                   Purpose purpose = Purpose::AllReduce, CollectiveOp op = CollectiveOp::AllReduce) {
+                   Purpose purpose = Purpose::AllReduce, CollectiveOp op = CollectiveOp::AllReduce,
+                   Bytes from = 1 << 10) {
   const Algorithm& algorithm = find_algorithm(collective, {});
   const OpCosts costs = price_ops(network, algorithm, workers, workers, {});
   MeasurementLog log{.file = "log", .purpose = purpose, .workers = workers};
-  for (Bytes bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2) log.points.push_back({bytes, to_seconds(costs[op](bytes))});
+  for (Bytes bytes = from; bytes <= 1 << 30; bytes *= 2) log.points.push_back({bytes, to_seconds(costs[op](bytes))});
   CalibrationRequest request;
   request.algorithm = &algorithm;
   return calibrate(std::move(log), request);
@@ -121,10 +122,44 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   CHECK(fit.network.nccl->network.tree == Approx(0.5).epsilon(0.02));
   CHECK(fit.network.nccl->network.ll == Approx(0.15).epsilon(0.02));
   CHECK(fit.median < 0.01);
+  CHECK((fit.ll128_known && fit.two_node_tree_known));
+  // Without a log of two nodes nothing is known of their tree.
+  const LevelFit four =
+      fit_levels(std::vector<Calibration>{log_of(truth, "nccl", 16), log_of(truth, "nccl", 64)}, start);
+  CHECK_FALSE(four.two_node_tree_known);
+  CHECK(four.known[rendezvous_time]);
+  // Where every size waits for a rendezvous, the start-up is that of both.
+  const auto large = [&](std::int64_t workers) {
+    return log_of(truth, "nccl", workers, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 12);
+  };
+  const LevelFit both = fit_levels(std::vector<Calibration>{large(16), large(64)}, start);
+  CHECK_FALSE(both.known[rendezvous_time]);
+  CHECK_FALSE(both.network.nccl->rendezvous.has_value());
+  REQUIRE(!both.warnings.empty());
+  CHECK(both.warnings.back() ==
+        "no log of several nodes has sizes both up to 2 KiB and above: the rendezvous cannot be told from the start-up "
+        "between nodes, which is that of both");
   // Two nodes whose trees send as much as rings.
   truth.nccl = start.nccl;
   truth.nccl->two_node_tree = false;
   const LevelFit two = fit_levels(std::vector<Calibration>{log_of(truth, "nccl", 8)}, start);
   CHECK_FALSE(two.network.nccl->two_node_tree);
   CHECK(two.median < 0.01);
+}
+
+TEST_CASE("what makes up for each other within the logs' own noise is not known") {
+  // A ring's α and β where all sizes are alike: 2(N-1)α + 2(N-1)/N·β·M is one number, but for a thousandth of M. Noise
+  // of 5 %, up and down in turn, hides that.
+  const Network truth = two_levels();
+  std::vector<Calibration> logs{log_of(truth, "ring", 8), log_of(truth, "ring", 64)};
+  const double at = logs[1].log.points[10].seconds;
+  logs[1].log.points.clear();
+  for (int i = 0; i < 20; ++i) logs[1].log.points.push_back({(1 << 20) + 100 * i, at * (i % 2 == 0 ? 1.05 : 0.95)});
+  Network start;
+  start.node = NodeLevel{.workers = 8, .rails = 4};
+  const LevelFit fit = fit_levels(logs, start);
+  CHECK((fit.known[bandwidth_inside] && fit.known[latency_inside]));
+  CHECK((!fit.known[bandwidth_outside] && !fit.known[latency_outside]));
+  REQUIRE(fit.warnings.size() == 1);
+  CHECK(fit.warnings[0].starts_with("the bandwidth between nodes and the start-up between nodes cannot be told apart"));
 }

@@ -159,7 +159,7 @@ TEST_CASE("tables by number of workers are linear in its logarithm") {
   CHECK(us(8, 4000) == Approx(90));   // 40 and 140, by the last slopes
   CHECK(us(32, 1000) == Approx(25));  // half as much again, and it is said
   CHECK(implausible(tables, ring, 16, {}).empty());
-  CHECK(implausible(tables, ring, 8, {}) == "interpolated between the tables of 4 and 16 workers");
+  CHECK(implausible(tables, ring, 8, {}) == "note: interpolated between the tables of 4 and 16 workers");
   CHECK(implausible(tables, ring, 32, {}) == "tables of 4 to 16 workers are extrapolated to 32");
   // At 2 workers 3000 B would take 30 − (100 − 30)/2 us.
   CHECK(error_message([&] { us(2, 1000); }).find("less than no time") != std::string::npos);

@@ -177,7 +177,7 @@ class Calibrate(program.Case):
                                    (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe says nothing of nccl"),
                                    (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: says nothing of one log"),
                                    (["node.log"], "node.log: is of 8 workers, as node.log is"),
-                                   (["node.log", "--workers", "8"], "command line: --workers: stands 1 times beside 2 logs")):
+                                   (["node.log", "--workers", "8"], "command line: --workers: 1 number for 2 logs")):
             done = self.run_program("calibrate", log, *arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertTrue(done.stderr.startswith(message), done.stderr)

@@ -40,47 +40,82 @@ def when(factors, gap):
 
 
 class Trace:
-    """A rank's trace: DDP on a GPU, which has one stream for computing and one for communication."""
+    """A rank's trace of DDP on a GPU, with all that libkineto's output_json.cpp writes of such since PyTorch 2.3: stream 7
+    computes and stream 20 communicates; operators have an External id and launches a correlation, which kernels repeat;
+    arrows, annotations of the GPU, and waits for streams stand among them; NCCL's kernels say what they carried."""
 
-    def __init__(self, rank, factors, gap=0, clock=0, steps=2, device=True):
-        self.rank, self.factor, self.clock, self.device = rank, factors[rank], clock, device
-        self.events, self.correlation, self.world = [], 0, len(factors)
+    def __init__(self, rank, factors, gap=0, clock=0, steps=2):
+        self.rank, self.factor, self.clock, self.pid = rank, factors[rank], clock, 4000 + rank
+        self.events, self.correlation, self.external, self.world = [], 0, 0, len(factors)
         self.reductions, self.end = when(factors, gap)
+        for name, pid, tid, args in (("process_name", self.pid, 0, {"name": "python3"}), ("process_labels", 0, 0, {"labels": "GPU 0"}),
+                                     ("thread_name", 0, 7, {"name": "stream 7 "}), ("thread_name", 0, 20, {"name": "stream 20 "})):
+            self.events.append({"name": name, "ph": "M", "ts": 10_000.0, "pid": pid, "tid": tid, "args": args})
         for step in range(steps):
             self.step(step + 5, 10_000 + PERIOD * step)
+        self.events.append({"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": 99_000.0})
 
-    def add(self, cat, name, tid, ts, dur, **args):
-        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts + self.clock, "dur": dur, "args": args})
+    def add(self, cat, name, tid, ts, dur, pid=None, **args):
+        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": self.pid if pid is None else pid, "tid": tid, "ts": ts + self.clock, "dur": dur, "args": args})
 
-    def kernel(self, name, launched, thread, start, length, **args):
+    def operator(self, name, thread, ts, dur, **args):
+        self.external += 1
+        self.add("cpu_op", name, thread, ts, dur, **{"External id": self.external, "Record function id": 0, **args})
+
+    def kernel(self, name, launched, thread, stream, start, length, **args):
+        """Launched from the operator that was added last."""
         self.correlation += 1
-        self.add("cuda_runtime", "cudaLaunchKernel", thread, launched, 1, correlation=self.correlation)
-        self.add("kernel", name, 7, start, length, correlation=self.correlation, device=0, **args)
+        ids = {"External id": self.external, "correlation": self.correlation}
+        self.add("cuda_runtime", "cudaLaunchKernelExC" if stream == 20 else "cudaLaunchKernel", thread, launched, 1, cbid=211, **ids)
+        for ph, pid, tid, ts in (("s", self.pid, thread, launched), ("f", 0, stream, start)):
+            self.events.append({"ph": ph, "id": self.correlation, "pid": pid, "tid": tid, "ts": ts + self.clock, "cat": "ac2g", "name": "ac2g", "bp": "e"})
+        self.add("kernel", name, stream, start, length, pid=0, queued=0, device=0, context=1, stream=stream, **ids,
+                 **{"registers per thread": 96, "shared memory": 0, "blocks per SM": 1.5, "grid": [16, 8, 1], "block": [256, 1, 1]}, **args)
+
+    def reduce(self, k, at, gpu):
+        """DDP's all-reduce of a bucket, behind the last gradient in it."""
+        starts, end = self.reductions[k]
+        sizes = {"Collective name": "allreduce", "In msg nelems": ELEMENTS[k], "Out msg nelems": ELEMENTS[k], "Group size": self.world, "dtype": "Float",
+                 "In split size": "[]", "Out split size": "[]", "Process Group Name": "0", "Process Group Description": "default_pg",
+                 "Process Group Ranks": str(list(range(self.world)))}
+        start, length = gpu + starts[self.rank], end - starts[self.rank]
+        self.operator("c10d::allreduce_", 2, at, 8)
+        self.operator("record_param_comms", 2, at + 1, 6, **sizes)
+        self.add("user_annotation", "nccl:all_reduce", 2, at + 1, 6)
+        self.add("cuda_runtime", "cudaStreamWaitEvent", 2, at + 2, 1, cbid=147, correlation=0)
+        self.add("cuda_sync", "Stream Wait Event", 20, start, 0, pid=0, stream=20, device=0)
+        self.add("gpu_user_annotation", "nccl:all_reduce", 20, start, length, pid=0)
+        self.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at + 4, 2, 20, start, length, **sizes)
 
     def step(self, number, base):
         gpu, f = base + 100, self.factor
         self.add("user_annotation", f"ProfilerStep#{number}", 1, base, PERIOD)
+        self.add("gpu_user_annotation", f"ProfilerStep#{number}", 7, gpu, self.end, pid=0)
         for layer in range(2):
             shapes = [[32, 10 * (layer + 1)], [ELEMENTS[1 - layer] // 1000, 1000], [1000]]
-            self.add("cpu_op", "aten::linear", 1, base + 5 * layer, 5, **{"Sequence number": 10 * number + layer, "Fwd thread id": 0, "Input Dims": shapes, "Input type": ["float"]})
-            self.kernel("sgemm", base + 5 * layer + 2, 1, gpu + layer * FORWARD * f, FORWARD * f)
+            forward = {"Sequence number": 10 * number + layer, "Fwd thread id": 0}
+            self.operator("aten::linear", 1, base + 5 * layer, 5, **forward, **{"Input Dims": shapes, "Input type": ["float"]})
+            self.operator("aten::addmm", 1, base + 5 * layer + 1, 3, **forward)
+            self.kernel("ampere_sgemm_128x64_tn", base + 5 * layer + 2, 1, 7, gpu + layer * FORWARD * f, FORWARD * f)
         for k in range(2):
             at, layer = base + 20 + 30 * k, 1 - k
-            starts, end = self.reductions[k]
-            self.add("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 2, at, 10, **{"Sequence number": 10 * number + layer, "Fwd thread id": 1})
-            self.kernel("sgemm", at + 2, 2, gpu + (2 * FORWARD + k * BACKWARD) * f, BACKWARD * f)
-            self.add("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 2, at + 10, 15)
-            self.add("cpu_op", "torch::autograd::AccumulateGrad", 2, at + 11, 3, **{"Input Dims": [[ELEMENTS[k] // 1000, 1000]], "Input type": ["float"]})
-            self.add("cpu_op", "c10d::allreduce_", 2, at + 15, 5)
-            self.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 17, 2, gpu + starts[self.rank], end - starts[self.rank],
-                        **{"Collective name": "allreduce", "In msg nelems": ELEMENTS[k], "Out msg nelems": ELEMENTS[k], "Group size": self.world, "dtype": "Float"})
+            backward = {"Sequence number": 10 * number + layer, "Fwd thread id": 1}
+            self.operator("autograd::engine::evaluate_function: AddmmBackward0", 2, at, 10, **backward)
+            self.operator("AddmmBackward0", 2, at + 1, 8, **backward)
+            self.operator("aten::mm", 2, at + 2, 5)
+            self.kernel("ampere_sgemm_128x64_nt", at + 3, 2, 7, gpu + (2 * FORWARD + k * BACKWARD) * f, BACKWARD * f)
+            self.operator("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 2, at + 10, 15)
+            self.operator("torch::autograd::AccumulateGrad", 2, at + 11, 3, **{"Input Dims": [[ELEMENTS[k] // 1000, 1000]], "Input type": ["float"]})
+            self.reduce(k, at + 15, gpu)
         self.add("user_annotation", "Optimizer.step#SGD.step", 1, base + 90, 20)
-        self.add("cpu_op", "aten::_foreach_add_", 1, base + 92, 8)
-        self.kernel("foreach", base + 95, 1, gpu + self.end - UPDATE, UPDATE)
+        self.operator("aten::_foreach_add_", 1, base + 92, 8)
+        self.kernel("void at::native::multi_tensor_apply_kernel", base + 95, 1, 7, gpu + self.end - UPDATE, UPDATE)
 
     def text(self):
-        return json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": self.rank, "world_size": self.world},
-                           "deviceProperties": [{"id": 0, "name": "A GPU"}], "traceEvents": self.events})
+        groups = [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": self.world, "ranks": list(range(self.world))}]
+        return json.dumps({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": self.rank, "world_size": self.world, "pg_count": 1, "pg_config": groups, "nccl_version": "2.20.5"},
+                           "deviceProperties": [{"id": 0, "name": "A GPU", "totalGlobalMem": 85_000_000_000, "computeMajor": 8, "numSms": 108}], "record_shapes": 1, "with_stack": 0,
+                           "displayTimeUnit": "ms", "baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": self.events, "traceName": "rank.pt.trace.json"})
 
 
 def table(factors, gap=0, steps=2):
@@ -132,6 +167,108 @@ class Said(Diagnose):
         self.assertIn("1.158: 13.6 % of the time is wasted", text)
         narrow = self.say("job.csv", env={**os.environ, "COLUMNS": "80"}).stdout
         self.assertLessEqual(max(map(len, narrow.splitlines())), 80)
+
+    def rows(self, name, rows):
+        """A CSV of (step, dp, stage, op, seq, start in ms, duration in ms)."""
+        lines = [",".join(map(str, (*row[:5], 1000 * row[5], 1000 * row[6]))) for row in rows]
+        return self.write(name, "\n".join(["step,dp,stage,op,seq,start_us,duration_us", *lines, ""]))
+
+    def passes(self, lengths, steps=1):
+        """Forward computes of these lengths in ms, by replica, in rows of micro-batches, and backward ones twice as long."""
+        rows = []
+        for step in range(steps):
+            for dp, batches in enumerate(lengths):
+                at = 0
+                for kind, factor in (("forward-compute", 1), ("backward-compute", 2)):
+                    for seq, length in enumerate(batches(step)):
+                        rows.append((step, dp, 0, kind, seq, at, factor * length))
+                        at += factor * length
+        return rows
+
+    def test_a_wide_job_accuses_nobody_who_is_not_slow(self):
+        """3 % of 100 workers are three, of which one is slow: the other two are faster than the mean."""
+        self.rows("wide.csv", self.passes([lambda _, dp=dp: [15 if dp == 37 else 10] for dp in range(100)]))
+        self.assertEqual(self.json("wide.csv")["worst_workers"], [[37, 0], [0, 0], [1, 0]])
+        text = self.say("wide.csv", env=WIDE).stdout
+        self.assertIn("Suspect: worker 37 (replica 37, stage 0) is slow: without it a step takes ", text)
+        self.assertIn("5 slowest of 100 workers", text)
+
+    def test_a_slow_worker_on_each_stage_accuses_no_others(self):
+        """Replica 37 is slow on stage 0, and replica 50 on stage 1: each of them is on both stages as slow as the smaller of
+        its own and its stage's slowdown. Workers are counted by stage, then replica."""
+        rows = self.passes([lambda _, dp=dp: [20 if dp == 37 else 10] for dp in range(100)])
+        rows += [(0, dp, 1, *row) for dp in range(100) for row in (("forward-compute", 0, 0, 20 if dp == 50 else 10), ("backward-compute", 0, 20, 40 if dp == 50 else 20))]
+        self.rows("wide.csv", rows)
+        self.assertEqual(sorted(self.json("wide.csv")["worst_workers"])[-4:], [[37, 0], [37, 1], [50, 0], [50, 1]])
+        self.assertIn("Suspect: worker 37 (replica 37, stage 0), worker 150 (replica 50, stage 1) are slow: without them ", self.say("wide.csv", env=WIDE).stdout)
+
+    def test_slow_machines_are_told_from_long_micro_batches(self):
+        """Half of eight machines take 1.4 times as long, always; or each has long micro-batches, more of them in
+        one step than in another; or the slow machines are slow in two of three steps."""
+        for name, batches, expected in (("machines", lambda dp: lambda _: [14 if dp % 2 else 10] * 4, True),
+                                        ("batches", lambda dp: lambda step: [14 if k < (dp + step) % 4 else 10 for k in range(4)], False),
+                                        ("a step", lambda dp: lambda step: [14 if dp % 2 and step < 2 else 10] * 4, False)):
+            with self.subTest(name):
+                self.rows("job.csv", self.passes([batches(dp) for dp in range(8)], steps=3))
+                self.assertEqual(self.json("job.csv")["suspects"], ["sequence-length"])
+                words = "or these workers are slow in every step: worker 1 (replica 1, stage 0), worker 3 (replica 3, stage 0), worker 5"
+                self.assertEqual(words in self.say("job.csv", env=WIDE).stdout, expected)
+
+    def test_nothing_to_mend(self):
+        self.rows("equal.csv", self.passes([lambda _: [10]] * 3))
+        text = self.say("equal.csv", env=WIDE).stdout
+        self.assertIn("Suspect: nobody: there is nothing to mend; if all ops of a kind took alike, a step would take 30 ms, too.", text)
+        self.assertRegex(text, r"replayed +30 ms \(as measured\)")
+
+    def test_time_between_ops_and_clocks(self):
+        """Updates that start 11 ms late: 66 ms measured, 55 replayed. A clock that is 30 ms ahead: of two members of the only
+        group one ends before the other starts; of the 85 ms measured the replay knows 45 and the update, whose reduction took
+        nothing on the rank that ended it early."""
+        self.write("late.csv", SLOW.replace("optimizer,0,49000", "optimizer,0,60000"))
+        text = self.say("late.csv", env=WIDE).stdout
+        self.assertIn("Note: the replay is 17 % faster than what was measured: 11 ms of a step are lost between ops, to launches on the host", text)
+        ahead = [",".join([*row[:5], str(int(row[5]) + 30000 * int(row[1])), row[6]]) if i else ",".join(row)
+                 for i, row in enumerate(line.split(",") for line in SLOW.splitlines())]
+        self.write("ahead.csv", "\n".join(ahead) + "\n")
+        self.assertIn("Note: the workers' clocks differ: 50 % of the transfers and collectives end on one worker before they start on another.",
+                      self.say("ahead.csv", env=WIDE).stdout)
+        self.say("ahead.csv", "--html", "page.html")
+        self.assertIn("<p>Note: the workers' clocks differ", (self.folder / "page.html").read_text(encoding="utf-8"))
+        self.write("job.csv", SLOW)
+        self.assertNotIn("Note:", self.say("job.csv").stdout)
+
+    def test_nothing_promises_more_than_the_ideal(self):
+        """Two stages, 10 + 20 and 20 + 40 ms, four micro-batches, one forward and one backward in turn. The last stage is busy
+        from 10 ms on: 10 + 4 x 60 + 20 = 270. Ideal, 15 + 30 on both: 15 + 4 x 45 + 30 = 225; with the last stage alone at that
+        10 + 4 x 45 + 20 = 210, less than the ideal: (270 - 210) / (270 - 225) = 4/3 of the waste."""
+        rows = []
+        for dp in range(2):
+            for stage, order, forward in ((0, "FFBFBFBB", 10), (1, "FBFBFBFB", 20)):
+                seqs = {"F": 0, "B": 0}
+                for place, one in enumerate(order):
+                    rows.append((0, dp, stage, {"F": "forward-compute", "B": "backward-compute"}[one], seqs[one], 100 * place, forward * (1 if one == "F" else 2)))
+                    seqs[one] += 1
+                rows += [(0, dp, stage, kind, k, 1000 * k, 0) for kind in (("forward-send", "backward-recv") if stage == 0 else ("forward-recv", "backward-send")) for k in range(4)]
+        self.rows("job.csv", rows)
+        self.assertAlmostEqual(self.json("job.csv")["M_S"], 4 / 3)
+        self.assertIn("at the mean of all stages a step takes 225 ms instead of 270 ms (100 % of the waste, capped at the ideal)", self.say("job.csv", env=WIDE).stdout)
+
+    def test_no_share_of_waste_is_negative(self):
+        """Garbage is collected for 8 ms on replica 0 alone, which waits anyway: if both took the mean, 4 ms, a step would be
+        longer by them."""
+        gc = "".join(f"0,{dp},0,gc,0,{30000 + 15000 * dp},{8000 * (1 - dp)}\n" for dp in range(2))
+        self.write("job.csv", SLOW + gc)
+        self.assertLess(self.json("job.csv")["M_kind"]["gc"], -0.1)
+        self.assertRegex(self.say("job.csv", env=WIDE).stdout, r"\ngc +[\d.]+ +0\.0 +0\.0\n")
+
+    def test_the_slow_one_of_many_is_named_in_the_picture(self):
+        self.rows("wide.csv", self.passes([lambda _, dp=dp: [15 if dp == 137 else 10] for dp in range(300)]))
+        self.say("wide.csv", "--plot", "heat.svg")
+        text = (self.folder / "heat.svg").read_text(encoding="utf-8")
+        cells = [one for one in tree.fromstring(text).iter("{http://www.w3.org/2000/svg}rect") if one.get("class") == "worker"]
+        self.assertEqual(len(cells), 300)
+        self.assertNotIn("#FFFFFF", {one.get("fill").upper() for one in cells})
+        self.assertRegex(text, r"replica 137: 1\.4\d\d<")
 
     def test_other_columns_and_compressed(self):
         """A rank, a chunk and a micro-batch, in any order of columns and rows; what is not known is noted."""
@@ -193,6 +330,15 @@ class Said(Diagnose):
         for part in ("<!DOCTYPE html>", "worker 1 (replica 1, stage 0) is slow", 'class="worker"', "measured", "replayed", "ideal", "2 replicas, 1 stage, 1 step of 8 ops\n"):
             self.assertIn(part, page)
         self.assertNotIn("http://", page.replace("http://www.w3.org/", ""))
+        self.assertEqual((page.count('class="wait"'), page.count("waits for others: 15 ms")), (1, 1))  # replica 0, measured
+        self.assertEqual(self.say("job.csv", "--html", "-").stdout, page)
+        self.say("job.csv", "--timeline", "t.json.gz")
+        self.assertEqual(gzip.decompress((self.folder / "t.json.gz").read_bytes()), (self.folder / "t.json").read_bytes())
+        self.assertEqual(self.json("t.json.gz"), again)
+        self.refused("job.csv", "--html", "page.html.gz", names=["--html", "would not be compressed"])
+        self.refused("job.csv", "--html", "-", "--json", names=["--html"])
+        self.refused("job.csv", "--timeline", "-", names=["--timeline: '-' is no file"])
+        self.assertFalse(any((self.folder / name).exists() for name in ("-", "page.html.gz")))
         self.refused("job.csv", "--plot", "heat.txt", names=["--plot"])
         self.refused("job.csv", "--timeline", "job.csv", names=["job.csv"])
         self.refused("job.csv", "--profile-out", "p.json", names=["--profile-out"])
@@ -200,7 +346,46 @@ class Said(Diagnose):
     def test_what_is_no_timeline(self):
         self.refused("nowhere.csv", names=["nowhere.csv"])
         self.refused(self.write("words.txt", "words\n"), names=["words.txt", "is no timeline"])
-        self.refused(self.write("empty.json", "{}"), names=["empty.json"])
+        self.refused(names=["file is required"])
+        for text, says in (("{}", "has no list traceEvents"), ("[]", "has no event"), ('{"traceEvents": []}', "has no event"),
+                           ('{"traceEvents": [{"ph": "X", "na', "was it cut?"), ('[{"ph": ', "was it cut?")):
+            self.write("empty.json", text)
+            self.write("more.json", text + "\n")
+            self.refused("empty.json", names=["empty.json", says])
+            self.refused("empty.json", "more.json", names=["empty.json", says])
+
+    def test_what_is_not_all_there(self):
+        self.write("job.csv", SLOW)
+        self.assertEqual(self.say("job.csv").stderr, "")
+        cut = self.say(self.write("cut.csv", SLOW[:-4]))  # 6000 us became 600
+        self.assertIn("cut.csv: its last line does not end: was the file cut?", cut.stderr)
+        self.refused(self.write("short.csv", SLOW[:-8]), names=["short.csv"])  # without notes
+        lines = SLOW.splitlines()
+        for chunk in ("-1", ""):
+            text = "".join(f"{line},{chunk if i else 'chunk'}\n" for i, line in enumerate(lines))
+            self.assertIn("8 ops without a chunk (empty, or below 0): taken as chunk 0", self.say(self.write("chunks.csv", text)).stderr)
+        self.refused(self.write("chunks.csv", text.replace("19000,", "19000,-x")), names=["chunks.csv", "line 4", "the chunk '-x'"])
+        self.refused(self.write("short.csv", SLOW.replace("19000", "-19000")), names=["line 4", "the duration '-19000' is negative"])
+
+    def test_compressed_files_are_whole(self):
+        whole = gzip.compress(SLOW.encode())
+        for name, data in (("two.gz", gzip.compress(SLOW[:60].encode()) + gzip.compress(SLOW[60:].encode())), ("padded.gz", whole + bytes(700))):
+            (self.folder / name).write_bytes(data)
+            self.assertEqual(self.json(name), self.json(self.write("job.csv", SLOW)))
+        for data, says in ((whole + b"and more", "other bytes behind its gzip data"), (whole + bytes(512) + b"more", "other bytes behind its gzip data"),
+                           (whole[:20] + b"\xff" * 20 + whole[40:], "the gzip file is damaged: "), (whole[:-9], "it was cut")):
+            (self.folder / "bad.csv.gz").write_bytes(data)
+            self.refused("bad.csv.gz", names=["bad.csv.gz: ", says])
+            self.assertNotIn("fd:", self.run_program("diagnose", "bad.csv.gz").stderr)
+
+    def test_steps(self):
+        self.write("job.csv", table((1, 1.5)))
+        for steps in ("-5", "1-", "1,,2", "a", ",", "1-2-3"):
+            self.refused("job.csv", f"--steps={steps}", names=["--steps: '", "is no step, and no range of steps"])
+        self.refused("job.csv", "--steps", "0", names=["job.csv", "none of these steps", "its steps are from 5 to 6"])
+        self.refused("job.csv", "--steps", "5", "--steps", "6", names=["--steps is given 2 times"])
+        self.refused("job.csv", "./job.csv", names=["./job.csv", "is given twice"])
+        self.refused("job.csv", "--json", "--json", "--steps", "5", "--steps", "6", names=["--steps is given 2 times"])
 
 
 @needs_program
@@ -263,6 +448,7 @@ class Kineto(Diagnose):
     def test_notes(self):
         done = self.say(*self.traces((1, 1.5)))
         self.assertIn("rank 1 12.35 ms", done.stderr)
+        self.assertNotIn("Note:", done.stdout)  # the clocks were set right, and the replay misses nothing
         # 2 ms a step, of which rank 0 is busy with 1050 us but for 600-750: 600-750 is R0's, so 0-1050 without a gap; 950 us.
         self.assertIn("of a step of rank 0", done.stderr)
 
@@ -292,9 +478,11 @@ class Kineto(Diagnose):
     def test_refusals(self):
         one, two = self.traces((1, 1.5))
         self.refused(one, names=["rank0.json", "one rank"])
-        self.refused(one, one, names=["rank0.json", "rank 0"])
+        self.refused(one, one, names=["rank0.json", "twice"])
+        self.refused(one, self.write("copy.json", (self.folder / one).read_text(encoding="utf-8")), names=["copy.json", "rank 0", "rank0.json"])
+        self.refused(one, two, "--steps", "7-9", names=["rank0.json", "its steps are from 5 to 6"])
         self.refused(one, self.write("cut.json", (self.folder / two).read_text(encoding="utf-8")[:-90]), names=["cut.json"])
-        for old, new, words in ((Trace(1, (1, 1.5)).text(), '{"traceEvents": []}', ["rank1.json", "no step"]), ("Optimizer.step", "fsdp::step", ["rank1.json", "FSDP"]),
+        for old, new, words in ((Trace(1, (1, 1.5)).text(), '{"traceEvents": []}', ["rank1.json", "no event"]), ("Optimizer.step", "fsdp::step", ["rank1.json", "FSDP"]),
                                 ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"]),
                                 ("ProfilerStep#6", "ProfilerStep#5", ["rank1.json", "step 5 twice"])):
             text = Trace(1, (1, 1.5)).text()

@@ -129,7 +129,7 @@ class RealClusters(program.Case):
         table = lambda scale: [{"bytes": "1 kB", "time": f"{scale} us"}, {"bytes": "2 kB", "time": f"{2 * scale} us"}]
         self.cluster({"tables": [{"workers": 16, "table": table(100)}, {"workers": 64, "table": table(300)}]}, 16)
         done = lambda workers: self.run_program("collective", "--cluster", "cluster.json", "--workers", workers, "--bytes", "1kB", "--json")
-        self.assertIn("interpolated between the tables of 16 and 64 workers", done(32).stderr)
+        self.assertEqual(done(32).stderr, "note: interpolated between the tables of 16 and 64 workers\n")
         self.assertAlmostEqual(json.loads(done(32).stdout)[0]["time_s"], 200e-6)
         self.assertEqual(done(16).stderr + done(64).stderr, "")
         self.assertIn("tables of 16 to 64 workers are extrapolated to 128", done(128).stderr)
@@ -315,6 +315,51 @@ class RealClusters(program.Case):
         self.assertEqual(set(answer["matters"]), set(answer["all"]))
         self.assertIn("where it matters", self.output("validate", file, "--where-it-matters", "0.05"))
         self.assertNotIn("matters", json.loads(self.output("validate", file, "--json")))
+        # Neither is missed by half: there is no such point, and no score of none.
+        answer = json.loads(self.output("validate", file, "--where-it-matters", "50%", "--json"))
+        self.assertEqual((answer["matters"]["points"], answer["matters"]["error"]["median"], answer["matters"]["no_overlap"]["p90"]), (0, None, None))
+        self.assertEqual(set(answer["matters"]), set(answer["all"]))
+        text = self.output("validate", file, "--where-it-matters", "50%")
+        self.assertIn("There is no point where communication matters", text)
+        self.assertNotIn("where it matters", text)
+
+    def test_a_constant_at_its_limit(self):
+        fast = nodes(4, "5000 GB/s", "5000 GB/s", 1)
+        settings = [(8, "wfbp", {}), (8, "s-sgd", {}), (8, "sync-easgd", {})]
+        # A sigma of 0.5 is more than is fitted, and so is a factor of 6; less leaves a trace in every row.
+        found, answer = self.fitted({"network": fast, "spread": {"sigma": 0.5}}, {"network": fast}, "spread", settings)
+        self.assertEqual((found["spread"], answer["constants"][0]["at_limit"]), (0.3, True))
+        done = self.run_program("validate", "rows.csv", env=program.WIDE)
+        self.assertRegex(done.stdout, r"spread +cluster base\.json +at its limit of 0\.3 +2, 3\n")
+        self.assertIn("warning: line 2: spread ends at its limit of 0.3: its rows ask for more", done.stderr)
+        self.assertNotIn("not known", done.stdout)
+        two = nodes(4, "50 GB/s", "8 GB/s", 1)
+        found, answer = self.fitted({"network": two, "interference": {"compute": 6}}, {"network": two}, "interference", settings)
+        self.assertEqual((found["interference"], answer["constants"][0]["at_limit"]), (4, True))
+        self.assertIn("at its limit of 4", self.output("validate", "rows.csv"))
+        _, answer = self.fitted({"network": fast, "spread": {"sigma": 0.05}}, {"network": fast}, "spread", settings)
+        self.assertFalse(answer["constants"][0]["at_limit"])
+
+    def test_servers_that_nothing_uses(self):
+        self.cluster({**nodes(4, "5 GB/s", "1 GB/s", 1), "server": {"beta": "1 ns/B"}}, 8)
+        words = ("run", "--profile", self.write("trace.csv", ONE), "--cluster", "cluster.json", "--strategy", "wfbp")
+        self.assertEqual(self.run_program(*words).stderr, "note: the cluster's server has no effect here: ring has no servers\n")
+        self.assertEqual(self.run_program(*words, "--collective", "parameter-server").stderr, "")
+
+    def test_help_on_what_a_cluster_says(self):
+        for key, says in (("spread", '"spread": {"sigma": 0.024}'), ("server", '"server": {"alpha": "50 us"'), ("interference", '"interference": {"compute": 1.19}')):
+            self.assertIn(says, self.output("help", key))
+        # Every key of help is one that a cluster file takes.
+        for key in ("interference", "jitter", "server", "spread", "stragglers"):
+            written = json.loads("{" + self.output("help", key).split("In a cluster file:\n")[1] + "}")
+            self.cluster({**nodes(4, "5 GB/s", "1 GB/s", 1), **written.pop("network", {})}, 8, **written)
+            self.output("run", "--profile", self.write("trace.csv", ONE), "--cluster", "cluster.json", "--strategy", "wfbp")
+
+    def test_help_offers_what_a_strategy_takes(self):
+        self.assertIn("--reshard all|none ", self.output("help", "composer"))
+        self.assertNotIn("but-last", self.output("help", "composer") + self.output("help", "fsdp1"))
+        self.assertIn("--reshard but-last|all|none\n", self.output("help", "fsdp2"))
+        self.assertIn("but-last (fsdp2), all or none. Default: but-last; fsdp1: all; composer: all", " ".join(self.output("help", "reshard").split()))
 
     def test_next_smaller_number(self):
         self.write("base.json", json.dumps({"name": "base", "workers": 8, "network": {"alpha": "0 us", "beta": "1 ns/B"}}))

@@ -158,3 +158,43 @@ TEST_CASE("a layer may keep 4 PiB, and no more") {
   one.batch += 1;
   CHECK(error_message([&] { estimate(one); }).find("4 PiB a layer") != std::string::npos);
 }
+
+TEST_CASE("of the backward pass of a product half makes gradients of weights, of attention nothing") {
+  EstimateRequest one = request("llama3-8b", 8192);
+  const Profile profile = estimate(one).profile;
+  const auto layer = [&](const std::string& name) {
+    return *std::find_if(profile.layers.begin(), profile.layers.end(), [&](const Layer& l) { return l.name == name; });
+  };
+  // Gate: 16384 × 4096 × 14336. The roofline knows no difference between its two products but their tiles, all full.
+  const Layer gate = layer("model.layers.3.mlp.gate_proj");
+  CHECK(to_seconds(*gate.backward_weight) == Approx(to_seconds(gate.backward) / 2).epsilon(0.02));
+  CHECK(*layer("model.layers.3.self_attn").backward_weight == Time{0});
+  // The embedding's backward pass makes nothing else.
+  CHECK(*profile.layers.front().backward_weight == profile.layers.front().backward);
+  // What is computed again belongs to the gradient of the input.
+  one.recompute = Recompute::Full;
+  const Profile full = estimate(one).profile;
+  for (std::size_t i = 0; i < profile.layers.size(); ++i)
+    CHECK(full.layers[i].backward_weight == profile.layers[i].backward_weight);
+}
+
+TEST_CASE("what is computed again is sent again: all of it, or what products read") {
+  EstimateRequest one = request("llama3-8b", 8192);
+  Transformer t = read_transformer(Json::read(Files(), Files().find_data("models/transformers", "llama3-8b", "")));
+  one.work = build(t, 8192, {"", ""}, {8, 1, true});
+  // Of a block, in halves of an all-reduce of 2·8192 tokens of 4096 in two bytes: forward 4, and backward 4, and with
+  // full recomputation 4 more; selective keeps what the two scatters gave, and gathers the two inputs again.
+  const double half = 2. * 8192 * 4096 * 2;
+  const double expected[] = {8, 10, 12};
+  for (int i = 0; i < 3; ++i) {
+    one.recompute = static_cast<Recompute>(i);
+    double bytes = 0;
+    const Profile profile = estimate(one).profile;
+    for (const Layer& layer : profile.layers)
+      for (const LayerCollective& sent : layer.collectives)
+        if (layer.group == "model.layers.0") bytes += static_cast<double>(sent.bytes);
+    CHECK(bytes == expected[i] * half);
+    CHECK(profile.tensor_and_context == std::pair<std::int64_t, std::int64_t>(8, 1));
+    CHECK(*profile.layers.front().output_bytes == 2LL * 8192 / 8 * 4096 * 2);
+  }
+}

@@ -63,6 +63,9 @@ TEST_CASE("attention: tiles up to the diagonal where a mask is causal, five prod
   layer.operators = {Attention{256, 4, 4, 64, true}};
   CHECK(layer_seconds(layer, fast, 1).forward == Approx(3 * tile + launch));
   CHECK(layer_seconds(layer, fast, 1).backward == Approx(7.5 * tile + launch));
+  // One of two workers that share the queries, early and late ones: half of it.
+  layer.operators = {Attention{256, 4, 4, 64, true, 2}};
+  CHECK(layer_seconds(layer, fast, 1).forward == Approx(1.5 * tile + launch));
 }
 
 TEST_CASE("the update moves 28 bytes a parameter with Adam, 20 with momentum") {

@@ -182,3 +182,105 @@ TEST_CASE("what a file says of itself goes with what is built of it") {
   CHECK(work.source == "a source");
   CHECK(work.input == "128 tokens");
 }
+
+namespace {
+
+Computation part(const std::string& name, std::int64_t tokens, const Split& split) {
+  return build(preset(name), tokens, {"command line", "--seq"}, split);
+}
+
+// Elements that the layers of block 0 send in an operation among a group.
+double sent(const Computation& work, LayerCollective::Op op, LayerCollective::Among group, bool backward) {
+  double elements = 0;
+  for (const ComputationLayer& layer : work.layers)
+    for (const GroupCollective& one : layer.collectives)
+      if (layer.block == 0 && one.op == op && one.group == group && one.backward == backward) elements += one.elements;
+  return elements;
+}
+
+// Bytes that block 0 keeps of one sample, in two bytes an element.
+double kept(const Computation& work) {
+  double bytes = 0;
+  for (const ComputationLayer& layer : work.layers)
+    if (layer.block == 0) bytes += 2 * layer.kept.elements + layer.kept.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("one of a tensor group holds its part of products and vocabulary, and all of the normalisations") {
+  // Llama 3 8B, T = 8: h 4096, keys of 8 heads of 128, f 14336, V 128256: two tables and, of each block, query and
+  // output (h² each), key and value (h·1024 each) and three products of the MLP (h·f each), all over 8; 65 times h.
+  const double h = 4096, cut = 2 * 128256 * h + 32 * (2 * h * h + 2 * h * 1024 + 3 * h * 14336);
+  CHECK(static_cast<double>(part("llama3-8b", 8192, {8, 1, false}).parameters()) == cut / 8 + 65 * h);
+  CHECK(part("llama3-8b", 8192, {8, 1, false}).model_flops == part("llama3-8b", 8192, {}).model_flops);
+  // 50257 rows among 4: 12565, of which the last worker leaves 3 empty.
+  CHECK(part("gpt2", 1024, {4, 1, false}).layers[0].model.tensors[0].shape == std::vector<std::int64_t>{12565, 768});
+}
+
+TEST_CASE("a block's activations are those of Korthikanti et al.: sbh(10 + 24/t), and with cut tokens 34sbh/t") {
+  // arXiv 2205.05198, equations 2 and 4, of which fused attention leaves out the scores (5as/h) and adds a sum for each
+  // token and head; normalisations keep two statistics of a token. GPT-2: s = 1024, h = 768, 12 heads; t = 4.
+  const double sh = 1024. * 768, sums = 4 * 1024. * 12 / 4, statistics = 2 * 8 * 1024.;
+  CHECK(kept(part("gpt2", 1024, {4, 1, false})) == sh * (10 + 24. / 4) + sums + statistics);
+  CHECK(kept(part("gpt2", 1024, {4, 1, true})) == 34 * sh / 4 + sums + statistics / 4);
+  // Of a context group's worker: half of the tokens, of all that is kept.
+  CHECK(kept(part("gpt2", 1024, {1, 2, false})) == kept(part("gpt2", 1024, {})) / 2);
+}
+
+TEST_CASE("a block sends what Megatron-LM sends: two all-reduces a pass, or as many gathers and scatters") {
+  // arXiv 1909.08053, figure 4, and 2205.05198, section 4.2.2: each of s·h elements; Llama 3 8B of 8192 tokens.
+  using Op = LayerCollective::Op;
+  constexpr auto tp = LayerCollective::Among::Tensor, cp = LayerCollective::Among::Context;
+  const double twice = 2 * 8192. * 4096;
+  const Computation plain = part("llama3-8b", 8192, {8, 1, false}), cut = part("llama3-8b", 8192, {8, 1, true});
+  for (const bool backward : {false, true}) {
+    CHECK(sent(plain, Op::AllReduce, tp, backward) == twice);
+    CHECK(sent(cut, Op::AllReduce, tp, backward) == 0);
+    CHECK(sent(cut, Op::AllGather, tp, backward) == twice);
+    CHECK(sent(cut, Op::ReduceScatter, tp, backward) == twice);
+  }
+  // Keys and values, 2·8192 tokens of 8 heads of 128, gathered in both passes; their gradients are scattered. Where a
+  // tensor group has two heads each, a quarter.
+  const double keys = 2 * 8192. * 1024;
+  CHECK(sent(part("llama3-8b", 8192, {1, 4, false}), Op::AllGather, cp, false) == keys);
+  CHECK(sent(part("llama3-8b", 8192, {1, 4, false}), Op::AllGather, cp, true) == keys);
+  CHECK(sent(part("llama3-8b", 8192, {4, 4, false}), Op::ReduceScatter, cp, true) == keys / 4);
+  // And what a context group's tensor groups send is their tokens'.
+  CHECK(sent(part("llama3-8b", 8192, {8, 4, true}), Op::AllGather, tp, false) == twice / 4);
+  CHECK(sent(part("llama3-8b", 8192, {}), Op::AllReduce, tp, false) == 0);
+}
+
+TEST_CASE("embedding and loss: a sum of what each has looked up, and three numbers a token") {
+  const Computation work = part("llama3-8b", 8192, {8, 1, false});
+  const GroupCollective& words = work.layers.front().collectives.at(0);
+  CHECK((words.op == LayerCollective::Op::AllReduce && !words.backward && words.elements == 8192. * 4096));
+  const std::vector<GroupCollective>& head = work.layers.back().collectives;
+  REQUIRE(head.size() == 4);  // the gradients of what all read; then largest, right and sum, in fp32
+  CHECK((head[0].backward && head[0].elements == 8192. * 4096));
+  for (int i = 1; i < 4; ++i) CHECK((!head[i].backward && head[i].bytes == 4 * 8192.));
+}
+
+TEST_CASE("units hand on the tokens that a worker has between products") {
+  for (const auto& [split, tokens] : {std::pair(Split{}, 8192.),
+                                      {Split{8, 1, false}, 8192.},
+                                      {Split{8, 1, true}, 1024.},
+                                      {Split{8, 4, true}, 256.}}) {
+    const Computation work = part("llama3-8b", 8192, split);
+    for (std::size_t i = 0; i + 1 < work.layers.size(); ++i)
+      CHECK(work.layers[i].handed_on == (work.layers[i].group != work.layers[i + 1].group ? tokens * 4096 : 0));
+    CHECK(work.layers.back().handed_on == 0);
+  }
+}
+
+TEST_CASE("what does not divide is refused by its option") {
+  const auto why = [](const Split& split) { return error_message([&] { part("llama3-8b", 8192, split); }); };
+  CHECK_THAT(why({16, 1, false}),
+             Catch::Matchers::Contains("--tp") && Catch::Matchers::Contains("8 heads of keys and values"));
+  CHECK_THAT(why({1, 3, false}), Catch::Matchers::Contains("--cp") && Catch::Matchers::Contains("6 parts"));
+  CHECK_THAT(why({1, 1, true}), Catch::Matchers::Contains("--sequence-parallel"));
+  CHECK_THAT(error_message([&] {
+               part("llama3-8b", 8200, {8, 2, true});
+             }),
+             Catch::Matchers::Contains("--sequence-parallel"));
+}

@@ -22,8 +22,8 @@
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
-#include "sim/interchange/jobs/readers.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 #include "sim/report/diagnosis_report.hpp"
 #include "sim/report/sweep_result.hpp"
 #include "sim/search/plan_of.hpp"
@@ -103,16 +103,10 @@ void read_a_cluster(const std::string& text) {
 
 void read_a_plan(const std::string& text) {
   const Profile profile = two_layers();
-  auto given = std::make_shared<GivenPlan>();
-  given->file = here;
-  given->plan = read_plan(Json::parse(text, here), profile);
-  given->name = given->strategy.name = given->plan.strategy;
-  given->strategy.split = uses_halves(given->plan);
-  if (given->plan.sharding.accumulate > 100) return;
   Scenario scenario = small_scenario(profile, "wfbp");
-  scenario.given = given;
-  scenario.strategy = &given->strategy;
-  scenario.options.strategy.sharding = given->plan.sharding;
+  Plan plan = read_plan(Json::parse(text, here), profile, scenario.workers);
+  if (plan.sharding.accumulate > 100) return;
+  take_plan(scenario, here, std::move(plan));
   run(scenario);
 }
 
@@ -126,6 +120,12 @@ std::vector<std::string> plans() {
       texts.push_back(write_plan(plan_of(scenario), profile));
       scenario.options.strategy.sharding.zero = 1;
       if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
+      scenario.options.parallel.pp = 2;
+      scenario.options.parallel.p2p_bytes = 1000;
+      for (const std::int64_t zero : {0, 1}) {
+        scenario.options.strategy.sharding.zero = zero;
+        if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
+      }
     }
   texts.emplace_back(R"({"order": "priority", "window": {"bytes": 4000}, "stages": ["reduce-scatter", "all-gather"],
 "blocks": [{"slices": ["a.w", "b.w"], "priority": 1}, {"slices": [{"tensor": "a.b", "offset": 0, "bytes": 40}]}]})");

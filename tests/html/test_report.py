@@ -134,8 +134,24 @@ class Report(program.Case):
             seen.add(row["strategy"])
             self.assertEqual("memory" in one, row["strategy"] == "fsdp2")
             if "memory" in one:
-                self.assertAlmostEqual(max(size for _, size in one["memory"]), row["memory_bytes"], delta=1)
+                (memory,) = one["memory"]
+                self.assertAlmostEqual(max(size for _, size in memory["course"]), row["memory_bytes"], delta=1)
         self.assertEqual(seen, {"fsdp2", "wfbp"})
+
+    def test_a_pipeline_is_drawn_by_its_passes(self):
+        """A lane per rank with its passes, named as schedules name them, and its sends."""
+        self.write("pipeline.json", json.dumps({**SWEEP, "profiles": ["googlenet_k80_b32"],
+                                                "strategies": [{"name": "ddp", "pp": 4, "accumulate": 8, "p2p_bytes": "1 MB"}]}))
+        self.run_program("sweep", "pipeline.json", "--out", "rows.csv")
+        for one in self.data(self.page("--config", "pipeline.json")[0])["timelines"]:
+            ranks = [lane for lane in one["lanes"] if lane["process"].startswith("rank ")]
+            self.assertEqual([lane["process"] for lane in ranks], [f"rank {rank}" for rank in range(4)])
+            for rank, lane in enumerate(ranks):
+                names = sorted(span[3] for span in lane["spans"] if span[0] != "update")
+                self.assertEqual(names, sorted(f"{rank}{kind}{batch}" for kind in "FB" for batch in range(8)))
+            # Three cuts, eight micro-batches, there and back.
+            self.assertEqual(sorted((start, end) for start, end, *_ in one["sends"]),
+                             sorted(pair for cut in range(3) for pair in ((cut, cut + 1), (cut + 1, cut)) for _ in range(8)))
 
     def test_the_same_bytes(self):
         self.assertEqual(self.page("--config", "small.json"), self.page("--config", "small.json"))

@@ -12,6 +12,7 @@
 #include "tests/random_profile.hpp"
 
 #include "sim/core/file.hpp"
+#include "sim/interchange/gzip.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/interchange/importers/overlap.hpp"
 #include "sim/interchange/importers/ranks.hpp"
@@ -191,6 +192,32 @@ TEST_CASE("gzip and plain files are read alike, and a cut one is an error") {
     INFO(keep);
     CHECK(contains(error_message([&] { ByteSource(Files(), zipped).rest(); }), "ends too early: it was cut"));
   }
+}
+
+TEST_CASE("what is compressed is read back; behind a gzip file may stand another, and zeros") {
+  std::string text;
+  Random random(2, 0);
+  for (int i = 0; i < 50'000; ++i) text += fmt::format("{} ", random.below(1'000'000'000));
+  REQUIRE(text.size() > 400'000);  // pieces have 65536 bytes
+  const OwnFolder folder;
+  const auto file = folder("text.gz");
+  const auto read = [&](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    return ByteSource(Files(), file).rest();
+  };
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{65'536}, text.size()}) {
+    const std::string part = text.substr(0, length), whole = gzipped(part);
+    INFO(length);
+    CHECK(read(whole) == part);
+    CHECK(read(whole + whole) == part + part);
+    CHECK(read(whole + std::string(100'000, '\0')) == part);
+    for (const std::string& behind : {std::string("x"), std::string(1000, '\0') + "x", std::string("\0x", 2)})
+      CHECK(contains(error_message([&] { read(whole + behind); }), "has other bytes behind its gzip data"));
+  }
+  std::string damaged = gzipped(text);
+  damaged[damaged.size() - 8] ^= 1;  // of the checksum, which stands before the length
+  const std::string message = error_message([&] { read(damaged); });
+  CHECK(contains(message, "the gzip file is damaged: incorrect data check"));
 }
 
 TEST_CASE("names become text, and each stands once") {

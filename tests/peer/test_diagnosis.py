@@ -296,7 +296,7 @@ class Refusals(Diagnose):
         self.refused(text_of(rows), "cycle", "waits for itself")
 
     def test_steps(self):
-        for steps in ("x", "3-1", "-3"):
+        for steps in ("x", "3-1", "-3", "1-", "1,,2"):
             (self.folder / "job.csv").write_text(text_of(self.GOOD), encoding="utf-8")
             done = self.run_program("diagnose", "job.csv", f"--steps={steps}")
             self.assertEqual(done.returncode, 2)

@@ -124,7 +124,7 @@ class Networks(unittest.TestCase):
             self.assertAlmostEqual(self.row(tables, workers, "--bytes", "1MB")["time_s"], time, delta=1e-12)
         done = self.run_on(tables, 8, "--bytes", "1MB")  # log 8 is halfway from log 4 to log 16
         self.assertAlmostEqual(json.loads(done.stdout)[0]["time_s"], 2e-3, delta=1e-12)
-        self.assertEqual(done.stderr, "warning: interpolated between the tables of 4 and 16 workers\n")
+        self.assertEqual(done.stderr, "note: interpolated between the tables of 4 and 16 workers\n")
         done = self.run_on(tables, 32, "--bytes", "1MB")
         self.assertAlmostEqual(json.loads(done.stdout)[0]["time_s"], 4e-3, delta=1e-12)
         self.assertEqual(done.stderr, "warning: tables of 4 to 16 workers are extrapolated to 32\n")
@@ -146,7 +146,9 @@ class Networks(unittest.TestCase):
         table = subprocess.run([PROGRAM, "collective", "--cluster", self.folder / "cluster.json", "--bytes", "1024B"], capture_output=True, text=True, check=True).stdout
         self.assertRegex(table, r"(?s)algorithm +protocol.*ring +LL\n")
         for fidelity in ("fluid", "message"):
-            self.refused(nccl, 8, "--fidelity", fidelity, place="--fidelity", says="nccl")
+            row = self.row(nccl, 8, "--fidelity", fidelity)
+            self.assertEqual((row["algorithm"], row["protocol"]), ("nvls", "Simple"))
+            self.assertAlmostEqual(row["time_s"], 25e-6 + 1 / (476 * 8 / 14), delta=1e-9)
         self.refused(LINKS, 8, "--collective", "nccl", place="/network", says="nccl")
         self.refused({**without(LINKS, "node", "rails"), "nccl": {"gpu": "h100"}}, 8, place="/network/nccl", says="node")
         self.refused({"node": NODE, "measured": MEASURED, "nccl": {"gpu": "h100"}}, 8, place="/network/nccl", says="alpha")

@@ -214,9 +214,15 @@ class Schemas(program.Case):
                     self.assertIsNone(error)
 
     def test_plans_are_valid(self):
-        """The one by hand, and what the program writes."""
+        """Those by hand, and what the program writes."""
         check = validator("plan")
-        check.validate(json.loads((ROOT / "docs" / "examples" / "by_hand.json").read_text(encoding="utf-8")))
+        for name in ("by_hand", "two_ranks"):
+            check.validate(json.loads((ROOT / "docs" / "examples" / f"{name}.json").read_text(encoding="utf-8")))
+        pipeline = ["--pp", 2, "--micro-batches", 4, "--option", "p2p_bytes=1kB"]
+        for strategy in ("horovod", "fsdp2", "megatron", "ddp"):
+            for schedule in ("1f1b", "zbv"):
+                check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy,
+                                                         *pipeline, "--schedule", schedule, "--json")))
         for strategy in ("horovod", "bytescheduler", "dear", "s-sgd"):
             check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy, "--json")))
         self.assertFalse(check.is_valid({"blocks": [{"slices": []}]}))
@@ -269,7 +275,8 @@ class Schemas(program.Case):
         self.assertEqual(sorted(options), sorted(program.listed("options")))
         sweep, cluster = read("sweep"), read("cluster")
         strategy = sweep["properties"]["strategies"]["items"]["oneOf"][1]
-        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options]))
+        also = [word for words in program.tool_named("write_tables").ALSO.values() for word in words]
+        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options, *also]))
         self.assertEqual(sorted(sweep["$defs"]["strategy"]["enum"]), sorted(program.listed("strategies")))
         self.assertEqual(sorted(cluster["$defs"]["collective"]["enum"]), sorted(program.listed("collectives")))
         self.assertEqual(sorted(cluster["$defs"]["topology"]["properties"]["kind"]["enum"]), sorted(program.listed("topologies")))

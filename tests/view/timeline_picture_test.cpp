@@ -13,6 +13,7 @@
 
 #include "sim/experiment/run.hpp"
 #include "sim/picture/svg.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/view/compare_picture.hpp"
 #include "sim/view/timeline_rows.hpp"
 
@@ -404,6 +405,10 @@ TEST_CASE("bars of a comparison are made of what the table has, and stand as it 
   const BarChart chart = compare_chart(comparison);
   require_legible(draw(chart));
   REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
+  CHECK(chart.verdict.starts_with("Fastest: sync-easgd, "));
+  const double first = outcomes[1].result.metrics.iteration_s, second = outcomes[0].result.metrics.iteration_s;
+  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", fastest",
+                                               format_duration(second) + ", " + longer_text(second / first)});
   CHECK_FALSE(chart.value.to);
   const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
   const double unit = in_ms ? 1e-3 : chart.value.name.find("(us)") != std::string::npos ? 1e-6 : 1;
@@ -427,7 +432,8 @@ TEST_CASE("one bar that takes far longer than the others is cut off, and its tim
   const double longest = comparison.outcomes[0].result.metrics.iteration_s,
                unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
   CHECK(*chart.value.to * unit == Approx(1.1 * longest));
-  CHECK(chart.ends.back() == format_duration(slow.iteration_s));
+  CHECK(chart.ends[1] == format_duration(longest) + ", as fast");
+  CHECK(chart.ends.back() == format_duration(slow.iteration_s) + ", 101.00 times as long");
   const Drawing drawing = draw(chart);
   require_legible(drawing);
   const auto breaks = std::count_if(drawing.shapes.begin(), drawing.shapes.end(), [](const auto& shape) {
@@ -549,4 +555,168 @@ TEST_CASE("however many layers there are, memory is drawn with a few points a pi
   const std::vector<Position>& area = areas[0].points;
   // The most within each pixel and what is left at its end, two corners each.
   CHECK(static_cast<double>(area.size()) <= 4 * (area[area.size() - 3].x - area[0].x) + 8);
+}
+
+namespace {
+
+// Four layers of 1 ms forward and 2 ms backward on two ranks; a send takes 1 ms, and there is nobody to reduce with.
+Scenario two_ranks(const std::string& schedule) {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 4; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  Scenario scenario = scenario_of(profile, "ddp", 2, 1e-3, 0);
+  scenario.options.parallel.pp = 2;
+  scenario.options.parallel.schedule = schedule;
+  scenario.options.parallel.p2p_bytes = 1;
+  scenario.options.strategy.sharding.accumulate = 2;
+  return scenario;
+}
+
+Scenario pipeline(const std::string& strategy, const std::string& schedule, std::uint64_t seed) {
+  Random random(seed, 3);
+  Profile profile = random_profile(random, 12);
+  while (profile.layers.size() < 8) profile.layers.push_back(profile.layers.front());
+  for (Layer& layer : profile.layers) {
+    layer.forward += Time(50'000'000);  // a bar each
+    layer.activation_bytes = 1'000'000;
+  }
+  profile.update = Time(400'000'000);
+  Scenario scenario = scenario_of(profile, strategy, 16, 50e-6, 1e-9);
+  scenario.options.parallel.pp = 4;
+  scenario.options.parallel.schedule = schedule;
+  scenario.options.parallel.p2p_bytes = 10'000;
+  scenario.options.strategy.sharding.accumulate = 8;
+  return scenario;
+}
+
+std::string passes_in(const TimelineRow& row) {
+  std::string text;
+  for (const Bar& bar : row.bars)
+    text += bar.name + " " + std::to_string(bar.start.count() / 1'000'000'000) + "-" +
+            std::to_string(bar.end.count() / 1'000'000'000) + " ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline's passes stand where its schedule puts them, and its sends lead from rank to rank") {
+  const Outcome outcome = run(two_ranks("1f1b"));
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  // By hand, in ms: an update that nobody has takes no time; two layers forward take 2, backward 4, a send 1. Rank 0
+  // runs ahead by one micro-batch.
+  REQUIRE(rows.passes.size() == 2);
+  CHECK(passes_in(rows.passes[0]) == "update 0-0 0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
+  CHECK(passes_in(rows.passes[1]) == "update 0-0 1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
+  REQUIRE(rows.network.size() == 2);
+  CHECK((rows.network[0].from == 0 && rows.network[0].to == 1));
+  CHECK((rows.network[1].from == 1 && rows.network[1].to == 0));
+
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome) * 1e-3, left = all(drawing, "forward")[0].box.x;
+  // Down behind 0F0 and 0F1, up behind 1B0 and 1B1, each from one row's edge to the other's.
+  const auto sends = paths(drawing, "send");
+  const double starts[] = {2, 4, 9, 15};
+  const double upper = all(drawing, "forward")[0].box.bottom(), lower = all(drawing, "forward")[2].box.y;
+  REQUIRE(sends.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(sends[i].points[0].x == Approx(left + scale * starts[i]));
+    CHECK(sends[i].points[1].x == Approx(left + scale * (starts[i] + 1)));
+    CHECK(sends[i].points[0].y == Approx(i < 2 ? upper : lower));
+    CHECK(sends[i].points[1].y == Approx(i < 2 ? lower : upper));
+  }
+  CHECK(texts(drawing, "micro-batch") == std::vector<std::string>{"0", "1", "0", "1", "0", "0", "1", "1"});
+  CHECK(texts(drawing, "row") == std::vector<std::string>{"rank 0", "rank 1"});
+  CHECK(all(drawing, "next").size() == 2);
+  // Rank 0 waits from 4 to 10 and from 14 to 16, rank 1 up to 3 and from 15 on.
+  CHECK(width_of(all(drawing, "waiting")) == Approx(scale * (6 + 2 + 3 + 5)));
+}
+
+TEST_CASE("where the backward pass is split, both parts have looks of their own") {
+  const Outcome outcome = run(two_ranks("zb-h1"));
+  const Drawing drawing = timeline_picture({outcome});
+  const double scale = pixels_per_second(drawing, outcome) * 1e-3;
+  CHECK(all(drawing, "backward").empty());
+  for (const char* kind : {"input gradient", "weight gradient"}) {
+    // Of four passes each; half of a backward pass makes the weights' gradients.
+    CHECK(all(drawing, kind).size() == 4);
+    CHECK(width_of(all(drawing, kind)) == Approx(scale * 8));
+    CHECK(has_legend(drawing, kind));
+  }
+  CHECK_FALSE(all(drawing, "input gradient")[0].look.fill == all(drawing, "weight gradient")[0].look.fill);
+}
+
+TEST_CASE("a pipeline's picture is as long as the metrics say, for every schedule, and can be read") {
+  for (const char* schedule : {"gpipe", "1f1b", "looped-bfs", "interleaved", "zb-h1", "zbv", "dualpipe-v"})
+    for (const char* strategy : {"ddp", "megatron", "fsdp2", "us-byte"})
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        INFO(schedule << ", " << strategy << ", seed " << seed);
+        const Outcome outcome = run(pipeline(strategy, schedule, seed));
+        const Metrics& metrics = outcome.result.metrics;
+        const ParallelResult& parallel = *outcome.result.parallel;
+        const Drawing drawing = timeline_picture({outcome});
+        require_legible(drawing);
+        const double scale = pixels_per_second(drawing, outcome);
+        double backward = 0, idle = 0, updates = 0;
+        for (const char* kind : {"backward", "input gradient", "weight gradient"})
+          backward += width_of(all(drawing, kind));
+        for (const StageResult& stage : parallel.stages) {
+          idle += stage.bubble_s + parallel.exposed_dp_s + parallel.exposed_p2p_s;
+          updates += stage.update_s;
+        }
+        CHECK(width_of(all(drawing, "forward")) / scale == Approx(8 * metrics.forward_s));
+        CHECK(backward / scale == Approx(8 * metrics.backward_s));
+        CHECK(width_of(all(drawing, "update")) / scale == Approx(updates));
+        CHECK(width_of(all(drawing, "waiting")) / scale == Approx(idle).margin(1e-9));
+        // Chunks of a rank stand apart, those with fewer layers before them higher.
+        std::set<double> tops;
+        for (const Rectangle& one : all(drawing, "forward")) tops.insert(one.box.y);
+        const std::size_t chunks = parallel.stages[0].chunks.size();
+        CHECK(tops.size() == 4 * chunks);
+        // Memory: the rank that needs most as an area, the others as lines.
+        CHECK(paths(drawing, "memory").size() == 1);
+        CHECK(paths(drawing, "memory of others").size() == 3);
+        const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+          double peak = 0;
+          for (const MemoryPoint& point : rows.memory[rank].points) peak = std::max(peak, point.bytes);
+          CHECK(peak == parallel.stages[rank].memory.peak);
+        }
+      }
+}
+
+TEST_CASE("of a pipeline's reductions that is exposed which no rank's computing and no send hides") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Outcome outcome = run(pipeline("ddp", "1f1b", seed));
+    const Drawing drawing = timeline_picture({outcome});
+    // All ranks update at once, when the last reduction is there: what is exposed lies between the last pass and that.
+    double from = 1e9, to = 0;
+    for (const Rectangle& one : all(drawing, "exposed")) {
+      from = std::min(from, one.box.x);
+      to = std::max(to, one.box.right());
+    }
+    const double scale = pixels_per_second(drawing, outcome), exposed = outcome.result.parallel->exposed_dp_s;
+    CHECK(std::max(0.0, to - from) / scale == Approx(exposed).margin(1e-9));
+  }
+}
+
+TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 8; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  Scenario scenario = scenario_of(profile, "ddp", 16, 10e-6, 1e-9);
+  scenario.options.parallel.pp = 8;
+  scenario.options.parallel.p2p_bytes = 1000;
+  scenario.options.strategy.sharding.accumulate = 32;
+  const Drawing drawing = timeline_picture({run(scenario)});
+  require_legible(drawing);
+  CHECK(drawing.width <= 2000);
+  CHECK(texts(drawing, "micro-batch").size() == 2 * 8 * 32);
+  CHECK(paths(drawing, "send").size() == 2 * 7 * 32);
 }

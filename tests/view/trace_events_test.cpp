@@ -287,3 +287,69 @@ TEST_CASE("HolisticTraceAnalysis finds what computes and what communicates, and 
       CHECK(overlap == Approx(episodes * (metrics.comm_busy_s - metrics.exposed_comm_s) * 1e6).margin(2 * rounding));
   }
 }
+
+TEST_CASE("a pipeline has a process per rank, with passes around their layers, sends between, and memory") {
+  Random random(46, 0);
+  for (const char* schedule : {"1f1b", "interleaved", "zbv"}) {
+    Profile profile = random_profile(random, 12);
+    while (profile.layers.size() < 8) profile.layers.push_back(profile.layers.front());
+    for (Layer& layer : profile.layers) {
+      layer.forward += Time(1'000'000);  // a slice each
+      layer.activation_bytes = 1'000'000;
+    }
+    Scenario scenario = scenario_of(profile, "ddp", 8, 50e-6, 1e-9);
+    scenario.options.parallel.pp = 4;
+    scenario.options.parallel.schedule = schedule;
+    scenario.options.parallel.p2p_bytes = 1000;
+    scenario.options.strategy.sharding.accumulate = 4;
+    const Outcome outcome = run(scenario);
+    const std::size_t chunks = outcome.result.parallel->stages[0].chunks.size();
+    const Json json = Json::parse(trace_events(outcome), "timeline");
+    struct Slice {
+      double start, end, micro_batch;
+      std::string activity;
+    };
+    std::map<double, std::vector<Slice>> passes, layers;  // by process
+    std::map<double, std::string> processes;
+    std::set<double> with_memory, awaiting;
+    std::size_t forwards = 0, sends = 0;
+    for (const Json& event : json.at("traceEvents").items()) {
+      const std::string phase = event.at("ph").text(), name = event.at("name").text();
+      const double process = event.at("pid").number();
+      if (name == "process_name") processes[process] = event.at("args").at("name").text();
+      if (phase == "C" && name == "memory") with_memory.insert(process);
+      if (phase == "f" && name == "needed") awaiting.insert(process);
+      if (phase != "X") continue;
+      const Json& args = event.at("args");
+      const std::string activity = args.at("activity").text();
+      if (activity == "send") {
+        ++sends;
+        CHECK(args.at("from").number() != args.at("to").number());
+      }
+      if (process == 4) continue;  // the network
+      const double start = event.at("ts").number();
+      const Slice slice{start, start + event.at("dur").number(), args.at("micro_batch").number(), activity};
+      if (args.find("chunk")) {
+        CHECK_FALSE(event.find("cat"));  // readers of kernels would count it twice
+        passes[process].push_back(slice);
+        forwards += activity == "forward";
+      } else {
+        layers[process].push_back(slice);
+      }
+    }
+    for (int rank = 0; rank < 4; ++rank) CHECK(processes[rank] == "rank " + std::to_string(rank));
+    CHECK(with_memory == std::set<double>{0, 1, 2, 3});
+    CHECK(awaiting == std::set<double>{0, 1, 2, 3});  // each rank waits for some send
+    CHECK(forwards == 4 * chunks * 4);
+    // To each cut between ranks, there and back; on a V its middle is on one rank.
+    const std::size_t cuts = 4 * chunks - 1 - (schedule == std::string("zbv") ? 1 : 0);
+    CHECK(sends == 2 * 4 * cuts);
+    for (const auto& [process, all] : layers)
+      for (const Slice& layer : all)
+        CHECK(std::count_if(passes[process].begin(), passes[process].end(), [&](const Slice& pass) {
+                return pass.start <= layer.start + 1e-9 && layer.end <= pass.end + 1e-9 &&
+                       pass.micro_batch == layer.micro_batch && pass.activity == layer.activity;
+              }) >= 1);
+    CHECK(read_as_perfetto_does(json).lost == 0);
+  }
+}

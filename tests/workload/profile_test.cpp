@@ -106,6 +106,17 @@ TEST_CASE("a CSV has one fp32 tensor per row with parameters") {
   CHECK(read_profile(Files(), file, 0.5).forward() == to_time(6e-6));  // a given ratio sets every layer's forward time
 }
 
+TEST_CASE("a column of a CSV that is nearly one of ours is no stranger") {
+  const auto read = [](const std::string& more) {
+    parse_profile(Files(), "layer,params,forward_us,backward_us," + more + "\na,8,1,2,8\n", "t.csv");
+  };
+  CHECK(error_message([&] { read("tensor"); }) == "t.csv: line 1: unknown column 'tensor' (did you mean 'tensors'?)");
+  CHECK(error_message([&] { read("update_ms"); }) ==
+        "t.csv: line 1: unknown column 'update_ms' (did you mean 'update_us'?)");
+  CHECK_NOTHROW(read("activation_bytes"));
+  CHECK_NOTHROW(read("forward_ms"));  // beside forward_us
+}
+
 TEST_CASE("a CSV may say tensors, the update and groups") {
   const std::string header = "layer,params,tensors,forward_us,backward_us,update_us,group\n";
   const std::string text = header + "a,8,2x3;2,1,2,1.5,g\nb,5,,3,4,,g\nc,0,,5,6,0.25,\nd,4, 4 ,5,6,,\n";

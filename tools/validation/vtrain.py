@@ -1,5 +1,9 @@
 """GPT on one node of A100: layer times estimated, and estimated with one known rate for each kind of micro-batch."""
 
+import json
+
+import estimation_errors
+
 from .scored import read_csv, score_table
 
 VOCABULARY = 51200  # Megatron's for GPT-2; the source does not say
@@ -10,7 +14,8 @@ TEXT = """## GPT on one node of A100 (vTrain)
 recomputed, gradients reduced after the last backward pass in one piece (`sync-easgd`; the source: no bucketing). The all-reduce is NCCL's model on `a100x8-8x200gbps`; fp16 and
 {vocabulary:,} tokens are assumed. Layer times are estimated, twice:
 
-- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, with its usual efficiency, which is the median of published trainings, these among them ([estimation](../estimation.md));
+- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, at {others:.1f} % of the roofline: the usual efficiency of the published trainings but for these. (What `estimate` itself takes for usual is the median of all
+  of them, these among them: [estimation](../estimation.md).)
 - *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, says how fast an A100 is there, and `estimate` what is left for computing; it is
   not scored.
 
@@ -21,10 +26,32 @@ recomputed, gradients reduced after the last backward pass in one piece (`sync-e
 """
 
 
-def estimate(scorer, row, out, *more):
-    """The trace of a row's micro-batch."""
-    scorer.run("estimate", "--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", VOCABULARY,
-               "--seq", row["sequence_length_tokens"], "--device", "a100-80gb", "--precision", "fp16", "--batch", row["batch_per_gpu"], "--recompute", "full", "--out", scorer.folder / out, *more)
+def words(row):
+    """What is asked of `estimate` for a row's micro-batch."""
+    return ("--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", VOCABULARY,
+            "--seq", row["sequence_length_tokens"], "--device", "a100-80gb", "--precision", "fp16", "--batch", row["batch_per_gpu"], "--recompute", "full")
+
+
+def from_sheets(scorer, row, out, efficiency):
+    """The trace of a row's micro-batch, at so much of the roofline."""
+    trace = estimation_errors.estimate(scorer.folder, *words(row))
+    for layer in trace["layers"]:
+        for times in ("forward", "backward"):
+            layer[times] /= efficiency
+    trace["update"] /= efficiency
+    (scorer.folder / out).write_text(json.dumps(trace), encoding="utf-8")
+    return out
+
+
+def usual_of_others(scorer, reference):
+    """The usual efficiency of the published trainings, but for those that are scored here."""
+    sources = estimation_errors.llm_foundry, estimation_errors.torchtitan
+    return estimation_errors.usual([figure for source in sources for figure in source(reference, scorer.folder)])
+
+
+def rated(scorer, row, out):
+    """The same, as fast as the row says."""
+    scorer.run("estimate", *words(row), "--out", scorer.folder / out, *setting(row))
     return out
 
 
@@ -57,13 +84,15 @@ def point(row, profile, group):
 def section(scorer, reference):
     """The section, lines for the page's first table, and no rows for its picture: times have their own."""
     rows = read_csv(reference / "measured" / "vtrain_a100_single.csv")
-    sheets = {name: estimate(scorer, row, f"gpt-{'-'.join(name)}.json") for name, row in known_rows(rows).items()}
+    estimation_errors.PROGRAM = scorer.program
+    others = usual_of_others(scorer, reference)
+    sheets = {name: from_sheets(scorer, row, f"gpt-{'-'.join(name)}.json", others) for name, row in known_rows(rows).items()}
     estimated = scorer.score("vtrain-sheets", [point(row, sheets[kind(row)], "from data sheets") for row in rows])
-    rated = {name: estimate(scorer, row, f"rated-{'-'.join(name)}.json", *setting(row)) for name, row in known_rows(rows).items()}
+    rates = {name: rated(scorer, row, f"rated-{'-'.join(name)}.json") for name, row in known_rows(rows).items()}
     rest = [row for row in rows if row is not known_rows(rows)[kind(row)]]
-    known = scorer.score("vtrain-rated", [point(row, rated[kind(row)], "one rate known") for row in rest])
-    eight = scorer.score("vtrain-eight", [point(row, rated[kind(row)], "8 GPUs") for row in rest if row["gpus"] == "8"])
+    known = scorer.score("vtrain-rated", [point(row, rates[kind(row)], "one rate known") for row in rest])
+    eight = scorer.score("vtrain-eight", [point(row, rates[kind(row)], "8 GPUs") for row in rest if row["gpus"] == "8"])
     shares = sorted(1 - found["no_communication"] / found["predicted"] for found in known["points"])
-    text = TEXT.format(vocabulary=VOCABULARY, scores=score_table("layer times", [(found["groups"][0]["group"], found["all"]) for found in (estimated, known)]),
+    text = TEXT.format(vocabulary=VOCABULARY, others=100 * others, scores=score_table("layer times", [(found["groups"][0]["group"], found["all"]) for found in (estimated, known)]),
                        share=f"{100 * shares[len(shares) // 2]:.1f} %", eight=f"median {100 * eight['all']['error']['median']:.1f} %, 90 % within {100 * eight['all']['error']['p90']:.1f} %")
     return text, [("A100, one node: GPT's iterations (vTrain), from data sheets", estimated), ("the same, one rate of each micro-batch known", known)], []

@@ -1,13 +1,18 @@
 #include "sim/interchange/importers/byte_source.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <new>
+#include <unistd.h>
+#include <utility>
 #include <zlib.h>
 
 #include <fmt/format.h>
 
+#include "sim/core/descriptor.hpp"
 #include "sim/core/file.hpp"
 
 namespace allreplay {
@@ -18,24 +23,96 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 16;
 
 }  // namespace
 
+// A file, or what its gzip members hold.
 struct ByteSource::Stream {
-  explicit Stream(gzFile opened) : file(opened) {}
+  Stream(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)), raw_(piece_bytes, '\0') {
+    refill();
+    is_gzip_ = state_.avail_in >= 2 && raw_[0] == '\x1f' && raw_[1] == '\x8b';
+    constexpr int gzip_only = 16;
+    if (is_gzip_ && inflateInit2(&state_, gzip_only + MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  ~Stream() { gzclose(file); }
+  ~Stream() {
+    if (is_gzip_) inflateEnd(&state_);
+  }
 
-  gzFile file;
+  // The next bytes; none at the end.
+  void read(std::string& piece) {
+    piece.resize(piece_bytes);
+    piece.resize(is_gzip_ ? decompress(piece) : copy(piece));
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& wrong, std::string_view right) const {
+    throw InputError({name_, ""}, wrong, right);
+  }
+
+  // As much as there is, up to a buffer; returns whether there was any.
+  bool refill() {
+    std::size_t length = 0;
+    while (length < raw_.size()) {
+      const ssize_t got = ::read(descriptor_.number(), raw_.data() + length, raw_.size() - length);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)), "check the file");
+      if (got == 0) break;
+      length += static_cast<std::size_t>(got);
+    }
+    state_.next_in = reinterpret_cast<Bytef*>(raw_.data());
+    state_.avail_in = static_cast<uInt>(length);
+    return length > 0;
+  }
+
+  std::size_t copy(std::string& piece) {
+    if (state_.avail_in == 0) refill();
+    const std::size_t length = std::exchange(state_.avail_in, 0);
+    std::copy_n(raw_.data(), length, piece.data());
+    return length;
+  }
+
+  std::size_t decompress(std::string& piece) {
+    state_.next_out = reinterpret_cast<Bytef*>(piece.data());
+    state_.avail_out = static_cast<uInt>(piece.size());
+    while (state_.avail_out > 0) {
+      if (state_.avail_in == 0 && !refill()) {
+        if (!between_members_) fail("the gzip file ends too early: it was cut", "fetch or write it again");
+        break;
+      }
+      if (between_members_ && !enter_member()) continue;
+      const int code = inflate(&state_, Z_NO_FLUSH);
+      between_members_ = code == Z_STREAM_END;
+      if (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END)
+        fail(fmt::format("the gzip file is damaged: {}", state_.msg ? state_.msg : zError(code)),
+             "fetch or write it again");
+    }
+    return piece.size() - state_.avail_out;
+  }
+
+  // Behind a member another may start, or zeros that fill a block; of these nothing is left.
+  bool enter_member() {
+    for (; state_.avail_in > 0 && *state_.next_in == 0; ++state_.next_in) --state_.avail_in;
+    if (state_.avail_in == 0) return false;
+    if (*state_.next_in != 0x1f) fail("has other bytes behind its gzip data", "fetch or write it again");
+    inflateReset(&state_);
+    between_members_ = false;
+    return true;
+  }
+
+  Descriptor descriptor_;
+  std::string name_;
+  std::string raw_;
+  z_stream state_{};
+  bool is_gzip_ = false, between_members_ = false;
 };
 
 ByteSource::ByteSource(const Files& files, const std::string& file) : file_(file) {
   std::error_code impossible;
   if (std::filesystem::is_directory(file, impossible)) throw InputError({file, ""}, "is a folder", "name a file");
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  const gzFile opened = descriptor < 0 ? nullptr : gzdopen(descriptor, "rb");
-  if (!opened) throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
+  if (descriptor < 0)
+    throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
   files.note_read(descriptor);
-  stream_ = std::make_unique<Stream>(opened);
-  gzbuffer(opened, piece_bytes);
+  stream_ = std::make_unique<Stream>(descriptor, file);
   fill();
 }
 
@@ -47,19 +124,7 @@ ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 
 void ByteSource::fill() {
   piece_.clear();
-  if (!stream_) return;
-  piece_.resize(piece_bytes);
-  const int got = gzread(stream_->file, piece_.data(), static_cast<unsigned>(piece_bytes));
-  piece_.resize(static_cast<std::size_t>(got < 0 ? 0 : got));
-  if (got == static_cast<int>(piece_bytes)) return;
-  int code = Z_OK;
-  const char* why = gzerror(stream_->file, &code);
-  if (code == Z_BUF_ERROR)
-    throw InputError({file_, ""}, "the gzip file ends too early: it was cut", "fetch or write it again");
-  if (code == Z_ERRNO)
-    throw InputError({file_, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the file");
-  if (code != Z_OK)
-    throw InputError({file_, ""}, fmt::format("the gzip file is damaged: {}", why), "fetch or write it again");
+  if (stream_) stream_->read(piece_);
 }
 
 std::string_view ByteSource::next() {

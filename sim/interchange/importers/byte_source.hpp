@@ -27,7 +27,7 @@ class ByteSource {
   std::string_view head() const { return piece_; }
 
   /// The next piece; empty at the end. Valid until the next call. Throws InputError at a gzip file that is cut or
-  /// damaged.
+  /// damaged, or followed by what is none of it.
   std::string_view next();
 
   /// All that has not been read, for formats whose files are small. Throws InputError beyond `most` bytes.

@@ -2,22 +2,28 @@
 
 const PS = 1e-12;
 const LANE = 22, NAME = 17, TITLE = 24, GAP = 8, AXIS = 26, MEMORY = 58;
-const MOST_LANES = 8; // of one kind
+const MOST_LANES = 16; // of one kind
 
-const KINDS = { backward: "backward pass", forward: "forward pass", update: "optimizer's update", copy: "copy", collective: "collective", other: "compression" };
-const kindOf = (category) => (category in KINDS ? category : "other");
+const KINDS = { backward: "backward pass", "input-gradient": "input gradient", "weight-gradient": "weight gradient", forward: "forward pass", update: "optimizer's update", copy: "copy", collective: "collective", other: "compression" };
+const kindOf = (category) => {
+  const kind = category.replace(" ", "-");
+  return kind in KINDS ? kind : "other";
+};
+const isComputing = ({ spans }) => spans.some(([category]) => category === "backward" || category === "forward");
 
-/** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited, batch}; a gap in computing is a box, too. */
-function readLane({ process, thread, spans }, processes) {
+/** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited, batch}; a gap in computing is a box, too, but of a rank of a
+    pipeline, which waits for many things. */
+function readLane(lane, processes, pipeline) {
+  const { process, thread, spans } = lane;
   const boxes = [];
   let until = spans[0][1];
-  const computes = spans.some(([category]) => category === "backward" || category === "forward");
+  const computes = isComputing(lane);
   for (const [category, start, length, name, size, waited, batch] of spans) {
-    if (computes && start > until) boxes.push({ kind: "wait", start: until, end: start, name: "waits for communication" });
+    if (computes && !pipeline && start > until) boxes.push({ kind: "wait", start: until, end: start, name: "waits for communication" });
     boxes.push({ kind: kindOf(category), start, end: start + length, name, size, waited, batch });
     until = Math.max(until, start + length);
   }
-  return { name: computes && processes > 1 ? process : computes ? `${thread}: ${process}` : thread, boxes, computes };
+  return { name: computes && processes > 1 ? process : computes ? `${thread}: ${process}` : thread, boxes, computes, numbered: computes && pipeline };
 }
 
 let common = false; // whether all timelines of a figure are on one scale
@@ -59,17 +65,18 @@ function makeTimelines() {
 function drawTimeline(figure, timelines, title, kinds) {
   // What stands where, from top to bottom.
   const lanes = [];
-  const memories = []; // {y, course, most} of a worker's memory
+  const memories = []; // {y, curves, most} of workers' memory
+  const sends = []; // {from, to, start, end} between lanes
   const texts = [];
   const axes = []; // {y, whole} below each timeline
   let height = 0;
-  for (const { lanes: read, memory, row, fastest: first } of timelines) {
+  for (const { lanes: read, memory, sends: sent, row, fastest: first } of timelines) {
     height += TITLE;
     const short = `${row.series}: ${duration(row.iteration_s)}, ${duration(row.exposed_comm_s)} exposed`;
     const text = `${row.series}, the ${first ? "fastest" : "slowest"}: ${duration(row.iteration_s)} an iteration, ${duration(row.exposed_comm_s)} exposed`;
     texts.push({ y: height - 8, text, short, bold: true });
-    const processes = read.filter(({ spans }) => spans.some(([category]) => category === "backward")).length;
-    const list = read.map((lane) => readLane(lane, processes));
+    const processes = read.filter(isComputing).length;
+    const list = read.map((lane) => readLane(lane, processes, Boolean(sent)));
     const scale = { whole: Math.max(...list.flatMap(({ boxes }) => boxes.map(({ end }) => end))) };
     for (const computes of [true, false]) {
       const some = list.filter((lane) => lane.computes === computes);
@@ -85,11 +92,16 @@ function drawTimeline(figure, timelines, title, kinds) {
         texts.push({ y: height - 5, text: `and ${some.length - MOST_LANES} more` });
       }
     }
+    const ranks = lanes.filter((lane) => lane.scale === scale && lane.computes);
+    for (const [from, to, start, length] of sent ?? [])
+      if (ranks[from] && ranks[to]) sends.push({ from: ranks[from], to: ranks[to], start, end: start + length });
     if (memory) {
-      const most = Math.max(...memory.map(([, size]) => size));
+      const mostOf = ({ course }) => course.reduce((most, [, size]) => Math.max(most, size), 0);
+      const curves = [...memory].sort((a, b) => mostOf(b) - mostOf(a));
+      const most = mostOf(curves[0]);
       height += NAME;
-      texts.push({ y: height - 5, text: `a worker's memory: at most ${bytes(most)}` });
-      memories.push({ y: height, course: memory, most, scale });
+      texts.push({ y: height - 5, text: `memory of ${curves.length > 1 ? curves[0].process : "a worker"}: at most ${bytes(most)}${curves.length > 1 ? "; of the others as lines" : ""}` });
+      memories.push({ y: height, curves, most, scale });
       height += MEMORY;
     }
     height += 4;
@@ -128,7 +140,7 @@ function drawTimeline(figure, timelines, title, kinds) {
     view(middle - (middle - from) * factor, middle + (to - middle) * factor);
   }
 
-  function drawLane({ boxes, y, scale }, into) {
+  function drawLane({ boxes, y, scale, numbered }, into) {
     const [start, end] = timesOf(scale);
     let painted = -1, kind = "";
     for (const box of boxes) {
@@ -140,14 +152,39 @@ function drawTimeline(figure, timelines, title, kinds) {
       into.push(svg("rect", { class: box.kind === "wait" ? "wait" : right - left > 3 ? "edged" : null, x: left.toFixed(2), y, width: Math.max(right - left, 0.4).toFixed(2), height: LANE,
         fill: box.kind === "wait" ? null : `var(--${box.kind})` }));
       const seen = Math.min(right, width) - Math.max(left, 0), fits = Math.floor((seen - 8) / 6.3);
-      if (fits >= 4 && box.kind !== "wait")
+      const number = String(box.batch ?? "");
+      if (numbered && fits < box.name.length) {
+        if (number && seen >= 6.3 * number.length + 1) into.push(svg("text", { class: "name", x: ((Math.max(left, 0) + Math.min(right, width)) / 2).toFixed(2), y: y + 15,
+          "text-anchor": "middle", style: `fill:var(--on-${box.kind})` }, number));
+      } else if ((fits >= 4 || numbered) && box.kind !== "wait")
         into.push(svg("text", { class: "name", x: (Math.max(left, 0) + 4).toFixed(2), y: y + 15, style: `fill:var(--on-${box.kind})` },
           box.name.length > fits ? `${box.name.slice(0, fits - 1)}…` : box.name));
     }
   }
 
-  /** Steps from nothing up: the most of each pixel, so that no peak is lost. */
-  function drawMemory({ y, course, most, scale }, into) {
+  /** From lane to lane, with a head; one in each pixel. */
+  function drawSends(into) {
+    const last = new Map(); // by the two lanes
+    for (const { from, to, start, end } of sends) {
+      const left = x(start, from.scale), right = x(end, from.scale), key = `${from.y} ${to.y}`;
+      if (right < 0 || left > width || right < (last.get(key) ?? -2) + 1) continue;
+      last.set(key, right);
+      const down = to.y > from.y, top = to.y + (down ? 0 : LANE), back = top + (down ? -4 : 4);
+      into.push(svg("path", { class: "send", d: `M${left.toFixed(2)} ${from.y + (down ? LANE : 0)}L${right.toFixed(2)} ${top}M${(right - 2).toFixed(2)} ${back}L${right.toFixed(2)} ${top}L${(right + 2).toFixed(2)} ${back}` }));
+    }
+  }
+
+  /** The first curve as an area, the others as lines. */
+  function drawMemory({ y, curves, most, scale }, into) {
+    into.push(svg("rect", { class: "band", x: 0, y, width, height: MEMORY }));
+    for (const { course } of curves) {
+      const steps = stepsOf(course, y, most, scale), first = course === curves[0].course;
+      into.push(svg("path", { class: first ? "memory" : "memory other", d: first ? `M0 ${y + MEMORY}V${steps}H${width}V${y + MEMORY}Z` : `M0 ${steps}H${width}` }));
+    }
+  }
+
+  /** From the height at the left edge on: the most of each pixel, so that no peak is lost. */
+  function stepsOf(course, y, most, scale) {
     const [start, end] = timesOf(scale);
     const level = (size) => (y + MEMORY * (1 - size / most)).toFixed(2);
     const highest = new Map(); // by pixel
@@ -157,19 +194,17 @@ function drawTimeline(figure, timelines, title, kinds) {
       const pixel = Math.round(x(time, scale));
       if (time >= start && time <= end) highest.set(pixel, { most: Math.max(size, highest.get(pixel)?.most ?? 0), last: size });
     }
-    let path = `M0 ${y + MEMORY}V${level(last)}`;
+    let path = level(last);
     for (const [pixel, { most: top, last: left }] of highest) path += `H${pixel}V${level(top)}V${level(left)}`;
-    into.push(svg("rect", { class: "band", x: 0, y, width, height: MEMORY }),
-      svg("path", { class: "memory", d: `${path}H${width}V${y + MEMORY}Z` }));
+    return path;
   }
 
   function draw() {
     const into = [];
     for (const memory of memories) drawMemory(memory, into);
-    for (const lane of lanes) {
-      into.push(svg("rect", { class: "band", x: 0, y: lane.y, width, height: LANE }));
-      drawLane(lane, into);
-    }
+    for (const { y } of lanes) into.push(svg("rect", { class: "band", x: 0, y, width, height: LANE }));
+    drawSends(into);
+    for (const lane of lanes) drawLane(lane, into);
     for (const { y, text: long, short, bold } of texts) {
       const fits = Math.floor(width / (bold ? 7.3 : 6.2));
       const text = long.length > fits && short ? short : long;
@@ -203,7 +238,7 @@ function drawTimeline(figure, timelines, title, kinds) {
   const tellBox = (lane, box, clientX, clientY) => {
     chosen = { lane, box };
     const pairs = [["starts at", duration(box.start * PS)], ["takes", duration((box.end - box.start) * PS)]];
-    if (box.batch) pairs.push(["micro-batch", box.batch]);
+    if (typeof box.batch === "number") pairs.push(["micro-batch", box.batch]);
     if (typeof box.size === "number") pairs.push(["bytes", bytes(box.size)]);
     if (typeof box.waited === "number") pairs.push(["waited", duration(box.waited * PS)]);
     showTip(clientX, clientY, box.name, pairs);

@@ -1,15 +1,17 @@
-#include "sim/interchange/jobs/measured_job.hpp"
+#include "sim/interchange/timelines/measured_job.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
-#include "sim/core/units.hpp"
-#include "sim/interchange/jobs/readers.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 
 namespace allreplay {
 
@@ -50,6 +52,18 @@ std::optional<Microseconds> microseconds(std::string_view text) {
   return result;
 }
 
+std::optional<std::int64_t> step_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || last != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// As the analyser writes it where a model is in one piece.
+bool is_below_0(std::string_view text) {
+  return text.size() > 1 && text[0] == '-' && text.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
 // `place` is asked only where something is wrong: there are millions of ops.
 template <class Place>
 std::int64_t integer(std::string_view text, std::int64_t most, std::string_view what, const Place& place) {
@@ -69,16 +83,16 @@ SourceLocation MeasuredJob::place(const MeasuredOp& op) const {
 }
 
 StepChoice::StepChoice(std::string_view text, const SourceLocation& place) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  while (!text.empty()) {
-    const std::string_view range = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(range.size() + 1, text.size()));
+  if (text.empty()) return;
+  for (const std::string_view range : split(text, ",")) {
+    constexpr std::string_view right = "numbers from 0 and ranges of them, such as 16-30,33-60";
     const std::size_t dash = range.find('-');
-    const std::int64_t first = parse_integer(range.substr(0, dash), 0, most, place);
-    const std::int64_t last =
-        dash == std::string_view::npos ? first : parse_integer(range.substr(dash + 1), 0, most, place);
-    if (last < first) throw InputError(place, fmt::format("'{}' ends before it starts", range), "16-30,33-60");
-    ranges_.emplace_back(first, last);
+    const auto first = step_number(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : step_number(range.substr(dash + 1));
+    if (!first || !last)
+      throw InputError(place, fmt::format("'{}' is no step, and no range of steps", one_line(range, 40)), right);
+    if (*last < *first) throw InputError(place, fmt::format("'{}' ends before it starts", range), right);
+    ranges_.emplace_back(*first, *last);
   }
 }
 
@@ -97,14 +111,18 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
     return static_cast<decltype(most)>(integer(text, static_cast<std::int64_t>(most), what, place));
   };
   op.step = whole(words.step, std::numeric_limits<std::int64_t>::max(), "step");
-  if (!steps_.takes(op.step)) return;
+  if (!steps_.takes(op.step)) {
+    least_left_out_ = std::min(op.step, least_left_out_.value_or(op.step));
+    most_left_out_ = std::max(op.step, most_left_out_.value_or(op.step));
+    return;
+  }
   op.replica = whole(words.replica, most_places, "replica");
   op.stage = whole(words.stage, most_places, "stage");
   const auto* kind = row_named(op_kinds, words.kind);
   if (!kind) find_by_name(op_kinds, words.kind, place(), "unknown kind of op '{}'");  // throws
   op.kind = kind->value;
   op.seq = whole(words.seq, std::numeric_limits<std::uint32_t>::max(), "seq");
-  if (!words.chunk.empty() && !words.chunk.starts_with('-'))
+  if (!words.chunk.empty() && !is_below_0(words.chunk))
     op.chunk = whole(words.chunk, std::numeric_limits<std::int32_t>::max(), "chunk");
   const auto start = microseconds(words.start_us);
   if (!start)
@@ -115,9 +133,13 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
                      "the starts of one job, by one clock");
   op.start = Time((start->whole - *origin_us_) * 1'000'000 + start->picoseconds);
   const auto duration = microseconds(words.duration_us);
-  if (!duration || duration->whole < 0 || duration->picoseconds < 0 || duration->whole > longest_op_us)
-    throw InputError(place(), fmt::format("the duration '{}' is no number", one_line(words.duration_us, 40)),
+  const auto refuse = [&](std::string_view what) {
+    throw InputError(place(), fmt::format("the duration '{}' is {}", one_line(words.duration_us, 40), what),
                      "microseconds, 0 to 8.64e10 (a day)");
+  };
+  if (!duration) refuse("no number");
+  if (duration->whole < 0 || duration->picoseconds < 0) refuse("negative");
+  if (duration->whole > longest_op_us) refuse("longer than a day");
   op.duration = Time(duration->whole * 1'000'000 + duration->picoseconds);
   if (!words.rank.empty())
     job_.ranks.emplace(WorkerPlace{op.replica, op.stage},
@@ -125,7 +147,24 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
   job_.ops.push_back(op);
 }
 
+void OpReader::require_ops(const std::string& file) const {
+  if (!job_.ops.empty()) return;
+  if (least_left_out_) throw none_of_these_steps(file, *least_left_out_, *most_left_out_);
+  throw InputError({file, ""}, "has no op", "a row or an event for each op");
+}
+
+InputError none_of_these_steps(const std::string& file, std::int64_t first, std::int64_t last) {
+  return {
+      {file, ""},
+      "has none of these steps",
+      first == last ? fmt::format("it has step {}", first) : fmt::format("its steps are from {} to {}", first, last)};
+}
+
 MeasuredJob read_measured_job(const Files& files, std::span<const std::string> names, const StepChoice& steps) {
+  std::set<std::string> known;
+  for (const std::string& name : names)
+    if (const std::string file = files.identity(name); !file.empty() && !known.insert(file).second)
+      throw InputError({name, ""}, "is given twice", "each file of the job once");
   MeasuredJob job;
   OpReader reader(job, steps);
   for (const std::string& name : names) {
@@ -144,7 +183,7 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
     job.files.push_back(name);
     (table ? read_op_table : read_op_trace)(source, reader, job);
   }
-  if (job.ops.empty()) throw InputError({names.front(), ""}, "has no op in these steps", "steps that were measured");
+  reader.require_ops(names.front());
   return job;
 }
 

@@ -1,4 +1,4 @@
-#include "sim/interchange/jobs/kineto_steps.hpp"
+#include "sim/interchange/timelines/kineto_steps.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -6,8 +6,8 @@
 
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
-#include "sim/interchange/jobs/kineto_steps.hpp"
-#include "sim/interchange/jobs/readers.hpp"
+#include "sim/interchange/timelines/kineto_steps.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 
 namespace allreplay {
 
@@ -108,13 +108,16 @@ std::vector<CollectiveSize> sizes_of(const std::vector<RankStep>& steps) {
 RankTrace read_rank(const Files& files, const std::string& name, std::int64_t place, const StepChoice& steps,
                     std::int64_t& workers) {
   ByteSource source(files, name);
-  const kineto::Attribution known = kineto::attributed(read_kineto_events(source));
+  KinetoTrace trace = read_kineto_events(source);
+  if (trace.events == 0) throw InputError({name, ""}, "has no event", "a PyTorch profiler's trace");
+  const kineto::Attribution known = kineto::attributed(std::move(trace));
   RankTrace rank{name, known.trace.rank >= 0 ? known.trace.rank : place, kineto::rank_steps(known, {name, ""})};
   workers = std::max(workers, known.trace.workers);
-  std::erase_if(rank.steps, [&](const RankStep& step) { return !steps.takes(step.number); });
-  if (rank.steps.empty()) throw InputError({name, ""}, "has no op in these steps", "steps that were measured");
   std::sort(rank.steps.begin(), rank.steps.end(),
             [](const RankStep& a, const RankStep& b) { return a.number < b.number; });
+  const std::int64_t first = rank.steps.front().number, last = rank.steps.back().number;
+  std::erase_if(rank.steps, [&](const RankStep& step) { return !steps.takes(step.number); });
+  if (rank.steps.empty()) throw none_of_these_steps(name, first, last);
   for (std::size_t i = 1; i < rank.steps.size(); ++i)
     if (rank.steps[i].number == rank.steps[i - 1].number)
       throw InputError({name, ""}, fmt::format("has step {} twice", rank.steps[i].number), "each step once");
@@ -138,12 +141,12 @@ void note_time_left_out(const RankTrace& rank, MeasuredJob& job) {
 }  // namespace
 
 MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> names, const StepChoice& steps) {
-  if (names.size() < 2)
-    throw InputError({names.front(), ""}, "is a trace of one rank", "the traces of several ranks of one job");
   std::vector<RankTrace> ranks;
   std::int64_t workers = 0;
   for (const std::string& name : names)
     ranks.push_back(read_rank(files, name, static_cast<std::int64_t>(ranks.size()), steps, workers));
+  if (ranks.size() < 2)
+    throw InputError({names.front(), ""}, "is a trace of one rank", "the traces of several ranks of one job");
   std::stable_sort(ranks.begin(), ranks.end(),
                    [](const RankTrace& a, const RankTrace& b) { return a.number < b.number; });
   for (std::size_t i = 1; i < ranks.size(); ++i)

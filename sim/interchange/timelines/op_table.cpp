@@ -5,7 +5,7 @@
 
 #include "sim/core/csv.hpp"
 #include "sim/core/text.hpp"
-#include "sim/interchange/jobs/readers.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 
 namespace allreplay {
 
@@ -67,16 +67,26 @@ class OpTableReader {
     const auto field = [&](std::size_t column) {
       return column_[column] < width_ ? trim(fields[column_[column]]) : std::string_view();
     };
+    constexpr std::size_t chunk = 8;
+    if (column_[chunk] < width_ && (field(chunk).empty() || field(chunk).starts_with('-'))) ++without_chunk_;
     reader_.add({.step = field(0),
                  .replica = field(1),
                  .stage = field(2),
                  .kind = field(3),
                  .seq = field(4),
-                 .chunk = field(8),
+                 .chunk = field(chunk),
                  .rank = field(7),
                  .start_us = field(5),
                  .duration_us = field(6)},
                 number_);
+  }
+
+  /// Call when all is read; `is_ended`: the last line is.
+  void end(bool is_ended) {
+    if (without_chunk_ > 0)
+      job_.notes.push_back(fmt::format("{}: {} without a chunk (empty, or below 0): taken as chunk 0", file_,
+                                       counted(without_chunk_, "op")));
+    if (!is_ended) job_.notes.push_back(fmt::format("{}: its last line does not end: was the file cut?", file_));
   }
 
  private:
@@ -108,6 +118,7 @@ class OpTableReader {
   MeasuredJob& job_;
   RowFields fields_;
   std::uint32_t number_ = 0;
+  std::int64_t without_chunk_ = 0;
   std::size_t width_ = 0;  // of the header; 0 before it
   std::array<std::size_t, std::size(op_columns)> column_{};
 };
@@ -138,7 +149,9 @@ void read_op_table(ByteSource& source, OpReader& reader, MeasuredJob& job) {
       throw InputError({source.file(), ""}, fmt::format("has a line of more than {} bytes", longest_row),
                        "a row for each op");
   }
-  if (!left.empty()) table.line(left);
+  const bool is_ended = left.empty();
+  if (!is_ended) table.line(left);
+  table.end(is_ended);
 }
 
 }  // namespace allreplay

@@ -88,11 +88,11 @@ struct MeasuredJob {
   SourceLocation place(const MeasuredOp& op) const;
 };
 
-/// Steps to take: "16-30,33-60" holds both ends of each range; all where nothing was said. Throws InputError at
-/// `place`.
+/// Steps to take: "16-30,33-60" holds both ends of each range; all where nothing was said.
 class StepChoice {
  public:
   StepChoice() = default;
+  /// Throws InputError at `place`.
   StepChoice(std::string_view text, const SourceLocation& place);
   bool takes(std::int64_t step) const;
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/interchange/importers/byte_source.hpp"
-#include "sim/interchange/jobs/measured_job.hpp"
+#include "sim/interchange/timelines/measured_job.hpp"
 
 namespace allreplay {
 
@@ -24,11 +24,17 @@ class OpReader {
   /// Adds it, if its step is chosen. Throws InputError at its entry.
   void add(const Words& words, std::uint32_t entry);
 
+  /// Throws InputError at `file` where nothing was added.
+  void require_ops(const std::string& file) const;
+
  private:
   MeasuredJob& job_;
   const StepChoice& steps_;
-  std::optional<std::int64_t> origin_us_;
+  std::optional<std::int64_t> origin_us_, least_left_out_, most_left_out_;  // steps
 };
+
+/// Of a file with steps from `first` to `last`, none of them chosen.
+InputError none_of_these_steps(const std::string& file, std::int64_t first, std::int64_t last);
 
 bool is_op_table(std::string_view head);
 void read_op_table(ByteSource& source, OpReader& reader, MeasuredJob& job);
@@ -38,7 +44,7 @@ bool is_chrome_trace(std::string_view head);
 bool is_op_trace(std::string_view head);
 void read_op_trace(ByteSource& source, OpReader& reader, MeasuredJob& job);
 
-/// REQUIRES: two files at least. Throws InputError.
+/// Throws InputError, also for a single file.
 MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> names, const StepChoice& steps);
 
 /// All files of one job. Throws InputError.

@@ -1,0 +1,127 @@
+#include "sim/command/layouts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/core/named.hpp"
+#include "sim/experiment/layouts.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/report/layouts_report.hpp"
+#include "sim/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// One value of a flag that is to be obeyed; none where it is open.
+std::optional<std::int64_t> chosen(const ScenarioArguments& scenario, const std::string& flag, std::int64_t most) {
+  const auto given = scenario.parallel.find(flag);
+  if (given == scenario.parallel.end() || given->second.empty()) return std::nullopt;
+  return parse_integer(given->second, 1, most, argument(flag));
+}
+
+std::string change(const ScenarioArguments& scenario, const std::string& name) {
+  const auto given = scenario.changes.find(name);
+  return given == scenario.changes.end() || given->second.empty() ? "" : given->second.back();
+}
+
+Transformer transformer_named(const Files& files, const std::string& name) {
+  const std::string file = files.find_data("models/transformers", name, "transformer");
+  Transformer t = read_transformer(Json::read(files, file));
+  t.name = name_of_transformer(file);
+  return t;
+}
+
+// What is left of the words once those are taken that say which layouts there are.
+Request base_of(ScenarioArguments scenario) {
+  for (const char* flag : {"--pp", "--tp", "--cp", "--schedule", "--chunks", "--global-batch"}) {
+    const auto given = scenario.parallel.find(flag);
+    if (given != scenario.parallel.end()) given->second.clear();
+  }
+  for (const char* name : {"batch", "precision", "recompute"}) scenario.changes.erase(name);
+  return scenario.request("");
+}
+
+LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, const ScenarioArguments& scenario) {
+  if (!scenario.profile.empty())
+    throw InputError(argument("--profile"), "beside --model", "one of them: with --model profiles are estimated");
+  if (arguments.device.empty())
+    throw InputError(argument("--device"), "is missing beside --model", "a name from `allreplay list devices`");
+  if (!scenario.accumulate.empty() || chosen(scenario, "--micro-batches", most_workers))
+    throw InputError(argument(scenario.accumulate.empty() ? "--micro-batches" : "--accumulate"), "beside --model",
+                     "--global-batch, by which layouts have as many samples");
+  LayoutSearch search;
+  search.model = transformer_named(files, arguments.model);
+  search.model_name = arguments.model;
+  search.tokens =
+      arguments.seq.empty() ? search.model.tokens() : parse_integer(arguments.seq, 1, 10'000'000, argument("--seq"));
+  search.device = read_device(files, arguments.device);
+  search.device_name = arguments.device;
+  const std::string precision = change(scenario, "precision");
+  search.precision = precision.empty() ? precisions_of(search.device).front() : precision;
+  search.base = base_of(scenario);
+  search.pp = chosen(scenario, "--pp", most_workers);
+  search.tp = chosen(scenario, "--tp", most_workers);
+  search.cp = chosen(scenario, "--cp", most_workers);
+  search.chunks = chosen(scenario, "--chunks", 1000);
+  if (const std::string batch = change(scenario, "batch"); !batch.empty())
+    search.samples = parse_integer(batch, 1, 1'000'000, argument("--batch"));
+  if (const auto given = scenario.parallel.find("--schedule"); given != scenario.parallel.end())
+    search.schedule = given->second;
+  constexpr std::string_view known[] = {"1f1b", "interleaved", "zb-h1", "zbv"};
+  if (!search.schedule.empty() && std::find(std::begin(known), std::end(known), search.schedule) == std::end(known))
+    throw InputError(argument("--schedule"), fmt::format("'{}' is none that is searched", search.schedule),
+                     "1f1b, interleaved, zb-h1 or zbv");
+  if (const std::string recompute = change(scenario, "recompute"); !recompute.empty()) {
+    const std::vector<std::string> words{"none", "selective", "full"};
+    const auto found = std::find(words.begin(), words.end(), recompute);
+    if (found == words.end())
+      throw InputError(argument("--recompute"), fmt::format("unknown '{}'", recompute), choices(words));
+    search.recompute = static_cast<Recompute>(found - words.begin());
+  }
+  if (!arguments.strategies.empty()) search.strategies = names_in(arguments.strategies, argument("--strategies"));
+  for (const std::string& one : search.strategies)
+    if (!find_strategy(one, argument("--strategies")).in_pipelines)
+      throw InputError(argument("--strategies"), fmt::format("{} does not go with pp above 1", one),
+                       "megatron, fsdp2, or one of blocks such as ddp");
+  search.budget = static_cast<std::size_t>(
+      arguments.budget.empty() ? 200 : parse_integer(arguments.budget, 1, 100'000, argument("--budget")));
+  search.jobs = threads_for(arguments.jobs);
+  return search;
+}
+
+}  // namespace
+
+void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
+                       const WinningRule& rule) {
+  LayoutSearch search = search_of(context.files(), arguments, scenario);
+  search.rule = rule;
+  Library library(context.inputs);
+  search.workers = library.resolve_network(search.base).workers;
+  const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
+  search.global_batch = samples.value_or(search.workers);
+  if (!samples)
+    context.console.print_stderr(fmt::format(
+        "note: {} samples an iteration, one a worker (--global-batch says another number)", search.workers));
+  std::optional<Progress> progress;
+  search.begin = [&](std::size_t trials) {
+    if (!context.console.output_is_captured()) progress.emplace("recommend", trials);
+  };
+  search.advance = [&] {
+    if (progress) progress->advance();
+  };
+  const LayoutAdvice advice = search_layouts(library, search);
+  progress.reset();
+  const LayoutTrial& first = advice.ranking.front();
+  if (!fits(first.outcome.scenario, first.outcome.result))
+    nothing_fits(first.outcome.scenario, first.outcome.result.memory.peak,
+                 fmt::format("{} layouts", advice.ranking.size()));
+  if (arguments.json)
+    context.console.print("{}\n", layouts_json(advice));
+  else
+    context.console.print("{}", layouts_report(advice, search, screen()));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,354 @@
+#include "sim/experiment/layouts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/collective/network_change.hpp"
+#include "sim/experiment/side_by_side.hpp"
+#include "sim/schedule/offer.hpp"
+#include "sim/training/job.hpp"
+#include "sim/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::string_view recomputes[] = {"none", "selective", "full"};
+constexpr std::size_t at_once = 8;  // trials between two looks at what they leave worth trying
+
+std::string_view word_of(Recompute recompute) { return recomputes[static_cast<std::size_t>(recompute)]; }
+
+// --- what a framework calls it ---------------------------------------------------------------------------------------
+
+std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, const std::string& of_gradients) {
+  std::vector<std::string> words;
+  const auto add = [&](std::string_view flag, std::int64_t value, std::int64_t usual = 1) {
+    if (value != usual) words.push_back(fmt::format("{} {}", flag, value));
+  };
+  add("--tensor-model-parallel-size", one.tp);
+  if (one.tp > 1) words.emplace_back("--sequence-parallel");
+  add("--context-parallel-size", one.cp);
+  if (one.cp > 1) words.emplace_back("--cp-comm-type all_gather");
+  add("--pipeline-model-parallel-size", one.pp);
+  add("--num-virtual-stages-per-pipeline-rank", one.chunks);
+  add("--micro-batch-size", one.samples, 0);
+  add("--global-batch-size", search.global_batch, 0);
+  if (one.recompute == Recompute::Full)
+    words.emplace_back("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+  words.push_back(of_gradients);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one) {
+  static const std::map<std::string, std::string, std::less<>> schedules{{"1f1b", "1F1B"},
+                                                                         {"interleaved", "Interleaved1F1B"},
+                                                                         {"zb-h1", "InterleavedZeroBubble"},
+                                                                         {"zbv", "ZBVZeroBubble"}};
+  const std::int64_t replicas = search.workers / (one.pp * one.tp * one.cp);
+  std::string text = fmt::format(
+      "--parallelism.data_parallel_shard_degree {} --parallelism.tensor_parallel_degree {} "
+      "--parallelism.context_parallel_degree {} --parallelism.pipeline_parallel_degree {} ",
+      replicas, one.tp, one.cp, one.pp);
+  if (one.pp > 1)
+    text += fmt::format(
+        "--parallelism.pipeline_parallel_schedule {} --parallelism.pipeline_parallel_layers_per_stage {} "
+        "--parallelism.pipeline_parallel_microbatch_size {} ",
+        schedules.at(one.schedule), (search.model.layers + one.pp * one.chunks - 1) / (one.pp * one.chunks),
+        one.samples);
+  return text + fmt::format(
+                    "--training.local_batch_size {} --training.global_batch_size {} --training.seq_len {} "
+                    "--activation_checkpoint.mode {}",
+                    one.pp > 1 ? one.samples * one.micro_batches : one.samples, search.global_batch, search.tokens,
+                    word_of(one.recompute));
+}
+
+// --- which there are -------------------------------------------------------------------------------------------------
+
+// Powers of two, as groups are formed of; or the one that is asked for.
+std::vector<std::int64_t> degrees(const std::optional<std::int64_t>& asked, std::int64_t most) {
+  if (asked) return {*asked};
+  std::vector<std::int64_t> all;
+  for (std::int64_t one = 1; one <= most; one *= 2) all.push_back(one);
+  return all;
+}
+
+// Schedules that the framework has, with their chunks.
+std::vector<std::pair<std::string, std::int64_t>> schedules_of(const LayoutSearch& search,
+                                                               const std::string& strategy) {
+  std::vector<std::pair<std::string, std::int64_t>> all{{"1f1b", 1}, {"interleaved", 2}, {"interleaved", 4}};
+  if (strategy != "megatron") all.insert(all.end(), {{"zb-h1", 1}, {"zbv", 2}});
+  if (search.chunks && *search.chunks > 1) all.emplace_back("interleaved", *search.chunks);
+  std::erase_if(all, [&](const auto& one) {
+    return (!search.schedule.empty() && one.first != search.schedule) ||
+           (search.chunks && one.second != *search.chunks);
+  });
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+bool divides(const LayoutSearch& search, const ModelLayout& one) {
+  const Transformer& t = search.model;
+  const std::int64_t group = one.pp * one.tp * one.cp;
+  if (t.heads % one.tp != 0 || t.kv_heads % one.tp != 0 || t.ffn % one.tp != 0) return false;
+  if (one.cp > 1 && search.tokens % (2 * one.cp) != 0) return false;
+  if (one.tp > 1 && search.tokens / one.cp % one.tp != 0) return false;
+  if (search.workers % group != 0 || one.pp * one.chunks > t.layers) return false;
+  return search.global_batch % (search.workers / group * one.samples) == 0;
+}
+
+std::vector<ModelLayout> layouts_of(const LayoutSearch& search, std::int64_t node) {
+  std::vector<ModelLayout> all;
+  std::vector<Recompute> recompute{Recompute::None, Recompute::Selective, Recompute::Full};
+  if (search.recompute) recompute = {*search.recompute};
+  for (const std::string& strategy : search.strategies)
+    for (const std::int64_t tp : degrees(search.tp, node))  // tensor groups stay inside a node
+      for (const std::int64_t cp : degrees(search.cp, 8))
+        for (const std::int64_t pp : degrees(search.pp, search.model.layers)) {
+          auto schedules = schedules_of(search, strategy);
+          if (pp == 1) schedules = {{"", 1}};
+          for (const auto& [schedule, chunks] : schedules)
+            for (const std::int64_t samples : degrees(search.samples, 8))
+              for (const Recompute again : recompute) {
+                if (strategy == "megatron" && again == Recompute::Selective && !search.recompute)
+                  continue;  // its word means attention alone
+                ModelLayout one{pp, tp, cp, schedule, chunks, samples, 1, again, strategy};
+                if (!divides(search, one)) continue;
+                one.micro_batches = search.global_batch / (search.workers / (pp * tp * cp) * samples);
+                all.push_back(std::move(one));
+              }
+        }
+  return all;
+}
+
+// --- what each comes to ----------------------------------------------------------------------------------------------
+
+struct Forecast {
+  double least_s = 0;      // computing, and what is sent inside layers: no schedule is faster
+  double iteration_s = 0;  // with the bubble by formula, and what of the gradients no pass can hide
+  double memory_bytes = 0;
+};
+
+class Search {
+ public:
+  Search(Library& library, const LayoutSearch& search) : library_(library), search_(search) {}
+
+  LayoutAdvice answer() {
+    const Scenario network = library_.resolve_network(search_.base);
+    std::vector<ModelLayout> all = layouts_of(search_, node_workers_of(network.cluster.network));
+    advice_.possible = all.size();
+    if (all.empty())
+      throw InputError(
+          {"command line", "--global-batch"},
+          fmt::format("{} samples, and {} workers: no layout divides both", search_.global_batch, search_.workers),
+          "a multiple of the workers");
+    std::vector<std::pair<Forecast, std::size_t>> order;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (const auto known = forecast(all[i])) order.emplace_back(*known, i);
+    const double room = static_cast<double>(limit_.value_or(std::numeric_limits<Bytes>::max()));
+    std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      const auto rank = [&](const Forecast& one) { return std::pair(one.memory_bytes > room, one.iteration_s); };
+      return rank(a.first) < rank(b.first);
+    });
+    if (search_.begin) search_.begin(std::min(search_.budget, order.size()));
+    try_all(all, order);
+    if (trials_.empty()) throw wrong_.value_or(InputError({"command line", "--workers"}, "no layout is possible", ""));
+    rank_trials();
+    return std::move(advice_);
+  }
+
+ private:
+  using ProfileKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, Recompute>;
+  struct Estimated {
+    Shared<Profile> profile;
+    double compute_s = 0;  // of a micro-batch, with what is sent inside layers
+    double update_s = 0, elements = 0, bytes = 0, activations = 0;
+  };
+
+  std::string name_of(const ModelLayout& one) const {
+    std::string name = fmt::format("{}_{}_b{}", search_.model.name, search_.device.name, one.samples);
+    if (one.tp > 1) name += fmt::format("_tp{}", one.tp);
+    if (one.cp > 1) name += fmt::format("_cp{}", one.cp);
+    if (one.recompute != Recompute::None) name += fmt::format("_{}", word_of(one.recompute));
+    return name;
+  }
+
+  std::vector<std::string> estimate_words(const ModelLayout& one) const {
+    std::vector<std::string> words{"--model",     search_.model_name,
+                                   "--device",    search_.device_name,
+                                   "--precision", search_.precision,
+                                   "--batch",     std::to_string(one.samples),
+                                   "--seq",       std::to_string(search_.tokens)};
+    const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
+    if (one.tp > 1) add({"--tp", std::to_string(one.tp), "--sequence-parallel"});
+    if (one.cp > 1) add({"--cp", std::to_string(one.cp)});
+    if (one.recompute != Recompute::None) add({"--recompute", std::string(word_of(one.recompute))});
+    add({"--out", name_of(one) + ".json"});
+    return words;
+  }
+
+  Request request_of(const ModelLayout& one) const {
+    Request request = search_.base;
+    request.profile = name_of(one) + ".json";
+    request.strategy = one.strategy;
+    request.workers = search_.workers;
+    set_option(request, "global_batch", std::to_string(search_.global_batch));
+    if (one.pp > 1) {
+      set_option(request, "pp", std::to_string(one.pp));
+      set_option(request, "schedule", one.schedule);
+      if (one.chunks > 1) set_option(request, "chunks", std::to_string(one.chunks));
+      // Megatron overlaps sends where it interleaves.
+      if (one.strategy == "megatron" && one.schedule == "1f1b" && one.micro_batches >= one.pp)
+        set_option(request, "p2p", "blocking");
+    }
+    return request;
+  }
+
+  // The times of one worker.
+  const Estimated& estimated(const ModelLayout& one) {
+    auto& kept = profiles_[{one.tp, one.cp, one.samples, one.recompute}];
+    if (kept) return *kept;
+    EstimateRequest request{
+        .work = build(search_.model, search_.tokens, {"command line", "--seq"}, {one.tp, one.cp, one.tp > 1}),
+        .device = search_.device,
+        .precision = search_.precision,
+        .batch = one.samples,
+        .recompute = one.recompute};
+    Profile profile = estimate(request).profile;
+    profile.name = name_of(one);
+    Estimated worker;
+    worker.update_s = to_seconds(*profile.update);
+    worker.elements = static_cast<double>(profile.elements());
+    worker.bytes = static_cast<double>(profile.bytes());
+    for (const Layer& layer : profile.layers) worker.activations += static_cast<double>(*layer.activation_bytes);
+    worker.profile = std::move(profile);
+    Request alone = search_.base;  // no pipeline, and one micro-batch
+    alone.strategy = one.strategy;
+    alone.workers = search_.workers;
+    const Scenario scenario = library_.resolve(alone, worker.profile);
+    const Profile whole = parallel_setup(scenario, collective_of(scenario)).profile;
+    worker.compute_s = to_seconds(add(whole.forward(), whole.backward()));
+    kept = std::make_shared<Estimated>(std::move(worker));
+    return *kept;
+  }
+
+  // What it takes to reduce the gradients of a rank, alone.
+  double reduction_s(const ModelLayout& one, const Estimated& worker) {
+    const auto [known, fresh] = reductions_.try_emplace({one.tp, one.cp, one.pp}, 0.0);
+    if (!fresh) return known->second;
+    const Job job = job_of(library_.resolve(request_of(one), worker.profile));
+    if (!limit_) limit_ = job.scenario.options.memory.limit;
+    known->second = to_seconds(price_of_blocks(job)(static_cast<Bytes>(worker.bytes / static_cast<double>(one.pp))));
+    return known->second;
+  }
+
+  // None where the layout is not possible.
+  std::optional<Forecast> forecast(const ModelLayout& one) try {
+    const Estimated& worker = estimated(one);
+    const double ranks = static_cast<double>(one.pp), batches = static_cast<double>(one.micro_batches),
+                 chunks = static_cast<double>(one.chunks),
+                 shards = static_cast<double>(search_.workers / (one.pp * one.tp)), own = worker.elements / ranks;
+    const bool fsdp = one.strategy == "fsdp2", sharded = fsdp && one.pp == 1;
+    const double least = batches * worker.compute_s / ranks;
+    // Of 1f1b's bubble, where its passes are alike (the schedules' own papers).
+    const double part = one.schedule == "zb-h1" ? 1. / 3 : one.schedule == "zbv" ? 1. / 6 : 1 / chunks;
+    const double bubble = one.pp > 1 ? (ranks - 1) / batches * part * least : 0;
+    const double reduction = reduction_s(one, worker);
+    const double sent = sharded ? std::max(0.0, batches * 1.5 * reduction - least)
+                        : fsdp  ? reduction
+                                : std::max(0.0, reduction - least / batches);
+    Forecast result{least, least + bubble + sent + worker.update_s / ranks / shards, 0};
+    // Weights and gradients in the precision that they travel in, and 12 bytes of state.
+    const double each = worker.bytes / worker.elements;
+    const double held =
+        one.schedule == "interleaved" ? 1 + (ranks - 1) / (ranks * chunks) : std::min(ranks, batches) / ranks;
+    result.memory_bytes =
+        own * (sharded ? 2 * each / shards : 2 * each) + 12 * own / shards + worker.activations * held;
+    return result;
+  } catch (const InputError& error) {
+    if (!wrong_) wrong_ = error;
+    return std::nullopt;
+  }
+
+  void try_all(const std::vector<ModelLayout>& all, const std::vector<std::pair<Forecast, std::size_t>>& order) {
+    double best = std::numeric_limits<double>::infinity();
+    std::size_t tried = 0, next = 0;
+    while (next < order.size() && tried < search_.budget) {
+      std::vector<Scenario> scenarios;
+      std::vector<std::size_t> which;
+      for (; next < order.size() && scenarios.size() < at_once && tried < search_.budget; ++next) {
+        const auto& [known, place] = order[next];
+        if (known.least_s > best * (1 + search_.rule.tie)) {
+          ++advice_.too_slow;
+          continue;
+        }
+        try {
+          scenarios.push_back(library_.resolve(request_of(all[place]), estimated(all[place]).profile));
+          which.push_back(place);
+          ++tried;
+        } catch (const InputError& error) {
+          if (!wrong_) wrong_ = error;
+        }
+      }
+      std::vector<Attempt> attempts =
+          run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = search_.advance});
+      for (std::size_t i = 0; i < attempts.size(); ++i) {
+        if (!attempts[i].outcome) {
+          if (!wrong_) wrong_ = *attempts[i].wrong;
+          continue;
+        }
+        take(all[which[i]], std::move(*attempts[i].outcome));
+        const Outcome& outcome = trials_.back().outcome;
+        if (fits(outcome.scenario, outcome.result)) best = std::min(best, outcome.result.metrics.iteration_s);
+      }
+    }
+    for (; next < order.size(); ++next)
+      ++(order[next].first.least_s > best * (1 + search_.rule.tie) ? advice_.too_slow : advice_.left_over);
+  }
+
+  void take(const ModelLayout& layout, Outcome outcome) {
+    LayoutTrial trial{.layout = layout, .outcome = std::move(outcome), .estimate = estimate_words(layout)};
+    trial.run = run_flags(request_of(layout));
+    const Scenario& scenario = trial.outcome.scenario;
+    if (layout.strategy == "megatron") {
+      trial.framework = "Megatron-LM";
+      trial.settings =
+          megatron_words(search_, layout, settings_of(*scenario.strategy, scenario.options.strategy, scenario.profile));
+    } else if (layout.strategy == "fsdp2") {
+      trial.framework = "torchtitan";
+      trial.settings = torchtitan_words(search_, layout);
+    }
+    trials_.push_back(std::move(trial));
+  }
+
+  void rank_trials() {
+    std::vector<Contender> contenders;
+    for (const LayoutTrial& one : trials_) contenders.push_back(contender_of(one.outcome, search_.rule));
+    // All have the same samples in an iteration, whoever holds the model.
+    for (std::size_t i = 0; i < trials_.size(); ++i)
+      contenders[i].iteration_s = trials_[i].outcome.result.metrics.iteration_s;
+    const Ranking order = rank(contenders, search_.rule.tie);
+    for (const std::size_t place : order.order) advice_.ranking.push_back(std::move(trials_[place]));
+    advice_.tied = order.tied;
+  }
+
+  Library& library_;
+  const LayoutSearch& search_;
+  std::map<ProfileKey, std::shared_ptr<Estimated>> profiles_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, double> reductions_;
+  std::optional<Bytes> limit_;
+  std::optional<InputError> wrong_;  // the first
+  std::vector<LayoutTrial> trials_;
+  LayoutAdvice advice_;
+};
+
+}  // namespace
+
+LayoutAdvice search_layouts(Library& library, const LayoutSearch& search) { return Search(library, search).answer(); }
+
+}  // namespace allreplay

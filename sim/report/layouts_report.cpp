@@ -1,0 +1,132 @@
+#include "sim/report/layouts_report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
+#include "sim/report/result_rows.hpp"
+#include "sim/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::string_view recomputed[] = {"none", "selective", "full"};
+
+std::string recompute_text(const ModelLayout& layout) {
+  return std::string(recomputed[static_cast<int>(layout.recompute)]);
+}
+
+bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
+
+std::string schedule_text(const ModelLayout& layout) {
+  if (layout.pp == 1) return "-";
+  return layout.chunks > 1 ? fmt::format("{} x{}", layout.schedule, layout.chunks) : layout.schedule;
+}
+
+std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
+  constexpr std::size_t most = 12;
+  Table table({"pp", "tp", "cp", "schedule", "batch", "recompute", "strategy", "iteration", "MFU", "bubble", "grads",
+               "sends", "in layers", "memory"},
+              0);
+  for (std::size_t i = 0; i < std::min(most, advice.ranking.size()); ++i) {
+    const auto& [layout, outcome, estimate, run, framework, settings] = advice.ranking[i];
+    const Metrics& metrics = outcome.result.metrics;
+    const auto& parallel = outcome.result.parallel;
+    const auto share = [&](double seconds) { return cell::percent(seconds / metrics.iteration_s); };
+    const TableCell time = cell::seconds(metrics.iteration_s).with(i == 0 ? Tone::Best : Tone::Plain);
+    const auto mfu = speed_per_gpu(outcome.scenario, metrics).mfu;
+    table.add({cell::count(layout.pp), cell::count(layout.tp), cell::count(layout.cp), schedule_text(layout),
+               fmt::format("{} x {}", layout.micro_batches, layout.samples), recompute_text(layout), layout.strategy,
+               i > 0 && i < advice.tied ? time.marked("~") : time, mfu ? cell::percent(*mfu) : TableCell("-"),
+               share(parallel ? parallel->bubble_s : 0),
+               share(parallel ? parallel->exposed_dp_s : metrics.exposed_comm_s),
+               share(parallel ? parallel->exposed_p2p_s : 0), share(parallel ? parallel->layer_comm_s : 0),
+               memory_cell(outcome.result.memory.peak, fits(advice.ranking[i]))});
+  }
+  return table.text(screen);
+}
+
+// A line of words that can be pasted, broken between them.
+std::string command_text(const std::vector<std::string>& words, const Screen& screen) {
+  std::string text, line = "  allreplay";
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = shell_words({words[i]});
+    const bool value_follows = i + 1 < words.size() && words[i].starts_with("--") && !words[i + 1].starts_with("--");
+    const std::string together = value_follows ? word + " " + shell_words({words[i + 1]}) : word;
+    if (line.size() + together.size() + 3 > screen.width) {
+      text += line + " \\\n";
+      line = "   ";
+    }
+    line += " " + together;
+    i += value_follows;
+  }
+  return text + line + "\n";
+}
+
+}  // namespace
+
+std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& search, const Screen& screen) {
+  const std::size_t tried = advice.ranking.size();
+  std::string text = wrapped(
+      fmt::format(
+          "{} on {}: {} workers, {} samples of {} tokens an iteration\n{} of {} layouts simulated; {} cannot win, "
+          "as computing alone takes them longer{}\n",
+          search.model.name, advice.ranking.front().outcome.scenario.cluster.name, search.workers, search.global_batch,
+          search.tokens, tried, advice.possible, advice.too_slow,
+          advice.left_over > 0 ? fmt::format("; {} are left (--budget)", advice.left_over) : ""),
+      screen.width, 2);
+  text += "\n" + layouts_table(advice, screen);
+  std::string notes =
+      "in parts of the iteration: what ranks wait for each other (bubble), and what is exposed of gradients, sends "
+      "between ranks and collectives inside layers; batch: micro-batches x samples\n";
+  if (advice.tied > 1) notes += "~ in the table: as fast as the winner, to within " + tie_text(search.rule.tie) + "\n";
+  if (std::any_of(advice.ranking.begin(), advice.ranking.end(), [](const auto& one) { return !fits(one); }))
+    notes += unfit_note;
+  text += wrapped(notes, screen.width, 2);
+  std::vector<std::string> told;
+  for (const LayoutTrial& one : advice.ranking) {
+    if (one.settings.empty() || std::find(told.begin(), told.end(), one.framework) != told.end() || !fits(one))
+      continue;
+    told.push_back(one.framework);
+    text += wrapped(fmt::format("\n{}, {}:\n  {}\n", one.framework,
+                                format_duration(one.outcome.result.metrics.iteration_s), one.settings),
+                    screen.width, 4);
+  }
+  const LayoutTrial& best = advice.ranking.front();
+  text += "\nThe first row again:\n" + command_text(
+                                           [&] {
+                                             std::vector<std::string> words{"estimate"};
+                                             words.insert(words.end(), best.estimate.begin(), best.estimate.end());
+                                             return words;
+                                           }(),
+                                           screen);
+  text += command_text(
+      [&] {
+        std::vector<std::string> words{"run"};
+        words.insert(words.end(), best.run.begin(), best.run.end());
+        return words;
+      }(),
+      screen);
+  return text + wrapped(caveat(best.outcome.scenario.profile), screen.width, 2);
+}
+
+std::string layouts_json(const LayoutAdvice& advice) {
+  auto rows = JsonValue::array();
+  for (const LayoutTrial& one : advice.ranking) {
+    Row row = row_of(one.outcome);
+    row.push_back({"micro_batch", one.layout.samples});
+    row.push_back({"recompute", recompute_text(one.layout)});
+    row.push_back({"framework", one.framework.empty() ? Cell() : Cell(one.framework)});
+    row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
+    rows.push_back(JsonValue::parse(to_json(row)));
+    rows.back()["estimate"] = one.estimate;
+    rows.back()["run"] = one.run;
+  }
+  return rows.dump(2);
+}
+
+}  // namespace allreplay

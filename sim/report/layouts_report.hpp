@@ -1,0 +1,18 @@
+// What `recommend --model` prints.
+#pragma once
+
+#include <string>
+
+#include "sim/core/screen.hpp"
+#include "sim/experiment/layouts.hpp"
+
+namespace allreplay {
+
+/// One page: the fastest layouts, and of each framework's fastest the words that say it.
+std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& search, const Screen& screen = {});
+
+/// All that were simulated, best first. The columns of `run --json`, and: recompute, micro_batch (samples), framework,
+/// settings, estimate (the words that write its profile), run (those that replay it).
+std::string layouts_json(const LayoutAdvice& advice);
+
+}  // namespace allreplay

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/picture/style.hpp"
+#include "sim/view/activity_looks.hpp"
+#include "sim/view/timeline_canvas.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double pass_height = 18, between_ranks = 10, most_ranks_height = 560;
+constexpr double lower_at_most = 9;     // all later chunks of a rank together
+constexpr double room_for_arrows = 14;  // of a rank and what is between
+constexpr double number_size = 8.5;     // of micro-batches: many have to stand side by side
+
+// A row per rank: passes with the number of their micro-batch, and sends between the rows.
+class RankPainter : public BarPainter {
+ public:
+  explicit RankPainter(const TimelineCanvas& canvas) : BarPainter(canvas) {
+    const auto& stages = timeline_.outcome.result.parallel->stages;
+    std::size_t chunks = 1;
+    for (const StageResult& stage : stages) chunks = std::max(chunks, stage.chunks.size());
+    lower_ = chunks > 1 ? std::min(4.0, lower_at_most / static_cast<double>(chunks - 1)) : 0;
+    const double wanted = pass_height + lower_ * static_cast<double>(chunks - 1) + between_ranks;
+    pitch_ = std::min(wanted, most_ranks_height / static_cast<double>(stages.size()));
+    shrink_ = pitch_ / wanted;
+  }
+
+  double add(double top) {
+    top_ = top + 4;
+    const std::vector<TimelineRow>& ranks = timeline_.rows.passes;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) add_idle(rank);
+    if (pitch_ >= room_for_arrows) add_sends();
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) add_rank(rank);
+    return top_ + pitch_ * static_cast<double>(ranks.size());
+  }
+
+ private:
+  double top_of(std::size_t rank) const { return top_ + pitch_ * static_cast<double>(rank); }
+  double height() const { return pitch_ - shrink_ * between_ranks; }
+
+  void add_idle(std::size_t rank) {
+    for (const Interval& wait : timeline_.waits(rank))
+      drawing_.add(Rectangle{
+          {x(wait.from), top_of(rank), x(wait.to) - x(wait.from), height()},
+          look_of_idle(),
+          {"waiting", fmt::format("rank {} waits {}, from {} to {}", rank, format_duration(wait.to - wait.from),
+                                  format_duration(wait.from), format_duration(wait.to))}});
+  }
+
+  void add_sends() {
+    for (const TimelineRow& row : timeline_.rows.network)
+      for (const Bar& bar : row.bars) {
+        if (bar.activity != Activity::Send || bar.end <= bar.start) continue;
+        const bool down = row.to > row.from;
+        const double from = top_of(row.from) + (down ? height() : 0), to = top_of(row.to) + (down ? 0 : height());
+        const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
+        const std::string says =
+            fmt::format("send from rank {} to {} (micro-batch {}): {}, from {} to {}", row.from, row.to,
+                        bar.micro_batch + timeline_.rows.first_micro_batch, format_duration(end - start),
+                        format_duration(start), format_duration(end));
+        add_arrow({{x(start), from}, {x(end), to}}, send_look, 3.5, {"send", says});
+      }
+  }
+
+  void add_rank(std::size_t rank) {
+    const TimelineRow& row = timeline_.rows.passes[rank];
+    const auto& chunks = timeline_.outcome.result.parallel->stages[rank].chunks;
+    add_row_name(top_of(rank) + height() / 2, row.name);
+    for (const Bar& bar : row.bars) {
+      if (bar.end <= bar.start) continue;
+      const auto before = std::count_if(chunks.begin(), chunks.end(), [&](const auto& one) {
+        return bar.activity != Activity::Update && one.chunk < bar.item;
+      });
+      add_pass(bar, top_of(rank) + shrink_ * lower_ * static_cast<double>(before));
+    }
+    const double end = x(timeline_.ends[rank]);
+    drawing_.add(Rectangle{
+        {end, top_of(rank), next_iteration_width, height()}, next_iteration_look, {"next", "the next iteration"}});
+    drawing_.add(Path{.points = {{end, top_of(rank) - 2}, {end, top_of(rank) + height() + 2}},
+                      .look = {.line = style::ink, .width = 1.2}});
+  }
+
+  void add_pass(const Bar& bar, double top) {
+    const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
+    const Box box{x(start), top, x(end) - x(start), shrink_ * pass_height};
+    const std::string what = to_string(bar.activity);
+    Look look = look_of(bar.activity);
+    if (box.width > 3) {
+      look.line = colour(0xFFFFFF);
+      look.width = 0.7;
+    }
+    drawing_.add(Rectangle{
+        box,
+        look,
+        {what, fmt::format("{}{}: {}, from {} to {}", what, bar.activity == Activity::Update ? "" : " " + bar.name,
+                           format_duration(end - start), format_duration(start), format_duration(end))}});
+    const std::string number = std::to_string(bar.micro_batch + timeline_.rows.first_micro_batch);
+    if (bar.activity == Activity::Update || box.height < number_size + 2 ||
+        text_width(number, number_size) + 1 > box.width)
+      return;
+    const bool dark = bar.activity == Activity::Backward || bar.activity == Activity::BackwardWeight;
+    drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.1},
+                      .text = number,
+                      .size = number_size,
+                      .align = Align::Middle,
+                      .colour = dark ? colour(0xFFFFFF) : style::ink,
+                      .kind = "micro-batch"});
+  }
+
+  double lower_ = 0;   // each chunk of a rank than the one before it
+  double pitch_ = 0;   // from rank to rank
+  double shrink_ = 1;  // of all that, where ranks are many
+  double top_ = 0;
+};
+
+}  // namespace
+
+double add_timeline_ranks(const TimelineCanvas& canvas, double top) { return RankPainter(canvas).add(top); }
+
+double scale_of_passes(const DrawnIteration& timeline) {
+  std::vector<double> lengths;  // the shorter half's middle: forward passes where backward ones take longer
+  std::uint32_t last = 0;
+  for (const TimelineRow& row : timeline.rows.passes)
+    for (const Bar& bar : row.bars) {
+      if (bar.activity != Activity::Update && bar.end > bar.start) lengths.push_back(to_seconds(bar.end - bar.start));
+      last = std::max(last, bar.micro_batch + timeline.rows.first_micro_batch);
+    }
+  if (lengths.empty()) return 0;
+  const auto quarter = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 4);
+  std::nth_element(lengths.begin(), quarter, lengths.end());
+  return (text_width(std::to_string(last), number_size) + 1.1) / *quarter;
+}
+
+}  // namespace allreplay
