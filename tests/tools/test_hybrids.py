@@ -28,16 +28,30 @@ class Hybrids(unittest.TestCase):
                            env={**os.environ, "ALLREPLAY_PROGRAM": str(PROGRAM)}, check=True)
             self.assertEqual(page.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8"), "run tools/validate_hybrids.py again")
 
-    def test_replaying_beats_both_null_models_and_one_known_rate_is_enough(self):
-        tables = re.findall(r"\| (replayed|no bubble|bubble by formula) \| \d+ \| ([\d.]+) % \| ([\d.]+) %", PAGE.read_text(encoding="utf-8"))
-        self.assertEqual(len(tables), 9)
-        for first in range(0, 9, 3):
-            (_, replayed, _), *nulls = tables[first:first + 3]
-            for _, median, _ in nulls:
-                self.assertLess(float(replayed), float(median))
-        _, median, ninth = tables[3]  # vTrain
-        self.assertLessEqual(float(median), 4)
-        self.assertLessEqual(float(ninth), 12)
+    def medians(self, title):
+        """[(replayed, no bubble, bubble by formula)] of the tables of a section, in percent; and its text."""
+        section = next(one for one in PAGE.read_text(encoding="utf-8").split("\n## ") if one.startswith(title))
+        rows = re.findall(r"\| (?:replayed|no bubble|bubble by formula) \| \d+ \| ([\d.]+) % \| ([\d.]+) %", section)
+        medians = [float(median) for median, _ in rows]
+        return list(zip(medians[::3], medians[1::3], medians[2::3])), [float(ninth) for _, ninth in rows], section
+
+    def test_replaying_beats_both_null_models_where_layers_or_a_rate_are_known(self):
+        for title, tables in (("OPT-350M", 2), ("GPT on 2 to 8 A100", 1), ("LLaMA-3 on B200", 1)):
+            medians, _, _ = self.medians(title)
+            self.assertEqual(len(medians), tables)
+            for replayed, *nulls in medians:
+                self.assertLess(replayed, min(nulls), title)
+
+    def test_one_known_rate_is_enough_and_so_are_layers_of_more_than_one_sample(self):
+        [(replayed, *_)], ninths, _ = self.medians("GPT on 2 to 8 A100")
+        self.assertLessEqual(replayed, 4)
+        self.assertLessEqual(ninths[0], 12)
+        _, (replayed, *_) = self.medians("OPT-350M")[0]
+        self.assertLessEqual(replayed, 8)
+
+    def test_the_page_says_where_a_null_model_is_better(self):
+        [(replayed, *nulls)], _, section = self.medians("Megatron-Bridge")
+        self.assertEqual("**The null models are better here.**" in section, replayed > max(nulls))
 
 
 if __name__ == "__main__":
