@@ -53,8 +53,8 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     state_.now = 0;
   }
   go_on(now);
-  Running running{id,         task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0, 0,
-                  Step::Fresh, relative(now)};
+  Running running{id, task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0,
+                  0,  Step::Fresh,  relative(now)};
   if (task.bytes <= 0) {
     running.round = running.loads->rounds.size();
   } else if (const auto& nccl = nccl_[task.call_id]) {

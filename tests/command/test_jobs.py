@@ -103,6 +103,9 @@ class Jobs(program.Case):
             document = self.two()
             document["jobs"][0]["strategy"] = strategy
             self.assertIn(word, self.refusal(document))
+        document = self.two(cluster=cluster(nccl={"gpu": "a100"}))
+        document["jobs"][0]["collective"] = "nccl"
+        self.assertIn("/jobs/0/collective: nccl", self.refusal(document))
         for event, word in (({"node": "h0", "down": True}, "down"), ({"node": "h0", "bandwidth": "x0.5"}, "bandwidth"),
                             ({"node": "s0", "slowdown": 2}, "switch"), ({"node": "h99", "stall": "1 us"}, "h99"),
                             ({"link": ["h0", "s0"], "down": True}, "/events/0")):
