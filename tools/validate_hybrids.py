@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import prose
+from estimation_errors import TIMES
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build" / "release" / "allreplay"))
@@ -238,7 +239,7 @@ def profile_of(setting, path):
 def replay(setting, profile, factor, path):
     """Seconds of an iteration, were the layers of the profile `factor` times as long."""
     def scaled(layer):
-        return {key: factor * value if key in ("forward", "backward", "backward_weight") else value for key, value in layer.items()}
+        return {key: factor * value if key in TIMES else value for key, value in layer.items()}
     path.write_text(json.dumps({**profile, "layers": [scaled(layer) for layer in profile["layers"]]}), encoding="utf-8")
     return json.loads(program("run", "--profile", path, *setting.job(), "--json"))["iteration_s"]
 
