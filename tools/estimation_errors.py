@@ -37,6 +37,7 @@ PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / 
 TITAN_X = {"description": "GeForce GTX Titan X (Maxwell)", "source": "NVIDIA", "peak_tflops": {"fp32": 6.144}, "memory": "12 GB",
            "memory_bandwidth": "336.5 GB/s", "sms": 24}
 DEVICES = {"V100": "v100", "K80 die": "k80", "Titan X": "titanx"}
+TIMES = {"forward", "backward", "backward_weight"}  # of a layer; not all profiles have the last
 NVLINK = 300e9  # bytes/s of an A100, for vTrain's all-reduce of two bytes a gradient, which its settings do not overlap
 PAGE = """# The errors of estimated and reconstructed profiles
 
@@ -89,8 +90,8 @@ def estimate(folder, *arguments):
     trace = json.loads(out.read_text(encoding="utf-8"))
     efficiency = int(re.search(r" at (\d+) %", trace["source"])[1]) / 100  # the program's own has two digits
     for layer in trace["layers"]:
-        layer["forward"] *= efficiency
-        layer["backward"] *= efficiency
+        for times in TIMES & layer.keys():
+            layer[times] *= efficiency
     trace["update"] *= efficiency
     return trace
 

@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+import estimation_errors
 import prose
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -169,7 +170,7 @@ def beside(folder, one):
     if "update" not in trace:
         del estimate["update"]
     factor = total(trace, "forward", "backward") / total(estimate, "forward", "backward")
-    layers = [dict(layer, forward=layer["forward"] * factor, backward=layer["backward"] * factor) for layer in estimate["layers"]]
+    layers = [{**layer, **{times: factor * layer[times] for times in estimation_errors.TIMES & layer.keys()}} for layer in estimate["layers"]]
     known = iterations(folder, trace)
     errors = [{name: seconds / known[name] - 1 for name, seconds in iterations(folder, other).items()} for other in (estimate, dict(estimate, layers=layers))]
     if not has_forward:

@@ -2,6 +2,8 @@
 
 import json
 
+import estimation_errors
+
 from .scored import read_csv, score_table
 
 # Of each benchmark the model whose layers are estimated; of each GPU the device and the preset.
@@ -35,7 +37,7 @@ def in_proportion(trace, batch, out):
     """The trace with another batch and the same time for each sample."""
     made = json.loads(trace.read_text(encoding="utf-8"))
     for layer in made["layers"]:
-        for times in ("forward", "backward"):
+        for times in estimation_errors.TIMES & layer.keys():
             layer[times] *= batch / made["batch_size"]
     made["batch_size"] = batch
     out.write_text(json.dumps(made), encoding="utf-8")

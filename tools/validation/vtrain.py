@@ -36,7 +36,7 @@ def from_sheets(scorer, row, out, efficiency):
     """The trace of a row's micro-batch, at so much of the roofline."""
     trace = estimation_errors.estimate(scorer.folder, *words(row))
     for layer in trace["layers"]:
-        for times in ("forward", "backward"):
+        for times in estimation_errors.TIMES & layer.keys():
             layer[times] /= efficiency
     trace["update"] /= efficiency
     (scorer.folder / out).write_text(json.dumps(trace), encoding="utf-8")
