@@ -226,9 +226,9 @@ class RowMaker {
     const auto [from, to] = ranks_of(transfer);
     const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task), {.from = from, .to = to});
     if (const auto maker = made_by_[task]) {
-      BarPlace from = places_[*maker];
-      if (left_out_[*maker] && from.bar > 0) --from.bar;
-      made_.push_back({{transfer.lane, place}, from});
+      BarPlace made = places_[*maker];
+      if (left_out_[*maker] && made.bar > 0) --made.bar;
+      made_.push_back({{transfer.lane, place}, made});
     }
     for (const TaskId next : unrolled_.graph.successors(task))
       if (on_stream(next) && label(next).worker_class == to) gates_.push_back({{transfer.lane, place}, places_[next]});

@@ -16,7 +16,7 @@ const MOST_LINES = 12;
 const MOST_BARS = 24;
 const MOST_BARS_OF_MANY_ON_PAPER = 6;
 
-/** Of many series those that are fastest in their last point, and how many are left out. What does not fit is no faster than what does. */
+/** Of many series those fastest in their last point (what fits first), and how many are left out. */
 function fastest(list, most) {
   if (list.length <= most) return [list, 0];
   const last = ({ points }) => points.at(-1).row;

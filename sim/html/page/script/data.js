@@ -23,7 +23,7 @@ const isGuess = (row) => GUESSES.includes(row.origin);
 const UNFIT = "does not fit into the memory of a worker";
 const coded = rows.some((row) => row.codec); // codecs bring collectives of their own, and are compared in one chart
 
-// --- which rows are shown --------------------------------------------------------------------------------------------
+// --- which rows are shown
 
 const FACETS = [["profile", "Profile"], ["cluster", "Cluster"], ["series", "Strategy"], ["collective", "Collective"],
   ["fidelity", "Fidelity"], ["workers", "Workers"]];

@@ -59,7 +59,7 @@ function drawLines(list, axis, width, title) {
   return picture;
 }
 
-/** The text in lines of at most `most` letters, broken behind hyphens, commas and blanks where there are some; three lines at most. */
+/** The text in at most three lines of at most `most` letters, broken behind hyphens, commas and blanks. */
 function broken(text, most) {
   const lines = [""];
   for (const piece of text.split(/(?<=[-_, ])/).flatMap((one) => one.match(new RegExp(`.{1,${Math.max(most, 3)}}`, "g")) ?? []))
@@ -124,7 +124,7 @@ function drawBars(list, axis, width, title) {
   return picture;
 }
 
-/** The nearest point tells its row, to the pointer and to arrow keys; of columns the nearest across, of bars the nearest down. */
+/** The nearest point tells its row, to pointer and arrow keys: of columns the nearest across, of bars down. */
 function makeExplorable(picture, targets, width, near = "both") {
   const listed = near !== "both"; // one after the other, and no line to follow
   const ring = svg("circle", { class: "ring", r: 7, visibility: "hidden" });

@@ -11,7 +11,7 @@ const axisName = (column) => plot.labels?.[column] ?? column.replace(/_s$/, "").
 
 const planned = { x: plot.x ?? "workers", series: asList(plot.series ?? "strategy"), panels: asList(plot.panels ?? "profile") };
 
-// --- what is measured ------------------------------------------------------------------------------------------------
+// --- what is measured
 
 const MEASURES = {
   speedup: { name: "Speed-up", axis: "speed-up over one worker", write: (v) => digits(v), of: (row) => row.speedup },
@@ -23,7 +23,7 @@ const MEASURES = {
 const COLUMNS_OF_MEASURES = { speedup: "speedup", efficiency: "efficiency", iteration_s: "iteration", exposed_comm_s: "exposed" };
 const KINDS_OF_PLOT = { speedup: "speedup", efficiency: "efficiency", bars: "iteration", histogram: "iteration" };
 
-/** What divides the row's y: nothing, a column of its own, or the y of its like that "over" selects; NaN if there is not just one. */
+/** What divides the row's y: nothing, a column, or the y of its like that "over" selects (NaN unless there is just one). */
 function divisors(y) {
   if (plot.over === undefined) return () => 1;
   if (typeof plot.over === "string") return (row) => row[plot.over];
@@ -48,7 +48,7 @@ function plannedMeasure() {
 }
 let measure = plannedMeasure();
 
-// --- what stands where -----------------------------------------------------------------------------------------------
+// --- what stands where
 
 const GROUPS = coded ? ["profile", "cluster", "fidelity"] : ["profile", "cluster", "collective", "fidelity"];
 

@@ -11,8 +11,7 @@ const kindOf = (category) => {
 };
 const isComputing = ({ spans }) => spans.some(([category]) => category === "backward" || category === "forward");
 
-/** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited, batch}; a gap in computing is a box, too, but of a rank of a
-    pipeline, which waits for many things. */
+/** A lane as drawn: its name and boxes {kind, start, end, name, bytes, waited, batch}. Gaps in computing are boxes, too, but in a pipeline. */
 function readLane(lane, processes, pipeline) {
   const { process, thread, spans } = lane;
   const boxes = [];
