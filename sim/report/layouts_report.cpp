@@ -7,6 +7,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/phrases.hpp"
+#include "sim/report/report.hpp"
 #include "sim/report/result_rows.hpp"
 #include "sim/training/memory.hpp"
 

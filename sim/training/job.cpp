@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/alpha_beta.hpp"

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/training/parallel_setup.hpp"

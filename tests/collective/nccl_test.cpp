@@ -146,9 +146,8 @@ TEST_CASE("PAT gathers and scatters among nodes of one GPU") {
 }
 
 TEST_CASE("without a node, hosts of the topology are the levels") {
-  Network drawn;
-  drawn.alpha = 0;
-  drawn.nccl = NcclSetup{.gpu = NcclSetup::Gpu::Ampere};
+  Network drawn = network(NcclSetup::Gpu::Ampere);
+  drawn.node.reset();
   drawn.topology = TopologySpec{.kind = TopologyKind::Star, .link = {1e-6, 50e9}};
   drawn.topology->gpus_per_host = 8;
   drawn.topology->inner = {1e-6, 370e9};
