@@ -11,6 +11,7 @@ void Instants::deal() {
   used_ &= ~bit;
   if ((mixed_ & bit) == 0) {
     used_ |= 1;
+    first_[0] = now_;
     return buckets_[0].swap(buckets_[from]);
   }
   mixed_ &= ~bit;
