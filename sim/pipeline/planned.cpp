@@ -19,18 +19,9 @@ std::string name_of(const Work& work, const Profile& profile) {
 }
 
 std::optional<ActionKind> kind_of_action(WorkKind kind) {
-  switch (kind) {
-    case WorkKind::Forward:
-      return ActionKind::Forward;
-    case WorkKind::Backward:
-      return ActionKind::Backward;
-    case WorkKind::BackwardInput:
-      return ActionKind::BackwardInput;
-    case WorkKind::BackwardWeight:
-      return ActionKind::BackwardWeight;
-    default:
-      return std::nullopt;
-  }
+  for (const auto& [action, pass] : passes_of_actions)
+    if (pass == kind) return action;
+  return std::nullopt;
 }
 
 // The actions of a program: each runs its chunk's layers back to back; updates and marks stand between.

@@ -6,17 +6,9 @@ namespace allreplay {
 
 namespace {
 
+// REQUIRES: it computes.
 WorkKind kind_of_pass(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::Backward:
-      return WorkKind::Backward;
-    case ActionKind::BackwardInput:
-      return WorkKind::BackwardInput;
-    case ActionKind::BackwardWeight:
-      return WorkKind::BackwardWeight;
-    default:
-      return WorkKind::Forward;
-  }
+  return std::ranges::find(passes_of_actions, kind, &std::pair<ActionKind, WorkKind>::first)->second;
 }
 
 }  // namespace

@@ -3,12 +3,21 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "sim/pipeline/parallelism.hpp"
 #include "sim/schedule/plan.hpp"
 
 namespace allreplay {
+
+/// What an action that computes is in a program, layer by layer.
+inline constexpr std::pair<ActionKind, WorkKind> passes_of_actions[] = {
+    {ActionKind::Forward, WorkKind::Forward},
+    {ActionKind::Backward, WorkKind::Backward},
+    {ActionKind::BackwardInput, WorkKind::BackwardInput},
+    {ActionKind::BackwardWeight, WorkKind::BackwardWeight},
+};
 
 /// Which works stand in the programs besides passes.
 struct ProgramShape {

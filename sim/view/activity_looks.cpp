@@ -71,6 +71,18 @@ Look look_of(Activity activity) {
   return {};
 }
 
+Colour ink_on(Activity activity) {
+  switch (activity) {
+    case Activity::Backward:
+    case Activity::BackwardWeight:
+    case Activity::Encode:
+    case Activity::Codec:
+      return colour(0xFFFFFF);
+    default:
+      return style::ink;
+  }
+}
+
 Look look_of_waiting() {
   return {.fill = colour(0xFFFFFF),
           .hatch = Hatch::Rising,

@@ -10,8 +10,9 @@ namespace allreplay {
 std::string to_string(Activity activity);
 
 Look look_of(Activity activity);
-Look look_of_waiting();  ///< computing that waits for communication
-Look look_of_idle();     ///< a rank of a pipeline that waits
-Look look_of_exposed();  ///< laid over communication for which computing waits
+Colour ink_on(Activity activity);  ///< of letters on it
+Look look_of_waiting();            ///< computing that waits for communication
+Look look_of_idle();               ///< a rank of a pipeline that waits
+Look look_of_exposed();            ///< laid over communication for which computing waits
 
 }  // namespace allreplay

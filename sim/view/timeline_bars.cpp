@@ -64,8 +64,6 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
 void BarPainter::add_label(const Bar& bar, const Box& box) {
   constexpr double size = style::small_size;
   if (box.height < size + 2) return;
-  const bool dark =
-      bar.activity == Activity::Backward || bar.activity == Activity::Encode || bar.activity == Activity::Codec;
   const std::string words = words_of(bar, words_);
   const double width = text_width(words, size) + 4, middle = box.x + box.width / 2;
   if (width + 2 > box.width) return;
@@ -75,7 +73,7 @@ void BarPainter::add_label(const Bar& bar, const Box& box) {
                     .text = words,
                     .size = size,
                     .align = Align::Middle,
-                    .colour = dark ? colour(0xFFFFFF) : style::ink,
+                    .colour = ink_on(bar.activity),
                     .kind = "name"});
 }
 

@@ -101,12 +101,11 @@ class RankPainter : public BarPainter {
     if (bar.activity == Activity::Update || box.height < number_size + 2 ||
         text_width(number, number_size) + 1 > box.width)
       return;
-    const bool dark = bar.activity == Activity::Backward || bar.activity == Activity::BackwardWeight;
     drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.1},
                       .text = number,
                       .size = number_size,
                       .align = Align::Middle,
-                      .colour = dark ? colour(0xFFFFFF) : style::ink,
+                      .colour = ink_on(bar.activity),
                       .kind = "micro-batch"});
   }
 
