@@ -85,7 +85,7 @@ void add_warnings(Calibration& calibration, const MeasuredCost& measured, const 
   warnings = calibration.log.notes;
   if (calibration.line.a_held)
     warnings.emplace_back(
-        "the best line would start below zero: a is held at 0, and the small sizes say nothing of it");
+        "the best line would start below zero: a is held at 0, and the small sizes do not determine it");
   if (calibration.line.b_held)
     warnings.emplace_back("times do not grow with the size: b is held at 0, and larger sizes are needed to know it");
   std::set<Bytes> sizes;

@@ -13,6 +13,7 @@
 
 #include "sim/calibration/least_squares.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/training/job.hpp"
 
 namespace allreplay {
@@ -37,7 +38,7 @@ double most_of(Constant constant) {
 
 // So many times its start.
 double times_start(const FittedConstant& one, double times) {
-  return std::min(one.value * times, most_of(one.constant));
+  return std::clamp(one.value * times, one.least, most_of(one.constant));
 }
 
 bool within_node(const Network& network, std::int64_t workers) {
@@ -116,6 +117,17 @@ std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& libr
   return all;
 }
 
+// NCCL's model divides by bandwidths: no time per byte at all is none of a link that it knows.
+void set_least(std::vector<FittedConstant>& constants, const MeasuredFile& measured, Library& library) {
+  for (FittedConstant& one : constants) {
+    if (one.constant != Constant::Beta) continue;
+    const auto by_nccl = [&](const MeasuredPoint& point) {
+      return one.holds_for(point) && collective_named(resolved(point, point.request, library)) == "nccl";
+    };
+    if (std::any_of(measured.points.begin(), measured.points.end(), by_nccl)) one.least = one.value / most_times;
+  }
+}
+
 // Two that hold for one row would each have to be obeyed.
 void require_one_each(const MeasuredFile& measured, const std::vector<FittedConstant>& fitted) {
   for (const MeasuredPoint& point : measured.points)
@@ -189,10 +201,19 @@ class Misfit {
     for (const FittedConstant& one : tried)
       if (one.holds_for(point)) key.push_back(one.used ? one.value : -1);
     const auto [found, fresh] = known_.emplace(key, 0.0);
-    if (fresh)
-      found->second = error_of(predict(scenario_of(point, tried, library_), point, measured_.quantity).value,
-                               point.value, measured_.quantity);
+    if (fresh) found->second = error_of(value_of(point, tried), point.value, measured_.quantity);
     return found->second;
+  }
+
+  // A trial may be too slow to be simulated: it is slower than all that are.
+  double value_of(const MeasuredPoint& point, const std::vector<FittedConstant>& tried) {
+    try {
+      return predict(scenario_of(point, tried, library_), point, measured_.quantity).value;
+    } catch (const TimeOverflow&) {
+    } catch (const InputError&) {
+    }
+    constexpr double beyond_the_clock = 1e7;  // seconds
+    return is_time(measured_.quantity) ? beyond_the_clock : 0;
   }
 
   const MeasuredFile& measured_;
@@ -248,6 +269,7 @@ class GroupFit {
     most_ = best_.squares + noise() * noise();
     while (!free_.empty() && leave_one_to_the_files()) {
     }
+    look_elsewhere();
   }
 
   /// `one` is `members[place]`.
@@ -256,6 +278,7 @@ class GroupFit {
     one.used = found != free_.end();
     if (one.used) one.value = times_start(one, best_.at[static_cast<std::size_t>(found - free_.begin())]);
     one.known = open_[place].empty();
+    if (const auto other = others_.find(place); one.used && other != others_.end()) one.other = other->second;
     for (const std::size_t other : open_[place])
       if (other != place) one.not_told_from.push_back(members[other]);
     return one;
@@ -332,8 +355,42 @@ class GroupFit {
     return false;
   }
 
+  // Whether rows fit worse somewhere on the way to that point.
+  bool is_apart(const Residuals& errors, const std::vector<double>& other) const {
+    constexpr int parts = 8;
+    for (int part = 1; part < parts; ++part) {
+      std::vector<double> between = best_.at;
+      for (std::size_t i = 0; i < between.size(); ++i) between[i] += (other[i] - between[i]) * part / parts;
+      if (squares_of(errors(between)) > most_) return true;
+    }
+    return false;
+  }
+
+  // Times may rise and fall with a constant, and a fit as good may lie elsewhere: looked for from twice and half of
+  // each. All that differs there by a hundredth or more is open.
+  void look_elsewhere() {
+    constexpr double part = 0.01;
+    const Residuals errors = errors_of(free_);
+    for (std::size_t i = 0; i < free_.size(); ++i)
+      for (const double times : {2.0, 0.5}) {
+        if (!(best_.at[i] > 0)) continue;
+        std::vector<double> start = best_.at;
+        start[i] *= times;
+        const LeastSquares other = least_squares(errors, {start});
+        if (other.squares > most_ || !is_apart(errors, other.at)) continue;
+        std::set<std::size_t> moved;
+        for (std::size_t j = 0; j < free_.size(); ++j)
+          if (std::abs(other.at[j] - best_.at[j]) >= part * best_.at[j]) moved.insert(j);
+        for (const std::size_t j : moved) {
+          others_.emplace(free_[j], times_start(constants_[free_[j]], other.at[j]));
+          for (const std::size_t k : moved) open_[free_[j]].insert(free_[k]);
+        }
+      }
+  }
+
   Misfit misfit_;
   const std::vector<FittedConstant>& constants_;
+  std::map<std::size_t, double> others_;     // of constants that fit as well elsewhere: what they are there
   std::vector<std::set<std::size_t>> open_;  // of each that the rows leave open: itself, and what may make up for it
   std::vector<std::size_t> free_;
   LeastSquares best_;  // of those
@@ -361,20 +418,46 @@ std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const Consta
   return fitted;
 }
 
-bool FittedConstant::at_limit() const { return known && value >= most_of(constant); }
+bool FittedConstant::at_limit() const { return known && (value >= most_of(constant) || (least > 0 && value <= least)); }
 
 bool FittedConstant::holds_for(const MeasuredPoint& point) const {
   return std::all_of(scope.begin(), scope.end(),
                      [&](const auto& cell) { return point.cells.at(cell.first) == cell.second; });
 }
 
+namespace {
+
+// An option's own cell goes before what was fitted.
+bool gives_itself(const MeasuredPoint& point, Constant constant) {
+  const auto own = point.cells.find(std::string(name_of(constant_words, constant)));
+  return own != point.cells.end() && !own->second.empty();
+}
+
+// Whether the scenario has what the constant is of.
+bool has_place_for(const FittedConstant& one, const Scenario& scenario) {
+  if (one.inside) return scenario.cluster.network.node.has_value();
+  return one.constant != Constant::Server || find_algorithm(collective_named(scenario), {}).servers;
+}
+
+}  // namespace
+
+std::size_t scored_rows(const FittedConstant& one, const MeasuredFile& measured, Library& library) {
+  return static_cast<std::size_t>(
+      std::count_if(measured.points.begin(), measured.points.end(), [&](const MeasuredPoint& point) {
+        if (!point.scored() || !one.holds_for(point)) return false;
+        if (is_option(one.constant)) return !gives_itself(point, one.constant);
+        const Scenario scenario = resolved(point, point.request, library);
+        const bool of_ports = (one.constant == Constant::Alpha || one.constant == Constant::Beta) && !one.inside;
+        return has_place_for(one, scenario) && !(of_ports && within_node(scenario.cluster.network, scenario.workers));
+      }));
+}
+
 Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstant>& fitted, Library& library) {
   Request request = point.request;
   const auto serves = [&](const FittedConstant& one) { return one.used && one.holds_for(point); };
   for (const FittedConstant& one : fitted) {
-    if (!is_option(one.constant) || !serves(one)) continue;
+    if (!is_option(one.constant) || !serves(one) || gives_itself(point, one.constant)) continue;
     const std::string name(name_of(constant_words, one.constant));
-    if (const auto own = point.cells.find(name); own != point.cells.end() && !own->second.empty()) continue;
     request.options.push_back({name, fmt::format("{} s", one.value), point.place});
   }
   Scenario scenario = resolved(point, request, library);
@@ -383,7 +466,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
     if (is_option(one.constant) || !serves(one) || (one.inside && !network.node)) continue;
     if (is_of_links(one.constant)) {
       require_levels(scenario, point, one.constant);
-      if (one.constant == Constant::Server && !find_algorithm(collective_named(scenario), {}).servers) continue;
+      if (!has_place_for(one, scenario)) continue;
       link_constant(network, one.constant, one.inside) = one.value;
       if (one.constant == Constant::Alpha && !one.inside) network.alpha_of_nodes.clear();
     } else if (one.constant == Constant::Interference) {
@@ -422,6 +505,7 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library) {
   std::vector<FittedConstant> constants = declared(measured, library);
   require_one_each(measured, constants);
+  set_least(constants, measured, library);
   auto groups = groups_of(measured, constants);
   return {std::move(constants), std::move(groups)};
 }

@@ -50,6 +50,7 @@ class Search {
     return std::abs(off) <= near_enough ? 0 : off;
   }
 
+  double off() const { return least_off_; }  ///< of the best
   bool found() const { return std::abs(least_off_) <= promised; }
 
   AtSpeed best;  ///< of all that were tried
@@ -98,10 +99,13 @@ AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
       boost::math::tools::toms748_solve([&](double factor) { return search(factor); }, low, high, at_low, at_high,
                                         boost::math::tools::eps_tolerance<double>(), most);
   if (search.found()) return std::move(search.best);
-  const auto speed_at = [&](double factor) { return known.text(known.value / (1 + search(factor))); };
-  throw InputError(known.place,
-                   fmt::format("{} lie in a gap: the plan of {} changes there", known.text(), setting.strategy->name),
-                   fmt::format("{} or {}", speed_at(above), speed_at(below)));
+  const auto speed_at = [&](double factor) { return known.value / (1 + search(factor)); };
+  const double slower = speed_at(above), faster = speed_at(below), taken = known.value / (1 + search.off());
+  AtSpeed nearest = std::move(search.best);
+  nearest.note = fmt::format(
+      "{} cannot run at exactly {} here, since its plan changes there: the nearest are {} and {}; {} is taken",
+      setting.strategy->name, known.text(), known.text(slower), known.text(faster), known.text(taken));
+  return nearest;
 }
 
 }  // namespace allreplay

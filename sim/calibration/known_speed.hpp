@@ -20,12 +20,15 @@ struct KnownSpeed {
 };
 
 struct AtSpeed {
-  double factor = 1;  ///< what the forward and backward times of all layers were multiplied by
-  Outcome outcome;    ///< of the setting with those
+  double factor = 1;   ///< what the forward and backward times of all layers were multiplied by
+  Outcome outcome;     ///< of the setting with those
+  std::string note{};  ///< where the plan changes and no factor gives that speed: which speeds are nearest
 };
 
 /// The setting, its layers' times multiplied by the one factor that makes its simulated run as fast as `known`, to 10⁻⁶
-/// at the worst; the update stays. Throws InputError at the speed's place where no factor does, and as run() does.
+/// at the worst; the update stays. Where the plan of a strategy that looks at times changes and leaves a gap, it is the
+/// nearest speed, and a note says so. Throws InputError at the speed's place where computing would have to take less
+/// than no time, and as run() does.
 /// REQUIRES: a profile that says its batch size.
 AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known);
 

@@ -101,15 +101,19 @@ void start_from_lines(Network& network, std::span<const Calibration> logs) {
   if (!network.alpha) network.alpha = network.node->alpha, network.beta = network.node->beta;
 }
 
-// NCCL's model with the cluster's own constants meets logs to a factor; far beyond that it is of something else.
+// NCCL's model with the cluster's own constants meets logs to a factor; far beyond that it is of something else. What a
+// cluster without start-ups leaves out is in its latency.
 void warn_of_no_link(LevelFit& fit) {
   for (std::size_t axis = 0; axis <= latency_outside; ++axis) {
     const double most = axis % 2 == 0 ? 2 : 10;  // a rate is a data sheet's, a start-up has software in it
     if (!fit.known[axis] || (fit.factors[axis] < most && fit.factors[axis] > 0.1)) continue;
+    const bool no_start_up = axis == latency_outside && !(fit.network.alpha.value_or(0) > 0) && fit.factors[axis] > 1;
     fit.warnings.push_back(fmt::format(
-        "{} is x {:.4g} of the cluster's: no such link exists. More likely the cluster is of other hardware than "
-        "the log, or its nodes are of another size",
-        names[axis], fit.factors[axis]));
+        "{} is x {:.4g} of the cluster's: {}", names[axis], fit.factors[axis],
+        no_start_up ? "the cluster has no start-up (alpha is 0), and what its links take is in this factor; give it an "
+                      "alpha, or the cluster is of other hardware than the log"
+                    : "no such link exists. More likely the cluster is of other hardware than the log, or its nodes "
+                      "are of another size"));
   }
 }
 
@@ -183,7 +187,7 @@ class LevelSearch {
       const double slack = 1e-9 * (1 + least_);
       if (cost(twice) > cost(best_) + slack && cost(half) > cost(best_) + slack) continue;
       known_[axis] = false;
-      fit.warnings.push_back(fmt::format("the logs say nothing of {}: {}", names[axis],
+      fit.warnings.push_back(fmt::format("the logs do not determine {}: {}", names[axis],
                                          axis <= latency_outside ? "something else is slower" : "it leaves no trace"));
       if (axis == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
       if (axis > latency_outside) raise(axis, slack);
@@ -223,7 +227,7 @@ class LevelSearch {
       for (const std::size_t axis : those) words.emplace_back(names[axis]);
       fit.warnings.push_back(
           words.size() == 1
-              ? fmt::format("the logs say too little of {}: twice of it, or half, is within what the fit leaves",
+              ? fmt::format("the logs hardly determine {}: twice of it, or half, is within what the fit leaves",
                             words[0])
               : fmt::format("{} cannot be told apart by these logs, since they make up for each other: what is written "
                             "of them holds together",

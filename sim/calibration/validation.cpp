@@ -165,7 +165,8 @@ enum class Wanted : std::uint8_t { Fit, Predict };
 
 void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {
   for (const FittedConstant& one : constants) {
-    packer.add(one.value).add(one.used).add(one.known).add(one.not_told_from.size());
+    packer.add(one.value).add(one.used).add(one.known).add(one.other.has_value()).add(one.other.value_or(0));
+    packer.add(one.not_told_from.size());
     for (const std::size_t other : one.not_told_from) packer.add(other);
   }
 }
@@ -175,6 +176,9 @@ void take_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
     one.value = unpacker.take<double>();
     one.used = unpacker.take<bool>();
     one.known = unpacker.take<bool>();
+    const auto has_other = unpacker.take<bool>();
+    const auto other = unpacker.take<double>();
+    one.other = has_other ? std::optional(other) : std::nullopt;
     one.not_told_from.resize(unpacker.take<std::size_t>());
     for (std::size_t& other : one.not_told_from) other = unpacker.take<std::size_t>();
   }
@@ -243,6 +247,7 @@ Validation validate(MeasuredFile measured, Farm* farm, std::optional<double> mat
   Library library(result.measured.inputs);
   require_all_possible(result.measured, library);
   fit(result, library, farm);
+  for (const FittedConstant& one : result.fitted) result.reached.push_back(scored_rows(one, result.measured, library));
   std::vector<Predicted> predicted = predictions(result, library, farm);
   require_told_of_spread(result, predicted);
   for (std::size_t row = 0; row < predicted.size(); ++row)

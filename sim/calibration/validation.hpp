@@ -47,6 +47,7 @@ struct Setting {
 struct Validation {
   MeasuredFile measured;
   std::vector<FittedConstant> fitted;
+  std::vector<std::size_t> reached;    ///< of each of these: how many scored rows it has a say in
   std::vector<ValidatedPoint> points;  ///< of every row, those that fit as well
   std::vector<GroupScore> groups;      ///< in the order of the file
   GroupScore all;

@@ -146,6 +146,8 @@ LevelOutcome outcome_of(const Inputs& inputs, const CalibrateArguments& argument
   const Network start = levels_of(inputs, arguments, logs.front().workers(), nccl);
   const std::int64_t node = start.node->workers;
   LevelOutcome outcome{.logs = logs};
+  if (!arguments.cluster.empty())
+    outcome.base = Json::read(inputs.files, file_behind(inputs.files, "topologies", arguments.cluster));
   if (!nccl && (logs.front().workers() > node || logs.back().workers() <= node)) {
     outcome.fitted = false;
     outcome.fit.network = start;

@@ -454,6 +454,7 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   made.profile.update = at.outcome.scenario.profile->update;
   if (known) note_known(arguments, request, *known, at.outcome, made);
   context.console.warn(at.outcome.result.warning);
+  if (!at.note.empty()) made.notes.push_back(at.note);
   warn_of_idle_options(context.console, arguments.setting, at.outcome);
   finish(context, arguments, made, request.work.model(),
          summary(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));

@@ -170,6 +170,8 @@ constexpr ClusterKey cluster_keys[] = {
      R"("interference": {"compute": 1.19})"},
     {"jitter", "how far the time of each work of each iteration is from its mean",
      R"("jitter": {"sigma": 0.05, "distribution": "lognormal", "seed": 1})"},
+    {"rendezvous", "what every hop between nodes takes more in NCCL for messages above a size",
+     R"("network": {"nccl": {"gpu": "h100", "rendezvous": {"from": "2 KiB", "time": "14 us"}}})"},
     {"server", "what pushes to and pulls from parameter servers have in the place of alpha and beta",
      R"("network": {"server": {"alpha": "50 us", "bandwidth": "1 GB/s"}})"},
     {"spread", "how far workers differ that nobody slows, for ever: all wait for the slowest",
@@ -181,6 +183,17 @@ constexpr ClusterKey cluster_keys[] = {
 std::string cluster_key_help(const ClusterKey& key, std::size_t width) {
   return wrapped(fmt::format("{}: {}\n", key.name, key.about), width, 2) +
          fmt::format("In a cluster file:\n  {}\n", key.written);
+}
+
+// A flag that commands take and no file knows, by command.
+std::string flag_help(const std::vector<CommandDefinition>& commands, std::string_view topic, std::size_t width) {
+  const std::string flag = flag_of(option_of(topic));
+  std::string text;
+  for (const CommandDefinition& command : commands)
+    for (const OptionDefinition& option : command.options)
+      if (std::find(option.names.begin(), option.names.end(), flag) != option.names.end())
+        text += fmt::format("allreplay {}:\n{}", command.name, option_entry(option, width));
+  return text;
 }
 
 }  // namespace
@@ -259,7 +272,8 @@ void add_help(CommandLine& app) {
     }
     std::vector<std::string> known = help_topics();
     for (const std::string& name : names_of(commands)) known.push_back(name);
-    const std::string text = topic_help(*topic, width);
+    std::string text = topic_help(*topic, width);
+    if (text.empty()) text = flag_help(commands, *topic, width);
     if (text.empty()) hint_at_what_is_no_strategy(*topic, argument("help"));
     if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "nothing is called '{}'");
     context.console.print("{}", text);

@@ -76,7 +76,7 @@ void add_validate(CommandLine& app) {
   command.add_option("--out", arguments->out, "write every point with its prediction to this CSV file");
   command.add_option("--plot", arguments->plot, "draw predicted against measured: FILE.svg, .png or .pdf");
   command.add_option("--where-it-matters", arguments->matters,
-                     "score by themselves the points that no communication misses by more, such as 5%");
+                     "score by themselves the rows that the 'no communication' model misses by more, such as 5%");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(

@@ -121,6 +121,21 @@ JsonValue nccl_json(const NcclSetup& nccl) {
   return json;
 }
 
+void keep(JsonValue& json, const Json& own, std::initializer_list<std::string_view> but) {
+  for (const auto& [key, value] : own.members())
+    if (std::find(but.begin(), but.end(), key) == but.end()) json[key] = JsonValue::parse(value.dump());
+}
+
+// NCCL's factors are of links that stay as they are.
+JsonValue nccl_network(const Network& fitted, const Json& own) {
+  JsonValue json = JsonValue::object();
+  keep(json, own, {"nccl"});
+  json["node"]["workers"] = fitted.node->workers;
+  json["rails"] = fitted.node->rails;
+  json["nccl"] = nccl_json(*fitted.nccl);
+  return json;
+}
+
 JsonValue levels_network(const Network& network) {
   JsonValue json{{"node",
                   {{"workers", network.node->workers},
@@ -215,22 +230,29 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
     network["node"] = {{"workers", fitted.node->workers}};
     for (const Calibration& log : outcome.logs)
       network["tables"].push_back({{"workers", log.workers()}, {"table", table_json(log.table.table)}});
+  } else if (is_nccl(outcome)) {
+    network = nccl_network(fitted, outcome.base.value().at("network"));
   } else {
     network = levels_network(fitted);
-    if (is_nccl(outcome)) network["nccl"] = nccl_json(*fitted.nccl);
+    if (outcome.base)
+      keep(network, outcome.base->at("network"),
+           {"node", "alpha", "beta", "bandwidth", "gamma", "rails", "collective", "tree_bandwidth", "measured", "table",
+            "tables", "topology"});
   }
   if (algorithm_of(outcome).purpose == Purpose::AllReduce) network["collective"] = algorithm_of(outcome).name;
   if (const auto& log = outcome.logs.front(); !outcome.tables && log.algorithm->option == "tree_bandwidth")
     network["tree_bandwidth"] = "physical";
-  return levels_text({{"name", name},
-                      {"description", fmt::format("{} among {} workers, {} fitted by allreplay calibrate",
-                                                  algorithm_of(outcome).name, sizes,
-                                                  outcome.tables     ? "tables"
-                                                  : is_nccl(outcome) ? "NCCL's model"
-                                                                     : "two levels")},
-                      {"source", files},
-                      {"workers", outcome.logs.back().workers()},
-                      {"network", network}});
+  JsonValue cluster{{"name", name},
+                    {"description", fmt::format("{} among {} workers, {} fitted by allreplay calibrate",
+                                                algorithm_of(outcome).name, sizes,
+                                                outcome.tables     ? "tables"
+                                                : is_nccl(outcome) ? "NCCL's model"
+                                                                   : "two levels")},
+                    {"source", files},
+                    {"workers", outcome.logs.back().workers()},
+                    {"network", network}};
+  if (outcome.base) keep(cluster, *outcome.base, {"name", "description", "source", "workers", "network"});
+  return levels_text(cluster);
 }
 
 }  // namespace allreplay

@@ -1,10 +1,12 @@
 // What the command `calibrate` prints and writes of several logs, or of NCCL's model.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "sim/calibration/level_fit.hpp"
+#include "sim/core/json.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
@@ -13,9 +15,10 @@ namespace allreplay {
 struct LevelOutcome {
   std::span<const Calibration> logs;  ///< workers increasing
   LevelFit fit;
-  bool fitted = true;   ///< else the logs lack a level, and `fit` has the layout alone
-  bool tables = false;  ///< a table by number of workers is written, not the levels
-  std::string why;      ///< tables were chosen
+  bool fitted = true;        ///< else the logs lack a level, and `fit` has the layout alone
+  bool tables = false;       ///< a table by number of workers is written, not the levels
+  std::string why;           ///< tables were chosen
+  std::optional<Json> base;  ///< the cluster file that the fit starts from: what it says beyond what is fitted stays
 };
 
 std::string levels_text(const LevelOutcome& outcome, const Screen& screen = {});

@@ -101,27 +101,28 @@ std::string limits(const Advice& advice) {
   const Metrics& m = result.metrics;
   if (!advice.bound_s || result.plan.sharding.shards_optimizer())
     return "";  // sharded, what is sent is the schedule's own
-  const double compute = m.forward_s + m.backward_s,
-               all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
+  // All that an unslowed worker computes, the update too.
+  const double compute = m.iteration_s - m.exposed_comm_s;
+  const double all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   const double factor = slowest_factor(scenario);
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));
-  const double ceiling = compute / *advice.bound_s;
+  const double ceiling = efficiency(advice) * m.iteration_s / *advice.bound_s;
   if (factor > 1 && all <= factor * compute)
     text += fmt::format(
-        "The slowest worker is the limit: the others wait for it, and no schedule exceeds {} efficiency. Without it, "
-        "{} per iteration would be saved.",
+        "The slowest worker is the limit: the others wait for it, and no schedule without shards exceeds {} "
+        "efficiency. Without it, {} per iteration would be saved.",
         percent(ceiling), format_duration((factor - 1) * compute));
   else if (all > compute)
     text += fmt::format(
-        "The network is the limit: no lossless schedule on this collective exceeds {} efficiency. Beyond that only "
-        "fewer bytes (compression, "
-        "half precision), more work per iteration (larger or accumulated batches) or a faster network help.",
+        "The network is the limit: no lossless schedule without shards exceeds {} efficiency on this collective. "
+        "Beyond that only fewer bytes (compression, half precision), more work per iteration (larger or accumulated "
+        "batches) or a faster network help.",
         percent(ceiling));
   else
-    text +=
-        fmt::format("Communication can hide behind computation: up to {} efficiency is possible.", percent(ceiling));
+    text += fmt::format("Communication can hide behind computation: up to {} efficiency is possible without shards.",
+                        percent(ceiling));
   return text + "\n";
 }
 

@@ -202,8 +202,9 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
   const Metrics& m = result.metrics;
   const std::int64_t count = result.plan.sharding.accumulate;
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
-  const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
-                                      percent(m.exposed_comm_s / m.iteration_s)));
+  const double magnitude = std::abs(m.exposed_comm_s);
+  const TableCell exposed(
+      fmt::format("{} ({} of the iteration)", format_duration(magnitude), percent(magnitude / m.iteration_s)));
   const auto parallel_time = [&](double ParallelResult::*part) {
     return result.parallel ? format_duration((*result.parallel).*part) : std::string();
   };
@@ -217,7 +218,9 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {scenario.stragglers.any() ? "  exposed, and waiting for the slow" : "  exposed communication",
+      {m.exposed_comm_s < 0        ? "  saved by workers that are fast"
+       : scenario.stragglers.any() ? "  exposed, and waiting for the slow"
+                                   : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
       {"  of it reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
       {"  of it sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},

@@ -47,10 +47,23 @@ bool is_number(const FittedConstant& one) {
   return one.constant == Constant::Interference || one.constant == Constant::Spread;
 }
 
+// As files have it, with its unit.
+std::string value_text(const FittedConstant& one) {
+  if (is_number(one)) return fmt::format("{:.4g}", one.in_files());
+  return is_per_byte(one) ? fmt::format("{:.4g} ns/B", one.value * 1e9) : format_duration(one.value);
+}
+
+// As it is where it fits as well.
+FittedConstant elsewhere(FittedConstant one) {
+  one.value = one.other.value();
+  return one;
+}
+
 TableCell value_cell(const Validation& validation, const FittedConstant& one) {
-  if (one.at_limit()) return fmt::format("at its limit of {:.4g}", one.in_files());
-  if (one.known && is_number(one)) return fmt::format("{:.4g}", one.in_files());
+  if (one.at_limit()) return fmt::format("at its limit of {}", value_text(one));
+  if (one.known && is_number(one)) return value_text(one);
   if (one.known) return is_per_byte(one) ? cell::per_byte(one.value) : cell::seconds(one.value);
+  if (one.other) return fmt::format("{} or {}", value_text(one), value_text(elsewhere(one)));
   if (one.not_told_from.empty()) return "not known";
   return fmt::format("not told from {}", names_of(validation, one.not_told_from));
 }
@@ -66,10 +79,12 @@ std::string lines_of_rows(const Validation& validation, const std::vector<std::s
 
 std::string constant_table(const Validation& validation, const Screen& screen) {
   if (validation.fitted.empty()) return "";
-  Table table({"constant", "for", "value", "lines"}, 2);
-  for (const FittedConstant& one : validation.fitted)
+  Table table({"constant", "for", "value", "lines", "scored rows"}, 2);
+  for (std::size_t place = 0; place < validation.fitted.size(); ++place) {
+    const FittedConstant& one = validation.fitted[place];
     table.add({name_of(constant_words, one.constant), scope_text(one), value_cell(validation, one),
-               lines_of_rows(validation, one.rows)});
+               lines_of_rows(validation, one.rows), cell::count(static_cast<std::int64_t>(validation.reached[place]))});
+  }
   return table.text(screen) + "\n";
 }
 
@@ -187,7 +202,8 @@ JsonValue point_json(const Validation& validation, std::size_t row) {
   return json;
 }
 
-JsonValue constant_json(const Validation& validation, const FittedConstant& one) {
+JsonValue constant_json(const Validation& validation, std::size_t place) {
+  const FittedConstant& one = validation.fitted[place];
   JsonValue json{{"constant", name_of(constant_words, one.constant)}};
   if (one.constant == Constant::Alpha || one.constant == Constant::Beta)
     json["level"] = one.inside ? "node" : "network";
@@ -196,10 +212,12 @@ JsonValue constant_json(const Validation& validation, const FittedConstant& one)
   json["value"] = one.known ? JsonValue(one.in_files()) : JsonValue(nullptr);
   json["at_limit"] = one.at_limit();
   json["simulated"] = one.used ? JsonValue(one.in_files()) : JsonValue(nullptr);
+  json["fits_as_well"] = one.other ? JsonValue(elsewhere(one).in_files()) : JsonValue(nullptr);
   json["not_told_from"] = JsonValue::array();
   for (const std::size_t other : one.not_told_from) json["not_told_from"].push_back(name_in(validation, other));
   json["lines"] = JsonValue::array();
   for (const std::size_t row : one.rows) json["lines"].push_back(line_number(validation.measured.points[row]));
+  json["scored_rows"] = validation.reached[place];
   return json;
 }
 
@@ -219,10 +237,7 @@ JsonValue setting_json(const Validation& validation, const Setting& setting) {
 // What is simulated of a constant that the rows do not tell.
 std::string simulated_text(const FittedConstant& one) {
   if (!one.used) return "the files' own is simulated";
-  return fmt::format("{} is simulated, which the rows do not contradict",
-                     is_number(one)     ? fmt::format("{:.4g}", one.in_files())
-                     : is_per_byte(one) ? fmt::format("{:.4g} ns/B", one.value * 1e9)
-                                        : format_duration(one.value));
+  return fmt::format("{} is simulated, which the rows do not contradict", value_text(one));
 }
 
 }  // namespace
@@ -232,12 +247,21 @@ std::vector<std::string> doubts_of_constants(const Validation& validation) {
   for (std::size_t place = 0; place < validation.fitted.size(); ++place) {
     const FittedConstant& one = validation.fitted[place];
     const std::string& line = validation.measured.points[one.rows.front()].place.path;
+    if (validation.reached[place] == 0)
+      notes.push_back(fmt::format("{}: no scored row uses the {} that is fitted ({})", line,
+                                  name_of(constant_words, one.constant), scope_text(one)));
     if (one.at_limit())
-      notes.push_back(
-          fmt::format("{}: {} ends at its limit of {:.4g}: its rows ask for more, so that something else "
-                      "is slow there",
-                      line, name_in(validation, place), one.in_files()));
+      notes.push_back(fmt::format(
+          "{}: {} ends at its limit of {}: its rows ask for {}, so that something else is {} there", line,
+          name_in(validation, place), value_text(one), one.least > 0 && one.value <= one.least ? "less" : "more",
+          one.least > 0 && one.value <= one.least ? "fast" : "slow"));
     if (one.known) continue;
+    if (one.other) {
+      notes.push_back(fmt::format("{}: {} is not known: {} and {} fit these rows equally well; {}", line,
+                                  name_in(validation, place), value_text(one), value_text(elsewhere(one)),
+                                  simulated_text(one)));
+      continue;
+    }
     notes.push_back(
         fmt::format("{}: {}: {}", line,
                     one.not_told_from.empty()
@@ -282,7 +306,8 @@ std::string validation_json(const Validation& validation) {
       {"constants", JsonValue::array()},           {"points", JsonValue::array()}};
   if (validation.matters) json["matters"] = group_json(*validation.matters, trains);
   for (const GroupScore& group : validation.groups) json["groups"].push_back(group_json(group, trains));
-  for (const FittedConstant& one : validation.fitted) json["constants"].push_back(constant_json(validation, one));
+  for (std::size_t place = 0; place < validation.fitted.size(); ++place)
+    json["constants"].push_back(constant_json(validation, place));
   for (std::size_t row = 0; row < validation.points.size(); ++row)
     json["points"].push_back(point_json(validation, row));
   if (trains) {

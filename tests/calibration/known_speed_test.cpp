@@ -78,15 +78,20 @@ TEST_CASE("what communication alone does not allow is refused, with the limit") 
         std::string::npos);
 }
 
-TEST_CASE("a speed in a gap, where the plan changes, is refused with its neighbours") {
+TEST_CASE("of a speed in a gap, where the plan changes, the nearest is taken and both are named") {
   // Horovod sends at the first millisecond at which the gradient is there: ⌈2x⌉ + T + U + x ms. Up to x = 1 that is
-  // at most 6 ms, from there on more than 7: 8 samples take 1333 and 1143 a second.
+  // at most 6 ms, from there on more than 7: 8 samples take 1333 and 1143 a second. 6.7 ms are 1194 a second.
   Scenario scenario = pair_of("horovod");
   scenario.options.set("cycle", "1 ms", {});
-  CHECK(error_message([&] { at_speed(scenario, speed(6.5)); }) ==
-        "command line: --samples-per-second: 1231 samples/s lie in a gap: the plan of horovod changes there (1143 "
-        "samples/s or 1333 samples/s)");
-  CHECK(at_speed(scenario, speed(5.9)).factor == Approx(0.9).epsilon(1e-8));
+  const AtSpeed nearest = at_speed(scenario, speed(6.7));
+  CHECK(nearest.note ==
+        "horovod cannot run at exactly 1194 samples/s here, since its plan changes there: the nearest are 1143 "
+        "samples/s and 1333 samples/s; 1143 samples/s is taken");
+  CHECK(nearest.outcome.result.metrics.iteration_s == Approx(7 * ms).epsilon(1e-6));
+  CHECK(at_speed(scenario, speed(6.3)).outcome.result.metrics.iteration_s == Approx(6 * ms).epsilon(1e-6));
+  const AtSpeed exact = at_speed(scenario, speed(5.9));
+  CHECK(exact.factor == Approx(0.9).epsilon(1e-8));
+  CHECK(exact.note.empty());
 }
 
 TEST_CASE("what any strategy makes of a profile comes back") {

@@ -173,6 +173,17 @@ class Calibrate(program.Case):
         self.assertAlmostEqual(fit["node"]["latency"], 1, delta=2e-3)
         row = json.loads(self.output("collective", "--cluster", "mine.json", "--workers", "8", "--bytes", "1GiB", "--json"))[0]
         self.assertAlmostEqual(row["time_s"] / rows[-1]["time_s"], 1, delta=2e-3)
+        # What no log determines is the cluster's own; nccl's factors are new.
+        preset, mine = json.loads((ROOT / "topologies" / "a100x8-8x200gbps.json").read_text()), json.loads((self.folder / "mine.json").read_text())
+        for key in ("spread", "interference"):
+            self.assertEqual(mine[key], preset[key])
+        own = {**preset, "network": {**preset["network"], "launch": "7 us", "alpha": [{"nodes": 2, "alpha": "9 us"}]}}
+        self.write("own.json", json.dumps(own))
+        self.output("calibrate", log, "--collective", "nccl", "--cluster", "own.json", "--cluster-out", "again.json")
+        again = json.loads((self.folder / "again.json").read_text())["network"]
+        self.assertEqual({**again, "nccl": 0}, {**own["network"], "nccl": 0})
+        self.assertAlmostEqual(again["nccl"]["scale"]["node"]["bandwidth"], fit["node"]["bandwidth"])
+        self.output("run", "--profile", "resnet50_p100_b64", "--cluster", "again.json", "--workers", "8", "--strategy", "wfbp")
         for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model is fitted to the constants"),
                                    (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe says nothing of nccl"),
                                    (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: says nothing of one log"),

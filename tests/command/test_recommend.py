@@ -245,6 +245,14 @@ class Recommend(program.Case):
             for command in commands:
                 self.assertIn(pasted("allreplay " + command), [["run", *row["run"]] for row in rows])
 
+    def test_limits_count_the_update_as_efficiency_does(self):
+        # Everything hides but the first layer's block; forward, backward and the 50 ms are all that the efficiency counts.
+        words = ["--profile", "resnet50_p100_b64", "--nodes", "2", "--gpus", "2", "--network", "100Gbit/s", "--inner", "100GB/s", "--update", "50 ms"]
+        text = output("recommend", *words, "--strategies", "wfbp", "--budget", "1", env=program.WIDE)
+        row = row_of(*words, "--strategy", "wfbp")
+        self.assertIn(f"Computing takes {1e3 * (row['iteration_s'] - row['exposed_comm_s']):.1f} ms, and sending all gradients", text)
+        self.assertIn(f"up to {100 * row['efficiency'] * row['iteration_s'] / row['lower_bound_s']:.1f} % efficiency is possible without shards.", text)
+
     def test_commands_can_be_pasted(self):
         """Their lines are broken between words, at every width."""
         (self.folder / "one trace.json").write_text((ROOT / "traces" / "resnet20_p102_b128.json").read_text(encoding="utf-8"), encoding="utf-8")

@@ -63,7 +63,56 @@ class Validate(program.Case):
         self.assertEqual((beta["constant"], beta["level"], beta["for"], beta["lines"]), ("beta", "network", {"cluster": "c.json"}, [2]))
         self.assertEqual([point["scored"] for point in found["points"]], [False, True])
         self.assertAlmostEqual(found["points"][1]["error"], 0, delta=1e-4)
-        self.assertRegex(self.validate(text).stdout, r"ns/B\n-+\nbeta      cluster c.json  2.000      2\n")
+        self.assertRegex(self.validate(text).stdout, r"ns/B\n-+\nbeta      cluster c.json  2.000      2            1\n")
+
+    def test_trials_stay_within_what_is_possible(self):
+        # NCCL's model divides by bandwidths: 0 is no trial. What made the rows comes back; what nothing can be ends at the limit.
+        links = {"alpha": "0 us", "bandwidth": "25 GB/s", "rails": 8, "collective": "nccl", "nccl": {"gpu": "h100", "nvls": False}}
+        for name, inside in (("n.json", "300 GB/s"), ("truth.json", "150 GB/s")):
+            network = {**links, "node": {"workers": 8, "alpha": "0 us", "bandwidth": inside}}
+            (self.folder / name).write_text(json.dumps({"name": "n", "workers": 16, "network": network}))
+        head = "cluster,collective,workers,bytes,time_s,calibrate\n"
+        (row,) = json.loads(program.output("collective", "--cluster", str(self.folder / "truth.json"), "--workers", "8", "--bytes", "1GB", "--json"))
+        (beta,) = self.found(head + f"n.json,nccl,8,1e9,{row['time_s']!r},beta\nn.json,nccl,8,1e9,0.01,\n")["constants"]
+        self.assertAlmostEqual(beta["value"] * 150e9, 1, delta=1e-4)
+        done = self.validate(head + "n.json,nccl,8,1e9,1e-6,beta\nn.json,nccl,8,1e9,0.01,\n", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (beta,) = json.loads(done.stdout)["constants"]
+        self.assertTrue(beta["at_limit"])
+        self.assertAlmostEqual(beta["value"] * 300e9 * 4096, 1)
+        self.assertIn("its rows ask for less, so that something else is fast there", done.stderr)
+        # A ring's six start-ups of 100 s: at a thousand times of those an iteration would pass the end of a day.
+        (self.folder / "slow.json").write_text(json.dumps({"name": "s", "workers": 4, "network": {"alpha": "100 s", "beta": "1 ns/B"}}))
+        (alpha,) = self.found(HEAD + "p.csv,slow.json,4,wfbp,,300.0045,,alpha\np.csv,slow.json,4,wfbp,,300,,\n")["constants"]
+        self.assertAlmostEqual(alpha["value"], 50, delta=1e-6)  # 3 + 1.5 ms, and six of these
+
+    def test_a_constant_that_fits_twice_is_not_known(self):
+        # What waits while a longer launch lasts may go in a better order: from 2800 to 2900 us of it the iteration falls from 65.3 to 62.4 ms.
+        layers = ((250, 1, 6), (2500, 3, 6), (100, 3, 0.5), (2500, 1, 6), (250, 0.3, 6), (2500, 3, 6))
+        rows = [f"l{i},{1000 * thousands},{1000 * forward:g},{1000 * backward:g}" for i, (thousands, forward, backward) in enumerate(layers)]
+        (self.folder / "six.csv").write_text("\n".join(["layer,params,forward_us,backward_us", *rows, ""]))
+        done = self.validate(HEAD + "six.csv,c.json,4,bytescheduler,,0.0648,,launch\nsix.csv,c.json,4,bytescheduler,,0.07,,\n", "--json")
+        (launch,) = json.loads(done.stdout)["constants"]
+        self.assertIsNone(launch["value"])
+        self.assertGreater(abs(launch["fits_as_well"] / launch["simulated"] - 1), 0.01)
+        for value in (launch["simulated"], launch["fits_as_well"]):
+            done_run = self.run_program("run", "--profile", "six.csv", "--cluster", "c.json", "--strategy", "bytescheduler", "--launch", f"{value} s", "--json")
+            self.assertAlmostEqual(json.loads(done_run.stdout)["iteration_s"] / 0.0648, 1, delta=1e-3)
+        self.assertRegex(done.stderr, r"^warning: line 2: launch is not known: \S+ ms and \S+ ms fit these rows equally well; \S+ ms is simulated")
+
+    def test_a_constant_that_no_scored_row_uses_is_said(self):
+        row = "p.csv,c.json,4,sync-easgd,,0.0066,{},{}\n"
+        done = self.validate(HEAD + row.format("a", "launch_tensor") + row.format("b", ""), "--json")
+        self.assertEqual(json.loads(done.stdout)["constants"][0]["scored_rows"], 0)
+        self.assertIn("warning: line 2: no scored row uses the launch_tensor that is fitted (group a)\n", done.stderr)
+        done = self.validate(HEAD + row.format("a", "launch_tensor") + row.format("a", ""), "--json")
+        self.assertEqual((json.loads(done.stdout)["constants"][0]["scored_rows"], done.stderr), (1, ""))
+        # Ports between nodes have no say in a node, nor an option in a row that gives its own.
+        (self.folder / "two.json").write_text(json.dumps({"name": "t", "workers": 8, "network": {
+            "node": {"workers": 4, "alpha": "1 us", "beta": "0.1 ns/B"}, "alpha": "100 us", "beta": "1 ns/B"}}))
+        text = HEAD.replace("barrier", "launch") + "p.csv,two.json,8,s-sgd,,0.008,,beta; launch\np.csv,two.json,8,s-sgd,,0.008,,beta; launch\n" \
+            "p.csv,two.json,4,s-sgd,1 us,0.005,,\np.csv,two.json,8,s-sgd,,0.008,,\n"
+        self.assertEqual([one["scored_rows"] for one in json.loads(self.validate(text, "--json").stdout)["constants"]], [1, 1])
 
     def test_what_is_not_known_is_said(self):
         done = self.validate(HEAD + "p.csv,c.json,1,wfbp,,0.003,,beta\np.csv,c.json,4,wfbp,,0.006,,\n")

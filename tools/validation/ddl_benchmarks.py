@@ -134,7 +134,7 @@ servers (PS). Their repository does not name the GPU (the authors' paper: RTX 20
 - *Layer times* are those of a V100 (the trace of PyTorch's Kineto, forward and backward), scaled so that one GPU makes the {one_gpu} samples/s that were measured on one; no other use is made of it.
 - *Network constants* come from one method, BSP-A2A (one all-reduce behind the backward pass): a time per byte inside a node from its rows of 4 GPUs, and of a port from those of 8, 16 and 32, for each network and number of
   GPUs one constant from one row. Start-ups are those of the presets ([topologies](../../topologies/v100x4-pcie-10gbe.json)), which come from other measurements. The rows of BSP-A2A are not scored.
-- *Servers' links* come from BSP-PS, for each network one time per byte, and *a launch for each tensor* from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node three times; these are not scored either. {points}
+- *Servers' links* come from BSP-PS, for each network one time per byte, and *a launch for each tensor* from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node in all three networks; these are not scored either. {points}
   points are left, all of them predicted.
 
 ### Cause by cause
