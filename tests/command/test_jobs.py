@@ -142,6 +142,11 @@ class Jobs(program.Case):
         self.assertIn("--minimise", self.refusal(self.two(), "--place", "--minimise", "least"))
         self.assertIn("--each", self.refusal(self.two(), "--each"))
 
+    def test_too_many_iterations_are_said_at_once(self):
+        """What is kept of 13 times 10 million iterations is more than 4 GB, at 32 B for each."""
+        rows = [{"profile": "p.csv", "workers": 2, "iterations": 10_000_000} for _ in range(13)]
+        self.assertIn("/iterations: what is kept", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
+
     def test_what_jobs_are_not(self):
         for strategy, word in (({"name": "ddp", "start": "ranks"}, "start"), ({"name": "ddp", "pp": 2, "micro_batches": 2}, "pipeline")):
             document = self.two()
