@@ -56,7 +56,7 @@ class Kept {
 
   void require(double bytes) const {
     if (bytes > most)
-      throw InputError(place_, fmt::format("what is kept of so many iterations takes {:.0f} GB", most / 1e9),
+      throw InputError(place_, fmt::format("what is kept of so many iterations takes more than {:.0f} GB", most / 1e9),
                        "fewer iterations, or fewer jobs");
   }
   void add(double bytes) { require(bytes_ += bytes); }
