@@ -34,6 +34,7 @@ void execute(Context& context, const JobsArguments& arguments) {
   const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
   Library library(context.inputs);
   JobsRunner runner(library, context.files(), file);
+  if (!context.console.output_is_captured()) runner.show_progress();
   const bool searches = search.place || search.stagger;
   const bool draws = !arguments.plot.empty() || !arguments.timeline.empty();
   JobsRecord record;

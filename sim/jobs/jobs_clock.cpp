@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/core/digest.hpp"
 #include "sim/engine/cycles.hpp"
 #include "sim/network/shared_network.hpp"
 #include "sim/training/unroll.hpp"
@@ -33,6 +37,35 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
   cycle.opening.link();
 }
 
+// Its S(i) that the end of the run waits for.
+std::int64_t awaited_of(const SeatedJob& job, const JobsFile& file, bool some_end) {
+  if (some_end) return job.iterations ? *job.iterations + 1 : 0;
+  return file.warm_up + file.iterations + 1;
+}
+
+bool some_end(std::span<const SeatedJob> jobs) {
+  return std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
+}
+
+// What a run keeps, in bytes; more than that it shall not.
+class Kept {
+ public:
+  static constexpr double of_iteration = 32, of_state = 100, most = 4e9;
+
+  explicit Kept(SourceLocation place) : place_(std::move(place)) {}
+
+  void require(double bytes) const {
+    if (bytes > most)
+      throw InputError(place_, fmt::format("what is kept of so many iterations takes more than {:.0f} GB", most / 1e9),
+                       "fewer iterations, or fewer jobs");
+  }
+  void add(double bytes) { require(bytes_ += bytes); }
+
+ private:
+  SourceLocation place_;
+  double bytes_ = 0;
+};
+
 // One job's part of the system.
 struct Player {
   const SeatedJob* job = nullptr;
@@ -46,8 +79,15 @@ struct Player {
 
 class JobsClock final : public Observer {
  public:
-  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances, JobsRecord* record)
-      : file_(file), disturbances_(disturbances), record_(record), players_(jobs.size()), cycles_(jobs.size()) {
+  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances, JobsRecord* record,
+            const std::function<void()>& began)
+      : file_(file),
+        disturbances_(disturbances),
+        record_(record),
+        began_(began),
+        kept_(file.place_of_iterations),
+        players_(jobs.size()),
+        cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
     Views views;
     for (const SeatedJob& one : jobs) {
@@ -62,7 +102,7 @@ class JobsClock final : public Observer {
     times_.jobs.resize(jobs.size());
     if (record) record->jobs.resize(jobs.size());
     passes_.assign(jobs.size(), false);
-    some_end_ = std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
+    some_end_ = some_end(jobs);
     const bool random = std::any_of(
         jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.job.scenario.stragglers.jitter.has_value(); });
     bool steady = !random;
@@ -75,6 +115,7 @@ class JobsClock final : public Observer {
       network_now_ = disturbances->network_at(Time(-1));
     }
     may_repeat_ = steady && !some_end_;
+    if (!may_repeat_) kept_.require(Kept::of_iteration * static_cast<double>(iterations_awaited(jobs, file)));
   }
 
   JobsTimes run() {
@@ -106,6 +147,8 @@ class JobsClock final : public Observer {
   void passed(std::size_t cycle, std::int64_t, Time now) override {
     JobTimes& times = times_.jobs[cycle];
     times.begins.push_back(now);
+    kept_.add(Kept::of_iteration);
+    if (began_ && std::ssize(times.begins) <= awaited_of(*players_[cycle].job, file_, some_end_)) began_();
     players_[cycle].clock.restart(now);
     passes_[cycle] = true;
     const auto& iterations = players_[cycle].job->iterations;
@@ -211,7 +254,8 @@ class JobsClock final : public Observer {
   // Whether the state was met before; background that is yet to begin is part of it.
   bool repeats(Time now, std::vector<std::int64_t> state) {
     for (const OnAndOff& other : others_) state.push_back(other.next() == never ? -1 : (other.next() - now).count());
-    const auto [same, fresh] = seen_.emplace(std::move(state), Seen{now, {}});
+    const std::string_view bytes(reinterpret_cast<const char*>(state.data()), state.size() * sizeof state[0]);
+    const auto [same, fresh] = seen_.emplace(std::pair(digest(bytes), digest(bytes, 1)), Seen{now, {}});
     if (!fresh) {
       times_.period = now - same->second.at;
       since_ = same->second.at;
@@ -220,6 +264,7 @@ class JobsClock final : public Observer {
       return true;
     }
     same->second.met = met(now);
+    kept_.add(Kept::of_state + static_cast<double>(same->second.met.size() * sizeof(double)));
     return false;
   }
 
@@ -361,6 +406,8 @@ class JobsClock final : public Observer {
   const JobsFile& file_;
   const Disturbances* disturbances_;
   JobsRecord* record_;
+  const std::function<void()>& began_;
+  Kept kept_;
   std::deque<Player> players_;
   std::vector<Cycle> cycles_;
   std::unique_ptr<SharedNetwork> network_;
@@ -368,8 +415,8 @@ class JobsClock final : public Observer {
   JobsTimes times_;
   std::vector<bool> passes_;  // in this instant
   bool some_end_ = false, may_repeat_ = false;
-  std::map<std::vector<std::int64_t>, Seen> seen_;
-  std::vector<double> met_since_, met_until_;  // of a period
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by 128 bits of the state
+  std::vector<double> met_since_, met_until_;                     // of a period
   Time since_{0};
   std::optional<Time> warm_;
   std::vector<OnAndOff> others_;
@@ -393,9 +440,15 @@ std::pair<Time, Time> JobsRecord::window() const {
   return from < to ? std::pair(from, to) : std::pair(first, end);
 }
 
+std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile& file) {
+  std::int64_t sum = 0;
+  for (const SeatedJob& job : jobs) sum += awaited_of(job, file, some_end(jobs));
+  return sum;
+}
+
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
-                      JobsRecord* record) {
-  return JobsClock(jobs, file, disturbances, record).run();
+                      JobsRecord* record, const std::function<void()>& began) {
+  return JobsClock(jobs, file, disturbances, record, began).run();
 }
 
 }  // namespace allreplay

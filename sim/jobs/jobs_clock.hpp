@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -59,9 +60,13 @@ struct JobsRecord {
   std::pair<Time, Time> window() const;
 };
 
+/// How many iterations the run begins at least, of all jobs, unless it is found steady before.
+std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
+
 /// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. `record`: filled; null: nobody
-/// asks. Deterministic. Throws InputError where an event cuts a job's hosts off from each other.
+/// asks. `began`: called for each of the iterations awaited. Deterministic. Throws InputError where an event cuts a
+/// job's hosts off from each other, and where what is kept of the iterations would take gigabytes.
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
-                      JobsRecord* record = nullptr);
+                      JobsRecord* record = nullptr, const std::function<void()>& began = {});
 
 }  // namespace allreplay

@@ -228,6 +228,7 @@ JobsFile read_jobs(const Files& files, const Json& json) {
   }
   file.warm_up = whole_of(json, "warm_up", 0, most_iterations).value_or(file.warm_up);
   file.iterations = whole_of(json, "iterations", 1, most_iterations).value_or(file.iterations);
+  file.place_of_iterations = json.place() / "iterations";
   const Json jobs = json.at("jobs");
   for (const Json& item : jobs.items()) file.jobs.push_back(read_job(files, item, file.jobs.size()));
   if (file.jobs.empty()) jobs.fail("is empty", "at least one job");

@@ -90,6 +90,7 @@ struct JobsFile {
   std::string fidelity;  ///< "": the cluster's
   SourceLocation place_of_fidelity;
   std::int64_t warm_up = 5, iterations = 50;
+  SourceLocation place_of_iterations;
   std::vector<JobEntry> jobs;
   std::vector<Background> background;
   std::vector<ClusterEvent> events;

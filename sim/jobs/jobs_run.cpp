@@ -1,10 +1,12 @@
 #include "sim/jobs/jobs_run.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <tuple>
 
+#include "sim/experiment/progress.hpp"
 #include "sim/jobs/balance.hpp"
 
 namespace allreplay {
@@ -189,7 +191,14 @@ Goodput JobsRunner::goodput(const JobEntry& entry, const JobResult& result) {
 JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record) {
   std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
   for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
-  JobsTimes times = replay_jobs(seated, file_, &disturbances_, record);
+  std::optional<Progress> progress;
+  std::function<void()> began;
+  if (shows_progress_) {
+    progress.emplace("jobs", static_cast<std::size_t>(iterations_awaited(seated, file_)));
+    began = [&progress] { progress->advance(); };
+  }
+  JobsTimes times = replay_jobs(seated, file_, &disturbances_, record, began);
+  progress.reset();
   JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
   if (times.period) result.period_s = to_seconds(*times.period);
   std::vector<double> slowdowns;

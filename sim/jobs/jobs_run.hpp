@@ -45,6 +45,8 @@ class JobsRunner {
   JobsResult run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record = nullptr);
 
   const JobsFile& file() const { return file_; }
+  /// From now on runs say how far they have come.
+  void show_progress() { shows_progress_ = true; }
 
  private:
   struct Alone {
@@ -59,6 +61,7 @@ class JobsRunner {
   const JobsFile& file_;
   JobsCluster cluster_;
   Disturbances disturbances_;
+  bool shows_progress_ = false;
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 

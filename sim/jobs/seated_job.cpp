@@ -54,8 +54,6 @@ void require_served(const Scenario& scenario, const JobEntry& entry) {
     throw InputError(place, "start=ranks is not offered to jobs", "start=together");
   if (scenario.options.parallel.any())
     throw InputError(place, "pipelines and tensor parallelism are not offered to jobs", "data parallelism alone");
-  if (collective_of(scenario).algorithm->name == "nccl")
-    throw InputError(entry.place / "collective", "nccl is not offered to jobs", "ring, or another that has rounds");
 }
 
 // A class of workers: those of one role and kind, slowed alike, and by the same events.

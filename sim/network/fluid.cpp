@@ -152,7 +152,7 @@ std::vector<double> FluidNetwork::met(Time now) const {
 }
 
 void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-                       std::vector<std::uint32_t> others, Time now) {
+                       NcclCalls nccl, std::vector<std::uint32_t> others, Time now) {
   if (!state_.running.empty()) go_on(now);
   State& state = state_;
   const std::vector<Moving> moving = std::exchange(state.moving, std::vector<Moving>(shapes->size()));
@@ -161,6 +161,7 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
     for (const std::uint32_t who : moving[shape].who) alone.push_back(moving_time(state.running[who]));
   collectives_ = std::move(collectives);
   shapes_ = std::move(shapes);
+  nccl_ = std::move(nccl);
   others_ = std::move(others);
   for (Running& running : state.running) running.loads = collectives_[running.way].get();
   auto before = alone.begin();

@@ -38,9 +38,9 @@ class FluidNetwork final : public NetworkOfJobs {
   /// it is idle; Shapes are kept whole for meetings, which outlive it.
   void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
 
-  /// The same collectives on links that have changed. `others`: see set_others().
+  /// The same collectives on links that have changed, and what NCCL sends there. `others`: see set_others().
   void lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-           std::vector<std::uint32_t> others, Time now);
+           NcclCalls nccl, std::vector<std::uint32_t> others, Time now);
 
   /// Flows of these shapes that never end are on their way from now on, until others are.
   void set_others(std::vector<std::uint32_t> shapes, Time now);

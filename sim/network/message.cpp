@@ -69,8 +69,9 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
     running.mask = 3;
   }
   running.channels.resize(running.rounds->channels);
+  running.ready = add(now, running.base);
   if (running.left == 0) {
-    instants_.push(add(now, running.base), {index, Ended});
+    instants_.push(running.ready, {index, Ended});
     return;
   }
   running.next.assign(running.rounds->slots, 0);
@@ -82,8 +83,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
     running.held.resize(running.absent);
     return;
   }
-  const Time ready = add(now, running.base);
-  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, ready);
+  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, running.ready);
 }
 
 void MessageNetwork::line_up(Running& running) {
@@ -527,6 +527,7 @@ void MessageNetwork::describe(Time now, const TaskNames& name, std::vector<std::
   for (const Running& running : running_) {
     if (!running.busy) continue;
     std::vector<std::int64_t>& row = rows[name(running.id)];
+    row.push_back(std::max(Time(0), running.ready - now).count());
     row.insert(row.end(), running.next.begin(), running.next.end());
     for (std::uint32_t round = running.first; round != running.last; ++round) {
       const auto& missing = running.progress[round & running.mask].missing;

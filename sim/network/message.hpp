@@ -90,7 +90,8 @@ class MessageNetwork final : public NetworkOfJobs {
     bool busy = false;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
-    Time base{0};                     // from when a rank starts until it sends
+    Time base{0};                     // from when a rank starts until it sends,
+    Time ready{0};                    // which they do from here on, where they start together
     StartUps start_ups{};             // of messages, besides
     std::int64_t left = 0;            // messages, and ranks that have not started
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next

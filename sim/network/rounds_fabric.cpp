@@ -22,13 +22,6 @@ std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t 
   return size > 1 && ranks % size == 0 ? ranks / size : 1;
 }
 
-// A call of NCCL's: its algorithms, and which of laid_ each sends.
-struct RoundsFabric::NcclCall {
-  CallId call;
-  NcclPrice price;
-  std::vector<NcclOnLinks::Laid> laid;
-};
-
 std::vector<RoundsFabric::NcclCall> RoundsFabric::nccl_calls() {
   std::vector<NcclCall> result;
   for (CallId id = 0; setup_.nccl && id < calls().size(); ++id) {
@@ -49,24 +42,35 @@ std::vector<RoundsFabric::NcclCall> RoundsFabric::nccl_calls() {
 }
 
 RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
-    : Fabric(setup.calls, setup.workers), setup_(setup), shapes_(std::make_shared<Shapes>()), nccl_(calls().size()) {
+    : Fabric(setup.calls, setup.workers), setup_(setup), shapes_(std::make_shared<Shapes>()) {
   for (const Call& call : calls()) laid_.push_back({call});
-  std::vector<NcclCall> by_nccl = nccl_calls();
-  for (std::uint32_t number = 0; number < laid_.size(); ++number)
+  by_nccl_ = nccl_calls();
+  for (std::uint32_t number = 0; number < laid(); ++number)
     loads_.push_back(std::make_shared<RoundLoads>(rounds_laid(number, topology.group_size()), topology, *shapes_,
                                                   levels_of(number)));
-  if (by_nccl.empty()) return;
-  const auto rails = make_topology(*topology_of(*setup_.nccl), setup_.workers);
-  for (NcclCall& one : by_nccl) {
-    for (NcclOnLinks::Laid& laid : one.laid) {
-      const RoundLoads& loads = *loads_[laid.rounds];
-      laid.latency = loads.start_up(0) - loads.path.saving(0, 0).start_up;
-      laid.busy = loads.per_byte(0);
-      laid.busy_on_rails = busiest_links(rounds_laid(laid.rounds, rails->group_size()), *rails);
-      laid.busiest = loads.busiest;
-    }
-    nccl_[one.call] = std::make_shared<NcclOnLinks>(one.price, std::move(one.laid));
+  if (!by_nccl_.empty()) {
+    const auto rails = make_topology(*topology_of(*setup_.nccl), setup_.workers);
+    for (NcclCall& one : by_nccl_)
+      for (NcclOnLinks::Laid& laid : one.laid)
+        laid.busy_on_rails = busiest_links(rounds_laid(laid.rounds, rails->group_size()), *rails);
   }
+  nccl_ = nccl_on(loads_);
+}
+
+NcclCalls RoundsFabric::nccl_on(std::span<const std::shared_ptr<const RoundLoads>> loads, std::uint32_t first) const {
+  NcclCalls calls_on(calls().size());
+  for (const NcclCall& one : by_nccl_) {
+    std::vector<NcclOnLinks::Laid> on = one.laid;
+    for (NcclOnLinks::Laid& laid : on) {
+      const RoundLoads& load = *loads[laid.rounds];
+      laid.latency = load.start_up(0) - load.path.saving(0, 0).start_up;
+      laid.busy = load.per_byte(0);
+      laid.busiest = load.busiest;
+      laid.rounds += first;
+    }
+    calls_on[one.call] = std::make_shared<NcclOnLinks>(one.price, std::move(on));
+  }
+  return calls_on;
 }
 
 // NCCL's own start-ups are its model's.

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,10 +59,6 @@ class RoundsFabric : public Fabric {
   std::unique_ptr<Server> server() const override;
   std::int64_t messages(const Call& call = CollectiveOp::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
-  /// What the call sends: of NCCL's, what goes around rings. `hosts_beside`: the topology's group_size().
-  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const {
-    return rounds_laid(id_of(call), hosts_beside);
-  }
 
   /// Of all that is ever sent (by call, and behind these what NCCL sends for them at other sizes), which rounds a block
   /// of so many bytes makes, and how many bytes then travel.
@@ -70,8 +67,17 @@ class RoundsFabric : public Fabric {
     double bytes = 0;
   };
   Sent sent(CallId call, double bytes) const;
+  std::uint32_t laid() const { return static_cast<std::uint32_t>(laid_.size()); }
+  /// `hosts_beside`: the topology's group_size().
   Rounds rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const;
   std::int64_t messages_laid(std::uint32_t number) const;
+  /// What its messages cost, and besides α; seconds.
+  double alpha_of(std::uint32_t number) const { return laid_[number].by_nccl ? 0 : setup_.alpha; }
+  LevelAlpha levels_of(std::uint32_t number) const;
+  const std::vector<std::shared_ptr<const RoundLoads>>& loads() const { return loads_; }
+  /// By call, what NCCL sends where all that is laid loads links so. `first`: their first one's number in a network
+  /// that has more.
+  NcclCalls nccl_on(std::span<const std::shared_ptr<const RoundLoads>> loads, std::uint32_t first = 0) const;
   /// Whether some messages of the call have longer or slower routes than others.
   bool routes_differ(const Call& call) const;
 
@@ -83,9 +89,6 @@ class RoundsFabric : public Fabric {
   virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(const Group& group, bool chains) const;
   Rounds rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const;
-  /// What messages of laid() cost beyond α, and that; seconds.
-  LevelAlpha levels_of(std::uint32_t number) const;
-  double alpha_of(std::uint32_t number) const { return laid_[number].by_nccl ? 0 : setup_.alpha; }
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;
@@ -95,13 +98,19 @@ class RoundsFabric : public Fabric {
   };
   std::vector<Laid> laid_;                                // by call, and behind these
   std::vector<std::shared_ptr<const RoundLoads>> loads_;  // of each of them
-  NcclCalls nccl_;
+  NcclCalls nccl_;                                        // on these
 
  private:
-  struct NcclCall;
+  // Its algorithms, and which of laid_ each sends.
+  struct NcclCall {
+    CallId call;
+    NcclPrice price;
+    std::vector<NcclOnLinks::Laid> laid;
+  };
   std::vector<NcclCall> nccl_calls();
   const RoundLoads& loads_of(const Call& call) const { return *loads_[id_of(call)]; }
 
+  std::vector<NcclCall> by_nccl_;
   mutable std::map<std::pair<CallId, double>, Time> prices_;
   mutable std::int64_t pricing_events_ = 0;
 };

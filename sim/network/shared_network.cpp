@@ -34,10 +34,10 @@ SharedNetwork::SharedNetwork(std::vector<Tenant> tenants, std::vector<double> ra
     : tenants_(std::move(tenants)), rates_(std::move(rates)), ways_(rates_.size()), on_(rates_.size(), false) {
   for (const Tenant& tenant : tenants_) {
     first_call_.push_back(static_cast<CallId>(launch_.size()));
-    for (const Call& call : tenant.fabric->calls()) {
-      legs_.push_back({static_cast<CallId>(legs_.size())});  // in one
+    for (const Call& call : tenant.fabric->calls())
       launch_.push_back(call.group.ranks > 1 ? std::optional(tenant.launch) : std::nullopt);
-    }
+    launch_.resize(first_call_.back() + tenant.fabric->laid());
+    while (legs_.size() < launch_.size()) legs_.push_back({static_cast<CallId>(legs_.size())});  // in one
   }
   if (tenants_.size() > 1) meetings_ = std::make_unique<Meetings>();
 }
@@ -52,15 +52,28 @@ void SharedNetwork::serve(std::unique_ptr<NetworkOfJobs> inside) {
 std::vector<std::uint32_t> SharedNetwork::job_of_call() const {
   std::vector<std::uint32_t> jobs;
   for (std::uint32_t job = 0; job < tenants_.size(); ++job)
-    jobs.resize(jobs.size() + tenants_[job].fabric->calls().size(), job);
+    jobs.resize(jobs.size() + tenants_[job].fabric->laid(), job);
   return jobs;
 }
 
 template <class Visit>
-void SharedNetwork::for_each_call(const Views& views, const Visit& visit) const {
+void SharedNetwork::for_each_laid(const Views& views, const Visit& visit) const {
   for (std::size_t job = 0; job < tenants_.size(); ++job)
-    for (const Call& call : tenants_[job].fabric->calls())
-      visit(tenants_[job].fabric->rounds_of_call(call, views[job]->group_size()), *views[job], *tenants_[job].setup);
+    for (std::uint32_t number = 0; number < tenants_[job].fabric->laid(); ++number)
+      visit(tenants_[job].fabric->rounds_laid(number, views[job]->group_size()), *views[job], *tenants_[job].fabric,
+            number);
+}
+
+// `loads_of`: of a job, all that it has laid.
+template <class LoadsOf>
+NcclCalls SharedNetwork::nccl_on(const LoadsOf& loads_of) const {
+  NcclCalls all;
+  for (std::size_t job = 0; job < tenants_.size(); ++job) {
+    const NcclCalls own = tenants_[job].fabric->nccl_on(loads_of(job), first_call_[job]);
+    all.insert(all.end(), own.begin(), own.end());
+    all.resize(first_call_[job] + tenants_[job].fabric->laid());
+  }
+  return all;
 }
 
 // With the private ones behind them.
@@ -92,8 +105,8 @@ class SharedFluid final : public SharedNetwork {
     const bool asks_for_rates =
         std::any_of(tenants_.begin(), tenants_.end(), [](const Tenant& tenant) { return tenant.setup->rates; });
     auto laid = laid_on(*views.front(), views);
-    auto network =
-        std::make_unique<FluidNetwork>(std::move(laid.loads), laid.shapes, setup.alpha, setup.gamma, asks_for_rates);
+    auto network = std::make_unique<FluidNetwork>(std::move(laid.loads), laid.shapes, setup.alpha, setup.gamma,
+                                                  asks_for_rates, std::move(laid.nccl));
     network_ = network.get();
     network_->serve(job_of_call(), meetings_.get());
     serve(std::move(network));
@@ -103,13 +116,15 @@ class SharedFluid final : public SharedNetwork {
   struct Laid {
     std::vector<std::shared_ptr<const RoundLoads>> loads;
     std::shared_ptr<Shapes> shapes;
+    NcclCalls nccl;
   };
 
   Laid laid_on(const Topology& network, const Views& views) {
-    Laid laid{{}, std::make_shared<Shapes>(meetings_ != nullptr)};
-    for_each_call(views, [&](const Rounds& rounds, const Topology& topology, const NetworkSetup& setup) {
-      laid.loads.push_back(std::make_shared<RoundLoads>(rounds, topology, *laid.shapes, setup.levels));
+    Laid laid{{}, std::make_shared<Shapes>(meetings_ != nullptr), {}};
+    for_each_laid(views, [&](const Rounds& rounds, const Topology& topology, const RoundsFabric& of, auto number) {
+      laid.loads.push_back(std::make_shared<RoundLoads>(rounds, topology, *laid.shapes, of.levels_of(number)));
     });
+    laid.nccl = nccl_on([&](std::size_t job) { return std::span(laid.loads).subspan(first_call(job)); });
     const std::vector<Link> links = links_of(network);
     shape_of_.assign(ways_.size(), 0);
     for (std::size_t other = 0; other < ways_.size(); ++other)
@@ -140,7 +155,7 @@ class SharedFluid final : public SharedNetwork {
 
   void relay(const Topology& network, const Views& views, Time now) override {
     auto laid = laid_on(network, views);
-    network_->lay(std::move(laid.loads), laid.shapes, others(), now);
+    network_->lay(std::move(laid.loads), laid.shapes, std::move(laid.nccl), others(), now);
   }
   void turn_others(Time now) override { network_->set_others(others(), now); }
 
@@ -152,8 +167,9 @@ class SharedMessages final : public SharedNetwork {
  public:
   SharedMessages(std::vector<Tenant> tenants, const Views& views, std::vector<double> rates)
       : SharedNetwork(std::move(tenants), std::move(rates)) {
-    auto network =
-        std::make_unique<MessageNetwork>(laid_on(views), links_of(*views.front()), tenants_.front().setup->gamma);
+    NcclCalls nccl = nccl_on([&](std::size_t job) { return std::span(tenants_[job].fabric->loads()); });
+    auto network = std::make_unique<MessageNetwork>(laid_on(views), links_of(*views.front()),
+                                                    tenants_.front().setup->gamma, Parties(), std::move(nccl));
     network_ = network.get();
     network_->serve(job_of_call(), meetings_.get());
     serve(std::move(network));
@@ -162,8 +178,8 @@ class SharedMessages final : public SharedNetwork {
  private:
   std::vector<std::shared_ptr<const RoutedRounds>> laid_on(const Views& views) const {
     std::vector<std::shared_ptr<const RoutedRounds>> routed;
-    for_each_call(views, [&](const Rounds& rounds, const Topology& topology, const NetworkSetup& setup) {
-      routed.push_back(std::make_shared<RoutedRounds>(rounds, topology, setup.alpha, setup.levels));
+    for_each_laid(views, [&](const Rounds& rounds, const Topology& topology, const RoundsFabric& of, auto number) {
+      routed.push_back(std::make_shared<RoutedRounds>(rounds, topology, of.alpha_of(number), of.levels_of(number)));
     });
     return routed;
   }

@@ -33,7 +33,7 @@ class SharedNetwork {
   Server& server() { return *server_; }
   /// What of it is a job's own, to be asked for its load.
   Server& of_job(std::size_t job) { return *of_jobs_[job]; }
-  /// A job's calls are numbered from here on.
+  /// A job's calls are numbered from here on, and behind them what NCCL sends for them.
   CallId first_call(std::size_t job) const { return first_call_[job]; }
   /// Null for one job, which meets nobody.
   const Meetings* meetings() const { return meetings_.get(); }
@@ -53,7 +53,9 @@ class SharedNetwork {
   virtual void relay(const Topology& network, const Views& views, Time now) = 0;
   virtual void turn_others(Time now) = 0;
   template <class Visit>
-  void for_each_call(const Views& views, const Visit& visit) const;
+  void for_each_laid(const Views& views, const Visit& visit) const;
+  template <class LoadsOf>
+  NcclCalls nccl_on(const LoadsOf& loads_of) const;
   std::vector<Link> links_of(const Topology& topology) const;
   LinkId private_link(const Topology& topology, std::size_t other) const {
     return static_cast<LinkId>(topology.links().size() + other);

@@ -59,8 +59,9 @@ class Loads {
     for (const JobResult& job : result.jobs) {
       auto& of_job = loads_.emplace_back();
       const Topology& topology = *job.seated.job.topology;
-      for (const Call& call : job.seated.job.rounds->calls())
-        of_job.push_back(link_loads(job.seated.job.rounds->rounds_of_call(call, topology.group_size()), topology));
+      const RoundsFabric& rounds = *job.seated.job.rounds;
+      for (std::uint32_t number = 0; number < rounds.laid(); ++number)
+        of_job.push_back(link_loads(rounds.rounds_laid(number, topology.group_size()), topology));
     }
   }
 
@@ -116,11 +117,14 @@ class Loads {
   void for_each_transfer(const Visit& visit) const {
     for (std::size_t job = 0; job < record_.jobs.size(); ++job) {
       const Unrolled& unrolled = record_.jobs[job].unrolled;
+      const RoundsFabric& rounds = *result_.jobs[job].seated.job.rounds;
       for (const JobsRecord::Replay& replay : record_.jobs[job].replays)
         for (std::size_t i = 0; i < unrolled.transfers; ++i) {
           const Task& task = unrolled.graph.tasks()[unrolled.transfer(i)];
           const Span& span = replay.spans[unrolled.transfer(i)];
-          if (span.end > from_) visit(job, loads_[job][task.call_id], task.bytes.count, span);
+          if (span.end <= from_) continue;
+          const RoundsFabric::Sent sent = rounds.sent(task.call_id, task.bytes);
+          visit(job, loads_[job][sent.rounds], sent.bytes, span);
         }
     }
   }

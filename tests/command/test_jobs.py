@@ -26,6 +26,18 @@ def cluster(**network):
         "topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}, **network}}
 
 
+def leaves(*links):
+    """Two switches of four hosts, and one way between them; NCCL chooses."""
+    topology = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 1, "oversubscription": 4, "link": {"latency": "1 us", "bandwidth": "2.5 Gbit/s"}}
+    return {**cluster(collective="nccl", nccl={"gpu": "v100"}, topology=topology | ({"links": list(links)} if links else {})), "name": "leaves"}
+
+
+# Two nodes in which NCCL has NVLS.
+NODES = {"name": "nodes", "workers": 16, "network": {
+    "node": {"workers": 8, "alpha": "1 us", "bandwidth": "300 GB/s"}, "alpha": "2 us", "bandwidth": "100 Gbit/s", "rails": 8,
+    "collective": "nccl", "nccl": {"gpu": "h100"}}}
+
+
 @needs_program
 class Jobs(program.Case):
     def answer(self, document, *words):
@@ -54,6 +66,38 @@ class Jobs(program.Case):
             document["cluster"] = {**cluster(), "interference": {"compute": 1.5}}
             for row in self.answer(document)["jobs"]:
                 self.assertEqual((row["slowdown"], row["contention"]), (1, []))
+
+    def test_nccl_alone_is_run(self):
+        """Whatever it chooses (rings, trees, NVLS; a size of its own for each bucket), on nodes and on one level: a job alone is `run`."""
+        for network in (NODES, cluster(collective="nccl", nccl={"gpu": "v100"})):
+            for fidelity in ("fluid", "message"):
+                for strategy, workers in (("wfbp", 8), ("ddp", 16 if network is NODES else 4), ("fsdp2", 8), ("wfbp", 2)):
+                    with self.subTest((network["name"], fidelity, strategy, workers)):
+                        job = {"profile": "p.csv", "strategy": strategy, "workers": workers}
+                        row = self.answer({"cluster": network, "fidelity": fidelity, "jobs": [job]})["jobs"][0]
+                        (self.folder / "c.json").write_text(json.dumps(network), encoding="utf-8")
+                        words = ["run", "--profile", "p.csv", "--cluster", "c.json", "--workers", workers, "--fidelity", fidelity, "--strategy", strategy, "--json"]
+                        alone = json.loads(program.output(*words, cwd=self.folder))
+                        self.assertEqual((row["iteration_s"], row["alone_s"]), (alone["iteration_s"], alone["iteration_s"]))
+
+    def test_nccl_on_shared_and_changing_links(self):
+        """Two equal jobs, each with two hosts on either leaf, share the one way between the leaves: each is as alone on half of it, as a cluster has it, and
+        as an event makes it; but for each round's end, a whole picosecond."""
+        for fidelity in ("fluid", "message"):
+            document = {"cluster": leaves(), "fidelity": fidelity, "iterations": 4, "jobs": [
+                {"name": name, "profile": "p.csv", "workers": 4, "placement": hosts} for name, hosts in (("a", ["h0", "h1", "h4", "h5"]), ("b", ["h2", "h3", "h6", "h7"]))]}
+            with self.subTest(fidelity):
+                shared = self.answer(document)["jobs"]
+                self.assertGreater(shared[0]["slowdown"], 1.2)
+                self.assertEqual(shared[0]["iteration_s"], shared[1]["iteration_s"])
+                one = {**document, "jobs": document["jobs"][:1]}
+                times = [self.answer({**one, **change})["jobs"][0]["iteration_s"] for change in (
+                    {"cluster": leaves({"between": ["leaf0", "spine0"], "bandwidth": "1.25 Gbit/s"})},
+                    {"events": [{"at": "0 s", "link": ["leaf0", "spine0"], "bandwidth": "x0.5"}]})]
+                self.assertEqual(times[0], times[1])
+                self.assertAlmostEqual(shared[0]["iteration_s"], times[0], delta=1e-9)
+                same = self.answer({**document, "events": [{"at": "1 ms", "for": "1 ms", "link": ["leaf0", "spine0"], "bandwidth": "x1"}]})["jobs"]
+                self.assertAlmostEqual(same[0]["iteration_s"], shared[0]["iteration_s"], delta=1e-12)
 
     def test_a_spread_has_an_order_everywhere(self):
         """A star has no switches of a few hosts: `spread` is the order of the hosts."""
@@ -98,14 +142,16 @@ class Jobs(program.Case):
         self.assertIn("--minimise", self.refusal(self.two(), "--place", "--minimise", "least"))
         self.assertIn("--each", self.refusal(self.two(), "--each"))
 
+    def test_too_many_iterations_are_said_at_once(self):
+        """What is kept of 13 times 10 million iterations is more than 4 GB, at 32 B for each."""
+        rows = [{"profile": "p.csv", "workers": 2, "iterations": 10_000_000} for _ in range(13)]
+        self.assertIn("/iterations: what is kept", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
+
     def test_what_jobs_are_not(self):
         for strategy, word in (({"name": "ddp", "start": "ranks"}, "start"), ({"name": "ddp", "pp": 2, "micro_batches": 2}, "pipeline")):
             document = self.two()
             document["jobs"][0]["strategy"] = strategy
             self.assertIn(word, self.refusal(document))
-        document = self.two(cluster=cluster(nccl={"gpu": "a100"}))
-        document["jobs"][0]["collective"] = "nccl"
-        self.assertIn("/jobs/0/collective: nccl", self.refusal(document))
         for event, word in (({"node": "h0", "down": True}, "down"), ({"node": "h0", "bandwidth": "x0.5"}, "bandwidth"),
                             ({"node": "s0", "slowdown": 2}, "switch"), ({"node": "h99", "stall": "1 us"}, "h99"),
                             ({"link": ["h0", "s0"], "down": True}, "/events/0")):

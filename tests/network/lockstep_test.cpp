@@ -22,7 +22,7 @@ bool check_alone(const std::string& collective, std::int64_t workers, const Topo
   INFO(collective << " among " << workers << ", " << bytes << " B, gamma " << gamma);
   CHECK(priced->alone(bytes, op) == simulated->alone(bytes, op));
   CHECK(priced->pricing_events() == simulated->pricing_events());
-  const RoutedRounds rounds(priced->rounds_of_call(op, topology.group_size()), topology, 45.25e-6);
+  const RoutedRounds rounds(priced->rounds_laid(priced->id_of(op), topology.group_size()), topology, 45.25e-6);
   return lockstep(rounds, topology.links(), gamma * 1e12, static_cast<double>(bytes)).has_value();
 }
 
