@@ -224,6 +224,37 @@ class Pipelines(program.Case):
         words = ["--pp", 2, "--schedule", "interleaved", "--micro-batches", 2, "-o", "bucket_size=240", "-o", "distributed_optimizer=false"]
         self.assertEqual(self.result(*words, strategy="megatron")["collectives"], 5)
 
+    # Four layers in chunks 0 and 2 on rank 0, 1 and 3 on rank 1; two workers a rank, 1 ns/B, no latency; 960 B a layer but
+    # l3's 100,000 B. Rank 0 runs 0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1, rank 1 1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1.
+    INTERLEAVED = ["--pp", 2, "--schedule", "interleaved", "--micro-batches", 2]
+
+    def given_a_large_last_layer(self):
+        profile = trace([(10, 20)] * 4)
+        profile["model"]["layers"][3]["tensors"][0]["shape"] = [25_000]
+        self.given(profile, cluster(4, alpha="0 us"))
+
+    def test_megatron_launches_together(self):
+        """3B0 40-60, 3B1 70-90, 1B0 90-110, 1B1 110-130. Rank 1 launches chunk 3's all-reduce (100 us) a pass late, at 110,
+        and then chunk 1's (0.96 us): 210.96. Left to itself it launches at 90. Rank 0 ends at 150.96."""
+        self.given_a_large_last_layer()
+        for aligned, end in (("true", 210.96), ("false", 190.96)):
+            found = self.result(*self.INTERLEAVED, "-o", "distributed_optimizer=false", "-o", f"align_grad_reduce={aligned}", strategy="megatron")
+            self.assertAlmostEqual(found["iteration_s"], end * 1e-6, delta=1e-11)
+
+    def test_megatron_gathers_ahead_of_activations(self):
+        """Rank 1 gathers chunk 1 0-0.48 and at once, while it waits for 0F0 until 10.48, chunk 3 -50.48: 3F0 -60.48, 3B0
+        -80.48, 3F1 -90.48, 3B1 -110.48, 1B0 -130.48, where chunk 3's 50 us of reducing start, and chunk 1's 0.48 behind."""
+        self.given_a_large_last_layer()
+        found = self.result(*self.INTERLEAVED, strategy="megatron")
+        self.assertAlmostEqual(found["iteration_s"], 180.96e-6, delta=1e-11)
+
+    def test_sends_split_among_a_tensor_group(self):
+        """10 kB at 1 ns/B, there and back, between passes of 10, 10, 20 and 20 us: each of the two sends half."""
+        self.given(trace([(10, 20)] * 2), cluster(4, alpha="0 us"))
+        for split, each in (("false", 10), ("true", 5)):
+            found = self.result("--pp", 2, "--tp", 2, "-o", "p2p_bytes=10kB", "-o", f"p2p_split={split}")
+            self.assertAlmostEqual(found["iteration_s"], (60 + 2 * each) * 1e-6, delta=1e-11)
+
     def test_parameters_gathered_again(self):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
         self.given(trace([(10, 20)] * 2), cluster(4))
