@@ -414,7 +414,8 @@ class Pipelines(program.Case):
                              (["--pp", 4, "--micro-batches", 2, "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "--schedule", "zb-h1", "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "-o", "barrier=layer", "-o", "update_barrier=all"], "update_barrier"),
-                             (["--pp", 0], "pp")):
+                             (["--pp", 0], "pp"),
+                             ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks a rank")):
             with self.subTest(words=words):
                 self.assertIn(named, self.refusal(*words))
         for option in ("prefetch=2", "reduce_buffers=2", "copy=1GB/s", "reshard=all", "reduce=every"):
