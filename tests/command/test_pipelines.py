@@ -255,6 +255,31 @@ class Pipelines(program.Case):
             found = self.result("--pp", 2, "--tp", 2, "-o", "p2p_bytes=10kB", "-o", f"p2p_split={split}")
             self.assertAlmostEqual(found["iteration_s"], (60 + 2 * each) * 1e-6, delta=1e-11)
 
+    def test_a_file_says_how_many_ranks(self):
+        self.given(trace([(10, 20)] * 4), cluster(4, **FREE))
+        (self.folder / "rows.csv").write_text(program.output("schedule", "gpipe", "--pp", 4, "--micro-batches", 2), encoding="utf-8")
+        found = self.result("--schedule", "rows.csv")
+        self.assertEqual((found["pp"], found["micro_batches"]), (4, 2))
+        self.assertEqual(found["iteration_s"], self.result("--pp", 4, "--schedule", "rows.csv")["iteration_s"])
+        self.assertIn("4 rows", self.refusal("--pp", 2, "--schedule", "rows.csv"))
+        (self.folder / "empty.csv").write_text("", encoding="utf-8")
+        self.assertIn("empty.csv: is empty", self.refusal("--schedule", "empty.csv"))
+        self.assertIn("no such file: nothing.csv", self.refusal("--pp", 2, "--schedule", "nothing.csv"))
+
+    def test_efficiency_says_where_samples_do_not_divide(self):
+        """6 samples: of two ranks each, 4 workers are 2 replicas and do not fit; 8 are 4, which do not divide 6; 12 are 6."""
+        self.given(trace([(10, 20)] * 2), cluster(12))
+        words = ["--pp", 2, "--zero", 1, "--global-batch", 6]
+        few, all_ = (self.result(*words, "-n", count, strategy="ddp")["memory_bytes"] for count in (4, 12))
+        said = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", *words, "--memory", f"{round((few + all_) / 2)} B")
+        self.assertIn("not over 8 workers", said.stdout)
+
+    def test_what_says_nothing_without_pp(self):
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        for flag, value in (("--schedule", "zbv"), ("--stages", "equal")):
+            self.assertIn("there is no --pp", self.started(flag, value).stderr)
+            self.assertNotIn("there is no --pp", self.started("--pp", 2, "--micro-batches", 4, flag, value).stderr)
+
     def test_parameters_gathered_again(self):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
         self.given(trace([(10, 20)] * 2), cluster(4))
@@ -414,7 +439,8 @@ class Pipelines(program.Case):
                              (["--pp", 4, "--micro-batches", 2, "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "--schedule", "zb-h1", "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "-o", "barrier=layer", "-o", "update_barrier=all"], "update_barrier"),
-                             (["--pp", 0], "pp"),
+                             (["--pp", 0], "pp"), ([*pipeline, "--stragglers", "x2"], "stragglers"),
+                             ([*pipeline, "--accumulate", 2], "--micro-batches: is the same thing as --accumulate"),
                              ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks a rank")):
             with self.subTest(words=words):
                 self.assertIn(named, self.refusal(*words))
