@@ -235,6 +235,9 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   for (const ParallelFlag& one : parallel_flags)
     if (const auto given = parallel.find(one.flag); given != parallel.end() && !given->second.empty())
       request.options.push_back({one.option, given->second, argument(one.flag)});
+  if (const auto given = parallel.find("--micro-batches");
+      given != parallel.end() && !given->second.empty() && !accumulate.empty())
+    throw InputError(argument("--micro-batches"), "is the same thing as --accumulate", "one of them");
   request.changes = changes_of(changes);
   return request;
 }
@@ -250,7 +253,11 @@ void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, 
     const bool counts =
         default_text || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
         std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
-    if (!counts)
+    const ParallelOptions& parallel = outcome.scenario.options.parallel;
+    const bool without = !parallel.pipeline() && !outcome.scenario.options.places.contains("pp");
+    if (without && (of_pipelines(option.name) || (option.name == "chunks" && !counts)))
+      console.warn(fmt::format("{} changes nothing here: there is no --pp", option.name));
+    else if (!counts)
       console.warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
                                outcome.scenario.strategy->name, outcome.result.collective));
   }

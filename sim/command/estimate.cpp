@@ -264,6 +264,11 @@ Request setting_of(const EstimateArguments& arguments) {
                      "the setting in which it was measured: --cluster, --workers, --strategy");
   if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
+  for (const OptionText& one : request.options)
+    if (!arguments.setting.has_cluster() &&
+        (one.name == "pp" || one.name == "ep" || one.name == "chunks" || of_pipelines(one.name)))
+      throw InputError(one.place, "cuts no profile: it has all layers, whatever ranks hold them",
+                       "none here; `run` takes it, or with --cluster the setting of a measured speed");
   return arguments.setting.has_cluster() ? request : alone(request);
 }
 

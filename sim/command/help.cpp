@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
+#include "sim/experiment/row.hpp"
+#include "sim/pipeline/schedules.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
@@ -160,6 +162,24 @@ std::string option_help(const OptionRow& option, std::size_t width) {
                  width, 2);
 }
 
+std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
+  return wrapped(fmt::format("{}: {}\n", schedule.name, schedule.summary), width, 2) +
+         wrapped(fmt::format("A schedule of pipelines: {} on each rank{}.\n", counted(schedule.chunks, "chunk"),
+                             schedule.any_chunks ? ", or more" : ""),
+                 width, 2) +
+         footer_lines(fmt::format("Its rows:\n  allreplay schedule {} --pp 4 --micro-batches 8\n", schedule.name),
+                      width);
+}
+
+// A column of results, also without its unit: "bubble".
+const ColumnRow* column_named(std::string_view topic) {
+  const auto all = columns();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const ColumnRow& one) {
+    return one.name == topic || (one.name.ends_with("_s") && one.name.substr(0, one.name.size() - 2) == topic);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
 // What a cluster file says of its workers and links beyond their speed.
 struct ClusterKey {
   std::string_view name, about, written;
@@ -238,8 +258,8 @@ std::string command_help(const CommandDefinition& command, std::size_t width) {
 
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics = names_of(strategies());
-  for (const auto& names :
-       {names_of(algorithms()), names_of(codecs()), names_of(option_rows()), names_of(cluster_keys)})
+  for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
+                            names_of(cluster_keys)})
     topics.insert(topics.end(), names.begin(), names.end());
   return topics;
 }
@@ -249,7 +269,10 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   if (const Algorithm* algorithm = row_named(algorithms(), topic)) return collective_help(*algorithm, width);
   if (const Codec* codec = row_named(codecs(), topic)) return codec_help(*codec, width);
   if (const OptionRow* option = row_named(option_rows(), option_of(topic))) return option_help(*option, width);
+  if (const ScheduleRow* schedule = row_named(schedules(), topic)) return schedule_help(*schedule, width);
   if (const ClusterKey* key = row_named(cluster_keys, topic)) return cluster_key_help(*key, width);
+  if (const ColumnRow* column = column_named(topic))
+    return wrapped(fmt::format("{}: {}\nA column of results.\n", column->name, column->about), width, 2);
   return "";
 }
 
@@ -257,8 +280,8 @@ void add_help(CommandLine& app) {
   auto topic = std::make_shared<std::string>();
   Command command = app.add_subcommand(
       "help",
-      "what a command, a strategy, a collective, a codec, an option or a key of a cluster file is, and "
-      "which options it takes");
+      "what a command, a strategy, a collective, a codec, a schedule, an option, a key of a cluster file or a column "
+      "of results is, and which options it takes");
   command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
   command.callback([&app, topic](Context& context) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
+#include "sim/core/text.hpp"
 #include "sim/experiment/layouts.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/report/layouts_report.hpp"
@@ -52,6 +53,9 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   if (!scenario.accumulate.empty() || chosen(scenario, "--micro-batches", most_workers))
     throw InputError(argument(scenario.accumulate.empty() ? "--micro-batches" : "--accumulate"), "beside --model",
                      "--global-batch, by which layouts have as many samples");
+  if (const auto given = scenario.parallel.find("--stages"); given != scenario.parallel.end() && !given->second.empty())
+    throw InputError(argument("--stages"), "does not go with --model, whose blocks are cut as frameworks cut them",
+                     "none; or run with --stages");
   LayoutSearch search;
   search.model = transformer_named(files, arguments.model);
   search.model_name = arguments.model;
@@ -92,6 +96,21 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
+// The profile is nobody's file. Where some were not simulated, they may fit.
+[[noreturn]] void refuse_unfit(const LayoutAdvice& advice) {
+  const auto& [scenario, result, wall_s] = advice.ranking.front().outcome;
+  const std::string none =
+                        fmt::format("none of the {} simulated fits into {}", counted(advice.ranking.size(), "layout"),
+                                    write_size(*scenario.options.memory.limit)),
+                    least = format_size(static_cast<Bytes>(result.memory.peak));
+  if (advice.left_over > 0)
+    throw NothingFits(argument("--budget"), fmt::format("{}; {} not tried", none, advice.left_over),
+                      fmt::format("a larger --budget; the smallest of them needs {}", least));
+  throw NothingFits(
+      scenario.options.places.contains("memory") ? scenario.options.place_of("memory") : argument("--device"), none,
+      fmt::format("at least {}, or more workers", least));
+}
+
 }  // namespace
 
 void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
@@ -115,9 +134,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   const LayoutAdvice advice = search_layouts(library, search);
   progress.reset();
   const LayoutTrial& first = advice.ranking.front();
-  if (!fits(first.outcome.scenario, first.outcome.result))
-    nothing_fits(first.outcome.scenario, first.outcome.result.memory.peak,
-                 fmt::format("{} layouts", advice.ranking.size()));
+  if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(advice);
   if (arguments.json)
     context.console.print("{}\n", layouts_json(advice));
   else

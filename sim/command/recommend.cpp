@@ -161,7 +161,10 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
 void execute_of_model(Context& context, const RecommendArguments& arguments) {
   for (const auto& [text, flag] : {std::pair{&arguments.plot, "--plot"}, std::pair{&arguments.engine, "--engine"}})
     if (!text->empty()) throw InputError(argument(flag), "beside --model", "--profile");
-  if (!arguments.frameworks.empty()) throw InputError(argument("--framework"), "beside --model", "--strategies");
+  if (!arguments.frameworks.empty())
+    throw InputError(argument("--framework"),
+                     "does not go with --model, which has words for Megatron-LM and torchtitan",
+                     "--strategies megatron, or fsdp2");
   recommend_layouts(context,
                     {arguments.model, arguments.device, arguments.tokens, arguments.budget, arguments.jobs,
                      arguments.strategies, arguments.json},

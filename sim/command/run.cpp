@@ -47,8 +47,13 @@ void execute(Context& context, const RunArguments& arguments) {
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
-  if (!arguments.timeline.empty())
+  if (!arguments.timeline.empty()) {
+    constexpr std::size_t many = 50'000;  // some ten megabytes
+    if (const std::size_t bars = outcome.result.episodes.back().timeline.spans.size(); bars > many)
+      context.console.note(
+          fmt::format("{} draws {} tasks, which is a large file (fewer: --micro-batches)", arguments.timeline, bars));
     write_timeline(context.files(), arguments.timeline, outcome, usage ? &*usage : nullptr);
+  }
   if (!arguments.plot.empty())
     write_picture(context.files(), arguments.plot,
                   links_picture(*usage, *outcome.scenario.cluster.network.topology,

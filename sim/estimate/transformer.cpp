@@ -351,19 +351,22 @@ class Builder {
 void require_divides(const Transformer& t, std::int64_t tokens, const Split& split) {
   const auto require = [&](const char* option, std::int64_t degree, std::int64_t count, const std::string& what) {
     if (count % degree != 0)
-      throw InputError({"command line", option}, fmt::format("{} has {} {}", t.name, count, what),
+      throw InputError({"command line", option}, fmt::format("{} does not divide {} {}", degree, count, what),
                        fmt::format("a divisor of {}", count));
   };
-  require("--tp", split.tp, t.heads, "attention heads");
-  require("--tp", split.tp, t.kv_heads, "heads of keys and values");
-  require("--tp", split.tp, t.ffn, "inner outputs");
+  require("--tp", split.tp, t.heads, fmt::format("attention heads of {}", t.name));
+  require("--tp", split.tp, t.kv_heads, fmt::format("heads of keys and values of {}", t.name));
+  require("--tp", split.tp, t.ffn, fmt::format("inner outputs of {}", t.name));
   if (split.sequence_parallel && split.tp == 1)
     throw InputError({"command line", "--sequence-parallel"}, "cuts tokens among a tensor group, and there is none",
                      "--tp above 1");
   if (split.cp > 1 && tokens % (2 * split.cp) != 0)  // each has two parts, an early and a late one: masks are even
     throw InputError({"command line", "--cp"}, fmt::format("{} tokens are cut in {} parts", tokens, 2 * split.cp),
                      fmt::format("a number twice of which divides {}", tokens));
-  if (split.sequence_parallel) require("--sequence-parallel", split.tp, tokens / split.cp, "tokens a worker");
+  if (split.sequence_parallel && tokens / split.cp % split.tp != 0)
+    throw InputError({"command line", "--sequence-parallel"},
+                     fmt::format("{} does not divide {} tokens", split.tp, tokens / split.cp),
+                     fmt::format("--seq in a multiple of {}", split.tp * split.cp));
 }
 
 }  // namespace

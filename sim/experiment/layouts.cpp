@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/collective/network_change.hpp"
+#include "sim/core/text.hpp"
 #include "sim/experiment/side_by_side.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/job.hpp"
@@ -57,9 +58,10 @@ std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one)
   if (one.pp > 1)
     text += fmt::format(
         "--parallelism.pipeline_parallel_schedule {} --parallelism.pipeline_parallel_layers_per_stage {} "
+        "--parallelism.pipeline_parallel_first_stage_less_layers 0 "
+        "--parallelism.pipeline_parallel_last_stage_less_layers 0 "
         "--parallelism.pipeline_parallel_microbatch_size {} ",
-        schedules.at(one.schedule), (search.model.layers + one.pp * one.chunks - 1) / (one.pp * one.chunks),
-        one.samples);
+        schedules.at(one.schedule), search.model.layers / (one.pp * one.chunks), one.samples);
   return text + fmt::format(
                     "--training.local_batch_size {} --training.global_batch_size {} --training.seq_len {} "
                     "--activation_checkpoint.mode {}",
@@ -77,11 +79,15 @@ std::vector<std::int64_t> degrees(const std::optional<std::int64_t>& asked, std:
   return all;
 }
 
-// Schedules that the framework has, with their chunks.
+// Whose layers are cut as Megatron-LM and torchtitan cut them: equally many blocks in each chunk.
+bool of_a_framework(const std::string& strategy) { return strategy == "megatron" || strategy == "fsdp2"; }
+
+// Schedules that the framework has, with their chunks. torchtitan wants several of all that PyTorch counts among those
+// of several stages, InterleavedZeroBubble among them.
 std::vector<std::pair<std::string, std::int64_t>> schedules_of(const LayoutSearch& search,
                                                                const std::string& strategy) {
   std::vector<std::pair<std::string, std::int64_t>> all{{"1f1b", 1}, {"interleaved", 2}, {"interleaved", 4}};
-  if (strategy != "megatron") all.insert(all.end(), {{"zb-h1", 1}, {"zbv", 2}});
+  if (strategy != "megatron") all.insert(all.end(), {{"zb-h1", strategy == "fsdp2" ? 2 : 1}, {"zbv", 2}});
   if (search.chunks && *search.chunks > 1) all.emplace_back("interleaved", *search.chunks);
   std::erase_if(all, [&](const auto& one) {
     return (!search.schedule.empty() && one.first != search.schedule) ||
@@ -92,18 +98,49 @@ std::vector<std::pair<std::string, std::int64_t>> schedules_of(const LayoutSearc
   return all;
 }
 
-bool divides(const LayoutSearch& search, const ModelLayout& one) {
+// Why a layout is not possible. The checks go from the model to the samples: who fails at a later one comes nearer.
+struct Obstacle {
+  int check = 0;
+  std::string flag, why;
+};
+
+std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& one) {
   const Transformer& t = search.model;
-  const std::int64_t group = one.pp * one.tp * one.cp;
-  if (t.heads % one.tp != 0 || t.kv_heads % one.tp != 0 || t.ffn % one.tp != 0) return false;
-  if (one.cp > 1 && search.tokens % (2 * one.cp) != 0) return false;
-  if (one.tp > 1 && search.tokens / one.cp % one.tp != 0) return false;
-  if (search.workers % group != 0 || one.pp * one.chunks > t.layers) return false;
-  return search.global_batch % (search.workers / group * one.samples) == 0;
+  const std::int64_t group = one.pp * one.tp * one.cp, chunks = one.pp * one.chunks;
+  for (const auto& [count, what] :
+       {std::pair(t.heads, "attention heads"), {t.kv_heads, "heads of keys and values"}, {t.ffn, "inner outputs"}})
+    if (count % one.tp != 0)
+      return Obstacle{0, "--tp", fmt::format("tp {} does not divide {} {}", one.tp, count, what)};
+  if (one.cp > 1 && search.tokens % (2 * one.cp) != 0)
+    return Obstacle{0, "--cp", fmt::format("{} parts do not divide {} tokens", 2 * one.cp, search.tokens)};
+  if (one.tp > 1 && search.tokens / one.cp % one.tp != 0)
+    return Obstacle{0, "--tp", fmt::format("tp {} does not divide {} tokens", one.tp, search.tokens / one.cp)};
+  if (one.pp > 1 && (chunks > t.layers || (of_a_framework(one.strategy) && t.layers % chunks != 0)))
+    return Obstacle{1, "--pp", fmt::format("{} layers do not make {} equal chunks", t.layers, chunks)};
+  if (search.workers % group != 0)
+    return Obstacle{
+        2, "--workers",
+        fmt::format("pp {} x tp {} x cp {} does not divide {} workers", one.pp, one.tp, one.cp, search.workers)};
+  const std::int64_t at_once = search.workers / group * one.samples;
+  if (search.global_batch % at_once != 0)
+    return Obstacle{3, "--global-batch",
+                    fmt::format("{} samples are no multiple of {}: {} at a time on each of {} replicas",
+                                search.global_batch, at_once, one.samples, search.workers / group)};
+  const std::int64_t batches = search.global_batch / at_once;
+  if (one.strategy == "megatron" && one.chunks > 1 && batches % one.pp != 0)
+    return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are no multiple of pp {}", batches, one.pp)};
+  if (one.strategy == "fsdp2" && one.schedule == "1f1b" && batches < one.pp)  // PyTorch's PipelineScheduleSingle
+    return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are fewer than pp {}", batches, one.pp)};
+  return std::nullopt;
 }
 
-std::vector<ModelLayout> layouts_of(const LayoutSearch& search, std::int64_t node) {
+struct Layouts {
   std::vector<ModelLayout> all;
+  std::optional<Obstacle> nearest;  ///< of what is not possible that which comes nearest; none: nothing was asked
+};
+
+Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
+  auto [all, nearest] = Layouts();
   std::vector<Recompute> recompute{Recompute::None, Recompute::Selective, Recompute::Full};
   if (search.recompute) recompute = {*search.recompute};
   for (const std::string& strategy : search.strategies)
@@ -118,12 +155,25 @@ std::vector<ModelLayout> layouts_of(const LayoutSearch& search, std::int64_t nod
                 if (strategy == "megatron" && again == Recompute::Selective && !search.recompute)
                   continue;  // its word means attention alone
                 ModelLayout one{pp, tp, cp, schedule, chunks, samples, 1, again, strategy};
-                if (!divides(search, one)) continue;
+                if (auto wrong = obstacle(search, one)) {
+                  if (!nearest || wrong->check >= nearest->check) nearest = std::move(wrong);
+                  continue;
+                }
                 one.micro_batches = search.global_batch / (search.workers / (pp * tp * cp) * samples);
                 all.push_back(std::move(one));
               }
         }
-  return all;
+  return {std::move(all), std::move(nearest)};
+}
+
+[[noreturn]] void refuse_all(const LayoutSearch& search, const std::optional<Obstacle>& nearest, std::int64_t node) {
+  if (!nearest)
+    throw InputError({"command line", "--schedule"},
+                     fmt::format("{} has no such schedule{}", fmt::join(search.strategies, ", "),
+                                 search.chunks ? fmt::format(" of {}", counted(*search.chunks, "chunk")) : ""),
+                     "another, or another of --strategies");
+  throw InputError({"command line", nearest->flag}, "no layout divides: the nearest fails as " + nearest->why,
+                   fmt::format("what powers of two divide, tp up to {} (a node); others by --pp, --tp, --cp", node));
 }
 
 // --- what each comes to ----------------------------------------------------------------------------------------------
@@ -140,13 +190,10 @@ class Search {
 
   LayoutAdvice answer() {
     const Scenario network = library_.resolve_network(search_.base);
-    std::vector<ModelLayout> all = layouts_of(search_, node_workers_of(network.cluster.network));
+    const std::int64_t node = node_workers_of(network.cluster.network);
+    const auto [all, nearest] = layouts_of(search_, node);
     advice_.possible = all.size();
-    if (all.empty())
-      throw InputError(
-          {"command line", "--global-batch"},
-          fmt::format("{} samples, and {} workers: no layout divides both", search_.global_batch, search_.workers),
-          "a multiple of the workers");
+    if (all.empty()) refuse_all(search_, nearest, node);
     std::vector<std::pair<Forecast, std::size_t>> order;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (const auto known = forecast(all[i])) order.emplace_back(*known, i);
@@ -166,7 +213,8 @@ class Search {
   using ProfileKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, Recompute>;
   struct Estimated {
     Shared<Profile> profile;
-    double compute_s = 0;  // of a micro-batch, with what is sent inside layers
+    std::vector<std::size_t> blocks;  // the first layer of each
+    double compute_s = 0;             // of a micro-batch, with what is sent inside layers
     double update_s = 0, elements = 0, bytes = 0, activations = 0;
   };
 
@@ -192,7 +240,22 @@ class Search {
     return words;
   }
 
-  Request request_of(const ModelLayout& one) const {
+  // The framework's own cut: equally many blocks in each chunk, what is before them in the first, and behind in the
+  // last.
+  StageCut cut_of(const ModelLayout& one) {
+    const Estimated& worker = estimated(one);
+    const std::size_t chunks = static_cast<std::size_t>(one.pp * one.chunks), each = worker.blocks.size() / chunks;
+    StageCut cut{StageCut::By::Given};
+    std::size_t begin = 0;
+    for (std::size_t chunk = 1; chunk <= chunks; ++chunk) {
+      const std::size_t end = chunk < chunks ? worker.blocks[chunk * each] : worker.profile->layers.size();
+      cut.layers.push_back(static_cast<std::int64_t>(end - begin));
+      begin = end;
+    }
+    return cut;
+  }
+
+  Request request_of(const ModelLayout& one) {
     Request request = search_.base;
     request.profile = name_of(one) + ".json";
     request.strategy = one.strategy;
@@ -202,6 +265,7 @@ class Search {
       set_option(request, "pp", std::to_string(one.pp));
       set_option(request, "schedule", one.schedule);
       if (one.chunks > 1) set_option(request, "chunks", std::to_string(one.chunks));
+      if (of_a_framework(one.strategy)) set_option(request, "stages", write_cut(cut_of(one)));
       // Megatron overlaps sends where it interleaves.
       if (one.strategy == "megatron" && one.schedule == "1f1b" && one.micro_batches >= one.pp)
         set_option(request, "p2p", "blocking");
@@ -222,6 +286,8 @@ class Search {
     Profile profile = estimate(request).profile;
     profile.name = name_of(one);
     Estimated worker;
+    for (std::size_t l = 0; l < request.work.layers.size(); ++l)
+      if (request.work.layers[l].block == std::ssize(worker.blocks)) worker.blocks.push_back(l);
     worker.update_s = to_seconds(*profile.update);
     worker.elements = static_cast<double>(profile.elements());
     worker.bytes = static_cast<double>(profile.bytes());
@@ -256,7 +322,7 @@ class Search {
     const bool fsdp = one.strategy == "fsdp2", sharded = fsdp && one.pp == 1;
     const double least = batches * worker.compute_s / ranks;
     // Of 1f1b's bubble, where its passes are alike (the schedules' own papers).
-    const double part = one.schedule == "zb-h1" ? 1. / 3 : one.schedule == "zbv" ? 1. / 6 : 1 / chunks;
+    const double part = one.schedule == "zb-h1" ? 1. / 3 / chunks : one.schedule == "zbv" ? 1. / 6 : 1 / chunks;
     const double bubble = one.pp > 1 ? (ranks - 1) / batches * part * least : 0;
     const double reduction = reduction_s(one, worker);
     const double sent = sharded ? std::max(0.0, batches * 1.5 * reduction - least)

@@ -243,17 +243,26 @@ void require_room(const Cluster& in_words, std::int64_t workers, const SourceLoc
 }
 
 // A schedule that is no name is a file, beside the cluster's where that says it. It says how many micro-batches there
-// are, where nobody else does.
+// and ranks there are, where nobody else does.
 void read_schedule(const Files& files, const std::string& cluster_file, Scenario& scenario) {
   ParallelOptions& parallel = scenario.options.parallel;
   if (row_named(schedules(), parallel.schedule)) return;
   const SourceLocation place = scenario.options.place_of("schedule");
   const std::string file =
       place.path.starts_with("/parallel") ? beside(files, cluster_file, parallel.schedule) : parallel.schedule;
+  if (!files.is_file(file) && file.find_first_of("./") != std::string::npos)
+    throw InputError(place, fmt::format("no such file: {}", file), "a file, or a name of `allreplay list schedules`");
   if (!files.is_file(file)) find_by_name(schedules(), parallel.schedule, place, "unknown schedule '{}'");
   auto given = std::make_shared<GivenRows>();
   given->file = file;
-  given->rows = parse_rows(files.read(file), file);
+  const std::string text = files.read(file);
+  if (text.find_first_not_of(" \r\n") == std::string::npos)
+    throw InputError({file, ""}, "is empty", "a row of actions for each rank");
+  given->rows = parse_rows(text, file);
+  if (!scenario.options.places.contains("pp")) {
+    parallel.pp = std::ssize(given->rows);
+    scenario.options.places["pp"] = place;
+  }
   if (!scenario.options.places.contains("accumulate"))
     for (const ActionRow& row : given->rows)
       for (const Action& one : row)
@@ -287,21 +296,22 @@ void take_global_batch(Scenario& scenario) {
   if (!scenario.profile->batch_size)
     throw InputError(place, fmt::format("{} says no batch size", scenario.profile->name),
                      "a profile; a CSV table has none");
-  const std::int64_t replicas = degrees_of(scenario).dp, each = *scenario.profile->batch_size;
-  const std::int64_t at_once = replicas * each, batches = *samples / at_once;
-  if (*samples % at_once != 0)
+  const std::int64_t replicas = degrees_of(scenario).dp, each = *scenario.profile->batch_size,
+                     at_once = replicas * each;
+  const auto batches = micro_batches_of_samples(scenario);
+  if (!batches)
     throw InputError(place,
                      fmt::format("{} samples are no whole number of micro-batches of {} on {}", *samples, each,
                                  counted(replicas, "replica")),
                      fmt::format("a multiple of {}", at_once));
   std::int64_t& now = scenario.options.strategy.sharding.accumulate;
   const bool said = scenario.options.places.contains("accumulate") || scenario.options.parallel.given;
-  if (said && now != batches)
+  if (said && now != *batches)
     throw InputError(place,
                      fmt::format("{} samples on {} are {} times {}, and not {} times", *samples,
-                                 counted(replicas, "replica"), batches, at_once, now),
+                                 counted(replicas, "replica"), *batches, at_once, now),
                      fmt::format("{}, or one of them", now * at_once));
-  scenario.options.set("accumulate", std::to_string(batches), place);
+  scenario.options.set("accumulate", std::to_string(*batches), place);
 }
 
 // Of a pipeline's ranks each has groups of its own; without one they are the plan's.

@@ -6,6 +6,7 @@
 
 #include "sim/collective/network_change.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -20,6 +21,17 @@ std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t wor
   return counts;
 }
 
+// As many samples in other micro-batches are work with other updates: then it is what a GPU does of samples that
+// counts.
+double efficiency_there(const Outcome& fewer, const Outcome& winner) {
+  const Metrics &there = fewer.result.metrics, &here = winner.result.metrics;
+  if (!winner.scenario.options.global_batch) return there.efficiency;
+  const auto gpu_seconds = [](const Outcome& one) {
+    return one.result.metrics.iteration_s * static_cast<double>(one.scenario.workers);
+  };
+  return here.efficiency * gpu_seconds(winner) / gpu_seconds(fewer);
+}
+
 }  // namespace
 
 ScalingReference scaling_reference(const Outcome& winner) {
@@ -30,10 +42,17 @@ ScalingReference scaling_reference(const Outcome& winner) {
       fewer.workers = workers;
       std::int64_t& group = fewer.options.strategy.sharding.shard_group;
       if (group >= workers) group = 0;  // all
+      const auto& samples = fewer.options.global_batch;
+      const auto batches = samples ? micro_batches_of_samples(fewer) : std::nullopt;
+      if (samples && !batches) {
+        reference.undivided.push_back(workers);
+        continue;
+      }
+      if (batches) fewer.options.strategy.sharding.accumulate = *batches;
       const Outcome outcome = run(std::move(fewer));
       if (!fits(outcome.scenario, outcome.result)) continue;
       reference.workers = workers;
-      if (workers > 1) reference.efficiency = outcome.result.metrics.efficiency;  // of one it is 1: what it is over
+      if (workers > 1) reference.efficiency = efficiency_there(outcome, winner);  // of one it is 1: what it is over
       return reference;
     } catch (const InputError&) {  // such as groups that so few do not fill
     }

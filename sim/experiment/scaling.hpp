@@ -13,11 +13,13 @@ struct ScalingReference {
   std::int64_t workers = 1;  ///< the fewest on which `strategy` fits: one, else a node, else twice as many each time
   double efficiency = 1;     ///< there, over one worker
   std::string strategy;      ///< the winner, which is what scales
+  std::vector<std::int64_t> undivided = {};  ///< fewer workers, among which the samples of an iteration do not divide
 
   double relative(const Metrics& metrics) const { return metrics.efficiency / efficiency; }
 };
 
-/// That of one outcome, which is simulated on fewer workers where there is a limit of memory.
+/// That of one outcome, which is simulated on fewer workers where there is a limit of memory: with as many
+/// micro-batches, or where the samples of an iteration are given with as many samples.
 ScalingReference scaling_reference(const Outcome& winner);
 
 /// Of each outcome, by its profile, cluster and fidelity: that of the winner on the most workers there.

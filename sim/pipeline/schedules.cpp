@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -116,7 +118,7 @@ void require_groups(const ScheduleRequest& request) {
     if (*group < ranks || *group > batches || (rest > 0 && rest < ranks))
       throw InputError(request.place_of_group,
                        fmt::format("microbatch_group={} among {} ranks and {} micro-batches", *group, ranks, batches),
-                       fmt::format("{} to {}, and none or at least {} left over", ranks, batches, ranks));
+                       fmt::format("{} to {}, remainder 0 or at least {}", ranks, batches, ranks));
     return;
   }
   const std::int64_t rounds = std::max<std::int64_t>(1, batches / ranks);
@@ -230,8 +232,8 @@ ActionRows dualpipe_v(const ScheduleRequest& request) {
 
 constexpr ScheduleRow all_schedules[] = {
     {"gpipe", "all forward passes, then all backward passes", 1, false, false, looped_bfs},
-    {"1f1b", "forward and backward passes in turn, no more in flight than ranks follow", 1, false, false,
-     one_forward_one_backward},
+    {"1f1b", "forward and backward passes in turn, at most as many in flight as there are ranks after it", 1, false,
+     false, one_forward_one_backward},
     {"looped-bfs", "chunk after chunk: each all its forward passes, then back", 1, true, false, looped_bfs},
     {"interleaved", "1f1b over several chunks a rank, as Megatron and PyTorch interleave them", 2, true, false,
      interleaved},
@@ -246,8 +248,11 @@ std::span<const ScheduleRow> schedules() { return all_schedules; }
 
 ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request) {
   if (request.chunks != schedule.chunks && (!schedule.any_chunks || request.chunks < schedule.chunks))
-    throw InputError(request.place_of_chunks, fmt::format("{} has no {} chunks a rank", schedule.name, request.chunks),
-                     fmt::format("chunks={}{}", schedule.chunks, schedule.any_chunks ? ", or more" : ""));
+    throw InputError(
+        request.place_of_chunks,
+        fmt::format("{} needs {}{} a rank, and {} were asked for", schedule.name,
+                    schedule.any_chunks ? "at least " : "", counted(schedule.chunks, "chunk"), request.chunks),
+        fmt::format("chunks={}{}", schedule.chunks, schedule.any_chunks ? ", or more" : ""));
   return schedule.rows(request);
 }
 

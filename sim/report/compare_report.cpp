@@ -1,6 +1,7 @@
 #include "sim/report/compare_report.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "sim/report/result_rows.hpp"
 #include "sim/report/verdict.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -39,6 +41,15 @@ std::vector<std::int64_t> reference_workers(const Comparison& comparison) {
 
 std::optional<double> bubble_of(const Result& result) {
   return result.parallel && result.parallel->degrees.pp > 1 ? std::optional(result.parallel->bubble_s) : std::nullopt;
+}
+
+// Whether iterations of as many workers have other numbers of samples.
+bool differ_in_samples(const std::vector<Outcome>& outcomes) {
+  std::map<std::int64_t, std::int64_t> samples;  // by workers; each of a batch
+  return std::any_of(outcomes.begin(), outcomes.end(), [&](const Outcome& one) {
+    const std::int64_t own = degrees_of(one.scenario).dp * one.result.plan.sharding.accumulate;
+    return samples.emplace(one.scenario.workers, own).first->second != own;
+  });
 }
 
 // What holds for every row.
@@ -100,11 +111,19 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
                       tied && i == 0, tied && i > 0, bubble_of(result)});
     }
   const bool narrow = keys.size() > 1;  // the names need the room
+  const bool pipelined = std::any_of(outcomes.begin(), outcomes.end(),
+                                     [](const Outcome& one) { return one.scenario.options.parallel.pipeline(); });
+  const auto name_of = [&](std::size_t place, const std::string& key) {
+    const std::string& name = names.name(place, key);
+    if (key != "layout" || !pipelined || name.starts_with("pp ")) return name;
+    return name.empty() ? "pp 1" : "pp 1, " + name;
+  };
   const auto workers = reference_workers(comparison);
   const NumberColumns shown{
       .reference_workers = workers.size() == 1 ? workers.front() : 1,
       .memory = tells_memory(outcomes),
       .bubble = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.bubble_s.has_value(); }),
+      .samples = narrow && differ_in_samples(outcomes),
       .all = !narrow};
   std::vector<TableColumn> columns(keys.begin(), keys.end());
   for (TableColumn& column : number_columns(rows, shown)) columns.push_back(std::move(column));
@@ -115,7 +134,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
     std::vector<TableCell> row;
     for (const std::string& key : keys)
       row.push_back(
-          TableCell(names.name(order[i], key)).with(key == "strategy" && rows[i].wins ? Tone::Best : Tone::Plain));
+          TableCell(name_of(order[i], key)).with(key == "strategy" && rows[i].wins ? Tone::Best : Tone::Plain));
     for (TableCell& cell : number_cells(rows[i], shown)) row.push_back(std::move(cell));
     if (!narrow) row.emplace_back(options_text(options[order[i]]));
     table.add(std::move(row));

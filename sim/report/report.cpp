@@ -116,12 +116,18 @@ std::string limit_note(const Outcome& one, bool told) {
 
 std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references) {
   constexpr double hardly = 1.0005;  // 100.0 %
+  std::string text;
+  for (const ScalingReference& one : references)
+    if (text.empty() && !one.undivided.empty())
+      text = fmt::format("note: efficiency is not over {}, among which the samples of an iteration do not divide\n",
+                         workers_text(one.undivided.back()));
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result.plan.sharding.shards_optimizer() &&
         references[i].relative(outcomes[i].result.metrics) > hardly)
-      return "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates "
+      return text +
+             "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates "
              "less\n";
-  return "";
+  return text;
 }
 
 std::string doubts(const std::vector<Outcome>& outcomes) {
@@ -219,7 +225,7 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
       {m.exposed_comm_s < 0        ? "  saved by workers that are fast"
-       : scenario.stragglers.any() ? "  exposed, and waiting for the slow"
+       : scenario.stragglers.any() ? "  exposed, including stragglers"
                                    : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
       {"  of it reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},

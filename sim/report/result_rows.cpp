@@ -44,6 +44,7 @@ std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, 
     const bool tokens = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.speed.tokens_per_s; });
     columns.insert(columns.end(), {collectives_column, tokens ? "tokens/s a GPU" : "samples/s a GPU", "MFU"});
   }
+  if (how.samples) columns.emplace_back("samples/s");
   columns.emplace_back(efficiency_column(how.reference_workers));
   columns.emplace_back("above bound");
   if (how.memory) columns.emplace_back("memory");
@@ -59,6 +60,8 @@ std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumn
     cells.push_back(optional_cell(rate_of(row), [](double rate) { return cell::number(rate, rate < 1000 ? 1 : 0); }));
     cells.push_back(optional_cell(row.speed.mfu, [](double share) { return cell::percent(share); }));
   }
+  if (how.samples)
+    cells.push_back(optional_cell(row.metrics.samples_per_s, [](double rate) { return cell::number(rate, 1); }));
   cells.push_back(cell::percent(row.relative_efficiency));
   cells.push_back(above_bound_cell(row.metrics));
   if (how.memory) cells.push_back(memory_cell(row.memory_bytes, row.fits));

@@ -24,7 +24,8 @@ struct NumberColumns {
   std::int64_t reference_workers = 1;  ///< what efficiency is relative to
   bool memory = false;
   bool bubble = false;
-  bool all = true;  ///< else those alone that stand beside long names
+  bool samples = false;  ///< a second, where iterations do not all have as many
+  bool all = true;       ///< else those alone that stand beside long names
 };
 
 std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, const NumberColumns& how);

@@ -8,6 +8,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/schedule/fsdp.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -201,7 +202,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
   const auto given = [&](std::string_view option) { return scenario.options.places.contains(std::string(option)); };
   std::vector<Range> ranges;
   for (const OptionRow* row : tunable_options(*scenario.strategy)) {
-    if (given(row->name)) continue;
+    if (given(row->name) || settled_in_pipelines(scenario, row->name)) continue;
     Range range{std::string(row->name), kind_of(*row), row->tuned->low, row->tuned->high};
     // Above all gradients together, sizes do not differ.
     if (range.kind == Range::Kind::Size)
@@ -213,7 +214,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
     const std::string option(choice.option);
     const bool planned = !scenario.strategy->searched();
     const bool read = option == "shard_group" ? planned && takes_groups(scenario) : reads(*scenario.strategy, option);
-    if (!read || given(option)) continue;
+    if (!read || given(option) || settled_in_pipelines(scenario, option)) continue;
     Values values = choice.values(scenario);
     if (values.size() > 1)
       ranges.push_back({.option = option, .kind = Range::Kind::Choice, .values = std::move(values)});

@@ -621,6 +621,11 @@ std::vector<const OptionRow*> tunable_options(const Strategy& strategy) {
   return options;
 }
 
+bool of_pipelines(std::string_view option) {
+  const OptionRow* row = option_named(option);
+  return row && row->reader == in_pipelines;
+}
+
 std::string readers_of(const OptionRow& option) {
   return option.reader.empty() ? fmt::format("{}", fmt::join(named_readers(option.name), ", "))
                                : std::string(option.reader);

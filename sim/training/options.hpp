@@ -125,6 +125,9 @@ std::span<const std::string_view> step_options();
 /// "ddp, horovod": whose rows name the option; or when it counts.
 std::string readers_of(const OptionRow& option);
 
+/// Whether the option counts with pp above 1 alone.
+bool of_pipelines(std::string_view option);
+
 /// "4 MB; p3: 200 kB".
 std::string default_of(const OptionRow& option);
 

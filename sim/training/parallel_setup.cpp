@@ -123,6 +123,10 @@ std::vector<double> send_bytes(const Scenario& scenario, const Pipeline& pipelin
   throw InputError(place, fmt::format("{} does not go with pp above 1", what), remedy);
 }
 
+// Of fsdp2, and the only word that may be said of it.
+constexpr std::pair<std::string_view, std::string_view> settled_options[] = {
+    {"prefetch", ""}, {"reduce_buffers", ""}, {"copy", ""}, {"reshard", "none"}, {"reduce", "last"}};
+
 void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoice& choice) {
   const Options& options = scenario.options;
   if (scenario.codec) refuse_in_pipeline(scenario.place_of_codec, "codec", "gradients as they are");
@@ -133,15 +137,12 @@ void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoi
     refuse_in_pipeline(scenario.cluster.place / "stragglers", "stragglers", "none");
   if (scenario.stragglers.spread && scenario.stragglers.spread->seed)
     refuse_in_pipeline(scenario.cluster.place / "spread/seed", "seed", "a spread without it");
-  if (scenario.strategy->name == "fsdp2")
-    for (const char* name : {"prefetch", "reduce_buffers", "copy"})
-      if (options.places.contains(name))
-        refuse_in_pipeline(options.place_of(name), name, "nothing: the schedule says when units are gathered");
-  const FsdpOptions& fsdp = options.strategy.fsdp;
-  if (scenario.strategy->name == "fsdp2" && fsdp.reshard && *fsdp.reshard != Reshard::None)
-    refuse_in_pipeline(options.place_of("reshard"), "reshard", "reshard=none");
-  if (scenario.strategy->name == "fsdp2" && options.places.contains("reduce") && fsdp.reduce_every)
-    refuse_in_pipeline(options.place_of("reduce"), "reduce", "reduce=last");
+  for (const auto& [name, only] : settled_options)
+    if (const std::string option(name); settled_in_pipelines(scenario, name) && options.places.contains(option) &&
+                                        (only.empty() || options.get(option) != only))
+      refuse_in_pipeline(
+          options.place_of(option), name,
+          only.empty() ? "nothing: the schedule says when units are gathered" : fmt::format("{}={}", name, only));
   if (goes_in_legs(*choice.algorithm, choice.options))
     refuse_in_pipeline(place_of_collective(scenario), "local, or servers on hosts of their own,", "colocated servers");
 }
@@ -176,6 +177,18 @@ void require_p2p(const Scenario& scenario) {
 }
 
 }  // namespace
+
+bool settled_in_pipelines(const Scenario& scenario, std::string_view option) {
+  return parallel_of(scenario).pipeline() && scenario.strategy->name == "fsdp2" &&
+         std::any_of(std::begin(settled_options), std::end(settled_options),
+                     [&](const auto& one) { return one.first == option; });
+}
+
+std::optional<std::int64_t> micro_batches_of_samples(const Scenario& scenario) {
+  const std::int64_t at_once = degrees_of(scenario).dp * *scenario.profile->batch_size;
+  if (*scenario.options.global_batch % at_once != 0) return std::nullopt;
+  return *scenario.options.global_batch / at_once;
+}
 
 void refuse_pipelines(const Scenario& scenario, std::string_view what) {
   if (!parallel_of(scenario).pipeline()) return;

@@ -44,6 +44,14 @@ std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& 
 /// What the plan of its strategy is made from.
 PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost);
 
+/// Whether a pipeline leaves nothing to choose of the option: of fsdp2 the schedule says when units are gathered and
+/// reduced.
+bool settled_in_pipelines(const Scenario& scenario, std::string_view option);
+
+/// The micro-batches that make the samples of an iteration that were asked for; none where they do not divide.
+/// REQUIRES: global_batch, and a profile with a batch size.
+std::optional<std::int64_t> micro_batches_of_samples(const Scenario& scenario);
+
 /// The notes that a user is told: whose profile it is taken for.
 std::string parallel_caveats(const Scenario& scenario);
 

@@ -4,6 +4,7 @@ iteration, schedules side by side, layouts that are searched, what-ifs. Run: pyt
 """
 
 import json
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -45,6 +46,8 @@ class Layouts(program.Case):
         for flag, words in {"--tp": [*GPT2, "--tp", 3], "--cp": [*GPT2, "--cp", 3], "--sequence-parallel": [*GPT2, "--sequence-parallel"],
                             "--samples-per-second": [*GPT2, "--tp", 2, "--samples-per-second", 9]}.items():
             self.assertIn(f"command line: {flag}: ", self.refused("estimate", *words))
+        self.assertIn("8 does not divide 1023 tokens", self.refused("estimate", *GPT2, "--seq", 1023, "--tp", 8, "--sequence-parallel"))
+        self.assertIn("--pp: cuts no profile", self.refused("estimate", *GPT2, "--pp", 2))
         self.assertIn("--tp", self.refused("estimate", "--model", "resnet50", "--device", "h100", "--batch", 1, "--tp", 2))
         self.assertIn("--sequence-parallel", self.refused("estimate", "--from", "resnet50_k80_b16", "--batch", 1, "--sequence-parallel"))
 
@@ -96,6 +99,25 @@ class Layouts(program.Case):
         for words_there in ("bubble", "exposed", "memory", "pp 2, 1f1b", "pp 4, zbv"):
             self.assertIn(words_there, " ".join(screen.split()))
 
+    def test_without_a_pipeline_schedules_are_one_row(self):
+        profile = self.estimate()
+        words = ["compare", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", "1,2", "--schedule", "1f1b,gpipe", "--micro-batches", 4]
+        self.assertEqual([row.get("pp", 1) for row in self.json_of(*words)], [1, 2, 2])
+        screen = output(*words)
+        self.assertIn("\npp 1 ", screen)
+        self.assertIn("samples/s", " ".join(screen.split()))
+
+    def test_efficiency_is_over_as_many_samples(self):
+        """16 workers over those of the node on which it fits: GPU-seconds of the same 64 samples."""
+        profile = self.estimate()
+        words = ["-p", profile, *CLUSTER, "-s", "ddp", "--pp", 2, "--memory", "30GB"]
+        row, = self.json_of("compare", *words, "-n", 16, "--global-batch", 64)
+        fewer = row["reference_workers"]
+        self.assertTrue(1 < fewer < 16)
+        seconds = [count * self.json_of("run", *words, "-n", count, "--global-batch", 64)["iteration_s"] for count in (fewer, 16)]
+        self.assertAlmostEqual(row["relative_efficiency"], seconds[0] / seconds[1], places=9)
+        self.assertIn(f"eff. from {fewer} ", output("whatif", *words, "-n", 16, "--global-batch", 64, "--budget", 1, env=program.WIDE))
+
     def test_who_wins_is_who_does_most_samples_a_second(self):
         # With as many micro-batches on fewer replicas an iteration is shorter, and does less.
         profile = self.estimate()
@@ -129,13 +151,54 @@ class Layouts(program.Case):
             self.assertEqual((row["pp"], row["tp"], row["schedule"], row["micro_batch"], row["recompute"]), (2, 2, "zbv", 2, "full"))
             self.assertIn("ZBVZeroBubble", row["settings"])
 
+    def test_frameworks_run_what_is_simulated(self):
+        """24 blocks of 7 layers, 2 before and 2 behind them: chunks of equally many blocks, in torchtitan's words and
+        Megatron-LM's too."""
+        rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
+                            "--budget", 60, "--pp", 4, "--recompute", "none", "--batch", 1)
+        self.assertIn("zb-h1", {row["schedule"] for row in rows})
+        for row in rows:
+            chunks = 4 * row["chunks"]
+            stages = next(word for word in row["run"] if word.startswith("stages="))
+            each = 24 // chunks * 7
+            self.assertEqual([int(one) for one in re.split("[=,/]", stages)[1:]], [each + 2, *[each] * (chunks - 2), each + 2])
+            words = row["settings"]
+            if row["framework"] != "torchtitan":
+                continue
+            # ceil((layers + first + last) / layers per stage) stages, a multiple of pp, one or several as the schedule has
+            self.assertIn("first_stage_less_layers 0", words)
+            self.assertIn("last_stage_less_layers 0", words)
+            self.assertIn(f"layers_per_stage {24 // chunks} ", words)
+            self.assertEqual(row["chunks"] > 1, "schedule 1F1B" not in words)
+
+    def test_what_no_framework_cuts_is_left_out(self):
+        """24 blocks make no 32 chunks, and no 16 of as many each: pp 8 with one chunk alone."""
+        rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
+                            "--budget", 40, "--pp", 8, "--recompute", "none")
+        self.assertEqual({(row["schedule"], row["chunks"]) for row in rows}, {("1f1b", 1)})
+        model = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64]
+        self.assertIn("--pp: no layout divides: the nearest fails as 24 layers do not make 16 equal chunks", self.refused(*model, "--pp", 16))
+        self.assertIn("--global-batch: ", self.refused(*model[:-1], 3))
+        self.assertIn("--tp: ", self.refused(*model, "--tp", 3))
+        self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv"))
+
+    def test_what_was_not_tried_may_fit(self):
+        model = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8, "--memory", "1GB"]
+        some, all_ = self.refused(*model, "--budget", 2, "--pp", 2), self.refused(*model, "--pp", 2, "--tp", 4, "--batch", 1)
+        self.assertIn("--budget: none of the 2 layouts simulated fits into 1 GB", some)
+        self.assertIn("not tried", some)
+        self.assertIn("--memory: none of the", all_)
+        self.assertNotIn(".json", some + all_)
+
     def test_what_does_not_go_with_a_model(self):
         model = ["recommend", "--model", "gpt2", *CLUSTER]
         for flag, words in {"--device": model, "--profile": [*model, "--device", "h100", "--profile", "resnet50_k80_b16"],
                             "--schedule": [*model, "--device", "h100", "--schedule", "gpipe"],
                             "--accumulate": [*model, "--device", "h100", "--accumulate", 2]}.items():
             self.assertIn(f"command line: {flag}: ", self.refused(*words))
+        self.assertIn("--stages: ", self.refused(*model, "--device", "h100", "--stages", "equal"))
         self.assertIn("--device", self.refused("recommend", "--profile", "resnet50_k80_b16", *CLUSTER, "--device", "h100"))
+        self.assertIn("--strategies megatron, or fsdp2", self.refused(*model, "--device", "h100", "--framework", "pytorch"))
 
     # --- what if ------------------------------------------------------------------------------------------------------
 
@@ -149,6 +212,10 @@ class Layouts(program.Case):
         for row in rows.values():
             again = self.json_of("run", *row["flags"])
             self.assertEqual(again["iteration_s"], row["iteration_s"], row["change"])
+        self.assertFalse([one for one in answer["left_out"] if one.startswith("pytorch")])
+        self.assertIn("the best data-parallel strategy", rows)
+        pytorch = next(row for change, row in rows.items() if change.startswith("pytorch's best"))
+        self.assertGreaterEqual(pytorch["gain"], rows["FSDP"]["gain"])
         # As many samples an iteration: what is gained is time.
         gain = answer["base"]["iteration_s"] / rows["pp 8 instead of 4"]["iteration_s"] - 1
         self.assertAlmostEqual(rows["pp 8 instead of 4"]["gain"], gain, places=9)

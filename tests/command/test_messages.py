@@ -96,6 +96,10 @@ class Words(program.Case):
         self.assertIn(" that of 1 trial for each ", output("whatif", *RESNET, "--budget", "1", env=WIDE))
         self.assertIn(", 2 workers, ", output("tune", *RESNET, "--workers", "2", "-s", "ddp", "--budget", "1"))
 
+    def test_help_knows_schedules_and_columns(self):
+        self.assertIn("zbv: the same with two chunks a rank", output("help", "zbv", env=WIDE))
+        self.assertIn("bubble_s: seconds of an iteration in which a rank has nothing to do", output("help", "bubble", env=WIDE))
+
     def test_what_rounds_to_no_difference(self):
         """417.44 and 417.49 ms: 0.01 %."""
         self.assertIn(" Next: us-byte, 417.5 ms, as long.\n", output("compare", *RESNET, "-s", "mg-wfbp,us-byte", "--tie", "0", env=WIDE))

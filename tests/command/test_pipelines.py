@@ -224,6 +224,62 @@ class Pipelines(program.Case):
         words = ["--pp", 2, "--schedule", "interleaved", "--micro-batches", 2, "-o", "bucket_size=240", "-o", "distributed_optimizer=false"]
         self.assertEqual(self.result(*words, strategy="megatron")["collectives"], 5)
 
+    # Four layers in chunks 0 and 2 on rank 0, 1 and 3 on rank 1; two workers a rank, 1 ns/B, no latency; 960 B a layer but
+    # l3's 100,000 B. Rank 0 runs 0F0 0F1 2F0 2F1 2B0 2B1 0B0 0B1, rank 1 1F0 1F1 3F0 3B0 3F1 3B1 1B0 1B1.
+    INTERLEAVED = ["--pp", 2, "--schedule", "interleaved", "--micro-batches", 2]
+
+    def given_a_large_last_layer(self):
+        profile = trace([(10, 20)] * 4)
+        profile["model"]["layers"][3]["tensors"][0]["shape"] = [25_000]
+        self.given(profile, cluster(4, alpha="0 us"))
+
+    def test_megatron_launches_together(self):
+        """3B0 40-60, 3B1 70-90, 1B0 90-110, 1B1 110-130. Rank 1 launches chunk 3's all-reduce (100 us) a pass late, at 110,
+        and then chunk 1's (0.96 us): 210.96. Left to itself it launches at 90. Rank 0 ends at 150.96."""
+        self.given_a_large_last_layer()
+        for aligned, end in (("true", 210.96), ("false", 190.96)):
+            found = self.result(*self.INTERLEAVED, "-o", "distributed_optimizer=false", "-o", f"align_grad_reduce={aligned}", strategy="megatron")
+            self.assertAlmostEqual(found["iteration_s"], end * 1e-6, delta=1e-11)
+
+    def test_megatron_gathers_ahead_of_activations(self):
+        """Rank 1 gathers chunk 1 0-0.48 and at once, while it waits for 0F0 until 10.48, chunk 3 -50.48: 3F0 -60.48, 3B0
+        -80.48, 3F1 -90.48, 3B1 -110.48, 1B0 -130.48, where chunk 3's 50 us of reducing start, and chunk 1's 0.48 behind."""
+        self.given_a_large_last_layer()
+        found = self.result(*self.INTERLEAVED, strategy="megatron")
+        self.assertAlmostEqual(found["iteration_s"], 180.96e-6, delta=1e-11)
+
+    def test_sends_split_among_a_tensor_group(self):
+        """10 kB at 1 ns/B, there and back, between passes of 10, 10, 20 and 20 us: each of the two sends half."""
+        self.given(trace([(10, 20)] * 2), cluster(4, alpha="0 us"))
+        for split, each in (("false", 10), ("true", 5)):
+            found = self.result("--pp", 2, "--tp", 2, "-o", "p2p_bytes=10kB", "-o", f"p2p_split={split}")
+            self.assertAlmostEqual(found["iteration_s"], (60 + 2 * each) * 1e-6, delta=1e-11)
+
+    def test_a_file_says_how_many_ranks(self):
+        self.given(trace([(10, 20)] * 4), cluster(4, **FREE))
+        (self.folder / "rows.csv").write_text(program.output("schedule", "gpipe", "--pp", 4, "--micro-batches", 2), encoding="utf-8")
+        found = self.result("--schedule", "rows.csv")
+        self.assertEqual((found["pp"], found["micro_batches"]), (4, 2))
+        self.assertEqual(found["iteration_s"], self.result("--pp", 4, "--schedule", "rows.csv")["iteration_s"])
+        self.assertIn("4 rows", self.refusal("--pp", 2, "--schedule", "rows.csv"))
+        (self.folder / "empty.csv").write_text("", encoding="utf-8")
+        self.assertIn("empty.csv: is empty", self.refusal("--schedule", "empty.csv"))
+        self.assertIn("no such file: nothing.csv", self.refusal("--pp", 2, "--schedule", "nothing.csv"))
+
+    def test_efficiency_says_where_samples_do_not_divide(self):
+        """6 samples: of two ranks each, 4 workers are 2 replicas and do not fit; 8 are 4, which do not divide 6; 12 are 6."""
+        self.given(trace([(10, 20)] * 2), cluster(12))
+        words = ["--pp", 2, "--zero", 1, "--global-batch", 6]
+        few, all_ = (self.result(*words, "-n", count, strategy="ddp")["memory_bytes"] for count in (4, 12))
+        said = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", *words, "--memory", f"{round((few + all_) / 2)} B")
+        self.assertIn("not over 8 workers", said.stdout)
+
+    def test_what_says_nothing_without_pp(self):
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        for flag, value in (("--schedule", "zbv"), ("--stages", "equal")):
+            self.assertIn("there is no --pp", self.started(flag, value).stderr)
+            self.assertNotIn("there is no --pp", self.started("--pp", 2, "--micro-batches", 4, flag, value).stderr)
+
     def test_parameters_gathered_again(self):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
         self.given(trace([(10, 20)] * 2), cluster(4))
@@ -383,7 +439,9 @@ class Pipelines(program.Case):
                              (["--pp", 4, "--micro-batches", 2, "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "--schedule", "zb-h1", "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "-o", "barrier=layer", "-o", "update_barrier=all"], "update_barrier"),
-                             (["--pp", 0], "pp")):
+                             (["--pp", 0], "pp"), ([*pipeline, "--stragglers", "x2"], "stragglers"),
+                             ([*pipeline, "--accumulate", 2], "--micro-batches: is the same thing as --accumulate"),
+                             ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks a rank")):
             with self.subTest(words=words):
                 self.assertIn(named, self.refusal(*words))
         for option in ("prefetch=2", "reduce_buffers=2", "copy=1GB/s", "reshard=all", "reduce=every"):

@@ -97,7 +97,7 @@ TEST_CASE("schedules say what they cannot be made of") {
              Catch::Matchers::Contains("5 micro-batches"));
   CHECK_THAT(message("dualpipe-v", {.ranks = 2, .chunks = 2, .micro_batches = 3}),
              Catch::Matchers::Contains("dualpipe-v"));
-  // Megatron's rule: at least P, at most M, and none or at least P left over.
+  // Megatron's rule: at least P, at most M, remainder 0 or at least P.
   for (const std::int64_t group : {1, 9, 7})
     CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 8, .microbatch_group = group}),
                Catch::Matchers::Contains("microbatch_group"));
