@@ -133,8 +133,10 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   const bool all = arguments.all();
   Library library(inputs);
   Candidates candidates;
+  NamesOfFiles names;
   for (const Request& request : requests) {
     Scenario scenario = library.resolve(request);
+    names.add(request, scenario);
     if (all && !goes_with(scenario)) {
       if (const auto& out = candidates.left_out; std::find(out.begin(), out.end(), request.strategy) == out.end())
         candidates.left_out.push_back(request.strategy);

@@ -108,6 +108,20 @@ class Fidelities(program.Case):
     def test_the_page_says_what_placements_cost(self):
         self.assertEqual(PLACES.read_text(encoding="utf-8"), placed_page(), "python3 tests/command/test_fidelities.py --update")
 
+    def test_a_note_says_where_rings_share_links(self):
+        """Eight rings on two nodes of eight at 370 and 50 GB/s, alone. 10 MB: the start-ups of a path alone are no more
+        than 46.1 us (10 kB takes no longer), the busiest link's bytes 41: fluid takes 97. 10 GB: the bytes decide."""
+        cluster = self.folder / "c.json"
+        cluster.write_text(json.dumps({"name": "c", "workers": WORKERS, "network": network_of(TOPOLOGIES["rails 2x8"])}), encoding="utf-8")
+        words = ["collective", "--cluster", cluster, "--collective", "ring", "--bytes"]
+        said = {size: run(*words, size, "--fidelity", "fluid").stderr for size in ("10MB", "10GB")}
+        times = [json.loads(output(*words, "10MB", "--fidelity", fidelity, "--json"))[0]["time_s"] for fidelity in ("fluid", "message")]
+        most = float(re.search(r"fluid takes up to ([0-9.]+) times as long as message", said["10MB"])[1])
+        self.assertGreater(times[0] / times[1], 1.25)
+        self.assertGreaterEqual(most, times[0] / times[1] - 0.005)
+        self.assertNotIn("rings", said["10GB"])
+        self.assertNotIn("rings", run(*words, "10MB", "--fidelity", "message").stderr)
+
     @needs(WORKED)
     def test_the_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
