@@ -93,6 +93,11 @@ std::int64_t read_rails(const Json& network, std::int64_t node_workers, const st
   return rails;
 }
 
+void require_rate(const Json& json) {
+  if (!json.find("beta") && !json.find("bandwidth"))
+    json.fail("the key 'bandwidth' (or 'beta') is missing", "add \"bandwidth\"; see docs/formats.md");
+}
+
 // `links`: the network gives the cost of its links, and not of whole collectives.
 NodeLevel read_node(const Json& network, bool links, const std::optional<TopologySpec>& topology) {
   const Json json = network.at("node");
@@ -102,7 +107,7 @@ NodeLevel read_node(const Json& network, bool links, const std::optional<Topolog
   if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
   if (links) {
     json.at("alpha");
-    if (!json.find("bandwidth")) json.at("beta");
+    require_rate(json);
   }
   if (const auto alpha = json.find("alpha")) node.alpha = alpha->duration();
   if (const auto beta = json.find("beta")) node.beta = beta->per_byte();
@@ -255,7 +260,7 @@ void require_one_cost(const Json& json) {
               "alpha and beta, or alpha and a topology, or measured, or table; see docs/formats.md");
   if (links || ways == 0) {
     json.at("alpha");
-    if (!json.find("bandwidth") && !topology) json.at("beta");
+    if (!topology) require_rate(json);
   }
 }
 

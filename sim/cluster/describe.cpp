@@ -119,4 +119,13 @@ std::string to_dot(const Topology& topology, const std::string& name) {
   return dot + "}\n";
 }
 
+std::string named_with_routing(const std::string& cluster, const std::string& routing) {
+  return routing.empty() ? cluster : fmt::format("{} (routing {})", cluster, routing);
+}
+
+std::string named_with_routing(const Cluster& cluster) {
+  const auto& topology = cluster.network.topology;
+  return named_with_routing(cluster.name, topology && topology->routing.given ? in_words(topology->routing) : "");
+}
+
 }  // namespace allreplay

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/cluster/bisection.hpp"
+#include "sim/cluster/cluster.hpp"
 #include "sim/cluster/topology.hpp"
 #include "sim/cluster/topology_spec.hpp"
 
@@ -28,6 +29,10 @@ struct TopologyFacts {
 };
 
 TopologyFacts describe(const Topology& topology, const TopologySpec& spec);
+
+/// A cluster's name as people are told it: with the routing, where one is given: "leaves (routing ecmp:flows=4)".
+std::string named_with_routing(const Cluster& cluster);
+std::string named_with_routing(const std::string& cluster, const std::string& routing);
 
 /// In Graphviz's language: hosts are boxes, switches ellipses, an edge per full-duplex link (dashed: down), with
 /// the NIC at its end.

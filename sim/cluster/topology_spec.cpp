@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/named.hpp"
 
@@ -69,7 +70,9 @@ std::int64_t read_ports(const Json& json) {
 
 double read_oversubscription(const Json& json) {
   const double ratio = json.number();
-  if (!(ratio >= 1 && ratio <= 1e6))
+  constexpr double most = 1e6;
+  if (ratio > most) json.fail(fmt::format("{} is too much oversubscription", json.dump()), "a ratio of at most 1000000");
+  if (!(ratio >= 1))
     json.fail(fmt::format("{} is not an oversubscription", json.dump()), "a ratio of at least 1, such as 2");
   return ratio;
 }
@@ -83,6 +86,8 @@ void read_gpus(const Json& json, TopologySpec& spec) {
   else if (inner)
     inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
 }
+
+constexpr std::int64_t most_flows = 1024, most_seed = std::numeric_limits<std::int64_t>::max();
 
 constexpr Word<Routing::Kind> routings[] = {
     {Routing::Kind::ByDestination, "d-mod-k"}, {Routing::Kind::Ecmp, "ecmp"}, {Routing::Kind::Adaptive, "adaptive"}};
@@ -113,12 +118,12 @@ void read_routing(const Json& json, TopologySpec& spec) {
     spec.routing.given = true;
   }
   if (const auto seed = json.find("seed"))
-    spec.routing.seed = static_cast<std::uint64_t>(seed->integer(0, std::numeric_limits<std::int64_t>::max()));
+    spec.routing.seed = static_cast<std::uint64_t>(seed->integer(0, most_seed));
   const auto flows = json.find("flows");
   if (!flows) return;
   if (spec.routing.kind != Routing::Kind::Ecmp)
     flows->fail("counts the parts of messages, and only ecmp has flows", R"("routing": "ecmp")");
-  spec.routing.flows = flows->integer(1, 1024);
+  spec.routing.flows = flows->integer(1, most_flows);
 }
 
 void read_leaf_spine(const Json& json, TopologySpec& spec) {
@@ -271,6 +276,37 @@ Routing::Kind parse_routing(std::string_view text, TopologyKind kind, const Sour
 }
 
 std::string to_string(const Routing& routing) { return std::string(name_of(routings, routing.kind)); }
+
+Routing parse_routing_in_words(const Routing& now, std::string_view text, TopologyKind kind,
+                               const SourceLocation& place) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  Routing routing = now;
+  routing.kind = parse_routing(text.substr(0, colon), kind, place);
+  routing.given = true;
+  if (routing.kind != Routing::Kind::Ecmp) routing.flows = 1;
+  constexpr std::string_view right = "ecmp:flows=4,seed=7";
+  if (colon < text.size() && routing.kind != Routing::Kind::Ecmp)
+    throw InputError(place, fmt::format("'{}': only ecmp has flows and a seed", text), std::string(right));
+  for (std::size_t start = colon + 1; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string_view word = text.substr(start, end - start);
+    if (word.starts_with("flows="))
+      routing.flows = parse_integer(word.substr(6), 1, most_flows, place);
+    else if (word.starts_with("seed="))
+      routing.seed = static_cast<std::uint64_t>(parse_integer(word.substr(5), 0, most_seed, place));
+    else
+      throw InputError(place, fmt::format("'{}' is neither flows=N nor seed=N", word), std::string(right));
+    start = end + 1;
+  }
+  return routing;
+}
+
+std::string in_words(const Routing& routing) {
+  std::vector<std::string> words;
+  if (routing.kind == Routing::Kind::Ecmp && routing.flows != 1) words.push_back(fmt::format("flows={}", routing.flows));
+  if (routing.kind == Routing::Kind::Ecmp && routing.seed != 1) words.push_back(fmt::format("seed={}", routing.seed));
+  return fmt::format("{}{}{}", to_string(routing), words.empty() ? "" : ":", fmt::join(words, ","));
+}
 
 std::string described(const Routing& routing) {
   if (routing.kind != Routing::Kind::Ecmp) return to_string(routing);

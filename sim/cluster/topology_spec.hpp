@@ -95,6 +95,11 @@ bool has_ways(TopologyKind kind);
 /// "d-mod-k", "ecmp" or "adaptive", on that kind. Throws InputError at `place`.
 Routing::Kind parse_routing(std::string_view text, TopologyKind kind, const SourceLocation& place);
 std::string to_string(const Routing& routing);
+/// The same with what it may say behind it, "ecmp:flows=4,seed=7"; what it does not say stays as it is in `now`.
+Routing parse_routing_in_words(const Routing& now, std::string_view text, TopologyKind kind,
+                               const SourceLocation& place);
+/// So that parse_routing_in_words() reads it: "ecmp:flows=4,seed=7", without flows and a seed that are 1.
+std::string in_words(const Routing& routing);
 /// The same with its flows and seed: "ecmp, 4 flows, seed 1".
 std::string described(const Routing& routing);
 

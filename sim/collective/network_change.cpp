@@ -185,13 +185,10 @@ void change_rails(Network& network, std::int64_t rails, const SourceLocation& pl
 
 void change_routing(Network& network, std::string_view text, const SourceLocation& place) {
   if (!network.topology) {
-    parse_routing(text, TopologyKind::Rail, place);  // of nodes alone, which have one way
+    parse_routing_in_words({}, text, TopologyKind::Rail, place);  // of nodes alone, which have one way
     return;
   }
-  Routing& routing = network.topology->routing;
-  routing.kind = parse_routing(text, network.topology->kind, place);
-  routing.given = true;
-  if (routing.kind != Routing::Kind::Ecmp) routing.flows = 1;
+  network.topology->routing = parse_routing_in_words(network.topology->routing, text, network.topology->kind, place);
 }
 
 void change_placement(Network& network, std::string_view text, const SourceLocation& place) {

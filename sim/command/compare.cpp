@@ -134,6 +134,7 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   const bool all = arguments.all();
   Library library(inputs);
   Candidates candidates;
+  NamesOfFiles names;
   std::set<std::vector<std::string>> flat;  // what is asked for without a pipeline, of which schedules say nothing
   for (Request request : requests) {
     Scenario scenario = library.resolve(request);
@@ -141,6 +142,7 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
       std::erase_if(request.options, [](const OptionText& one) { return of_pipelines(one.name); });
       if (!flat.insert(run_flags(request)).second) continue;
     }
+    names.add(request, scenario);
     if (all && !goes_with(scenario)) {
       if (const auto& out = candidates.left_out; std::find(out.begin(), out.end(), request.strategy) == out.end())
         candidates.left_out.push_back(request.strategy);

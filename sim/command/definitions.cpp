@@ -80,7 +80,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--inner-latency", {.name = "TIME|xN"}},
       {"--node", number},
       {"--placement", {.name = "packed|spread|HOST,..."}},
-      {"--routing", {.name = "ROUTING", .words = {"d-mod-k", "ecmp", "adaptive"}}},
+      {"--routing", {.name = "WAY[:flows=N,seed=N]", .words = {"d-mod-k", "ecmp", "adaptive"}}},
       {"--operation",
        {.name = "OPERATION", .words = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"}}},
       {"--plan", file},

@@ -180,24 +180,60 @@ const ColumnRow* column_named(std::string_view topic) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// What a cluster file says of its workers and links beyond their speed.
+// What a cluster file says, but for what is an option, too.
 struct ClusterKey {
   std::string_view name, about, written;
 };
 
 constexpr ClusterKey cluster_keys[] = {
+    {"alpha", "start-up of a message; with a topology, on top of its links",
+     R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
+    {"bandwidth", "of a link, or of a node's port; or beta, the time to send a byte",
+     R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
+    {"beta", "time to send a byte; or bandwidth, 1 / beta", R"("network": {"alpha": "5 us", "beta": "0.02 ns/B"})"},
+    {"fidelity", "how collectives are priced where --fidelity does not say: alpha-beta, fluid or message",
+     R"("network": {"fidelity": "fluid"})"},
+    {"flows", "equal parts of a message with routing ecmp, each on a way of its own",
+     R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 1}})"},
+    {"gamma", "time to reduce a byte", R"("network": {"gamma": "0.1 ns/B"})"},
+    {"gpus_per_host", "how many GPUs hang on each host of a topology, over links `inner`",
+     R"("network": {"topology": {"gpus_per_host": 8, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}})"},
     {"interference", "how many times as long computing takes while the network works",
      R"("interference": {"compute": 1.19})"},
     {"jitter", "how far the time of each work of each iteration is from its mean",
      R"("jitter": {"sigma": 0.05, "distribution": "lognormal", "seed": 1})"},
+    {"links", "single links of a topology that are not like the others, or have failed",
+     R"("network": {"topology": {"links": [{"between": ["leaf0", "spine1"], "down": true}]}})"},
+    {"measured", "what a collective was measured to take: a + b·M for M bytes",
+     R"("network": {"measured": {"collective": "ring", "workers": 16, "a": "972 us", "b": "1.97 ns/B"}})"},
+    {"nics", "network ports of a host of several GPUs; `planes`: copies of the network, 1 or one for each",
+     R"("network": {"topology": {"gpus_per_host": 8, "nics": 8, "planes": 8}})"},
+    {"node", "what connects the workers of a node; alpha and bandwidth beside it are those of a node's port",
+     R"("network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}})"},
+    {"oversubscription", "how many times as much hosts can send as the links above them carry",
+     R"("network": {"topology": {"oversubscription": 2}})"},
+    {"parallel", "degrees beside data parallelism, and a pipeline's schedule",
+     R"("parallel": {"pp": 4, "tp": 8, "schedule": "1f1b"})"},
+    {"placement", "where ranks sit on a topology: packed, spread, or a list of hosts",
+     R"("network": {"topology": {"placement": "spread"}})"},
+    {"planes", "copies of the network of hosts with `nics`: 1, or one for each",
+     R"("network": {"topology": {"gpus_per_host": 8, "nics": 8, "planes": 8}})"},
+    {"pxn", "of rails: a message leaves by the port of the GPU that receives it (true), or by its sender's",
+     R"("network": {"topology": {"kind": "rail", "pxn": false}})"},
+    {"rails", "network ports of a node, or of a host on a topology of kind rail: at most one a GPU",
+     R"("network": {"rails": 8})"},
     {"rendezvous", "what every hop between nodes takes more in NCCL for messages above a size",
      R"("network": {"nccl": {"gpu": "h100", "rendezvous": {"from": "2 KiB", "time": "14 us"}}})"},
+    {"routing", "which way messages take where there are several: d-mod-k, adaptive or ecmp, that with flows and seed",
+     R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 1}})"},
     {"server", "what pushes to and pulls from parameter servers have in the place of alpha and beta",
      R"("network": {"server": {"alpha": "50 us", "bandwidth": "1 GB/s"}})"},
     {"spread", "how far workers differ that nobody slows, for ever: all wait for the slowest",
      R"("spread": {"sigma": 0.024})"},
     {"stragglers", "workers that are slower than the others, and how many times",
      R"("stragglers": [{"worker": 3, "slowdown": 1.5}])"},
+    {"topology", "what connects the workers, link by link (docs/topologies.md)",
+     R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
 };
 
 std::string cluster_key_help(const ClusterKey& key, std::size_t width) {

@@ -224,7 +224,7 @@ constexpr ChangeRow rows[] = {
     {"rails", "how many network ports a node has", Changed::Network, rails},
     {"node", "how many workers a node has", Changed::Network, node},
     {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
-    {"routing", "which way messages take on a topology: d-mod-k, ecmp or adaptive", Changed::Network, routing},
+    {"routing", "which way messages take on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network, routing},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
     {"recompute", "full: units are computed again before their backward pass, and keep what they read alone",
@@ -242,6 +242,7 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, file);
+      if (row.apply == routing) continue;  // which rows and headings name by themselves
       said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, beginning(change.value));
     }
   if (said.empty()) return;

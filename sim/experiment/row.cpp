@@ -182,7 +182,7 @@ constexpr ColumnRow all[] = {
     {"routing", "of messages; null (empty) where neither the cluster's file nor --routing says it",
      [](const Record& r) {
        const auto& topology = r.scenario.cluster.network.topology;
-       return topology && topology->routing.given ? Cell(to_string(topology->routing)) : Cell();
+       return topology && topology->routing.given ? Cell(in_words(topology->routing)) : Cell();
      },
      words, identifies, may_be_empty, later, false, true},
 };

@@ -150,16 +150,21 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
   return choices;
 }
 
+// A word, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
+std::vector<OptionText> routing_words(const Json& json) {
+  return json.is_object() ? numbered_values("routing", json)
+                          : std::vector<OptionText>{{"routing", json.text(), json.place()}};
+}
+
 // As the flag, on top of what flags change.
 std::vector<Requests::Choice> routing_choices(const std::vector<std::optional<Json>>& list) {
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
-    if (one)
-      choices.emplace_back([change = ChangeText{"routing", one->text(), one->place()}](Request& request) {
+    if (!one) choices.emplace_back([](Request&) {});
+    for (const OptionText& word : one ? routing_words(*one) : std::vector<OptionText>())
+      choices.emplace_back([change = ChangeText{word.name, word.value, word.place}](Request& request) {
         request.changes.push_back(change);
       });
-    else
-      choices.emplace_back([](Request&) {});
   }
   return choices;
 }
@@ -253,9 +258,11 @@ Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& i
   // Lists that no cluster uses, because each has its own, are checked, too.
   for (const auto& workers : choices(json, "workers"))
     if (workers) workers->integer(1, most_workers);
-  for (const auto key : {"routing", "collectives", "fidelities", "codecs"})
+  for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
+  for (const auto& one : choices(json, "routing"))
+    if (one) routing_words(*one);
   for (const auto& strategy : choices(json, "strategies")) strategy_branches(inputs, *strategy);
   Sweep sweep;
   sweep.inputs = inputs;

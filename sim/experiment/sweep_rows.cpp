@@ -27,17 +27,32 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   return cost;
 }
 
+void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
+  const auto require_one = [](auto& files, const char* what, const std::string& name, const std::string& file,
+                              const SourceLocation& place) {
+    const auto [known, fresh] = files.emplace(name, file);
+    if (!fresh && known->second != file)
+      throw InputError(place, fmt::format("two {} are called '{}': {} and {}", what, name, known->second, file),
+                       what == std::string("profiles") ? "files of different names" : "a \"name\" of its own for each");
+  };
+  require_one(profiles_, "profiles", scenario.profile->name, request.profile, request.place_of_profile);
+  if (!request.cluster.empty())
+    require_one(clusters_, "clusters", scenario.cluster.name, request.cluster, {request.cluster, "/name"});
+  const std::string collective = collective_named(scenario);
+  const auto file = scenario.collective_files.find(collective);
+  if (file == scenario.collective_files.end())
+    require_one(collectives_, "collectives", collective, "the one built in", request.place_of_collective);
+  else
+    require_one(collectives_, "collectives", file->second->name, collective, {collective, "/name"});
+}
+
 SweepRows check_rows(const Sweep& sweep, Library& library) {
   SweepRows rows;
-  std::map<std::string, std::string>
-      files;  // rows name a profile by its file's stem: two files of one name could not be told apart
+  NamesOfFiles names;
   for (const Request& request : sweep.requests) {
     const Scenario scenario = library.resolve(request);
     require_possible(scenario);
-    const auto [known, fresh] = files.emplace(scenario.profile->name, request.profile);
-    if (!fresh && known->second != request.profile)
-      throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first),
-                       "files of different names");
+    names.add(request, scenario);
     rows.all.numbers.push_back(rows.all.numbers.size());
     rows.all.identities.push_back(joined(identity(scenario)));
     rows.all.inputs.push_back(library.digest_of(request));

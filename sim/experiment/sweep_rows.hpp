@@ -2,12 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "sim/experiment/sweep.hpp"
 #include "sim/experiment/sweep_file.hpp"
 
 namespace allreplay {
+
+/// Rows name a profile by its file's stem, and clusters and collectives by what their files call them: two files of one
+/// name could not be told apart.
+class NamesOfFiles {
+ public:
+  /// Throws InputError where another file has one of the request's names. `scenario`: what it means.
+  void add(const Request& request, const Scenario& scenario);
+
+ private:
+  std::map<std::string, std::string> profiles_, clusters_, collectives_;  // files, by name
+};
 
 struct SweepRows {
   FileRows all;

@@ -33,6 +33,7 @@ Request request_by_name(const Files& files, const ResultRow& row) {
   Request request;
   request.profile = row.profile;
   request.cluster = row.cluster;
+  if (!row.routing.empty()) request.changes.push_back({"routing", row.routing, {"routing", ""}});
   request.workers = row.workers;
   request.strategy = row.strategy;
   request.collective = row.collective;

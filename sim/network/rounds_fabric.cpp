@@ -236,6 +236,24 @@ bool RoundsFabric::routes_differ(const Call& call) const {
   return std::any_of(loads.rounds.begin(), loads.rounds.end(), longer) || loads.path.saves(setup_.alpha);
 }
 
+double RoundsFabric::start_ups(WireBytes bytes, const Call& call) const {
+  if (bytes <= 0) return 0;
+  if (const auto& nccl = nccl_[id_of(call)]) return nccl->start_up(bytes);
+  const RoundLoads& loads = loads_of(call);
+  const Saving saved = loads.path.saving(setup_.alpha, bytes);
+  const double path = loads.start_up(setup_.alpha) + loads.per_byte(0) * bytes - saved.of(bytes);
+  return path < loads.busiest * bytes ? 0 : loads.start_up(setup_.alpha) - saved.start_up;
+}
+
+double RoundsFabric::rings_above_message(WireBytes bytes, const Call& call) const {
+  const CallId id = id_of(call);
+  if (bytes <= 0 || setup_.rails == 1 || nccl_[id] || calls()[id].algorithm->name != "ring") return 1;
+  const RoundLoads& loads = loads_of(call);
+  if (!loads.path.saves(setup_.alpha)) return 1;
+  const double started = loads.start_up(setup_.alpha) - loads.path.saving(setup_.alpha, 0).start_up;
+  return loads.pace(setup_.alpha, bytes).seconds / std::max(started, loads.busiest * bytes);
+}
+
 FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {
   shapes_->fold();
 }

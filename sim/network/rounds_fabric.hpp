@@ -80,6 +80,11 @@ class RoundsFabric : public Fabric {
   NcclCalls nccl_on(std::span<const std::shared_ptr<const RoundLoads>> loads, std::uint32_t first = 0) const;
   /// Whether some messages of the call have longer or slower routes than others.
   bool routes_differ(const Call& call) const;
+  /// What of price() are start-ups: those on the longest path; none where a busy link takes longer than any path.
+  double start_ups(WireBytes bytes, const Call& call) const;
+  /// Of rings that run at once across nodes: how many times as long as in `message` `fluid` may take at most, since
+  /// nothing ends before its start-ups alone, nor before its busiest link. 1 for all else.
+  double rings_above_message(WireBytes bytes, const Call& call) const;
 
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);

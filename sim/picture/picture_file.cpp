@@ -36,7 +36,7 @@ bool is_picture(const std::string& file) { return format_of(file) != nullptr; }
 
 void require_picture(const std::string& file, const SourceLocation& place, const std::string& others) {
   if (!is_picture(file))
-    throw InputError(place, fmt::format("'{}' has no ending of a picture", file), ".svg, .png, .pdf" + others);
+    throw InputError(place, fmt::format("'{}': unknown picture format", file), ".svg, .png, .pdf" + others);
 }
 
 void write_picture(const Files& files, const std::string& file, const Drawing& drawing, double pixels) {

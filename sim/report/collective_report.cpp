@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/describe.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/table.hpp"
@@ -13,7 +14,7 @@ std::string collective_heading(const Scenario& scenario, const CollectivePricing
   const CollectiveChoice choice = collective_of(scenario);
   std::string text = scenario.operation ? fmt::format("{}: ", to_string(*scenario.operation)) : "";
   text += fmt::format("{} among {} on {}, {}", choice.algorithm->name, counted(scenario.workers, "worker"),
-                      scenario.cluster.name, to_string(choice.fidelity));
+                      named_with_routing(scenario.cluster), to_string(choice.fidelity));
   if (pricing.messages > 0) text += fmt::format(": {} each", counted(pricing.messages, "message"));
   return text + "\n\n";
 }

@@ -47,7 +47,7 @@ CaseFinding case_of(const SweepResult& result, const ResultGroup& group) {
   const bool one_collective = std::all_of(group.rows.begin(), group.rows.end(), [&](std::size_t row) {
     return result.rows[row].collective == any.collective;
   });
-  CaseFinding found{.about = fmt::format("{} on {}, {}{}", any.profile, any.cluster,
+  CaseFinding found{.about = fmt::format("{} on {}, {}{}", any.profile, any.network,
                                          one_collective ? any.collective + ", " : "", any.fidelity),
                     .winners = winners_of(result, group)};
   const auto& [workers, race] = *group.by_workers.rbegin();
@@ -123,7 +123,7 @@ PlaceFinding places_of(const SweepResult& result, const std::vector<const Result
     if (race == group->by_workers.end() || race->second.rows.empty()) continue;
     const std::size_t row = race->second.rows.front();
     const std::string& place =
-        several(result, &ResultRow::cluster) ? result.rows[row].cluster : result.rows[row].collective;
+        several(result, &ResultRow::network) ? result.rows[row].network : result.rows[row].collective;
     const auto [known, fresh] = fastest.emplace(place, row);
     if (!fresh && time(row) < time(known->second)) known->second = row;
   }
@@ -224,7 +224,7 @@ CaseNoun case_noun(const SweepResult& result) {
     std::string_view before, noun, nouns;
   };
   const Kind kinds[] = {{&ResultRow::profile, "for", "profile", "profiles"},
-                        {&ResultRow::cluster, "on", "cluster", "clusters"},
+                        {&ResultRow::network, "on", "cluster", "clusters"},
                         {&ResultRow::collective, "with", "collective", "collectives"},
                         {&ResultRow::fidelity, "in", "fidelity", "fidelities"}};
   std::vector<const Kind*> differ;
@@ -270,11 +270,11 @@ std::string wins_text(const SweepResult& result, const SweepFindings& found) {
 }
 
 std::string places_text(const SweepResult& result, const PlaceFinding& found) {
-  const bool clusters = several(result, &ResultRow::cluster), collectives = several(result, &ResultRow::collective);
+  const bool clusters = several(result, &ResultRow::network), collectives = several(result, &ResultRow::collective);
   const ResultRow& first = result.rows[found.winners.front()];
   const auto place = [&](const ResultRow& row) {
     if (!clusters) return row.collective;
-    return collectives ? fmt::format("{} ({})", row.cluster, row.collective) : row.cluster;
+    return collectives ? fmt::format("{} ({})", row.network, row.collective) : row.network;
   };
   const auto later = [&](std::size_t index, std::string_view role) {
     const ResultRow& row = result.rows[index];

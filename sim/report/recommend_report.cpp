@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/cluster/describe.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/phrases.hpp"
@@ -37,7 +38,7 @@ std::string heading(const Advice& advice) {
           : fmt::format("\nefficiency: throughput of a GPU over that on {}, the fewest on which {} fits",
                         workers_text(reference.workers), reference.strategy);
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors{}",
-                     scenario.profile->name, scenario.cluster.name, result.collective, to_string(result.fidelity),
+                     scenario.profile->name, named_with_routing(scenario.cluster), result.collective, to_string(result.fidelity),
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
                      format_duration(m.backward_s), format_size(scenario.profile->bytes()),
                      scenario.profile->tensors.size(), scaling);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/cluster/describe.hpp"
 #include "sim/core/text.hpp"
 #include "sim/training/job.hpp"
 
@@ -57,7 +58,7 @@ std::string layout_text(const NamedValues& options) {
 Names identifying_names(const Scenario& scenario) {
   const auto [collective, fidelity] = carried_by(scenario);
   const std::string names[] = {scenario.profile->name,
-                               scenario.cluster.name,
+                               named_with_routing(scenario.cluster),
                                std::to_string(scenario.workers),
                                collective,
                                fidelity,

@@ -18,7 +18,7 @@ namespace {
 
 Names names_of(const ResultRow& row) {
   const std::string names[] = {row.profile,
-                               row.cluster,
+                               row.network,
                                std::to_string(row.workers),
                                row.collective,
                                row.fidelity,

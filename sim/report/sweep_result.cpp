@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/describe.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/units.hpp"
 
@@ -35,6 +36,8 @@ class Reader {
     ResultRow row{line};
     row.profile = text(line, "profile");
     row.cluster = text(line, "cluster");
+    row.routing = text(line, "routing");
+    row.network = named_with_routing(row.cluster, row.routing);
     row.strategy = text(line, "strategy");
     row.collective = text(line, "collective");
     row.fidelity = text(line, "fidelity");
@@ -177,7 +180,7 @@ void group_rows(SweepResult& result) {
     ResultRow& row = result.rows[i];
     if (coded) row.distinctions.emplace_back("collective", row.collective);
     const auto [place, fresh] =
-        known.emplace(std::tuple(row.profile, row.cluster, coded ? std::string() : row.collective, row.fidelity),
+        known.emplace(std::tuple(row.profile, row.network, coded ? std::string() : row.collective, row.fidelity),
                       result.groups.size());
     if (fresh) result.groups.emplace_back();
     ResultGroup& group = result.groups[place->second];

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/describe.hpp"
 #include "sim/core/csv.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
@@ -41,7 +42,7 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   const Scenario& scenario = tuning.given.scenario;
   const Metrics& metrics = tuning.tuned.result.metrics;
   const std::string heading = fmt::format("{}: {} on {}, {}, {}, {}", scenario.strategy->name, scenario.profile->name,
-                                          scenario.cluster.name, counted(scenario.workers, "worker"),
+                                          named_with_routing(scenario.cluster), counted(scenario.workers, "worker"),
                                           tuning.given.result.collective, to_string(tuning.given.result.fidelity));
   std::vector<std::string> settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)

@@ -46,7 +46,7 @@ CollectivePricing price_collective(const Scenario& scenario, const std::vector<B
     const std::int64_t events = fabric.pricing_events();
     const auto begin = std::chrono::steady_clock::now();
     CollectiveRow row{.bytes = bytes, .operation = scenario.operation, .time_s = to_seconds(fabric.alone(bytes, op))};
-    if (network.topology && network.topology->routing.given) row.routing = to_string(network.topology->routing);
+    if (network.topology && network.topology->routing.given) row.routing = in_words(network.topology->routing);
     row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     row.events = fabric.pricing_events() - events;
     if (bytes > 0)

@@ -9,13 +9,13 @@ namespace allreplay {
 
 namespace {
 
-constexpr double much = 0.5;                     // of a time
+constexpr double much = 0.5, little = 0.05;      // of a time
 constexpr double small_for_all_pairs = 1 << 20;  // bytes
 
 bool decides(double part, double all) { return part > much * all; }
 
 // What the fidelity assumes of calls that start so many bytes at a time, at least.
-std::vector<std::string> assumptions(const Job& job, const Call& asked, double least_bytes) {
+std::vector<std::string> assumptions(const Job& job, const Call& asked, double least_bytes, double rings_above) {
   std::vector<std::string> notes;
   const Call& call = job.rounds->calls()[job.rounds->id_of(asked)];
   const Algorithm& algorithm = *call.algorithm;
@@ -25,8 +25,12 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
     notes.emplace_back("fluid has all wait for the farthest: below 1 MiB message is up to a fifth faster");
   if (fluid && differ && algorithm.name == "double-binary-tree")
     notes.emplace_back("where routes or links differ, fluid takes 0.8 to 1.5 times as long as message for these trees");
+  if (fluid && rings_above > 1 + little)
+    notes.push_back(fmt::format("rings that run at once share links: fluid takes up to {:.2f} times as long as message",
+                                rings_above));
   if (job.topology->routing().kind == Routing::Kind::Adaptive)
-    notes.emplace_back("adaptive spreads each message evenly over all ways: real switches reorder, and do worse");
+    notes.emplace_back(
+        "adaptive spreads each message evenly over all ways: real switches reorder packets and do worse than this");
   return notes;
 }
 
@@ -39,32 +43,36 @@ std::string fidelity_note(const Job& job, CollectiveOp op, const std::vector<Byt
   const CommCost cost = job.fabric->price(op);
   std::vector<std::string> notes;
   const auto started = [&](Bytes bytes) {
-    const double all = to_seconds(cost(bytes));
-    return bytes > 0 && decides(all - to_seconds(cost.transfer(bytes)), all);
+    return bytes > 0 && decides(job.rounds->start_ups(bytes, op), cost.seconds(bytes));
   };
   const auto largest = std::find_if(sizes.rbegin(), sizes.rend(), started);
   if (largest != sizes.rend())
-    notes.push_back(fmt::format("up to {} more than half of the time is start-ups: alpha and latencies decide there",
-                                format_size(*largest)));
-  for (std::string& note : assumptions(job, op, static_cast<double>(sizes.front()))) notes.push_back(std::move(note));
+    notes.push_back(fmt::format(
+        "for sizes up to {}, start-up latency is more than half of the time: alpha and latencies decide there",
+        format_size(*largest)));
+  double rings_above = 1;
+  for (const Bytes bytes : sizes) rings_above = std::max(rings_above, job.rounds->rings_above_message(bytes, op));
+  for (std::string& note : assumptions(job, op, static_cast<double>(sizes.front()), rings_above))
+    notes.push_back(std::move(note));
   return joined(notes);
 }
 
 std::string fidelity_note(const Job& job, const Plan& plan) {
   if (!job.rounds || job.scenario.workers == 1 || job.scenario.options.parallel.any()) return "";
-  double all = 0, moving = 0, least = 0;
+  double all = 0, start_ups = 0, least = 0, rings_above = 1;
   for (const Transfer& transfer : plan.transfers) {
-    const CommCost cost = job.fabric->price(Call(transfer.op, plan.groups[transfer.group].group));
-    all += to_seconds(cost(transfer.bytes));
-    moving += to_seconds(cost.transfer(transfer.bytes));
+    const Call call(transfer.op, plan.groups[transfer.group].group);
+    all += job.fabric->price(call).seconds(transfer.bytes);
+    start_ups += job.rounds->start_ups(transfer.bytes, call);
+    rings_above = std::max(rings_above, job.rounds->rings_above_message(transfer.bytes, call));
     least = least > 0 ? std::min(least, transfer.bytes.count) : transfer.bytes.count;
   }
   std::vector<std::string> notes;
-  if (decides(all - moving, all))
+  if (decides(start_ups, all))
     notes.push_back(fmt::format("{:.0f} % of what the collectives take is start-ups: alpha and latencies decide",
-                                100 * (all - moving) / all));
+                                100 * start_ups / all));
   for (const Call& one : calls_of(plan))
-    for (std::string& note : assumptions(job, one, least))
+    for (std::string& note : assumptions(job, one, least, rings_above))
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
   return joined(notes);
 }

@@ -211,7 +211,7 @@ void require_hosts_of_switches(const Scenario& scenario, const CollectiveChoice&
   if (scenario.workers <= gpus)
     refuse(fmt::format("has no switch above the {} workers of one host", scenario.workers), "more hosts, or ring");
   if (scenario.workers % gpus != 0)
-    refuse(fmt::format("cannot serve {} workers on hosts of {}: the last is part empty", scenario.workers, gpus),
+    refuse(fmt::format("cannot serve {} workers on hosts of {}: the last host is only partly filled", scenario.workers, gpus),
            fmt::format("a multiple of {}", gpus));
   if (spec && !fills_hosts(*spec))
     refuse("sums in hosts first, and ranks are dealt from host to host", "a placement that fills hosts");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/describe.hpp"
 #include "sim/core/units.hpp"
 #include "sim/training/memory.hpp"
 
@@ -26,7 +27,7 @@ std::vector<Position> front_of(std::vector<Position> points) {
 Chart memory_chart(const std::vector<Advice>& ranking) {
   const Scenario& scenario = ranking.front().tuned.scenario;
   Chart chart;
-  chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, scenario.cluster.name, scenario.workers);
+  chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, named_with_routing(scenario.cluster), scenario.workers);
   chart.x = {.name = "memory of a worker", .label = [](double gigabytes) { return fmt::format("{:g} GB", gigabytes); }};
   std::vector<Position> all;
   bool large = false;

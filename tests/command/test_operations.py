@@ -179,8 +179,22 @@ class Operations(program.Case):
         (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
         output("sweep", "s.json", "--out", "rows.csv", cwd=self.folder)
         rows = program.rows_of(self.folder / "rows.csv")
-        self.assertEqual([row["cluster"] for row in rows], ["c (routing d-mod-k)", "c (routing adaptive)"])
+        self.assertEqual([row["cluster"] for row in rows], ["c", "c"])
         self.assertEqual([row["routing"] for row in rows], ["d-mod-k", "adaptive"])
+        self.assertIn("c (routing adaptive)", output("sweep", "s.json", cwd=self.folder))
+        sweep["routing"] = [{"each": "ecmp:flows=2,seed={}", "from": 7, "to": 9}]
+        (self.folder / "seeds.json").write_text(json.dumps(sweep), encoding="utf-8")
+        output("sweep", "seeds.json", "--out", "seeds.csv", cwd=self.folder)
+        seeds = program.rows_of(self.folder / "seeds.csv")
+        self.assertEqual([row["routing"] for row in seeds], [f"ecmp:flows=2,seed={seed}" for seed in (7, 8, 9)])
+        for row, seed in zip(seeds, (7, 8, 9)):  # the same as the keys in the file
+            self.cluster({"alpha": "0 us", "topology": {**leaves, "routing": "ecmp", "flows": 2, "seed": seed}})
+            told = json.loads(output("run", "-p", sweep["profiles"][0], "--cluster", "c.json", "--fidelity", "fluid", "-s", "wfbp", "--json", cwd=self.folder))
+            self.assertEqual((told["iteration_s"], told["routing"]), (float(row["iteration_s"]), row["routing"]))
+        self.cluster({"alpha": "0 us", "topology": leaves})
+        for wrong in ("ecmp:flows=0", "ecmp:turns=2", "ecmp:", "adaptive:seed=2"):
+            done = run("topology", "--cluster", "c.json", "--routing", wrong, cwd=self.folder)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertGreater(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))
         words = ["-p", sweep["profiles"][0], "--cluster", "c.json", "--fidelity", "fluid", "-s", "wfbp", "--json"]
         for command in ("run", "compare"):
@@ -193,7 +207,7 @@ class Operations(program.Case):
         """A ring of 4, 5 us a message: 6 x 5 us, and 1.5 x 0.8 ns/B: as long at 25 kB."""
         said = lambda *flags, **how: run(*self.cluster(**how), *flags, cwd=self.folder).stderr  # noqa: E731
         for fidelity in ("fluid", "message"):
-            self.assertIn("up to 24 kB more than half of the time is start-ups", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
+            self.assertIn("for sizes up to 24 kB, start-up latency is more than half of the time", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
             self.assertEqual(said("--fidelity", fidelity, "--bytes", "1MB"), "")
         self.assertEqual(said("--bytes", "1kB"), "")
         leaves = {"alpha": "0 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,

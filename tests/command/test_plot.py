@@ -317,7 +317,7 @@ class BadInput(Case):
         self.refuses("command line: --set: 'log' has no value (KEY=VALUE)", "sweep.csv", "--set", "log")
         self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--set", "x=worker")
         self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--set", 'where={"workers": 5}')
-        self.refuses("command line: --out: 'x.gif' has no ending of a picture (.svg, .png, .pdf)", "sweep.csv", out="x.gif")
+        self.refuses("command line: --out: 'x.gif': unknown picture format (.svg, .png, .pdf)", "sweep.csv", out="x.gif")
         self.write("cut.json", '{"plot": {')
         status, message = self.plot("sweep.csv", "--config", "cut.json", "--out", "x.png")
         self.assertEqual((status, message.partition("not valid JSON")[0]), (2, "cut.json: "))

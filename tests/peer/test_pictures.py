@@ -259,10 +259,10 @@ class BadInput(Case):
     def test_names(self):
         run, compare = ["run", *EXAMPLE, "--strategy", "wfbp"], ["compare", *EXAMPLE]
         for name in ("x.gif", "x", "x.SVG", ".svg"):
-            self.refused(f"command line: --timeline: '{name}' has no ending of a picture (.svg, .png, .pdf, or .json for ui.perfetto.dev)",
+            self.refused(f"command line: --timeline: '{name}': unknown picture format (.svg, .png, .pdf, or .json for ui.perfetto.dev)",
                          *run, "--timeline", name)
-        self.refused("command line: --plot: 'x.json' has no ending of a picture (.svg, .png, .pdf)", *compare, "--plot", "x.json")
-        self.refused("command line: --timeline: 'x.json' has no ending of a picture (.svg, .png, .pdf)", *compare, "--timeline", "x.json")
+        self.refused("command line: --plot: 'x.json': unknown picture format (.svg, .png, .pdf)", *compare, "--plot", "x.json")
+        self.refused("command line: --timeline: 'x.json': unknown picture format (.svg, .png, .pdf)", *compare, "--timeline", "x.json")
         for ending in ("svg", "png", "pdf"):
             self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder, its rights and its space)",
                          *run, "--timeline", f"nowhere/x.{ending}")

@@ -101,7 +101,7 @@ TEST_CASE("the format follows from the name") {
   CHECK(!is_picture("picture"));
   CHECK(error_message([] {
           require_picture("x.gif", {"command line", "--plot"});
-        }) == "command line: --plot: 'x.gif' has no ending of a picture (.svg, .png, .pdf)");
+        }) == "command line: --plot: 'x.gif': unknown picture format (.svg, .png, .pdf)");
   CHECK(error_message([] { write_picture(Files(), "/nowhere/x.svg", example()); }) ==
         "/nowhere/x.svg: cannot be written: No such file or directory (check the folder, its rights and its space)");
 }

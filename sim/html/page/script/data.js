@@ -8,6 +8,7 @@ const rows = data.rows.map((cells, index) => {
   const row = { index };
   data.columns.forEach((column, place) => { row[column] = cells[place]; });
   [row.series, row.fits, row.efficiency] = cells.slice(data.columns.length); // the last over the fewest workers on which the winner fits
+  if (row.routing && ![plot.x, plot.series, plot.panels].flat().includes("routing")) row.cluster += ` (routing ${row.routing})`;
   row.above = row.lower_bound_s > 0 ? row.iteration_s / row.lower_bound_s - 1 : null;
   return row;
 });
