@@ -142,3 +142,37 @@ TEST_CASE("costs that make days of an iteration are a mistaken unit") {
   slow.cluster.network.alpha = 5e3;  // 2·6·5e3 s are 17 hours: slow, and not absurd
   CHECK(complaint(slow).empty());
 }
+
+TEST_CASE("with jitter, workers times their passes have a limit") {
+  // Ten layers: 20 passes, and ten million of them are 500,000 workers'.
+  Scenario scenario = of_tensors(10, "wfbp");
+  scenario.cluster.place = {"cluster.json", ""};
+  scenario.workers = 500'001;
+  CHECK(complaint(scenario).empty());
+  scenario.stragglers.jitter.emplace();
+  CHECK(complaint(scenario) ==
+        "cluster.json: /jitter: 500001 workers of 20 passes each are more than 10000000 (at most 500000 workers)");
+  scenario.workers = 500'000;
+  CHECK(complaint(scenario).empty());
+}
+
+TEST_CASE("messages that fluid would walk one by one have a limit, complete exchanges none") {
+  // BML among N hosts of one switch: each sends to all others in a round, and there are two: 2 · 5,002 · 5,001.
+  Scenario scenario = of_messages("bml", 5'002);
+  scenario.fidelity = "fluid";
+  CHECK(complaint(scenario) ==
+        "command line: --fidelity: bml among 5002 workers has more than 50000000 messages in its rounds (alpha-beta, "
+        "or fewer workers)");
+  scenario.collective = "parameter-server";
+  scenario.workers = 65'536;
+  CHECK(complaint(scenario).empty());
+}
+
+TEST_CASE("micro-batches beyond a million passes are refused") {
+  Scenario scenario = of_tensors(5, "fsdp2");
+  scenario.options.set("accumulate", "100000", {"command line", "--accumulate"});  // 2 · 5 · 100,000
+  CHECK(complaint(scenario).empty());
+  scenario.options.set("accumulate", "100001", {"command line", "--accumulate"});
+  CHECK(complaint(scenario) ==
+        "command line: --accumulate: 100001 micro-batches of 5 layers are more than 1000000 passes (at most 100000)");
+}

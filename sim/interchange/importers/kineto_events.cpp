@@ -16,15 +16,20 @@ namespace allreplay {
 
 std::uint32_t Strings::number(const std::string& text) {
   const auto [entry, fresh] = numbers_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
-  if (fresh) texts_.push_back(&entry->first);
+  if (fresh) {
+    texts_.push_back(&entry->first);
+    bytes_ += text.size();
+  }
   return entry->second;
 }
 
 namespace {
 
-constexpr int deepest = 64;                              // of brackets; a trace has 6
-constexpr std::int64_t longest_ns = 3'600'000'000'000;   // an hour
-constexpr std::int64_t last_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
+constexpr int deepest = 64;                                 // of brackets; a trace has 6
+constexpr std::int64_t longest_ns = 3'600'000'000'000;      // an hour
+constexpr std::size_t longest_word = 64;                    // of what a collective and a type are called
+constexpr std::size_t most_names = std::size_t{256} << 20;  // bytes: they are kept
+constexpr std::int64_t last_us = 9'000'000'000'000'000;     // in the year 2255, if since 1970
 
 // Nanoseconds of "1623142623460111.125" microseconds, exactly: a double would lose the last digits.
 std::optional<std::int64_t> nanoseconds(const std::string& text) {
@@ -94,7 +99,7 @@ class Handler {
     if (depth_ == 0)
       depth_ = 1, section_ = Section::Events;  // a list of events alone, as PyTorch writes without Kineto
     if (depth_ == 1 && section_ == Section::Events) found_ = true;
-    if (reads_dims() && depth_ == 6) event_.dims += '(';
+    if (reads_dims() && depth_ == 6) extend(event_.dims, "(");
     return open();
   }
   bool EndObject(rapidjson::SizeType) {
@@ -109,8 +114,8 @@ class Handler {
   }
   bool EndArray(rapidjson::SizeType) {
     --depth_;
-    if (reads_dims() && depth_ == 5) event_.dims += ';';
-    if (reads_dims() && depth_ == 6) event_.dims += ')';
+    if (reads_dims() && depth_ == 5) extend(event_.dims, ";");
+    if (reads_dims() && depth_ == 6) extend(event_.dims, ")");
     return true;
   }
 
@@ -181,15 +186,21 @@ class Handler {
       if (depth_ < 6) return true;
       const char last = event_.dims.empty() ? ';' : event_.dims.back();
       if (last != ';' && last != '(' && last != ')') event_.dims += 'x';
-      event_.dims += value;
+      extend(event_.dims, value);
     } else if (field_ == &event_.type) {
       if (depth_ == 5 && event_.type.empty()) event_.type = value;
     } else if (field_ == &event_.grid) {
-      if (depth_ == 5) event_.grid.append(",").append(value);
+      if (depth_ == 5) extend(event_.grid.append(","), value);
     } else if (depth_ == (in_args_ ? 4 : 3)) {
       *field_ = value;
     }
     return true;
+  }
+
+  // Of many values one text: no longer than one value may be.
+  void extend(std::string& text, std::string_view value) const {
+    if (text.size() + value.size() > longest_text) refuse_long_text(file_);
+    text += value;
   }
 
   std::int64_t time(const std::string& text, std::string_view key, std::int64_t most) const {
@@ -224,6 +235,10 @@ class Handler {
     }
     event_.clear();
     ++trace_.events;
+    if (trace_.names.bytes() + trace_.dims.bytes() + trace_.threads.bytes() > most_names)
+      throw InputError({file_, fmt::format("/traceEvents/{}", trace_.events - 1)},
+                       fmt::format("has, with those before, more than {} MiB of different names", most_names >> 20),
+                       "a PyTorch profiler's trace");
   }
 
   KinetoSpan span(std::int64_t longest) {
@@ -271,8 +286,9 @@ class Handler {
     if (!event_.grid.empty()) one.work = hash(event_.grid, hash(event_.name));
     if (one.communication && !event_.collective.empty())
       trace_.messages[trace_.kernels.size()] = {
-          event_.collective, event_.message_type, integer_or<std::int64_t>(event_.in, -1),
-          integer_or<std::int64_t>(event_.out, -1), integer_or<std::int64_t>(event_.group, -1)};
+          event_.collective.substr(0, longest_word), event_.message_type.substr(0, longest_word),
+          integer_or<std::int64_t>(event_.in, -1), integer_or<std::int64_t>(event_.out, -1),
+          integer_or<std::int64_t>(event_.group, -1)};
     ++trace_.used_by[integer_or<std::int64_t>(event_.device, 0)];
     trace_.kernels.push_back(one);
   }
@@ -302,7 +318,8 @@ KinetoTrace read_kineto_events(ByteSource& source) {
   KinetoTrace trace;
   Handler handler(source.file(), trace);
   JsonInput input(source);
-  rapidjson::Reader reader;
+  TextMemory memory(source.file());
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, TextMemory> reader(&memory);
   constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
   const rapidjson::ParseResult result = reader.Parse<flags>(input, handler);
   if (result.Code() == rapidjson::kParseErrorTermination)

@@ -184,7 +184,8 @@ bool is_op_trace(std::string_view head) {
 void read_op_trace(ByteSource& source, OpReader& reader, MeasuredJob& job) {
   OpTraceHandler handler(source.file(), reader);
   JsonInput input(source);
-  rapidjson::Reader json;
+  TextMemory memory(source.file());
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, TextMemory> json(&memory);
   constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
   const rapidjson::ParseResult result = json.Parse<flags>(input, handler);
   if (result.Code() == rapidjson::kParseErrorTermination)
