@@ -129,7 +129,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
 // With jitter each worker has a program, and times, of its own.
 void require_bearable_jitter(const Scenario& scenario) {
   if (!scenario.stragglers.jitter || scenario.operation) return;
-  constexpr std::int64_t most_passes = 10'000'000;
+  constexpr std::int64_t most_passes = 3'000'000;
   const std::int64_t passes =
       2 * static_cast<std::int64_t>(scenario.profile->layers.size()) * scenario.options.strategy.sharding.accumulate;
   if (scenario.workers > most_passes / passes)

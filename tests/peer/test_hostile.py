@@ -142,7 +142,7 @@ class Hostile(unittest.TestCase):
         self.refused("whatif", "--profile", "p.csv", "--cluster", "c.json", "--workers", "16777216", "--strategy", "wfbp", says="1 to 1048576")
         self.refused("codec", "--codec", "topk", "--elements", str(2**25 + 1), says="33554432")
         self.refused("export", "--profile", "p.csv", "--to", "chakra", "--per-worker", "--workers", "10001", "--out", "t", says="at most 10000")
-        self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "250001", says="more than 1000000 passes (at most 250000)")
+        self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "125001", says="more than 500000 passes (at most 125000)")
 
     def test_many_constants(self):
         head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"

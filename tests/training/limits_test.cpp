@@ -144,15 +144,15 @@ TEST_CASE("costs that make days of an iteration are a mistaken unit") {
 }
 
 TEST_CASE("with jitter, workers times their passes have a limit") {
-  // Ten layers: 20 passes, and ten million of them are 500,000 workers'.
+  // Ten layers: 20 passes, and three million of them are 150,000 workers'.
   Scenario scenario = of_tensors(10, "wfbp");
   scenario.cluster.place = {"cluster.json", ""};
-  scenario.workers = 500'001;
+  scenario.workers = 150'001;
   CHECK(complaint(scenario).empty());
   scenario.stragglers.jitter.emplace();
   CHECK(complaint(scenario) ==
-        "cluster.json: /jitter: 500001 workers of 20 passes each are more than 10000000 (at most 500000 workers)");
-  scenario.workers = 500'000;
+        "cluster.json: /jitter: 150001 workers of 20 passes each are more than 3000000 (at most 150000 workers)");
+  scenario.workers = 150'000;
   CHECK(complaint(scenario).empty());
 }
 
@@ -168,11 +168,11 @@ TEST_CASE("messages that fluid would walk one by one have a limit, complete exch
   CHECK(complaint(scenario).empty());
 }
 
-TEST_CASE("micro-batches beyond a million passes are refused") {
+TEST_CASE("micro-batches beyond half a million passes are refused") {
   Scenario scenario = of_tensors(5, "fsdp2");
-  scenario.options.set("accumulate", "100000", {"command line", "--accumulate"});  // 2 · 5 · 100,000
+  scenario.options.set("accumulate", "50000", {"command line", "--accumulate"});  // 2 · 5 · 50,000
   CHECK(complaint(scenario).empty());
-  scenario.options.set("accumulate", "100001", {"command line", "--accumulate"});
+  scenario.options.set("accumulate", "50001", {"command line", "--accumulate"});
   CHECK(complaint(scenario) ==
-        "command line: --accumulate: 100001 micro-batches of 5 layers are more than 1000000 passes (at most 100000)");
+        "command line: --accumulate: 50001 micro-batches of 5 layers are more than 500000 passes (at most 50000)");
 }
