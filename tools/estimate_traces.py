@@ -18,12 +18,18 @@ DEVICES = {"a100-80gb": "a100", "h100": "h100", "h200": "h200", "b200": "b200"} 
 WORKLOADS = (  # model, samples of a mini-batch; transformers with the tokens that they were trained with
     ("resnet50", 256), ("vit-l", 128), ("bert-large", 32), ("gpt2-xl", 8), ("llama3-8b", 1))
 PRECISION = "bf16"
+# One worker's of a tensor-parallel group: model, device, degree, what is computed again in the backward pass.
+GROUPS = (("llama3-70b", "h100", 8, "none"), ("llama3-405b", "h100", 8, "full"))
 
 
 def shipped():
     """{name: what `estimate` is asked} of every trace."""
-    return {f"{model}_{short}_b{batch}_{PRECISION}": ["--model", model, "--device", device, "--batch", str(batch), "--precision", PRECISION]
-            for model, batch in WORKLOADS for device, short in DEVICES.items()}
+    alone = {f"{model}_{short}_b{batch}_{PRECISION}": ["--model", model, "--device", device, "--batch", str(batch), "--precision", PRECISION]
+             for model, batch in WORKLOADS for device, short in DEVICES.items()}
+    groups = {f"{model}_{DEVICES[device]}_b1_{PRECISION}_tp{degree}": ["--model", model, "--device", device, "--batch", "1", "--precision", PRECISION, "--tp", str(degree),
+                                                                       "--sequence-parallel", "--recompute", recompute]
+              for model, device, degree, recompute in GROUPS}
+    return {**alone, **groups}
 
 
 def main():

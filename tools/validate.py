@@ -35,7 +35,7 @@ profiled.
 
 {contents}
 
-Elsewhere: [the papers' claims](reproduction.md), [NCCL's cost model beside logs](nccl.md), [the error of estimated and reconstructed profiles](../estimation.md),
+Elsewhere: [the papers' claims](reproduction.md), [NCCL's cost model beside logs](nccl.md), [pipelines and tensor groups](hybrids.md), [the error of estimated and reconstructed profiles](../estimation.md),
 [your own measurements](../validating.md).
 
 ![Predicted against measured speed-up of the K80 and P102-100 clusters](../pictures/validation_speedups.svg)

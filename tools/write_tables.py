@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "docs" / "schema"
+ALSO = {"accumulate": ["micro_batches", "micro-batches"]}  # other names of options
 TABLE = re.compile(r"(<!-- allreplay (list \w+ --markdown) -->\n).*?(<!-- end -->\n)", re.S)
 NAMES = {"sweep.schema.json": [("strategies", r'"strategy": \{\s*"enum": ')],
          "cluster.schema.json": [("collectives", r'"collective": \{\s*"enum": '), ("topologies", r'"properties": \{"kind": \{"enum": ')]}
@@ -66,8 +67,8 @@ def sweep_of(text, program):
         {{"type": "array", "minItems": 1, "items": {{"$ref": "#/$defs/one_or_more_{name}"}}}}
       ]
     }}""" for name, about in helps(program)}
-    given = [f'              "{name}": {{"$ref": "#/$defs/one_or_more_{name}"}}' for name in several]
-    text = re.sub(r'(?:^ +"\w+": {"\$ref": "#/\$defs/one_or_more_\w+"},?\n)+', lambda _: ",\n".join(given) + "\n", text, flags=re.M)
+    given = [f'              "{word}": {{"$ref": "#/$defs/one_or_more_{name}"}}' for name in several for word in (name, *ALSO.get(name, []))]
+    text = re.sub(r'(?:^ +"[\w-]+": {"\$ref": "#/\$defs/one_or_more_\w+"},?\n)+', lambda _: ",\n".join(given) + "\n", text, flags=re.M)
     return re.sub(r'^    "one_or_more_.*?(?=^  },$)', lambda _: ",\n".join(several.values()) + "\n", text, flags=re.M | re.S)
 
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
-    "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "names", "plan", "plot",
-    "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
+    "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "jobs", "names", "plan",
+    "plot", "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
 _core.set_input_error(InputError)
@@ -83,8 +83,11 @@ def sweep(config: Given, **options: Any) -> Table:
     return _table(_parsed(one.run().printed))
 
 
-def recommend(profile: Given, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too."""
+def recommend(profile: Given | None = None, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
+    """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too.
+
+    `model="llama3-70b", device="h100", global_batch=1024` instead of a profile searches layouts of that model.
+    """
     return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 
@@ -107,6 +110,12 @@ def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
 def diagnose(*timelines: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """Replays what the workers of a running job did, and says who slows it down."""
     result: dict[str, Any] = call("diagnose", *timelines, **options)
+    return result
+
+
+def jobs(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Replays several trainings on one cluster, together and each alone: who slows whom, and where."""
+    result: dict[str, Any] = call("jobs", file, **options)
     return result
 
 
@@ -246,6 +255,6 @@ if not TYPE_CHECKING:
 
 
 for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "schedule", "collective", "codec", "tune",
-                 "diagnose", "estimate", "validate", "whatif"):
+                 "diagnose", "jobs", "estimate", "validate", "whatif"):
     globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

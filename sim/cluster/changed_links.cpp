@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <map>
 #include <set>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "sim/cluster/make_topology.hpp"
+#include "sim/cluster/node_names.hpp"
 #include "sim/cluster/shapes.hpp"
 #include "sim/cluster/shortest_paths.hpp"
 
@@ -14,21 +14,24 @@ namespace {
 
 class ChangedLinks final : public Topology {
  public:
-  ChangedLinks(std::unique_ptr<Topology> network, std::span<const LinkChange> changes) : network_(std::move(network)) {
+  ChangedLinks(std::shared_ptr<const Topology> network, std::vector<Link> links) : network_(std::move(network)) {
     hosts_ = network_->hosts();
     switches_ = network_->switches();
     gpus_per_host_ = network_->gpus_per_host();
     group_size_ = network_->group_size();
     nics_ = network_->nics();
     planes_ = network_->planes();
-    links_.assign(network_->links().begin(), network_->links().end());
-    apply(changes);
-    for (std::uint32_t plane = 0; broken_ && plane < planes_; ++plane) {
-      const std::vector<Link> links = links_in(plane);
-      require_connected(links, changes);
-      detours_.push_back(std::make_unique<ShortestPaths>(nodes(), links));
+    links_ = std::move(links);
+    for (LinkId id = 0; id < links_.size(); ++id) {
+      broken_ |= links_[id].bandwidth == 0;
+      delayed_ |= links_[id].latency != network_->links()[id].latency;
     }
+    for (std::uint32_t plane = 0; broken_ && plane < planes_; ++plane)
+      detours_.push_back(std::make_unique<ShortestPaths>(nodes(), links_in(*this, plane)));
   }
+
+  /// Whose ways they are, where none is down.
+  const std::shared_ptr<const Topology>& beneath() const { return network_; }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
     const std::size_t before = path.size();
@@ -87,93 +90,62 @@ class ChangedLinks final : public Topology {
     return up;
   }
 
-  // With those of other planes down.
-  std::vector<Link> links_in(std::uint32_t plane) const {
-    std::vector<Link> links = links_;
-    for (LinkId link = 0; link < links.size(); ++link)
-      if (plane_of(link).value_or(plane) != plane) links[link].bandwidth = 0;
-    return links;
-  }
-
-  void apply(std::span<const LinkChange> changes) {
-    std::unordered_map<std::string, NodeId> node_by_name;
-    const auto ends = static_cast<NodeId>(nodes() + machines() * nics_);  // with the NICs behind the nodes
-    for (NodeId node = 0; node < ends; ++node) node_by_name.emplace(name(node), node);
-    std::map<std::pair<NodeId, NodeId>, const LinkChange*> change_of;
-    std::set<const LinkChange*> used;
-    for (const LinkChange& change : changes) {
-      const NodeId a = find(node_by_name, change.a, change, "0"), b = find(node_by_name, change.b, change, "1");
-      if (!change_of.emplace(std::minmax(a, b), &change).second)
-        throw InputError(change.place, fmt::format("'{}' and '{}' stand here twice", change.a, change.b),
-                         "one entry per link");
-    }
-    for (LinkId id = 0; id < links_.size(); ++id) {
-      Link& link = links_[id];
-      const auto found =
-          change_of.find(std::pair(std::min(port(id), port(id ^ 1U)), std::max(port(id), port(id ^ 1U))));
-      if (found == change_of.end()) continue;
-      const LinkChange& change = *found->second;
-      used.insert(&change);
-      if (change.latency) link.latency = *change.latency;
-      delayed_ |= change.latency.has_value();
-      if (change.bandwidth) link.bandwidth = *change.bandwidth;
-      if (change.down) link.bandwidth = 0;
-      broken_ |= change.down;
-    }
-    for (const LinkChange& change : changes)
-      if (!used.contains(&change)) no_link(node_by_name.at(change.a), change);
-  }
-
-  NodeId find(const std::unordered_map<std::string, NodeId>& nodes_by_name, const std::string& wanted,
-              const LinkChange& change, std::string_view index) const {
-    const auto found = nodes_by_name.find(wanted);
-    if (found != nodes_by_name.end()) return found->second;
-    const NodeId some[] = {0, static_cast<NodeId>(hosts_ - 1), static_cast<NodeId>(hosts_),
-                           static_cast<NodeId>(nodes() - 1)};
-    std::set<std::string> examples;
-    for (const NodeId node : some)
-      if (node < nodes()) examples.insert("'" + name(node) + "'");
-    std::string known;
-    for (const std::string& example : examples) known += (known.empty() ? "" : ", ") + example;
-    throw InputError(change.place / "between" / index, fmt::format("there is no node '{}'", wanted),
-                     fmt::format("names are like {}", known));
-  }
-
-  [[noreturn]] void no_link(NodeId a, const LinkChange& change) const {
-    std::string neighbours;
-    int count = 0;
-    for (LinkId id = 0; id < links_.size(); ++id) {
-      const NodeId here = port(id), there = port(id ^ 1U);
-      const bool host = links_[id].from == a;  // of several NICs: it tells their names
-      if ((here == a || host) && ++count <= 4)
-        neighbours += fmt::format("{}'{}'", count > 1 ? ", " : "", name(here == a ? there : here));
-    }
-    throw InputError(change.place / "between", fmt::format("no link joins '{}' and '{}'", change.a, change.b),
-                     fmt::format("'{}' is linked to {}{}", change.a, neighbours, count > 4 ? ", …" : ""));
-  }
-
-  void require_connected(const std::vector<Link>& links, std::span<const LinkChange> changes) const {
-    const std::vector<int> parts = connected_parts(nodes(), links);
-    for (NodeId host = 0; host < hosts_; ++host) {
-      if (parts[host] == parts[0]) continue;
-      for (const LinkChange& change : changes)
-        if (change.down)
-          throw InputError(change.place,
-                           fmt::format("the links that are down cut '{}' off from '{}'", name(host), name(0)),
-                           "leave every host a way to all others");
-    }
-  }
-
-  std::unique_ptr<Topology> network_;
+  std::shared_ptr<const Topology> network_;
   std::vector<std::unique_ptr<ShortestPaths>> detours_;  // by plane
   bool broken_ = false;                                  // any link is down,
   bool delayed_ = false;                                 // or has another latency
 };
 
+// As the file has them.
+std::vector<Link> changed(const Topology& network, std::span<const LinkChange> changes) {
+  const NodeNames names(network);
+  std::vector<Link> links(network.links().begin(), network.links().end());
+  std::set<LinkId> known;
+  for (const LinkChange& change : changes) {
+    const SourceLocation place = change.place / "between";
+    for (const LinkId id : names.between(change.a, place / "0", change.b, place / "1", place)) {
+      if (!known.insert(id).second)
+        throw InputError(change.place, fmt::format("'{}' and '{}' stand here twice", change.a, change.b),
+                         "one entry per link");
+      Link& link = links[id];
+      if (change.latency) link.latency = *change.latency;
+      if (change.bandwidth) link.bandwidth = *change.bandwidth;
+      if (change.down) link.bandwidth = 0;
+    }
+  }
+  return links;
+}
+
 }  // namespace
 
+std::vector<Link> links_in(const Topology& network, std::uint32_t plane) {
+  std::vector<Link> links(network.links().begin(), network.links().end());
+  for (LinkId link = 0; link < links.size(); ++link)
+    if (network.plane_of(link).value_or(plane) != plane) links[link].bandwidth = 0;
+  return links;
+}
+
 std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::span<const LinkChange> changes) {
-  return std::make_unique<ChangedLinks>(std::move(network), changes);
+  std::vector<Link> links = changed(*network, changes);
+  auto all = std::make_unique<ChangedLinks>(std::move(network), std::move(links));
+  const auto down = std::find_if(changes.begin(), changes.end(), [](const LinkChange& change) { return change.down; });
+  if (down == changes.end()) return all;
+  for (std::uint32_t plane = 0; plane < all->planes(); ++plane) {
+    const std::vector<int> parts = connected_parts(all->nodes(), links_in(*all, plane));
+    for (NodeId host = 0; host < all->hosts(); ++host)
+      if (parts[host] != parts[0])
+        throw InputError(down->place,
+                         fmt::format("the links that are down cut '{}' off from '{}'", all->name(host), all->name(0)),
+                         "leave every host a way to all others");
+  }
+  return all;
+}
+
+std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links) {
+  const auto* changed = dynamic_cast<const ChangedLinks*>(network.get());
+  auto all = std::make_shared<ChangedLinks>(changed ? changed->beneath() : network, std::move(links));
+  all->set_routing(network->routing());
+  return all;
 }
 
 }  // namespace allreplay

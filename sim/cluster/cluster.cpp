@@ -183,11 +183,12 @@ NcclRendezvous read_rendezvous(const Json& json) {
 
 NcclSetup read_nccl(const Json& network) {
   const Json json = network.at("nccl");
-  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "two_node_tree", "rendezvous", "scale"});
-  for (const char* level : {"node", "alpha"})
+  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "two_node_tree", "pat", "rendezvous", "scale"});
+  const std::string_view nodes = network.find("topology") ? "topology" : "node";
+  for (const std::string_view level : {nodes, std::string_view("alpha")})
     if (!network.find(level))
       json.fail(fmt::format("stands in a network without \"{}\"", level),
-                "beside the two levels of a network: node, alpha and bandwidth");
+                "beside the two levels of a network: node, alpha and bandwidth; or alpha and a topology");
   NcclSetup nccl;
   json.at("gpu");
   nccl.gpu = static_cast<NcclSetup::Gpu>(one_of(json, "gpu", {"v100", "a100", "h100", "b200"}));
@@ -197,6 +198,7 @@ NcclSetup read_nccl(const Json& network) {
   if (const auto flag = json.find("nvls")) nccl.nvls = flag->boolean();
   if (const auto flag = json.find("ll128")) nccl.ll128 = flag->boolean();
   if (const auto flag = json.find("two_node_tree")) nccl.two_node_tree = flag->boolean();
+  if (const auto flag = json.find("pat")) nccl.pat = flag->boolean();
   if (const auto rendezvous = json.find("rendezvous")) nccl.rendezvous = read_rendezvous(*rendezvous);
   if (const auto scale = json.find("scale")) read_scales(*scale, nccl);
   nccl.place = json.place();
@@ -229,8 +231,10 @@ std::vector<std::pair<std::string, std::string>> read_parallel(const Json& json)
 
 // What the keys mean together.
 void require_consistent(const Json& json, const Network& network) {
-  if (network.nccl && !(network.node->beta > 0.0 && network.beta > 0.0))
+  if (network.nccl && network.node && !(network.node->beta > 0.0 && network.beta > 0.0))
     json.at("nccl").fail("stands beside links that take no time per byte", "a bandwidth of both levels");
+  if (network.nccl && !network.node && network.topology->link.bandwidth == 0)
+    json.at("nccl").fail("stands beside a graph that does not say what its links are like", "\"link\" in the topology");
   if (network.node && network.topology && !network.beta && !network.measured && network.table.empty() &&
       network.tables.empty())
     json.at("node").fail("leaves the time per byte between nodes to the topology",
@@ -343,7 +347,7 @@ std::optional<TopologySpec> topology_of(const Network& network) {
   rail.kind = TopologyKind::Rail;
   rail.link = implied_link(*network.beta, network.place / "beta");
   rail.gpus_per_host = node->workers;
-  rail.inner = implied_link(*node->beta, node->place / "beta");
+  if (node->workers > 1) rail.inner = implied_link(*node->beta, node->place / "beta");
   rail.rails = node->rails;
   rail.place = node->place;
   return rail;
@@ -364,10 +368,10 @@ void require_placed_in_nodes(const Network& network) {
                      "packed, or a list of hosts");
 }
 
-Cluster read_cluster(const Json& json) {
+Cluster read_cluster(const Json& json, bool counts) {
   Cluster cluster;
   cluster.name = json.at("name").text();
-  cluster.workers = json.at("workers").integer(1, most_workers);
+  if (counts || json.find("workers")) cluster.workers = json.at("workers").integer(1, most_workers);
   cluster.network = read_network(json.at("network"));
   if (const auto interference = json.find("interference")) cluster.interference = read_interference(*interference);
   if (const auto parallel = json.find("parallel")) cluster.parallel = read_parallel(*parallel);

@@ -78,6 +78,7 @@ struct NcclSetup {
   std::optional<std::int64_t> channels;
   bool nvls = true, ll128 = true;
   bool two_node_tree = true;  ///< on two nodes a tree sends half of what a ring sends
+  bool pat = false;           ///< may gather and scatter by PAT, where a node has one GPU
   std::optional<NcclRendezvous> rendezvous;
   LevelScale node;
   NetworkScale network;
@@ -140,8 +141,9 @@ std::optional<TopologySpec> topology_of(const Network& network);
 /// Throws InputError where a topology places ranks elsewhere than in the nodes that stand beside it.
 void require_placed_in_nodes(const Network& network);
 
-/// Reads the keys "name", "workers", "network" and "interference" of a cluster file. Throws InputError.
-Cluster read_cluster(const Json& json);
+/// Reads the keys "name", "workers", "network" and "interference" of a cluster file. Throws InputError. `counts`:
+/// it has to say how many workers there are; else 0 where it does not.
+Cluster read_cluster(const Json& json, bool counts = true);
 
 inline constexpr std::int64_t most_workers = 1 << 24;
 

@@ -70,6 +70,14 @@ std::optional<Diameter> diameter(const Topology& topology, const TopologySpec& s
   return measure(topology);
 }
 
+// The NIC at a link's end, where it has one: `taillabel="nic5", `.
+std::string nic_label(const Topology& topology, LinkId from, std::string_view attribute) {
+  const NodeId port = topology.port(from);
+  if (port == topology.links()[from].from) return "";
+  const std::string name = topology.name(port);
+  return fmt::format("{}=\"{}\", ", attribute, name.substr(name.rfind('.') + 1));
+}
+
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -100,12 +108,13 @@ std::string to_dot(const Topology& topology, const std::string& name) {
     const bool is_switch = node >= topology.hosts() && node < topology.hosts() + topology.switches();
     dot += fmt::format("  {}{};\n", quoted(topology.name(node)), is_switch ? " [shape=ellipse]" : "");
   }
-  for (std::size_t id = 0; id < topology.links().size(); id += 2) {
+  for (LinkId id = 0; id < topology.links().size(); id += 2) {
     const Link& link = topology.links()[id];
     const std::string look =
         link.bandwidth > 0 ? fmt::format("label=\"{}, {}\"", format_rate(link.bandwidth), format_duration(link.latency))
                            : "label=\"down\", style=dashed";
-    dot += fmt::format("  {} -- {} [{}];\n", quoted(topology.name(link.from)), quoted(topology.name(link.to)), look);
+    dot += fmt::format("  {} -- {} [{}{}{}];\n", quoted(topology.name(link.from)), quoted(topology.name(link.to)),
+                       nic_label(topology, id, "taillabel"), nic_label(topology, id + 1, "headlabel"), look);
   }
   return dot + "}\n";
 }

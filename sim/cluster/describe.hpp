@@ -29,7 +29,8 @@ struct TopologyFacts {
 
 TopologyFacts describe(const Topology& topology, const TopologySpec& spec);
 
-/// In Graphviz's language: hosts are boxes, switches ellipses, an edge per full-duplex link (dashed: down).
+/// In Graphviz's language: hosts are boxes, switches ellipses, an edge per full-duplex link (dashed: down), with
+/// the NIC at its end.
 std::string to_dot(const Topology& topology, const std::string& name);
 
 }  // namespace allreplay

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "sim/cluster/topology.hpp"
 #include "sim/cluster/topology_spec.hpp"
@@ -13,6 +15,16 @@ namespace allreplay {
 /// `double-binary-tree` and `rail` have as many hosts as workers need; the others what their sizes say. Throws
 /// InputError where they are too few, too many to hold, or cut off from each other.
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
+
+/// The same network with rank i on seats[i]; hosts that nobody was given follow. REQUIRES: each host once at most.
+std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats);
+
+/// The same network with its links so, those of bandwidth 0 down: where a route meets one, the shortest path over the
+/// others is taken instead, in its plane. REQUIRES: nobody asks for a way between hosts that are cut off.
+std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links);
+
+/// The links, with those of other planes down.
+std::vector<Link> links_in(const Topology& network, std::uint32_t plane);
 
 /// What a collective between neighbouring ranks meets at worst.
 struct RouteBound {

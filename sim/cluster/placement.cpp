@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/make_topology.hpp"
 #include "sim/cluster/shapes.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
@@ -21,7 +22,7 @@ constexpr std::string_view placement_right = R"("packed", "spread", or a list of
 // The network's nodes stay what they are; ranks sit on other hosts.
 class Placed final : public Topology {
  public:
-  Placed(std::unique_ptr<Topology> network, std::vector<NodeId> seats, std::int64_t workers)
+  Placed(std::shared_ptr<const Topology> network, std::vector<NodeId> seats, std::int64_t workers)
       : network_(std::move(network)), seats_(std::move(seats)), rank_on_(seats_.size()) {
     hosts_ = network_->hosts();
     switches_ = network_->switches();
@@ -78,7 +79,7 @@ class Placed final : public Topology {
     return true;
   }
 
-  std::unique_ptr<Topology> network_;
+  std::shared_ptr<const Topology> network_;
   std::vector<NodeId> seats_;    // by rank
   std::vector<NodeId> rank_on_;  // by host
 };
@@ -182,6 +183,18 @@ std::unique_ptr<Topology> with_placement(std::unique_ptr<Topology> network, cons
       seats[rank] = static_cast<NodeId>(order[rank / static_cast<NodeId>(gpus)] * gpus + rank % gpus);
   }
   return std::make_unique<Placed>(std::move(network), std::move(seats), workers);
+}
+
+std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats) {
+  std::vector<NodeId> all(seats.begin(), seats.end());
+  std::vector<bool> taken(static_cast<std::size_t>(network->hosts()), false);
+  for (const NodeId seat : seats) taken[seat] = true;
+  for (NodeId seat = 0; seat < taken.size(); ++seat)
+    if (!taken[seat]) all.push_back(seat);
+  const Routing routing = network->routing();
+  auto placed = std::make_shared<Placed>(std::move(network), std::move(all), std::ssize(seats));
+  placed->set_routing(routing);
+  return placed;
 }
 
 std::int64_t hosts_of_a_switch(const TopologySpec& spec) {

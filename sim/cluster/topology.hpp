@@ -36,6 +36,7 @@ struct Routing {
   std::int64_t flows = 1;  ///< of ecmp: equal parts of a message
   std::uint64_t seed = 1;  ///< of its hash
   SourceLocation place;
+  bool given = false;  ///< by the file, or in its place
 };
 
 /// A link that a message uses, for that part of its bytes.

@@ -108,8 +108,10 @@ void read_nics(const Json& json, TopologySpec& spec) {
 
 void read_routing(const Json& json, TopologySpec& spec) {
   spec.routing.place = json.place();
-  if (const auto routing = json.find("routing"))
+  if (const auto routing = json.find("routing")) {
     spec.routing.kind = parse_routing(routing->text(), spec.kind, routing->place());
+    spec.routing.given = true;
+  }
   if (const auto seed = json.find("seed"))
     spec.routing.seed = static_cast<std::uint64_t>(seed->integer(0, std::numeric_limits<std::int64_t>::max()));
   const auto flows = json.find("flows");

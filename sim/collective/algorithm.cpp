@@ -216,7 +216,7 @@ Rounds all_to_all_messages(std::int64_t n, const Options&, CollectiveOp, const S
 
 Rounds chain_messages(std::int64_t n, const Options& options, CollectiveOp, const SourceLocation& place) {
   if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
-  return broadcast_chain_rounds(static_cast<Rank>(n), options.chunks);
+  return broadcast_chain_rounds({static_cast<Rank>(n)}, 1, options.chunks);
 }
 
 Rounds in_network_messages(std::int64_t n, const Options& options, CollectiveOp, const SourceLocation&) {

@@ -219,6 +219,16 @@ TransferCost transfer_of(const Network& network, const Algorithm& algorithm, con
   return two_level_transfer(algorithm, layout, levels, options, node.place);
 }
 
+// Whether NCCL finds its nodes in the topology.
+bool runs_on_hosts(const Network& network, const Algorithm& algorithm) {
+  return !algorithm.coefficients && network.nccl && network.topology && !network.node;
+}
+
+Network levels_of_hosts(const Network& network, std::int64_t workers) {
+  if (workers > 1) require_equal_links(network);
+  return nccl_levels(network);
+}
+
 // Each of a family's collectives costs this among `layout.workers`; `all` workers are there.
 CommCost price_op(const Network& network, const Algorithm& algorithm, CollectiveOp op, const NodeLayout& layout,
                   std::int64_t all, std::int64_t table_workers, const CollectiveOptions& options) {
@@ -241,7 +251,7 @@ CommCost price_op(const Network& network, const Algorithm& algorithm, Collective
   if (!algorithm.coefficients) {
     if (!network.nccl)
       throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
-                       "\"node\" and \"nccl\"; see docs/models.md");
+                       "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
     return CommCost(std::make_shared<const NcclPrice>(network, layout, op));
   }
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
@@ -262,6 +272,8 @@ CommCost price_op(const Network& network, const Algorithm& algorithm, Collective
 
 OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                   const CollectiveOptions& options) {
+  if (runs_on_hosts(network, algorithm))
+    return price_ops(levels_of_hosts(network, workers), algorithm, workers, table_workers, options);
   const NodeLayout layout = layout_of(workers, node_workers(network, nodes_drawn(network, algorithm, options)));
   const auto priced = [&](CollectiveOp op) {
     return price_op(network, algorithm, op, layout, workers, table_workers, options);
@@ -271,13 +283,14 @@ OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64
 
 CallCost price_call(const Network& network, const Call& call, std::int64_t workers, std::int64_t table_workers,
                     const CollectiveOptions& options) {
+  if (runs_on_hosts(network, *call.algorithm))
+    return price_call(levels_of_hosts(network, workers), call, workers, table_workers, options);
   const TopologySpec* drawn = nodes_drawn(network, *call.algorithm, options);
   const bool nodes = network.node || drawn;
   const Group whole = call.group.of(workers);
-  const NodeLayout layout = whole.ranks == 1 || whole.repeats == 1 || !nodes
-                                ? layout_of(whole.ranks, node_workers(network, drawn))
-                                : layout_on(whole.workers(), whole.ranks, whole.stride, node_workers(network, drawn),
-                                            network.node ? network.node->place : drawn->place);
+  const NodeLayout layout =
+      nodes ? layout_of(whole, node_workers(network, drawn), network.node ? network.node->place : drawn->place)
+            : layout_of(whole.ranks, 1);
   CallCost priced{price_op(network, *call.algorithm, call.op, layout, workers, table_workers, options), channel_inside};
   if (nodes && layout.nodes > 1)
     priced.channels = layout.per_node > 1 ? channel_inside | channel_outside : channel_outside;

@@ -23,6 +23,7 @@ constexpr ByProtocol nvlink_ring = {0.6, 1.9, 3.4}, nvlink_tree = {0.6, 1.25, 4}
 constexpr ByProtocol pcie_ring = {1, 2.5, 5.7}, pcie_tree = {1, 1.9, 4};
 constexpr ByProtocol net_ring = {2.7, 4, 14}, net_tree = {5, 8.5, 14};
 constexpr double nic_overhead_intel = 1, nic_overhead_amd = 2, nvls_latency = 25;
+constexpr double pat_base = 8, pat_rank = 2.8, pat_net = 3.5, pat_bus = 0.75;  // divides the net's; part of the bus
 
 // On one node, on two, on more.
 using ByNodes = std::array<ByGpu, 3>;
@@ -61,7 +62,61 @@ double most_of_ll(const NcclSetup& setup, double nodes) {
   return (setup.amd ? ll_most_amd : ll_most_intel)[nodes <= 2 ? 0 : 1];
 }
 
+constexpr CollectiveOptions usual{};
+
+InNodes nodes_of_ranks(std::int64_t workers, const CollectiveOptions& options) {
+  return options.in_nodes.empty() ? InNodes(static_cast<std::size_t>(workers), 1) : options.in_nodes;
+}
+
+Rounds chain_messages_of_nccl(std::int64_t workers, const CollectiveOptions& options, CollectiveOp,
+                              const SourceLocation&) {
+  return broadcast_chain_rounds(nodes_of_ranks(workers, options), static_cast<std::uint32_t>(options.rails),
+                                usual.chunks);
+}
+
+Rounds tree_messages(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op, const SourceLocation&) {
+  return node_tree_rounds(nodes_of_ranks(workers, options), static_cast<std::uint32_t>(options.rails), usual.chunks, op,
+                          Edges::Shared);
+}
+
+// The switch of the node has the bytes; the topology's links do not see them.
+Rounds switch_messages(std::int64_t workers, const CollectiveOptions&, CollectiveOp, const SourceLocation&) {
+  return {.ranks = static_cast<Rank>(workers), .rounds = {{.sends = [](auto&&...) {}}}};
+}
+
 }  // namespace
+
+Network nccl_levels(const Network& network) {
+  Network levels = network;
+  if (!network.node) {
+    const TopologySpec& hosts = *network.topology;
+    const double inside = hosts.gpus_per_host > 1 ? 1 / hosts.inner.bandwidth : 0;
+    levels.node = NodeLevel{hosts.gpus_per_host, 0.0, inside, hosts.ports_of_host(), hosts.place};
+    levels.beta = 1 / hosts.link.bandwidth;
+  }
+  levels.topology.reset();
+  return levels;
+}
+
+bool is_nccl(const Call& call) {
+  return call.algorithm && !call.algorithm->coefficients && !call.algorithm->from_file &&
+         call.op != CollectiveOp::Send && call.op != CollectiveOp::AllToAll;
+}
+
+const Algorithm& nccl_algorithm(std::string_view chosen, CollectiveOp op) {
+  static const Algorithm tree{.name = "tree", .rounds = tree_messages, .halves = Halves::None};
+  static const Algorithm chain{
+      .name = "chain", .purpose = Purpose::Broadcast, .rounds = chain_messages_of_nccl, .halves = Halves::None};
+  static const Algorithm nvls{.name = "nvls", .rounds = switch_messages};
+  if (chosen == tree.name) return tree;
+  if (chosen == nvls.name) return nvls;
+  return op == CollectiveOp::Broadcast ? chain : find_algorithm(chosen, {});
+}
+
+NcclPrice nccl_price(const Network& levels, const Call& call, std::int64_t workers) {
+  const NodeLevel& node = *levels.node;
+  return NcclPrice(levels, layout_of(call.group.of(workers), node.workers, node.place), call.op);
+}
 
 NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, CollectiveOp op)
     : setup_(*network.nccl), op_(op), workers_(static_cast<double>(layout.workers)) {
@@ -80,10 +135,25 @@ NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Collectiv
 }
 
 // Down the ring: one hop in a node, else as many of the net as there are ranks; without what stands between steps.
-double NcclPrice::broadcast_latency(int protocol) const {
+NcclChoice NcclPrice::broadcast(int protocol, double bytes) const {
   const double base = setup_.node.latency * at(base_ring, protocol);
-  if (nodes_ <= 1) return base + setup_.node.latency * at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
-  return base + setup_.network.latency * workers_ * at(protocol == Simple ? net_tree : net_ring, protocol);
+  const double inside = setup_.node.latency * at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
+  const double net = setup_.network.latency * at(protocol == Simple ? net_tree : net_ring, protocol);
+  const double waits = rendezvous(bytes, 1);
+  const bool several = nodes_ > 1;
+  const double latency = several ? base + workers_ * net + (nodes_ - 1) * waits : base + inside;
+  return {"ring",
+          protocol_names[static_cast<std::size_t>(protocol)],
+          latency * 1e-6,
+          scale_ * ring_bus(protocol) * 1e9,
+          base * 1e-6,
+          (several ? net : inside) * 1e-6,
+          (net + waits) * 1e-6};
+}
+
+double NcclPrice::ring_bus(int protocol) const {
+  if (protocol == LL) return ll_part() * std::min(most_of_ll(setup_, nodes_), bus_ / 2);
+  return protocol == LL128 ? std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu)) : bus_;
 }
 
 // Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
@@ -96,16 +166,19 @@ NcclChoice NcclPrice::ring(int protocol, double bytes) const {
   const double net = at(one_gpu_ ? net_tree : net_ring, protocol) + alpha_ * (protocol == Simple ? 2 : 1);
   double latency = setup_.node.latency * (at(base_ring, protocol) + (steps - outside) * inside) +
                    setup_.network.latency * outside * net;
-  if (protocol == Simple && op_ == CollectiveOp::AllReduce && nodes_ > 1 && bytes / (2 * channels_ * workers_) >= 64)
+  double longer = 1e-6;
+  if (protocol == Simple && op_ == CollectiveOp::AllReduce && nodes_ > 1 && bytes / (2 * channels_ * workers_) >= 64) {
     latency *= setup_.gpu == NcclSetup::Gpu::Volta ? 1.9 : 1.4;
+    longer *= setup_.gpu == NcclSetup::Gpu::Volta ? 1.9 : 1.4;
+  }
   latency += rendezvous(bytes, outside);
-  double bus = bus_;
-  if (protocol == LL) bus = ll_part() * std::min(most_of_ll(setup_, nodes_), bus_ / 2);
-  if (protocol == LL128) bus = std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu));
-  const bool broadcasts = op_ == CollectiveOp::Broadcast;
-  return {"ring", protocol_names[static_cast<std::size_t>(protocol)],
-          (broadcasts ? broadcast_latency(protocol) : latency) * 1e-6,
-          scale_ * bus * (broadcasts ? 1 : workers_ / steps) * 1e9};
+  return {"ring",
+          protocol_names[static_cast<std::size_t>(protocol)],
+          latency * 1e-6,
+          scale_ * ring_bus(protocol) * (workers_ / steps) * 1e9,
+          setup_.node.latency * at(base_ring, protocol) * longer,
+          setup_.node.latency * inside * longer,
+          setup_.network.latency * net * longer + rendezvous(bytes, 1) * 1e-6};
 }
 
 NcclChoice NcclPrice::tree(int protocol, double bytes) const {
@@ -127,7 +200,13 @@ NcclChoice NcclPrice::tree(int protocol, double bytes) const {
     reached /= 2;
   if (protocol == LL) reached *= ll_part();
   if (protocol != LL && nodes_ > 2) reached *= setup_.network.tree;
-  return {"tree", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6, reached * 1e9};
+  return {"tree",
+          protocol_names[static_cast<std::size_t>(protocol)],
+          latency * 1e-6,
+          reached * 1e9,
+          setup_.node.latency * at(base_tree, protocol) * 1e-6,
+          setup_.node.latency * inside * 1e-6,
+          (setup_.network.latency * net + rendezvous(bytes, 1)) * 1e-6};
 }
 
 double NcclPrice::ll_part() const { return nodes_ > 1 ? setup_.network.ll : 1; }
@@ -150,7 +229,23 @@ NcclChoice NcclPrice::nvls() const {
   double bus = std::min(workers_ * nvls_speed(), most) * at(nvls_efficiency, setup_.gpu) * (workers_ - 1) / workers_;
   if (op_ == CollectiveOp::AllReduce) bus *= 2;
   const double steps = (op_ == CollectiveOp::AllReduce ? 2 : 1) * (workers_ - 1);
-  return {"nvls", "Simple", setup_.node.latency * nvls_latency * 1e-6, scale_ * bus * workers_ / steps * 1e9};
+  const double latency = setup_.node.latency * nvls_latency * 1e-6;
+  return {"nvls", "Simple", latency, scale_ * bus * workers_ / steps * 1e9, latency};
+}
+
+// In Simple, among nodes of one GPU: a base with a part for each rank, and log N messages of the net, faster than a
+// ring's.
+NcclChoice NcclPrice::pat(double bytes) const {
+  const double base = setup_.node.latency * (pat_base + pat_rank * workers_);
+  const double hops = std::floor(std::log2(nodes_));
+  const double net = setup_.network.latency * (at(net_tree, Simple) + 2 * alpha_) / pat_net;
+  return {"pat",
+          protocol_names[Simple],
+          (base + hops * net + rendezvous(bytes, hops)) * 1e-6,
+          scale_ * pat_bus * bus_ * 1e9,
+          base * 1e-6,
+          0,
+          (net + rendezvous(bytes, 1)) * 1e-6};
 }
 
 template <class Visit>
@@ -158,10 +253,25 @@ void NcclPrice::each_choice(double bytes, Visit visit) const {
   const bool ll128 = !setup_.pcie && (nodes_ <= 1 || setup_.ll128);
   for (const int protocol : {LL, LL128, Simple}) {
     if (protocol == LL128 && !ll128) continue;
-    visit(ring(protocol, bytes));
+    visit(op_ == CollectiveOp::Broadcast ? broadcast(protocol, bytes) : ring(protocol, bytes));
     if (op_ == CollectiveOp::AllReduce) visit(tree(protocol, bytes));
   }
   if (nvls_speed() > 0 && op_ != CollectiveOp::Broadcast) visit(nvls());
+  const bool half = op_ == CollectiveOp::ReduceScatter || op_ == CollectiveOp::AllGather;
+  if (setup_.pat && one_gpu_ && nodes_ > 1 && half) visit(pat(bytes));
+}
+
+std::vector<NcclChoice> NcclPrice::choices(double bytes) const {
+  std::vector<NcclChoice> result;
+  each_choice(bytes, [&](const NcclChoice& one) { result.push_back(one); });
+  return result;
+}
+
+std::vector<std::string_view> NcclPrice::algorithms() const {
+  std::vector<std::string_view> names;
+  for (const NcclChoice& one : choices(1))
+    if (std::find(names.begin(), names.end(), one.algorithm) == names.end()) names.push_back(one.algorithm);
+  return names;
 }
 
 NcclChoice NcclPrice::choice(double bytes) const {

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/collective/call.hpp"
 #include "sim/collective/collective_op.hpp"
 #include "sim/collective/comm_cost.hpp"
 #include "sim/collective/two_level.hpp"
@@ -13,14 +15,26 @@ namespace allreplay {
 
 /// An algorithm and protocol at some size: start_up + bytes / bandwidth.
 struct NcclChoice {
-  std::string_view algorithm;  ///< ring, tree or nvls
+  std::string_view algorithm;  ///< ring, tree, nvls or pat
   std::string_view protocol;   ///< LL, LL128 or Simple
   double start_up = 0;         ///< seconds
   double bandwidth = 0;        ///< bytes of the block per second
+  // What the start-up is made of: once, and for each message inside a node and between nodes; seconds.
+  double base = 0, inside = 0, between = 0;
 };
 
-/// The least of all choices at every size, after src/graph/tuning.cc of NCCL 2.30 with its constants, but for PAT,
-/// NVLSTree and CollNet. Start-ups are the model's own, on top of which the network's alpha comes for every message
+/// The network as NCCL sees it: two levels, those of its topology's hosts, inner links and links where it has no node;
+/// and no topology. REQUIRES: network.nccl.
+Network nccl_levels(const Network& network);
+
+/// Whether the model prices, and chooses, what the call sends: not what goes between two, or from all to all.
+bool is_nccl(const Call& call);
+
+/// What carries out an operation of the algorithm that NCCL has chosen, in 16 chunks where it goes in chunks.
+const Algorithm& nccl_algorithm(std::string_view chosen, CollectiveOp op);
+
+/// The least of all choices at every size, after src/graph/tuning.cc of NCCL 2.30 with its constants, but for NVLSTree
+/// and CollNet. Start-ups are the model's own, on top of which the network's alpha comes for every message
 /// between nodes. A reduce-scatter and an all-gather have rings and NVLS of their own; sizes are of the whole block.
 class NcclPrice final : public SizePrice {
  public:
@@ -30,17 +44,21 @@ class NcclPrice final : public SizePrice {
       : NcclPrice(network, layout_of(workers, network.node->workers), op) {}
 
   NcclChoice choice(double bytes) const;
+  std::vector<NcclChoice> choices(double bytes) const;  ///< from which it takes that
+  std::vector<std::string_view> algorithms() const;     ///< of these, each once; a ring first
   double seconds(double bytes) const override;
   double start_up(double bytes) const override { return choice(bytes).start_up; }
   double least(double bytes) const override;
 
  private:
-  double broadcast_latency(int protocol) const;  // us
+  NcclChoice broadcast(int protocol, double bytes) const;
   NcclChoice ring(int protocol, double bytes) const;
   NcclChoice tree(int protocol, double bytes) const;
   NcclChoice nvls() const;
+  NcclChoice pat(double bytes) const;
   double nvls_speed() const;                           // of a channel; 0: there is no NVLS
   double ll_part() const;                              // of LL's bandwidth
+  double ring_bus(int protocol) const;                 // GB/s
   double rendezvous(double bytes, double hops) const;  // us
   template <class Visit>
   void each_choice(double bytes, Visit visit) const;
@@ -55,5 +73,9 @@ class NcclPrice final : public SizePrice {
   double scale_;  // what a calibration makes of it
   double alpha_;  // between nodes, us
 };
+
+/// Of the call among the groups of its family, of `workers` workers. REQUIRES: `levels` is what nccl_levels() says, and
+/// groups have two ranks or more.
+NcclPrice nccl_price(const Network& levels, const Call& call, std::int64_t workers);
 
 }  // namespace allreplay

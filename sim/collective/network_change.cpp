@@ -190,6 +190,7 @@ void change_routing(Network& network, std::string_view text, const SourceLocatio
   }
   Routing& routing = network.topology->routing;
   routing.kind = parse_routing(text, network.topology->kind, place);
+  routing.given = true;
   if (routing.kind != Routing::Kind::Ecmp) routing.flows = 1;
 }
 

@@ -337,12 +337,23 @@ Rounds pat_rounds(Rank ranks, CollectiveOp op) {
   return result;
 }
 
-Rounds broadcast_chain_rounds(Rank ranks, std::int64_t chunks) {
-  Rounds result{.ranks = ranks, .pieces = chunks, .piece_share = 1 / static_cast<double>(chunks)};
+Rounds broadcast_chain_rounds(InNodes in_nodes, std::uint32_t chains, std::int64_t chunks) {
+  const auto nodes = std::make_shared<const Nodes>(std::move(in_nodes));
+  const Rank ranks = nodes->ranks();
+  const std::int64_t pieces = chains * chunks;
+  Rounds result{.ranks = ranks, .pieces = pieces, .piece_share = 1 / static_cast<double>(pieces), .streams = chains};
   for (std::int64_t round = 0; round < ranks + chunks - 2; ++round)
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-      const std::int64_t chunk = round - from;
-      if (from + 1 < ranks && chunk >= 0 && chunk < chunks) out.push_back({.to = from + 1, .first = chunk});
+      for (std::uint32_t chain = 0; chain < chains; ++chain) {
+        const Rank place = nodes->place_of(from, chain);
+        const std::int64_t behind = modulo(std::int64_t{place} - nodes->place_of(0, chain), ranks);
+        const std::int64_t chunk = round - behind;
+        if (behind + 1 == ranks || chunk < 0 || chunk >= chunks) continue;
+        out.push_back({.to = nodes->rank_at((place + 1) % ranks, chain),
+                       .first = chain * chunks + chunk,
+                       .stream = static_cast<std::uint16_t>(chain),
+                       .into = static_cast<std::uint16_t>(chain)});
+      }
     });
   return result;
 }
@@ -448,7 +459,7 @@ struct Tree {
 // With H the largest depth, a node at depth d sends chunk c up in round H − d + c, one after its children did; the root
 // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
 // alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
-Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op) {
+Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op, Edges edges) {
   const auto trees = std::make_shared<const std::vector<Tree>>(std::move(made));
   const auto ranks = static_cast<Rank>(trees->front().parent.size());
   const auto count = static_cast<std::uint32_t>(trees->size());
@@ -464,7 +475,8 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op) {
                 .pieces = count * chunks,
                 .piece_share = 1 / static_cast<double>(count * chunks),
                 .streams = 2 * count,
-                .channels = 2 * count * ranks};
+                .channels = edges == Edges::InTurn ? 2 * count * ranks : 0};
+  const auto channel = [=](std::uint32_t number) { return edges == Edges::InTurn ? number : no_channel; };
   for (std::int64_t round = 0; round < length; ++round)
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::uint32_t number = 0; number < count; ++number) {
@@ -479,7 +491,7 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op) {
                          .reduce = true,
                          .stream = up,
                          .into = parent == roots[number] ? down : up,
-                         .channel = up * ranks + from});
+                         .channel = channel(up * ranks + from)});
         }
         if (op != CollectiveOp::ReduceScatter && falling >= 0 && falling < chunks)
           for (const Rank child : tree.children_of(from))
@@ -487,7 +499,7 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op) {
                            .first = number * chunks + falling,
                            .stream = down,
                            .into = down,
-                           .channel = down * ranks + child});
+                           .channel = channel(down * ranks + child)});
       }
     });
   return result;
@@ -499,7 +511,8 @@ Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, CollectiveOp o
   return node_tree_rounds(InNodes(ranks, 1), 1, chunks, op);
 }
 
-Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, CollectiveOp op) {
+Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, CollectiveOp op,
+                        Edges edges) {
   const Nodes nodes(in_nodes);
   std::vector<Tree> trees;
   for (std::uint32_t pair = 0; pair < pairs; ++pair)
@@ -517,7 +530,7 @@ Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64
       }
       trees.emplace_back(order, std::move(parents));
     }
-  return pipelined(std::move(trees), chunks, op);
+  return pipelined(std::move(trees), chunks, op, edges);
 }
 
 }  // namespace allreplay

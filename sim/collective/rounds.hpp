@@ -129,8 +129,10 @@ Rounds all_to_all_rounds(Rank ranks);
 /// i + 2^k; the reduce-scatter is that backwards (PAT: NCCL 2.23).
 Rounds pat_rounds(Rank ranks, CollectiveOp op);
 
-/// Down a chain of ranks from rank 0, in chunks: chunk c leaves rank i in round i + c. REQUIRES: chunks >= 1.
-Rounds broadcast_chain_rounds(Rank ranks, std::int64_t chunks);
+/// Down chains of ranks from rank 0, with 1/chains of the bytes each, in chunks: chunk c leaves the rank that is number
+/// i of its chain in round i + c. Chains go where rings do (node_ring_rounds): one among ranks in their order.
+/// REQUIRES: chunks >= 1.
+Rounds broadcast_chain_rounds(InNodes in_nodes, std::uint32_t chains, std::int64_t chunks);
 
 /// Reduce-scatter around each of `hosts` hosts, what is left of each GPU through the switches, all-gather around each
 /// host. REQUIRES: hosts divides ranks.
@@ -145,12 +147,16 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op);
 /// or both. In the broadcast a rank sends to one child after the other, the largest subtree first.
 Rounds binomial_rounds(Rank ranks, CollectiveOp op);
 
+/// Whether each direction of a tree's edge is a channel.
+enum class Edges : std::uint8_t { InTurn, Shared };
+
 /// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and
 /// from the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
 Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, CollectiveOp op);
 
 /// On two levels: `pairs` pairs of trees at once, with 1/pairs of the bytes each. A pair's trees join the nodes as
 /// those above join ranks; within a node of s ranks all hang in a chain on the one that is number k mod s, of pair k.
-Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, CollectiveOp op);
+Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, CollectiveOp op,
+                        Edges edges = Edges::InTurn);
 
 }  // namespace allreplay

@@ -50,9 +50,12 @@ LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to,
   return costs;
 }
 
-CommCost tied_cost(const Network& network, const Algorithm& algorithm, const LinkCosts& send,
-                   const CollectiveOptions& options) {
-  const Algorithm& priced = algorithm.coefficients ? algorithm : find_algorithm("ring", network.place / "collective");
+const Algorithm& algorithm_of_tied(const Algorithm& named) {
+  return named.coefficients ? named : find_algorithm("ring", {});
+}
+
+CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options) {
+  const Algorithm& priced = algorithm_of_tied(algorithm);
   CollectiveOptions flat = options;
   flat.groups = 1;
   const Coefficients times = priced.coefficients(2, flat);

@@ -12,9 +12,11 @@ namespace allreplay {
 LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t of_rank,
                      std::int64_t workers, const CollectiveOptions& options);
 
+/// What sums between the ranks of a pipeline, where this one is named: NCCL's choice between two is a ring.
+const Algorithm& algorithm_of_tied(const Algorithm& named);
+
 /// An all-reduce between two ranks: the closed form for two, of the α and β of a send between them.
-CommCost tied_cost(const Network& network, const Algorithm& algorithm, const LinkCosts& send,
-                   const CollectiveOptions& options);
+CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options);
 
 /// An all-to-all among the groups of a family: direct, as half a parameter server's.
 CommCost all_to_all_cost(const Network& network, const Group& group, std::int64_t workers, std::int64_t table_workers);

@@ -63,6 +63,11 @@ NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers) {
   return {workers, nodes, per_node, workers - (nodes - 1) * per_node};
 }
 
+NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const SourceLocation& place) {
+  if (whole.ranks == 1 || whole.repeats == 1) return layout_of(whole.ranks, node_workers);
+  return layout_on(whole.workers(), whole.ranks, whole.stride, node_workers, place);
+}
+
 std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
                                                    std::int64_t node_workers) {
   std::vector<std::vector<NodeShare>> groups;

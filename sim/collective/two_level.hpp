@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/collective/algorithm.hpp"
+#include "sim/collective/group.hpp"
 #include "sim/core/error.hpp"
 
 namespace allreplay {
@@ -39,6 +40,9 @@ std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::in
 /// most nodes sees. Throws InputError at `place` where several nodes are filled and the last is not.
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
                      const SourceLocation& place);
+
+/// A group of a family: its `ranks` in nodes, or, where the family has several, the same.
+NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const SourceLocation& place);
 
 /// Of messages: seconds, and seconds per byte. Outside: of one of a node's `rails` ports.
 struct TwoLevels {

@@ -57,6 +57,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
                                 fmt::format("{}; {}", trim(collective_heading(scenario, pricing)),
                                             format_size(rows.back().bytes))));
   context.console.warn(pricing.warning);
+  context.console.note(pricing.note);
   if (arguments.json)
     context.console.print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
                                                 : collective_json(rows));

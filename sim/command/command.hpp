@@ -32,6 +32,7 @@ void add_validate(CommandLine& app);
 void add_recommend(CommandLine& app);
 void add_whatif(CommandLine& app);
 void add_goodput(CommandLine& app);
+void add_jobs(CommandLine& app);
 void add_import(CommandLine& app);
 void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);

@@ -53,6 +53,11 @@ Option Option::allow_extra_args(bool whether) {
   return *this;
 }
 
+Option Option::implied(const std::string& value) {
+  record_->implied = value;
+  return *this;
+}
+
 Option Option::capture_default_str() {
   record_->shows_default = true;
   return *this;
@@ -183,6 +188,7 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
       if (option.extra_args) one->allow_extra_args(*option.extra_args);
       if (option.delimiter != '\0') one->delimiter(option.delimiter);
       if (option.shows_default) one->capture_default_str();
+      if (!option.implied.empty()) one->expected(0, 1);
     }
   for (const auto& [option, one] : known) {
     for (const OptionRecord* other : option->needs) one->needs(known.at(other));
@@ -194,6 +200,9 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
           std::none_of(option.unless.begin(), option.unless.end(),
                        [&](const OptionRecord* other) { return known.at(other)->count() > 0; }))
         throw CLI::RequiredError(option.longest_name());
+    for (const OptionRecord& option : record.options)
+      if (!option.implied.empty() && known.at(&option)->count() > 0 && known.at(&option)->results().front().empty())
+        *std::get<std::string*>(option.target) = option.implied;
     record.run(context);
   });
 }
@@ -233,7 +242,7 @@ void set(const OptionRecord& option, const std::vector<std::string>& values) {
   if (const auto* flag = std::get_if<bool*>(&option.target)) {
     **flag = true;
   } else if (const auto* text = std::get_if<std::string*>(&option.target)) {
-    **text = values.at(0);
+    **text = values.empty() ? option.implied : values.front();
   } else if (const auto* texts = std::get_if<std::vector<std::string>*>(&option.target)) {
     for (const std::string& value : values)
       for (std::size_t start = 0; start <= value.size();) {
@@ -249,7 +258,8 @@ void set(const OptionRecord& option, const std::vector<std::string>& values) {
 void require_values(const OptionRecord& option, const std::vector<std::string>& values) {
   const SourceLocation place = argument(option.longest_name());
   const bool one = std::holds_alternative<std::string*>(option.target);
-  if (values.empty() && (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
+  if (values.empty() && option.implied.empty() &&
+      (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
     throw InputError(place, "has no value", "a value");
   if (one && values.size() > 1) throw InputError(place, fmt::format("has {} values", values.size()), "one value");
   for (const std::string& value : values)

@@ -25,6 +25,7 @@ struct OptionRecord {
   bool required = false, shows_default = false;
   std::optional<bool> extra_args;  ///< none: as the parser does
   char delimiter = '\0';
+  std::string implied;                                       ///< its value where none follows; "": one must
   std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required where one of the last is given
   std::string group;                                         ///< under which help shows it; "" under "Options"
 
@@ -40,6 +41,7 @@ class Option {
   Option required(bool whether = true);
   Option delimiter(char between);
   Option allow_extra_args(bool whether);
+  Option implied(const std::string& value);
   Option capture_default_str();
   Option needs(Option other);
   Option excludes(Option other);

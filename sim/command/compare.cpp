@@ -302,6 +302,9 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
+  for (const Outcome& outcome : outcomes)
+    if (!outcome.result.note.empty())
+      context.console.note(fmt::format("{}: {}", strategy_text(outcome.scenario), outcome.result.note));
   if (arguments.json)
     print_json(context.console, comparison);
   else if (arguments.csv)

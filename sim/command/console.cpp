@@ -39,7 +39,7 @@ void Console::print_stderr(std::string_view line) {
 
 void Console::warn(const std::string& lines) {
   for (const std::string_view line : split(lines, "\n"))
-    if (!line.empty() && warned_.emplace(line).second)
+    if (!line.empty() && said_.emplace(line).second)
       print_stderr(fmt::format("{}{}", line.starts_with("note: ") ? "" : "warning: ", line));
 }
 

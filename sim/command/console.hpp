@@ -40,6 +40,8 @@ class Console {
 
   /// "warning: …" on standard error for each line that does not begin with "note: ", once for each of them.
   void warn(const std::string& lines);
+  /// "note: …", likewise; nothing where there is none.
+  void note(const std::string& text) { warn(text.empty() ? text : "note: " + text); }
 
   /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
   void hand_over(Outcome outcome);
@@ -50,7 +52,7 @@ class Console {
 
  private:
   bool is_captured_;
-  std::set<std::string> warned_;
+  std::set<std::string> said_;
 };
 
 /// What a command is called with beside its options: what its files and names mean, and who hears it.

@@ -1,4 +1,9 @@
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -34,6 +39,16 @@ Diagnosis diagnosis_of(Context& context, MeasuredJob job) {
   });
 }
 
+// Throws InputError where a file could not be written, so that none of several is written alone.
+void require_place(const std::string& file) {
+  if (file.empty()) return;
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const bool is_folder = std::filesystem::is_directory(file);
+  if (!is_folder && (folder.empty() || access(folder.c_str(), W_OK | X_OK) == 0)) return;
+  throw InputError({file, ""}, fmt::format("cannot be written: {}", std::strerror(is_folder ? EISDIR : errno)),
+                   "check the folder, its rights and its space");
+}
+
 void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const bool prints_page = arguments.html == "-";
@@ -46,15 +61,16 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
                     {"--profile-out", arguments.profile_out},
                     {"--cluster-out", arguments.cluster_out}},
                    arguments.files);
-  MeasuredJob job =
-      read_measured_job(context.files(), arguments.files, StepChoice(arguments.steps, argument("--steps")));
+  const StepChoice steps(arguments.steps, argument("--steps"));
+  MeasuredJob job = read_measured_job(context.files(), arguments.files, steps);
   for (const auto& [file, option] :
        {std::pair(arguments.profile_out, "--profile-out"), std::pair(arguments.cluster_out, "--cluster-out")})
     if (!file.empty() && !job.kineto)
       throw InputError(argument(option), "such a timeline says no sizes", "Kineto traces, which do");
   const std::vector<std::string> files = job.files;
   const Diagnosis known = diagnosis_of(context, std::move(job));
-  for (const std::string& note : known.job.notes) context.console.print_stderr("note: " + note);
+  for (const auto& notes : {known.job.notes, steps.missed(known.job.steps)})
+    for (const std::string& note : notes) context.console.print_stderr("note: " + note);
 
   // All is made before anything is written.
   std::string profile, cluster;
@@ -62,7 +78,9 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
     ByteSource source(context.files(), files[median_replica(known)]);
     const Imported imported = import_profile(find_importer("kineto", argument("--profile-out")), source, {});
     profile = profile_json(imported.profile, imported.notes);
-    context.console.print_stderr("note: the profile is that of the median rank, " + source.file());
+    context.console.print_stderr(fmt::format("note: the profile is that of the {} rank, {}",
+                                             files.size() % 2 == 1 ? "median" : "median (of the middle two the faster)",
+                                             source.file()));
   }
   if (!arguments.cluster_out.empty()) {
     const FittedJob fitted = fit_job(known);
@@ -71,17 +89,22 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
     for (const std::string& constant : fitted_constants(fitted)) context.console.print_stderr("note: " + constant);
     for (const std::string& warning : fitted.collectives.warnings) context.console.warn(warning);
   }
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
-  std::string page;
+  std::string page, trace;
   if (!arguments.html.empty())
     page = diagnosis_page(known, "Diagnosis of " + std::filesystem::path(files.front()).filename().string());
   if (!arguments.timeline.empty()) {
-    const std::string trace = diagnosis_trace(known);
-    context.files().write(arguments.timeline, is_gzip_name(arguments.timeline) ? gzipped(trace) : trace);
+    trace = diagnosis_trace(known);
+    if (is_gzip_name(arguments.timeline)) trace = gzipped(trace);
   }
-  if (!page.empty() && !prints_page) context.files().write(arguments.html, page);
-  if (!profile.empty()) context.files().write(arguments.profile_out, profile);
-  if (!cluster.empty()) context.files().write(arguments.cluster_out, cluster);
+  const std::pair<std::string, const std::string*> outputs[] = {{arguments.timeline, &trace},
+                                                                {prints_page ? "" : arguments.html, &page},
+                                                                {arguments.profile_out, &profile},
+                                                                {arguments.cluster_out, &cluster}};
+  require_place(arguments.plot);
+  for (const auto& [file, text] : outputs) require_place(file);
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
+  for (const auto& [file, text] : outputs)
+    if (!file.empty()) context.files().write(file, *text);
   context.console.print("{}", prints_page      ? page
                               : arguments.json ? diagnosis_json(known)
                                                : diagnosis_report(known, screen()));

@@ -42,7 +42,7 @@ std::string footer_lines(const std::string& footer, std::size_t width) {
 std::string usage(const CommandDefinition& command) {
   std::string text = "Usage: allreplay " + command.name;
   for (const OptionDefinition& option : command.options)
-    if (option.positional) text += " " + option.value.name;
+    if (option.positional) text += " " + option.value.name + (option.repeatable ? "..." : "");
   for (const OptionDefinition& option : command.options)
     if (option.required && !option.positional) text += fmt::format(" {} {}", option.names.back(), option.value.name);
   return text + " [options]";

@@ -71,7 +71,8 @@ std::string synopsis(const CommandDefinition& command) {
   bool more = false;
   for (const OptionDefinition& option : command.options) {
     if (option.positional)
-      line += (more ? " [\\fIoptions\\fR]" : "") + fmt::format(" \\fI{}\\fR", roff(option.value.name));
+      line += (more ? " [\\fIoptions\\fR]" : "") +
+              fmt::format(" \\fI{}\\fR{}", roff(option.value.name), option.repeatable ? "..." : "");
     else if (option.required)
       line += fmt::format(" \\fB{}\\fR \\fI{}\\fR", roff(option.names.back()), roff(option.value.name));
     else

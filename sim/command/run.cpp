@@ -54,6 +54,7 @@ void execute(Context& context, const RunArguments& arguments) {
                   links_picture(*usage, *outcome.scenario.cluster.network.topology,
                                 fmt::format("{}, {}", title(outcome.scenario), outcome.scenario.strategy->name)));
   context.console.warn(outcome.result.warning);
+  context.console.note(outcome.result.note);
   warn_of_idle_options(context.console, arguments.scenario, outcome);
   if (arguments.json) {
     const std::string row = run_json(outcome);

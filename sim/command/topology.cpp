@@ -1,16 +1,20 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/make_topology.hpp"
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
+#include "sim/picture/picture_file.hpp"
 #include "sim/report/topology_report.hpp"
+#include "sim/view/links_picture.hpp"
 
 namespace allreplay {
 
 namespace {
 
 struct TopologyArguments {
-  std::string cluster, workers, dot, cluster_out;
+  std::string cluster, workers, dot, plot, cluster_out;
   ClusterWordArguments cluster_words;
   ChangeArguments changes;
   bool json = false;
@@ -31,9 +35,18 @@ std::string file_of_words(const TopologyArguments& arguments) {
   return cluster_file_of(words);
 }
 
+Drawing topology_picture(const Cluster& cluster) {
+  const TopologySpec spec = *topology_of(cluster.network);
+  return links_picture(
+      no_usage(make_topology(spec, cluster.workers)), spec,
+      fmt::format("{}: {}, {}", cluster.name, kind_name(spec.kind), counted(cluster.workers, "worker")));
+}
+
 void execute(Context& context, const TopologyArguments& arguments) {
   Library library(context.inputs);
-  require_separate(context.files(), {{"--dot", arguments.dot}, {"--cluster-out", arguments.cluster_out}},
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate(context.files(),
+                   {{"--dot", arguments.dot}, {"--plot", arguments.plot}, {"--cluster-out", arguments.cluster_out}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
   const std::string file = arguments.cluster_out.empty() ? "" : file_of_words(arguments);
   ScenarioArguments words;
@@ -44,9 +57,11 @@ void execute(Context& context, const TopologyArguments& arguments) {
   const Scenario scenario = library.resolve_network(words.request(""));
   Cluster cluster = scenario.cluster;
   cluster.workers = scenario.workers;
+  const std::string text = arguments.json ? topology_json(cluster) : topology_table(cluster, screen());
   if (!file.empty()) context.files().write(arguments.cluster_out, file);
   if (!arguments.dot.empty()) context.files().write(arguments.dot, topology_dot(cluster));
-  context.console.print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster, screen()));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, topology_picture(cluster));
+  context.console.print("{}", text);
 }
 
 }  // namespace
@@ -59,10 +74,14 @@ void add_topology(CommandLine& app) {
   command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
   add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
+  command.add_option("--plot", arguments->plot,
+                     "draw the network on a slide, equal parts once: FILE.svg, .png or .pdf");
   command.add_option("--cluster-out", arguments->cluster_out,
                      "write the cluster that stands here in words to this file");
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer("Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
+  command.footer(
+      "Example:\n  allreplay topology --cluster fat-tree-16 --plot fat-tree.svg\n"
+      "  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

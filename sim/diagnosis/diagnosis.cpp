@@ -7,92 +7,21 @@
 
 #include <fmt/format.h>
 
+#include "sim/diagnosis/suspects.hpp"
+
 namespace allreplay {
 
 namespace {
 
 constexpr double seconds = 1e-12;  // in a picosecond
-constexpr double half = 0.5, quarter = 0.25, together = 0.9;
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The name under which a kind is asked about.
-std::string_view asked_name(OpKind kind) {
-  switch (kind) {
-    case OpKind::ForwardSend:
-    case OpKind::ForwardRecv:
-      return "forward-pp-comm";
-    case OpKind::BackwardSend:
-    case OpKind::BackwardRecv:
-      return "backward-pp-comm";
-    default:
-      return name_of(kind);
-  }
-}
-
-// Means about which values vary, by stage or by worker.
-struct Moments {
-  std::vector<double> count, sum, squares;  // squares: about the mean
-};
-
-// Of one kind of compute, over all steps and micro-batches; `place_of`: an op's stage, or its worker, of so many.
-template <class Place>
-Moments moments(const MeasuredSteps& job, const std::vector<double>& own, OpKind kind, std::size_t places,
-                const Place& place_of) {
-  const JobGraph& graph = job.graph;
-  const std::vector<double> none(places, 0.0);
-  Moments result{none, none, none};
-  const auto each = [&](auto&& visit) {
-    for (std::size_t i = 0; i < own.size(); ++i)
-      if (const JobOp& op = graph.ops[i % graph.ops.size()]; op.kind == kind) visit(place_of(op), own[i]);
-  };
-  each([&](std::size_t place, double value) {
-    result.count[place] += 1;
-    result.sum[place] += value;
-  });
-  each([&](std::size_t place, double value) {
-    const double from_mean = value - result.sum[place] / result.count[place];
-    result.squares[place] += from_mean * from_mean;
-  });
-  return result;
-}
-
 Moments moments_of_stages(const MeasuredSteps& job, const std::vector<double>& own, OpKind kind) {
-  return moments(job, own, kind, job.graph.stages, [](const JobOp& op) { return op.stage; });
-}
-
-double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
-
-// Those whose computes took longer than the mean of their stage's workers, by what is called straggling, in every step.
-// None where what varies is more than by half the micro-batches of each worker: in few steps chance slows some, too.
-std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std::vector<double>& own) {
-  const JobGraph& graph = job.graph;
-  const std::size_t workers = std::size_t{graph.replicas} * graph.stages;
-  const auto worker_of = [&](const JobOp& op) { return job.worker(op.replica, op.stage); };
-  double within_workers = 0, within_stages = 0;
-  std::vector<double> computing(job.steps.size() * workers, 0.0);  // by step and worker
-  for (const OpKind kind : {OpKind::ForwardCompute, OpKind::BackwardCompute}) {
-    within_workers += sum_of(moments(job, own, kind, workers, worker_of).squares);
-    within_stages += sum_of(moments_of_stages(job, own, kind).squares);
-    for (std::size_t i = 0; i < own.size(); ++i)
-      if (const JobOp& op = graph.ops[i % graph.ops.size()]; op.kind == kind)
-        computing[i / graph.ops.size() * workers + worker_of(op)] += own[i];
-  }
-  if (within_workers > 0.5 * within_stages) return {};
-  std::vector<WorkerPlace> slow;
-  for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
-    for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
-      bool always = true;
-      for (std::size_t step = 0; step < job.steps.size(); ++step) {
-        const auto first = computing.begin() + static_cast<std::ptrdiff_t>(step * workers + job.worker(0, stage));
-        const double mean_of_stage = std::accumulate(first, first + graph.replicas, 0.0) / graph.replicas;
-        always = always && first[replica] >= straggling * mean_of_stage;
-      }
-      if (always) slow.emplace_back(replica, stage);
-    }
-  return slow;
+  return moments(job, own, std::uint32_t{1} << static_cast<unsigned>(kind), job.graph.stages,
+                 [](const JobOp& op) { return op.stage; });
 }
 
 // Standard deviation over mean at each stage; the mean of these.
@@ -166,23 +95,6 @@ std::vector<WorkerPlace> worst_of(const Diagnosis& known) {
   return workers;
 }
 
-std::vector<std::string> suspects_of(const Diagnosis& known) {
-  if (known.slowdown < straggling) return {"none"};
-  std::vector<std::string> suspects;
-  const bool workers = known.mended_workers >= half;
-  if (workers) suspects.emplace_back("worker");
-  if (!workers && known.mended_stage >= half) suspects.emplace_back("last-stage");
-  if (!workers && known.fb_correlation >= together) suspects.emplace_back("sequence-length");
-  const KindAnswer* worst = nullptr;
-  for (const KindAnswer& kind : known.by_kind)
-    if (kind.name != name_of(OpKind::ForwardCompute) && kind.name != name_of(OpKind::BackwardCompute) &&
-        (!worst || kind.mended > worst->mended))
-      worst = &kind;
-  if (worst && worst->mended >= quarter) suspects.push_back(worst->name);
-  if (suspects.empty()) suspects.emplace_back("spread");
-  return suspects;
-}
-
 // Asks all what-ifs: those of the answers' parts first, then those that need the worst workers.
 class Asking {
  public:
@@ -190,7 +102,7 @@ class Asking {
     for (const JobOp& op : known.job.graph.ops)
       kinds_[asked_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
     const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.stages;
-    advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, 3));
+    advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, 4 + known.job.graph.stages));
   }
 
   void run() {
@@ -220,13 +132,26 @@ class Asking {
     std::vector<bool> worst(known_.by_worker.size());
     for (const auto& [replica, stage] : known_.worst_workers) worst[known_.job.worker(replica, stage)] = true;
     const std::uint32_t computes = kinds_[name_of(OpKind::ForwardCompute)] | kinds_[name_of(OpKind::BackwardCompute)];
-    const auto mended = ask({{.workers = &worst, .inverted = true},
-                             {.stage = std::int64_t{graph.stages} - 1, .inverted = true},
-                             {.kinds = computes, .inverted = true}});
-    known_.mended_workers = part_of_waste(mean(mended[0]));
-    known_.mended_stage = graph.stages > 1 ? part_of_waste(mean(mended[1])) : 0;
-    known_.mended_computes = part_of_waste(mean(mended[2]));
-    if (known_.mended_workers >= half) find_slow_workers();
+    known_.steadily_slow = slow_in_every_step(known_.job, known_.durations.own);
+    std::vector<bool> steady(known_.by_worker.size());
+    for (const auto& [replica, stage] : known_.steadily_slow) steady[known_.job.worker(replica, stage)] = true;
+    known_.worst_replica = static_cast<std::uint32_t>(
+        std::max_element(known_.by_replica.begin(), known_.by_replica.end()) - known_.by_replica.begin());
+    std::vector<Question> mending{{.workers = &worst, .inverted = true},
+                                  {.workers = &steady, .inverted = true},
+                                  {.replica = known_.worst_replica, .inverted = true},
+                                  {.kinds = computes, .inverted = true}};
+    for (std::int64_t stage = 0; stage < graph.stages; ++stage) mending.push_back({.stage = stage, .inverted = true});
+    std::vector<double> mended;
+    for (const std::vector<double>& steps : ask(mending)) mended.push_back(part_of_waste(mean(steps)));
+    known_.mended_workers = mended[0];
+    known_.mended_steady = mended[1];
+    known_.mended_replica = mended[2];
+    known_.mended_computes = mended[3];
+    known_.mended_stages.assign(mended.begin() + 4, mended.end());
+    if (graph.stages == 1) known_.mended_stages = {0};  // the whole job
+    known_.mended_stage = known_.mended_stages.back();
+    if (known_.mended_workers >= half_of_waste) find_slow_workers();
     known_.slowdown = actual_ / ideal_;
     known_.waste = 1 - ideal_ / actual_;
   }
@@ -310,8 +235,9 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
         {forward.sum[stage] / forward.count[stage] * seconds, backward.sum[stage] / backward.count[stage] * seconds});
   known.microbatch_spread = {spread(forward), spread(backward)};
   known.fb_correlation = correlation(job, known.durations.own);
-  known.steadily_slow = slow_in_every_step(job, known.durations.own);
+  known.gap_s = gaps_before_ops(job);
   known.suspects = suspects_of(known);
+  known.findings = findings_of(known);
   return known;
 }
 

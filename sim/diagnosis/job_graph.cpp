@@ -60,11 +60,21 @@ class Layout {
       graph_.stages = std::max(graph_.stages, ops_[i].stage + 1);
       if (i > 0 && key(ops_[i - 1]) == key(ops_[i]))
         fail(std::max(ops_[i - 1], ops_[i], [](const auto& a, const auto& b) { return a.entry < b.entry; }),
-             fmt::format("{} {} of {} in step {} stands there twice", name_of(ops_[i].kind), ops_[i].seq,
+             fmt::format("{} {} of {} in step {} appears twice", name_of(ops_[i].kind), ops_[i].seq,
                          worker_name(ops_[i].replica, ops_[i].stage), ops_[i].step),
              "each op once");
       if (steps_.empty() || steps_.back() != ops_[i].step) steps_.push_back(ops_[i].step);
     }
+    require_all("replica", graph_.replicas, [](const MeasuredOp& op) { return op.replica; });
+    require_all("stage", graph_.stages, [](const MeasuredOp& op) { return op.stage; });
+  }
+
+  template <class Number>
+  void require_all(std::string_view noun, std::size_t count, const Number& number) const {
+    std::vector<bool> known(count);
+    for (const MeasuredOp& op : ops_) known[number(op)] = true;
+    if (const auto absent = std::find(known.begin(), known.end(), false); absent != known.end())
+      fail(fmt::format("there is no {} {}", noun, absent - known.begin()), fmt::format("{}s count from 0", noun));
   }
 
   // The ops of each stage, as replica 0 ran them in the first step.

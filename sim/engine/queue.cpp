@@ -5,22 +5,20 @@
 
 namespace allreplay {
 
-void Queue::push(TaskId id, const Task& task, Time now) {
+void Queue::push(TaskId id, const Task& task, std::int64_t turn, Time now) {
   const std::int64_t key = rule_.order == Order::FirstReady ? now.count()
                            : rule_.order == Order::Priority ? task.priority
-                                                            : task.rank;
-  ready_.push_back({key, task.rank, id});
+                                                            : turn;
+  ready_.push_back({key, turn, id});
   std::push_heap(ready_.begin(), ready_.end(), std::greater<>());
 }
 
-TaskId Queue::pop(const TaskGraph& graph) {
+void Queue::pop(const Task& task) {
   std::pop_heap(ready_.begin(), ready_.end(), std::greater<>());
-  const TaskId id = ready_.back().id;
   ready_.pop_back();
   ++next_rank_;
   ++tasks_in_flight_;
-  bytes_in_flight_ += graph.tasks()[id].bytes;
-  return id;
+  bytes_in_flight_ += task.bytes;
 }
 
 }  // namespace allreplay

@@ -18,7 +18,8 @@ class Queue {
  public:
   explicit Queue(const QueueRule& rule) : rule_(rule), bytes_at_most_(static_cast<double>(rule.window.bytes)) {}
 
-  void push(TaskId id, const Task& task, Time now);
+  /// `turn`: its place among all tasks of this queue.
+  void push(TaskId id, const Task& task, std::int64_t turn, Time now);
 
   /// Whether a task may start now, by order and window.
   bool admits() const {
@@ -26,8 +27,9 @@ class Queue {
            (rule_.order != Order::AsListed || ready_.front().rank == next_rank_);
   }
 
-  /// Takes the next task. REQUIRES: admits().
-  TaskId pop(const TaskGraph& graph);
+  /// Whose turn it is, and taking it. REQUIRES: admits().
+  TaskId next() const { return ready_.front().id; }
+  void pop(const Task& task);
 
   void completed(const Task& task) {
     --tasks_in_flight_;

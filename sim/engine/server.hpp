@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <functional>
 #include <queue>
 #include <stdexcept>
@@ -49,15 +51,22 @@ class Server {
   /// From `now` on, all that it does takes `factor` times as long as when nobody slows it.
   virtual void slow(double /*factor*/, Time /*now*/) {}
 
+  /// What of the tasks that it has the future depends on, relative to now, each under its name. Equal where all that
+  /// follows is equal.
+  using TaskNames = std::function<std::int64_t(TaskId)>;
+  virtual void describe(Time /*now*/, const TaskNames& /*name*/, std::vector<std::int64_t>& /*state*/) const {}
+
   /// Events inside the server that the engine does not see: messages of a collective, for example.
   virtual std::int64_t events() const { return 0; }
 };
 
-/// One task at a time, for as long as the task says, or longer while it is slowed. REQUIRES: a window of one task.
+/// One task at a time, for as long as the task says, or longer while it is slowed; for ever while it stands still.
+/// REQUIRES: a window of one task.
 class Stream final : public Server {
  public:
   void start(TaskId id, const Task& task, Time now) override {
     running_ = id;
+    busy_ = true;
     left_ = static_cast<double>(task.duration.count());
     since_ = now;
     end_ = slowdown_ == 1 ? add(now, task.duration) : end();
@@ -66,22 +75,32 @@ class Stream final : public Server {
   void complete(Time now, std::vector<TaskId>& done) override {
     if (now != end_) return;
     done.push_back(running_);
+    busy_ = false;
     end_ = never;
   }
   // Exact at piecewise constant speeds: what is left is not rounded, only the end is.
   void slow(double factor, Time now) override {
-    if (end_ != never) {
+    if (busy_) {
       left_ -= static_cast<double>((now - since_).count()) / slowdown_;
       since_ = now;
     }
     slowdown_ = factor;
-    if (end_ != never) end_ = end();
+    if (busy_) end_ = end();
+  }
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override {
+    if (!busy_) return state.push_back(-1);
+    const double left = left_ - static_cast<double>((now - since_).count()) / slowdown_;
+    state.insert(state.end(), {name(running_), from_picoseconds(std::max(0.0, left)).count()});
   }
 
  private:
-  Time end() const { return add(since_, from_picoseconds(std::max(0.0, left_) * slowdown_)); }
+  Time end() const {
+    if (left_ <= 0) return since_;
+    return std::isinf(slowdown_) ? never : add(since_, from_picoseconds(left_ * slowdown_));
+  }
 
   TaskId running_ = 0;
+  bool busy_ = false;
   double left_ = 0;  // ps, at full speed, when `since_` was
   Time since_{0};
   Time end_ = never;
@@ -93,7 +112,10 @@ class Stream final : public Server {
 /// which tasks without duration start.
 class Clock final : public Server {
  public:
-  explicit Clock(Time origin) : origins_{origin} {}
+  explicit Clock(Time origin = Time(0)) : origins_{origin} {}
+
+  /// From now on; what waits for a tick of before waits on.
+  void restart(Time origin) { origins_.front() = origin; }
 
   void start(TaskId id, const Task& task, Time now) override {
     const auto number = static_cast<std::size_t>(task.priority);
@@ -110,6 +132,12 @@ class Clock final : public Server {
   Time next_completion() const override { return ticks_.empty() ? never : ticks_.top().first; }
   void complete(Time now, std::vector<TaskId>& done) override {
     for (; !ticks_.empty() && ticks_.top().first == now; ticks_.pop()) done.push_back(ticks_.top().second);
+  }
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override {
+    for (const Time origin : origins_) state.push_back((origin - now).count());
+    auto ticks = ticks_;
+    for (; !ticks.empty(); ticks.pop())
+      state.insert(state.end(), {name(ticks.top().second), (ticks.top().first - now).count()});
   }
 
  private:

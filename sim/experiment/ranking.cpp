@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "sim/schedule/fsdp.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/parallel_setup.hpp"
 
@@ -37,15 +38,28 @@ Offered offered(const Strategy* strategy) {
   return strategy->offer.maintained ? Offered::Maintained : Offered::AsCode;
 }
 
-std::size_t options_changed(const Strategy& strategy, const NamedValues& options, const Profile& profile) {
+namespace {
+
+// What the strategy does where nothing is said of the option.
+std::string usual_value(const Strategy& strategy, std::string_view option, const Profile& profile) {
   Options usual;
   usual.strategy = with_defaults(strategy, usual.strategy, profile);
+  usual.strategy.fsdp.wrap.by = has_groups(profile) ? Wrap::By::Group : Wrap::By::Layer;
+  const OptionRow* row = option_named(option);
+  const std::string value = usual.get(option);
+  return value.empty() && row && row->default_text_of ? row->default_text_of(strategy) : value;
+}
+
+}  // namespace
+
+std::size_t options_changed(const Strategy& strategy, const NamedValues& options, const Profile& profile) {
   const auto steps = step_options();
   const auto& on = strategy.offer.switched_on;
   return static_cast<std::size_t>(std::count_if(options.begin(), options.end(), [&](const auto& one) {
     const auto& [name, value] = one;
     const bool off = std::find(on.begin(), on.end(), name) != on.end();
-    if (name == "memory" || value == (off ? "false" : usual.get(name))) return false;  // nobody sets how much there is
+    if (name == "memory" || value == (off ? "false" : usual_value(strategy, name, profile)))
+      return false;  // nobody sets how much there is
     return reads(strategy, name) || std::find(steps.begin(), steps.end(), name) != steps.end();
   }));
 }

@@ -33,11 +33,9 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
                                      .iteration_s = given.result.metrics.iteration_s,
                                      .collectives = given.result.metrics.collectives,
                                      .memory_bytes = given.result.memory.peak}};
-  std::vector<std::string> as_given;
-  for (const Range& range : tried.ranges) as_given.push_back(given.scenario.options.get(range.option));
   for (const Trial& trial : tried.trials) {
     std::size_t changed = 0;
-    for (std::size_t i = 0; i < as_given.size(); ++i) changed += trial.values[i] != as_given[i];
+    for (std::size_t i = 0; i < trial.values.size(); ++i) changed += trial.values[i] != tried.given_values[i];
     contenders.push_back({.fits = trial.fits,
                           .iteration_s = trial.iteration_s,
                           .changed = std::max<std::size_t>(changed, 1),

@@ -113,15 +113,23 @@ Shared<Profile> Library::profile(const Request& request) {
   return scenario.profile;
 }
 
+Library::ClusterFile Library::cluster_in(const Json& json, bool counts) {
+  json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
+                   "interference", "parallel"});
+  ClusterFile file{read_cluster(json, counts), json};
+  require_name(file.cluster.name, json.place() / "name");
+  return file;
+}
+
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   return known(&Shelves::clusters, name, [&](const Files& files) {
-    const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
-    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
-                     "interference", "parallel"});
-    ClusterFile file{read_cluster(json), json};
-    require_name(file.cluster.name, json.place() / "name");
-    return file;
+    return cluster_in(Json::read(files, files.find_data("topologies", name, "cluster")), true);
   });
+}
+
+void Library::add_cluster(const std::string& name, const Json& json) {
+  shelves_.clusters[name] =
+      std::make_shared<const Known<ClusterFile>>(Known<ClusterFile>{cluster_in(json, false), digest(json.dump()), {}});
 }
 
 const Library::ClusterFile& Library::cluster(const Request& request) {
@@ -370,6 +378,7 @@ void take_pipeline(Scenario& scenario) {
   };
   const auto ranks = std::ssize(given.plan.roles), chunks = std::ssize(planned.layers);
   take("pp", parallel.pp, ranks);
+  options.places["pp"] = {given.file, "/parallel/pp"};  // of what does not go with pipelines
   take("tp", parallel.tp, planned.tp);
   take("cp", parallel.cp, planned.cp);
   take("ep", parallel.ep, planned.ep);

@@ -85,12 +85,16 @@ class Library {
   /// and this program. resolve() comes first.
   std::uint64_t digest_of(const Request& request) const;
 
+  /// From now on this cluster has that name; how many workers it has may be left out. Throws InputError.
+  void add_cluster(const std::string& name, const Json& json);
+
   /// The cluster in that file, with the file's number of workers. Throws InputError.
   const Cluster& cluster_named(const std::string& name);
 
  private:
   friend class KeptInputs;
   struct ClusterFile;
+  static ClusterFile cluster_in(const Json& json, bool counts);
   const ClusterFile& cluster(const std::string& name);
   const ClusterFile& cluster(const Request& request);
   const Shared<Profile>& read(const Request& request);

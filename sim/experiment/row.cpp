@@ -179,6 +179,12 @@ constexpr ColumnRow all[] = {
        return limit ? Cell(r.memory.peak <= static_cast<double>(*limit)) : Cell();
      },
      words, !identifies, may_be_empty, later},
+    {"routing", "of messages; null (empty) where neither the cluster's file nor --routing says it",
+     [](const Record& r) {
+       const auto& topology = r.scenario.cluster.network.topology;
+       return topology && topology->routing.given ? Cell(to_string(topology->routing)) : Cell();
+     },
+     words, identifies, may_be_empty, later, false, true},
 };
 
 Row row_of(const Record& record, bool identity_only) {
@@ -210,7 +216,8 @@ JsonValue to_object(const Row& row) {
   auto object = JsonValue::object();
   for (const Column& column : row) {
     const ColumnRow* kind = row_named(all, column.name);
-    if (kind && kind->of_parallel && !parallel && std::holds_alternative<std::monostate>(column.cell)) continue;
+    const bool left_out = kind && (kind->if_given || (kind->of_parallel && !parallel));
+    if (left_out && std::holds_alternative<std::monostate>(column.cell)) continue;
     object[std::string(column.name)] = to_value(column.cell);
   }
   return object;

@@ -52,6 +52,7 @@ struct ColumnRow {
   bool may_be_empty = false;  ///< null in JSON
   bool later = false;         ///< versions that came before it wrote files that are still read
   bool of_parallel = false;   ///< in JSON where there is more than data parallelism
+  bool if_given = false;      ///< in JSON where it is not empty
 };
 
 /// In the order in which they are written.

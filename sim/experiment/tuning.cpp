@@ -135,15 +135,9 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
   TuningTrace tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
-  Options defaults = scenario.options;
-  defaults.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
-  std::vector<std::string> given;
-  const Scenario with_given = [&] {
-    Scenario same = scenario;
-    same.options = defaults;
-    return same;
-  }();
-  for (const Range& range : request.ranges) given.push_back(given_value(with_given, range));
+  Scenario with_given = scenario;
+  with_given.options.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
+  for (const Range& range : request.ranges) tuning.given_values.push_back(given_value(with_given, range));
   Costs costs(scenario, request.ranges);
   costs.know_given(tuning.given.result);
   const Batch batch{jobs, farm};
@@ -156,7 +150,7 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
          .take = [&](std::size_t i, const std::string& answer) { found[i] = Unpacker(answer).take<TrialResult>(); }});
     return found;
   };
-  tuning.trials = tune(request, given, measure);
+  tuning.trials = tune(request, tuning.given_values, measure);
   tuning.best = fastest(tuning.trials);
   const Trial& best = tuning.trials[tuning.best];
   tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&

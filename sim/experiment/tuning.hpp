@@ -12,6 +12,7 @@ namespace allreplay {
 
 struct TuningTrace {
   std::vector<Range> ranges;
+  std::vector<std::string> given_values;  ///< of the ranges' options, as they were or as the strategy comes
   std::vector<Trial> trials;
   std::size_t best = 0;   ///< index of the fastest trial
   Outcome given;          ///< with the options as they were

@@ -316,9 +316,12 @@ class PlanReader {
  private:
   std::string strategy() const {
     const auto name = json_.find("strategy");
-    if (!name) return {};
-    const std::string text = read_name(*name);
-    if (text.empty()) name->fail("is no name", "a word for tables and rows, or nothing at all");
+    return name ? name_in(*name) : "";
+  }
+
+  static std::string name_in(const Json& name) {
+    const std::string text = read_name(name);
+    if (text.empty()) name.fail("is no name", "a word for tables and rows, or nothing at all");
     return text;
   }
 
@@ -489,7 +492,7 @@ class PlanReader {
     pipeline.tp = degree("tp");
     pipeline.cp = degree("cp");
     pipeline.ep = degree("ep");
-    pipeline.schedule = parallel.find("schedule") ? parallel.at("schedule").text() : "by-hand";
+    pipeline.schedule = parallel.find("schedule") ? name_in(parallel.at("schedule")) : "by-hand";
     if (const auto barrier = parallel.find("barrier")) pipeline.barrier = read_barrier(*barrier);
     plan.together = true;
     if (const auto barrier = parallel.find("update_barrier")) {

@@ -86,7 +86,8 @@ bool CriticalPath::saves(double alpha) const { return !in_step_ && found(alpha, 
 Saving CriticalPath::saving(double alpha, double bytes) const {
   constexpr int halvings = 4;
   constexpr double rounding = 1e-13;
-  if (bytes <= 0 || !saves(alpha)) return {};
+  if (!saves(alpha)) return {};
+  if (bytes <= 0) return found(alpha, 0);
   double low = std::exp2(std::floor(std::log2(bytes))), high = 2 * low;
   for (int i = 0; i <= halvings; ++i) {
     const Saving below = found(alpha, low), above = found(alpha, high);

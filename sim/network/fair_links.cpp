@@ -12,8 +12,6 @@ namespace {
 // Links whose flows settle at rates closer than this settle at one rate, so that what is equal by symmetry is equal to
 // the bit. Rounding alone moves a link of n flows by up to n²·1e-16.
 constexpr double one_level = 1e-10;
-// A link fuller than 1 − this is full, and rates closer than this are equal: well above the former.
-constexpr double tolerance = 1e-9;
 // A rate that moves by less has only been rounded differently, and stays, so that the end of its flow does, too.
 constexpr double unmoved = 1e-12;
 
@@ -65,6 +63,12 @@ void FairLinks::remove(FlowId id) {
   flows_[id].hops = 0;
 }
 
+void FairLinks::set_capacity(LinkId link, double capacity) {
+  if (capacity_[link] == capacity) return;
+  capacity_[link] = capacity;
+  other_capacity_.push_back(link);
+}
+
 bool FairLinks::alone(const Flow& flow) const {
   for (const LinkId link : route(flow))
     if (carried_[link].count != 1) return false;
@@ -103,6 +107,9 @@ void FairLinks::settle(std::vector<FlowId>& changed) {
     for (const auto& [id, crowd] : on(link))
       if (flows_[id].rate == 0 || !alone(flows_[id]) || flows_[id].rate < room_at_bottleneck(flows_[id])) join(id);
   }
+  for (const LinkId link : other_capacity_)
+    for (const auto& [id, crowd] : on(link)) join(id);
+  other_capacity_.clear();
   dirty_.clear();
   added_.clear();
   if (members_.empty()) return;

@@ -29,13 +29,33 @@ class FairLinks {
   void add(FlowId flow, std::span<const LinkId> route, std::span<const std::uint32_t> crowds = {});
   void remove(FlowId flow);
 
+  /// The link's bandwidth is another, in bytes per picosecond.
+  void set_capacity(LinkId link, double capacity);
+  /// The flow's route stands elsewhere from now on. REQUIRES: it is the same route.
+  void move(FlowId flow, std::span<const LinkId> route) { flows_[flow].route = route.data(); }
+
   /// After the adds and removes of an instant: brings all rates up to date, and appends the flows that have a new one.
   void settle(std::vector<FlowId>& changed);
 
   double rate(FlowId flow) const { return flows_[flow].rate; }
+  double capacity(LinkId link) const { return capacity_[link]; }
+  std::span<const LinkId> route(FlowId flow) const { return route(flows_[flow]); }
+
+  /// Whether what it carries fills the link, but for rounding; `visit` is told each flow on it.
+  template <class Visit>
+  bool full(LinkId link, const Visit& visit) const {
+    double sum = 0;
+    for (const OnLink& one : on(link)) {
+      visit(one.flow);
+      sum += flows_[one.flow].rate * one.crowd;
+    }
+    return sum >= capacity_[link] * (1 - tolerance);
+  }
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
+  // A link fuller than 1 − this is full, and rates closer than this are equal: well above what rounding does.
+  static constexpr double tolerance = 1e-9;
 
   struct Flow {
     const LinkId* route = nullptr;
@@ -115,6 +135,7 @@ class FairLinks {
   std::vector<bool> touched_;
   std::vector<LinkId> dirty_;
   std::vector<FlowId> added_;
+  std::vector<LinkId> other_capacity_;  // since settle()
   std::vector<Flow> flows_;
 
   // Of one change:

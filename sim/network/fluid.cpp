@@ -1,14 +1,17 @@
 #include "sim/network/fluid.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 namespace allreplay {
 
 namespace {
 
+constexpr std::uint32_t nobody = 0xffffffff;
 constexpr double forever = std::numeric_limits<double>::infinity();
 
 // Steps into a future that another start may make void.
@@ -21,13 +24,27 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates, NcclCalls nccl)
     : collectives_(std::move(collectives)),
       shapes_(std::move(shapes)),
       alpha_(alpha * 1e12),
       gamma_(gamma * 1e12),
-      rates_(rates) {
+      rates_(rates),
+      nccl_(std::move(nccl)) {
+  nccl_.resize(collectives_.size());
   state_.moving.resize(shapes_->size());
+}
+
+void FluidNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings) {
+  job_of_call_ = std::move(job_of_call);
+  meetings_ = meetings;
+  know_jobs();
+}
+
+void FluidNetwork::know_jobs() {
+  job_of_shape_.assign(shapes_->size(), nobody);
+  for (CallId call = 0; call < collectives_.size() && meetings_; ++call)
+    for (const RoundLoad& round : collectives_[call]->rounds) job_of_shape_[round.shape] = job_of_call_[call];
 }
 
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
@@ -35,14 +52,19 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     origin_ = now;
     state_.now = 0;
   }
-  ahead_stopped_.reset();
-  run(state_, relative(now), all_steps);
-  const RoundLoads* loads = collectives_[task.call_id].get();
-  Running running{id, loads, task.bytes, {}, 0, 0, Step::Fresh, relative(now)};
-  if (task.bytes > 0)
-    running.pace = loads->pace(alpha_ * 1e-12, task.bytes);
-  else
-    running.round = loads->rounds.size();
+  go_on(now);
+  Running running{id, task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0,
+                  0,  Step::Fresh,  relative(now)};
+  if (task.bytes <= 0) {
+    running.round = running.loads->rounds.size();
+  } else if (const auto& nccl = nccl_[task.call_id]) {
+    const NcclWay way = nccl->way(task.bytes);
+    running.way = way.rounds;
+    running.loads = collectives_[way.rounds].get();
+    running.pace = {nccl->seconds(task.bytes), 0, way.bytes, way.start_up / static_cast<double>(running.loads->length)};
+  } else {
+    running.pace = running.loads->pace(alpha_ * 1e-12, task.bytes);
+  }
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
   if (rates_) see(now);
@@ -56,21 +78,28 @@ Time FluidNetwork::next_change() const {
   return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
 }
 
+template <class Counted>
+Load FluidNetwork::load_if(const Counted& counted) const {
+  Load load{std::count_if(state_.running.begin(), state_.running.end(), counted), 0};
+  if (!rates_) return load;
+  for (const std::uint32_t shape : seen_.shapes)
+    for (const std::uint32_t who : seen_.moving[shape].who) {
+      const Running& running = seen_.running[who];
+      if (counted(running)) load.rate += seen_.moving[shape].speed / (running.loads->per_byte(0) * running.pace.bytes);
+    }
+  return load;
+}
+
 Load FluidNetwork::load() const {
-  const auto in_flight = static_cast<std::int64_t>(state_.running.size());
-  return rates_ ? load_of([](TaskId) { return true; }) : Load{in_flight, 0};
+  return load_if([](const Running&) { return true; });
 }
 
 Load FluidNetwork::load_of(const std::function<bool(TaskId)>& which) const {
-  Load load;
-  for (const Running& one : state_.running) load.in_flight += which(one.id);
-  if (!rates_) return load;
-  for (const std::uint32_t shape : seen_.shapes)
-    for (const std::uint32_t who : seen_.moving[shape].who)
-      if (which(seen_.running[who].id))
-        load.rate +=
-            seen_.moving[shape].speed / (seen_.running[who].loads->per_byte(0) * seen_.running[who].pace.bytes);
-  return load;
+  return load_if([&](const Running& running) { return which(running.id); });
+}
+
+Load FluidNetwork::load_of_job(std::uint32_t job) const {
+  return load_if([&](const Running& running) { return job_of(running) == job; });
 }
 
 Time FluidNetwork::next_end() const {
@@ -90,10 +119,87 @@ void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
     std::swap(state_, ahead_);
     const bool ended = *ahead_stopped_ != Stop::Patience;
     ahead_stopped_.reset();
+    settle_meetings();
     if (ended) forget_ended(relative(now), done);
     if (rates_) return see(now);
   }
   if (rates_) run(seen_, relative(now), all_steps);
+}
+
+// What it looked ahead to is void.
+void FluidNetwork::go_on(Time now) {
+  ahead_stopped_.reset();
+  run(state_, relative(now), all_steps);
+  settle_meetings();
+}
+
+FluidNetwork::State FluidNetwork::state_at(Time now) const {
+  State state = state_;
+  if (!state.running.empty()) run(state, relative(now), all_steps);
+  return state;
+}
+
+void FluidNetwork::settle_meetings() {
+  for (const auto& [meeting, ps] : state_.met) meetings_->lasts(meeting, ps);
+  state_.met.clear();
+}
+
+std::vector<double> FluidNetwork::met(Time now) const {
+  const State state = state_at(now);
+  std::vector<double> lasted = meetings_->lasted();
+  for (const auto& [meeting, ps] : state.met) lasted[meeting] += ps;
+  return lasted;
+}
+
+void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
+                       std::vector<std::uint32_t> others, Time now) {
+  if (!state_.running.empty()) go_on(now);
+  State& state = state_;
+  const std::vector<Moving> moving = std::exchange(state.moving, std::vector<Moving>(shapes->size()));
+  std::vector<double> alone;  // of those whose bytes move
+  for (const std::uint32_t shape : state.shapes)
+    for (const std::uint32_t who : moving[shape].who) alone.push_back(moving_time(state.running[who]));
+  collectives_ = std::move(collectives);
+  shapes_ = std::move(shapes);
+  others_ = std::move(others);
+  for (Running& running : state.running) running.loads = collectives_[running.way].get();
+  auto before = alone.begin();
+  for (const std::uint32_t shape : std::exchange(state.shapes, {}))
+    for (std::size_t i = 0; i < moving[shape].who.size(); ++i, ++before) {
+      const std::uint32_t who = moving[shape].who[i];
+      const double left = moving[shape].left[i], after = moving_time(state.running[who]);
+      move(state, who, *before == after ? left : *before > 0 ? left / *before * after : 0);
+    }
+  state.speeds_stale = true;
+  known_speeds_.clear();
+  know_jobs();
+  if (rates_) see(now);
+}
+
+void FluidNetwork::set_others(std::vector<std::uint32_t> shapes, Time now) {
+  if (!state_.running.empty()) go_on(now);
+  others_ = std::move(shapes);
+  state_.speeds_stale = true;
+  if (rates_) see(now);
+}
+
+// By the names of those that are on their way.
+void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
+  const State state = state_at(now);
+  std::vector<double> left(state.running.size(), 0);
+  for (const std::uint32_t shape : state.shapes)
+    for (std::size_t i = 0; i < state.moving[shape].who.size(); ++i)
+      left[state.moving[shape].who[i]] = state.moving[shape].left[i];
+  std::vector<std::array<std::int64_t, 5>> rows;
+  for (std::size_t who = 0; who < state.running.size(); ++who) {
+    const Running& one = state.running[who];
+    const double more = one.step == Step::Transfer ? left[who] : one.at - relative(now);
+    rows.push_back({name(one.id), static_cast<std::int64_t>(one.round), one.turn, static_cast<std::int64_t>(one.step),
+                    static_cast<std::int64_t>(whole(more))});
+  }
+  std::sort(rows.begin(), rows.end());
+  all.push_back(std::ssize(rows));
+  for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
 }
 
 void FluidNetwork::see(Time now) {
@@ -125,7 +231,8 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
 }
 
 double FluidNetwork::start_up(const Running& running) const {
-  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups;
+  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups +
+         running.pace.each * 1e12;
 }
 
 // At full speed.
@@ -141,7 +248,8 @@ double FluidNetwork::reduction(const Running& running) const {
 // which nothing happens for a picosecond: there it can go on as if it had not stopped.
 FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
   for (;; --steps) {
-    if (state.running.size() == 1 && state.fresh.size() == 1) skip_rounds(state, state.running[0], until);
+    if (state.running.size() == 1 && state.fresh.size() == 1 && others_.empty())
+      skip_rounds(state, state.running[0], until);
     for (const std::uint32_t who : state.fresh)
       if (state.running[who].round < state.running[who].loads->rounds.size())
         settle_step(state, who);
@@ -150,7 +258,7 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
     state.fresh.clear();
     if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
-    if (state.shapes.empty()) steps = pass_unmet(state, until, steps);
+    if (state.shapes.empty() && others_.empty()) steps = pass_unmet(state, until, steps);
 
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
@@ -179,6 +287,7 @@ double FluidNetwork::next_instant(const State& state) const {
 }
 
 void FluidNetwork::move_on(State& state, double to) const {
+  if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
   for (const std::uint32_t shape : state.shapes) {
     Moving& moving = state.moving[shape];
     std::size_t others = moving.left.size();
@@ -244,7 +353,7 @@ void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
     case Step::StartUp:
       running.step = Step::Transfer;
       state.speeds_stale = true;
-      return move(state, who);
+      return move(state, who, moving_time(running));
     case Step::Transfer:
       running.step = Step::Reduction;
       running.at = whole(state.now + reduction(running));
@@ -263,10 +372,10 @@ void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
 
 void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.push({state.running[who].at, who}); }
 
-void FluidNetwork::move(State& state, std::uint32_t who) const {
+// Its bytes, which take so many picoseconds more at full speed.
+void FluidNetwork::move(State& state, std::uint32_t who, double left) const {
   const Running& running = state.running[who];
   const RoundLoad& load = running.loads->rounds[running.round];
-  const double left = moving_time(running);
   Moving& moving = state.moving[load.shape];
   if (moving.left.empty())
     state.shapes.insert(std::lower_bound(state.shapes.begin(), state.shapes.end(), load.shape), load.shape);
@@ -277,7 +386,8 @@ void FluidNetwork::move(State& state, std::uint32_t who) const {
 
 void FluidNetwork::set_speeds(State& state) const {
   state.speeds_stale = false;
-  if (state.shapes.size() == 1) {  // mostly all are alike, and share equally
+  state.meeting = Meetings::none;
+  if (state.shapes.size() == 1 && others_.empty()) {  // mostly all are alike, and share equally
     Moving& moving = state.moving[state.shapes[0]];
     moving.speed = 1 / static_cast<double>(moving.left.size());
     return;
@@ -286,20 +396,46 @@ void FluidNetwork::set_speeds(State& state) const {
   for (const std::uint32_t shape : state.shapes)
     counts_.emplace_back(shape, static_cast<std::int64_t>(state.moving[shape].left.size()));
   if (counts_.empty()) return;
-  const std::vector<double>& speeds = speeds_of(counts_);
-  for (std::size_t i = 0; i < speeds.size(); ++i) state.moving[state.shapes[i]].speed = speeds[i];
+  for (const std::uint32_t shape : others_) counts_.emplace_back(shape, 1);
+  const Speeds& speeds = speeds_of(counts_);
+  for (std::size_t i = 0; i < state.shapes.size(); ++i) state.moving[state.shapes[i]].speed = speeds.of[i];
+  state.meeting = speeds.meeting;
 }
 
 // The same few combinations return again and again.
-const std::vector<double>& FluidNetwork::speeds_of(
-    const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const {
+const FluidNetwork::Speeds& FluidNetwork::speeds_of(const Counts& shapes) const {
   const auto known = known_speeds_.find(shapes);
   if (known != known_speeds_.end()) return known->second;
   std::vector<SharedFlow> flows;
   for (const auto& [shape, count] : shapes) flows.push_back({(*shapes_)[shape], static_cast<double>(count)});
-  std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
-  for (double& speed : speeds) speed = std::min(speed, 1.0);
+  Speeds speeds{max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows)};
+  for (double& speed : speeds.of) speed = std::min(speed, 1.0);
+  if (meetings_) speeds.meeting = meeting_of(shapes, speeds.of);
   return known_speeds_.emplace(shapes, std::move(speeds)).first->second;
+}
+
+Meetings::Id FluidNetwork::meeting_of(const Counts& shapes, const std::vector<double>& speeds) const {
+  constexpr double full = 1 - 1e-9;
+  struct Used {
+    double amount = 0;
+    std::vector<std::uint32_t> jobs;
+  };
+  std::map<LinkId, Used> links;
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    for (const LinkUse& use : shapes_->whole(shapes[i].first)) {
+      Used& used = links[use.link];
+      used.amount += use.amount * speeds[i] * static_cast<double>(shapes[i].second);
+      const std::uint32_t job = job_of_shape_[shapes[i].first];
+      if (job != nobody && std::find(used.jobs.begin(), used.jobs.end(), job) == used.jobs.end())
+        used.jobs.push_back(job);
+    }
+  std::vector<Meetings::Place> places;
+  for (auto& [link, used] : links) {
+    if (used.jobs.size() < 2 || used.amount < full) continue;
+    std::sort(used.jobs.begin(), used.jobs.end());
+    places.push_back({link, std::move(used.jobs)});
+  }
+  return meetings_->number(places);
 }
 
 }  // namespace allreplay

@@ -7,6 +7,8 @@
 // at a fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u
 // being 1 on its busiest link. A round's end is rounded to the picosecond.
 //
+// Where links change, a round goes on with the part of its bytes that is left, at the speed of what they are now.
+//
 // Folding: a collective that is alone ends all its rounds at once, by multiplication; the rounds are taken apart only
 // when another one starts.
 #pragma once
@@ -16,18 +18,32 @@
 #include <optional>
 #include <vector>
 
+#include "sim/collective/call.hpp"
 #include "sim/engine/server.hpp"
-#include "sim/network/message.hpp"
+#include "sim/network/meetings.hpp"
+#include "sim/network/nccl_on_links.hpp"
 #include "sim/network/round_load.hpp"
 #include "sim/network/waiting_line.hpp"
 
 namespace allreplay {
 
-class FluidNetwork final : public Server {
+class FluidNetwork final : public NetworkOfJobs {
  public:
-  /// `rates`: somebody asks for Load::rate.
+  /// `rates`: somebody asks for Load::rate. `nccl`: of calls that go as it chooses; behind the calls' own collectives
+  /// stand others of theirs.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-               double alpha, double gamma, bool rates = false);
+               double alpha, double gamma, bool rates = false, NcclCalls nccl = {});
+
+  /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
+  /// it is idle; Shapes are kept whole for meetings, which outlive it.
+  void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
+
+  /// The same collectives on links that have changed. `others`: see set_others().
+  void lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
+           std::vector<std::uint32_t> others, Time now);
+
+  /// Flows of these shapes that never end are on their way from now on, until others are.
+  void set_others(std::vector<std::uint32_t> shapes, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;
   /// Or how far it has looked ahead: others may start before all of the future is needed.
@@ -40,6 +56,9 @@ class FluidNetwork final : public Server {
   /// round starts up or is reduced.
   Load load() const override;
   Load load_of(const std::function<bool(TaskId)>& which) const override;
+  Load load_of_job(std::uint32_t job) const override;
+  std::vector<double> met(Time now) const override;
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
@@ -48,6 +67,8 @@ class FluidNetwork final : public Server {
 
   struct Running {
     TaskId id;
+    CallId call;
+    CallId way;  // the collective that it takes: the call's own, or of NCCL's choice another
     const RoundLoads* loads;
     double bytes;
     Pace pace;
@@ -74,23 +95,39 @@ class FluidNetwork final : public Server {
     std::vector<std::uint32_t> ended;   // no round is left
     std::int64_t rounds = 0;
     bool speeds_stale = false;
+    Meetings::Id meeting = Meetings::none;             // at these speeds
+    std::vector<std::pair<Meetings::Id, double>> met;  // and before them, each so long, since settled
+  };
+  // Of shapes that move, each so many times.
+  using Counts = std::vector<std::pair<std::uint32_t, std::int64_t>>;
+  struct Speeds {
+    std::vector<double> of;  // each of them
+    Meetings::Id meeting = Meetings::none;
   };
 
   enum class Stop : std::uint8_t { Ended, Until, Patience };
 
   Time next_end() const;
   Time next_change() const;
+  template <class Counted>
+  Load load_if(const Counted& counted) const;
+  std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
+  void know_jobs();
+  void go_on(Time now);
+  State state_at(Time now) const;
+  void settle_meetings();
   void see(Time now);
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
   std::int64_t pass_unmet(State& state, double until, std::int64_t steps) const;
   void settle_step(State& state, std::uint32_t who) const;
   void wait(State& state, std::uint32_t who) const;
-  void move(State& state, std::uint32_t who) const;
+  void move(State& state, std::uint32_t who, double left) const;
   double next_instant(const State& state) const;
   void move_on(State& state, double to) const;
   void set_speeds(State& state) const;
-  const std::vector<double>& speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
+  const Speeds& speeds_of(const Counts& shapes) const;
+  Meetings::Id meeting_of(const Counts& shapes, const std::vector<double>& speeds) const;
   void forget_ended(double at, std::vector<TaskId>& done);
   double start_up(const Running& running) const;
   double moving_time(const Running& running) const;
@@ -101,13 +138,18 @@ class FluidNetwork final : public Server {
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
   bool rates_;
+  NcclCalls nccl_;
   Time origin_{0};
   State state_;
   State seen_;           // where rates are asked for: the state at the last instant
   mutable State ahead_;  // the state at the next completion, if nothing starts before, or on the way there
   mutable std::optional<Stop> ahead_stopped_;
-  mutable std::vector<std::pair<std::uint32_t, std::int64_t>> counts_;  // of set_speeds(), kept for their memory
-  mutable std::map<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::vector<double>> known_speeds_;
+  std::vector<std::uint32_t> others_;  // shapes of flows that never end
+  std::vector<std::uint32_t> job_of_call_;
+  Meetings* meetings_ = nullptr;
+  std::vector<std::uint32_t> job_of_shape_;  // where somebody asks for meetings; of others: nobody
+  mutable Counts counts_;                    // of set_speeds(), kept for their memory
+  mutable std::map<Counts, Speeds> known_speeds_;
 };
 
 }  // namespace allreplay

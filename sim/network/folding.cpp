@@ -55,7 +55,7 @@ class Folding {
     Colour route = 0;  // in any order
     for (const LinkId link : collectives_[call]->route(message)) route += mix(link_[link]);
     Colour result = mix(mix(call, round), mix(bits(message.share), message.reduce ? 1 : 0));
-    result = mix(result, mix(static_cast<Colour>(message.delay.count()), bits(message.carry)));
+    result = mix(result, mix(bits(message.start_up), message.between ? 1 : 0));
     return mix(mix(result, slots_[call][from]), mix(slots_[call][message.into], route));
   }
 

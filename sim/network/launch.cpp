@@ -73,6 +73,17 @@ void Launcher::start_launched(Time now) {
   }
 }
 
+// REQUIRES: tasks go in one leg.
+void Launcher::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const {
+  std::vector<Leg> legs = launching_;
+  std::sort(legs.begin(), legs.end(), [](const Leg& a, const Leg& b) { return b > a; });
+  state.push_back(std::ssize(legs));
+  for (const Leg& leg : legs) state.insert(state.end(), {name(leg.id), (leg.at - now).count()});
+  for (const auto& [lane, free] : free_)
+    state.insert(state.end(), {static_cast<std::int64_t>(lane.first), std::max(Time(0), free - now).count()});
+  network_->describe(now, name, state);
+}
+
 LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor,
                                bool (*is_launched)(const Call& call))
     : Fabric(inside->calls(), inside->workers()),

@@ -38,6 +38,7 @@ class Launcher final : public Server {
   Load load() const override { return network_->load(); }
   Load load_of(const std::function<bool(TaskId)>& which) const override { return network_->load_of(which); }
   std::int64_t events() const override { return network_->events(); }
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
 
  private:
   struct Leg {

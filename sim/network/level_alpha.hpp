@@ -15,8 +15,10 @@ struct LevelAlpha {
 
   double beyond(Rank from, Rank to) const {
     if (node_workers == 0) return 0;
-    return from / node_workers == to / node_workers ? inside : outside;
+    return between(from, to) ? outside : inside;
   }
+  /// Whether from one node to another. Without nodes: from anybody to anybody.
+  bool between(Rank from, Rank to) const { return node_workers == 0 || from / node_workers != to / node_workers; }
 };
 
 }  // namespace allreplay

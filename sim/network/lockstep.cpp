@@ -40,7 +40,7 @@ struct Lone {
 };
 
 std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& round, std::span<const Link> links,
-                                double gamma, double bytes) {
+                                double gamma, double bytes, const StartUps& besides) {
   std::vector<Lone> result;
   for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) {
     if (round.first[slot] == round.first[slot + 1]) continue;
@@ -49,7 +49,8 @@ std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& r
     for (const LinkId link : rounds.route(message)) rate = std::min(rate, links[link].bandwidth * 1e-12);
     const auto lasts = [&](double left) { return from_picoseconds(std::max(0.0, left / rate)); };
     const double own = bytes * message.share;
-    result.push_back({slot, message.into, message.delay, lasts(own + message.carry * rate), lasts(own),
+    const StartUp start_up(message, besides);
+    result.push_back({slot, message.into, start_up.delay, lasts(own + start_up.carry * rate), lasts(own),
                       message.reduce ? own * gamma : 0});
   }
   return result;
@@ -72,7 +73,7 @@ struct Reduction {
 }  // namespace
 
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
-                             std::span<const Time> starts) {
+                             std::span<const Time> starts, const StartUps& besides) {
   const bool in_line = rounds.streams == 1 || gamma == 0;  // else streams meet where a rank reduces
   if (rounds.rounds.empty() || !in_line || !never_meets(rounds, links.size())) return std::nullopt;
   // By slot: when it starts, when it has its data, and when what it sent and received last had left, and come.
@@ -82,7 +83,7 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
   std::vector<Time> ready = from, next = from;
   std::vector<Reduction> reductions(rounds.slots);
   for (const RoutedRound& round : rounds.rounds) {
-    const std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes);
+    const std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes, besides);
     for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
       for (const Lone& message : messages) {
         const Time up = add(ready[message.from], message.delay), free = std::max(out[message.from], in[message.into]);

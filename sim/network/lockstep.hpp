@@ -12,8 +12,8 @@
 namespace allreplay {
 
 /// When the collective, alone on the network, has ended, if it goes that way; `gamma` in ps per byte. `starts`: by
-/// rank, when it starts where ranks start apart; none: together, at 0.
+/// rank, when it starts where ranks start apart; none: together, at 0. `besides`: what messages take to start up more.
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
-                             std::span<const Time> starts = {});
+                             std::span<const Time> starts = {}, const StartUps& besides = {});
 
 }  // namespace allreplay

@@ -1,7 +1,10 @@
 #include "sim/network/message.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -16,12 +19,25 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 }  // namespace
 
 MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives,
-                               std::span<const Link> links, double gamma, Parties parties)
-    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), parties_(std::move(parties)), links_(links) {
+                               std::span<const Link> links, double gamma, Parties parties, NcclCalls nccl)
+    : collectives_(std::move(collectives)),
+      gamma_(gamma * 1e12),
+      parties_(std::move(parties)),
+      nccl_(std::move(nccl)),
+      links_(links) {
+  nccl_.resize(collectives_.size());
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_)
     if (collective) ranks = std::max(ranks, collective->ranks);
-  reducers_.resize(ranks);
+  reducers_.assign(1, std::vector<Reducer>(ranks));
+}
+
+void MessageNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings) {
+  job_of_call_ = std::move(job_of_call);
+  meetings_ = meetings;
+  std::uint32_t jobs = 0;
+  for (const std::uint32_t job : job_of_call_) jobs = std::max(jobs, job + 1);
+  reducers_.resize(jobs, reducers_.front());
 }
 
 void MessageNetwork::start(TaskId id, const Task& task, Time now) {
@@ -34,10 +50,17 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
-  running.rounds = collectives_[task.call_id].get();
-  running.bytes = task.bytes;
+  NcclWay way{.rounds = task.call_id, .bytes = 1};
+  if (nccl_[task.call_id] && task.bytes > 0) way = nccl_[task.call_id]->way(task.bytes);
+  running.call = task.call_id;
+  running.way = way.rounds;
+  running.busy = true;
+  running.rounds = collectives_[way.rounds].get();
+  running.bytes = task.bytes * way.bytes;
+  running.base = to_time(way.base);
+  running.start_ups = {way.start_ups[0] * 1e12, way.start_ups[1] * 1e12};
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
-  running.left = running.absent + (task.bytes > 0 ? running.rounds->deliveries : 0);
+  running.left = running.absent + (running.bytes > 0 ? running.rounds->deliveries : 0);
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
@@ -47,8 +70,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   running.channels.resize(running.rounds->channels);
   if (running.left == 0) {
-    finished_.push_back(index);
-    instants_.push(now, {0, Nothing});
+    instants_.push(add(now, running.base), {index, Ended});
     return;
   }
   running.next.assign(running.rounds->slots, 0);
@@ -60,7 +82,8 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
     running.held.resize(running.absent);
     return;
   }
-  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, now);
+  const Time ready = add(now, running.base);
+  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, ready);
 }
 
 void MessageNetwork::line_up(Running& running) {
@@ -71,11 +94,16 @@ void MessageNetwork::line_up(Running& running) {
   }
 }
 
-// The ranks take what has come for them, and send.
 void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.id == id; });
   const auto index = static_cast<std::uint32_t>(found - running_.begin());
-  Running& running = *found;
+  if (found->base == Time(0)) return take_part(index, party, now);
+  instants_.push(add(now, found->base), {index, Ready + kinds * party});
+}
+
+// The ranks take what has come for them, and send.
+void MessageNetwork::take_part(std::uint32_t index, std::uint32_t party, Time now) {
+  Running& running = running_[index];
   for (const Rank rank : parties_[party]) {
     running.here[rank] = true;
     --running.absent;
@@ -88,10 +116,9 @@ void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
 }
 
 Load MessageNetwork::load_of(const std::function<bool(TaskId)>& which) const {
-  Load load;
-  for (const Running& one : running_) load.in_flight += which(one.id);
-  for (const std::uint32_t idle : idle_running_) load.in_flight -= which(running_[idle].id);
-  return load;
+  return {std::count_if(running_.begin(), running_.end(),
+                        [&](const Running& running) { return running.busy && which(running.id); }),
+          0};
 }
 
 void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
@@ -103,6 +130,7 @@ void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
     done.push_back(running_[running].id);
     for (std::uint32_t round = running_[running].first; round != running_[running].last; ++round)
       running_[running].at(round).moved_on = 0;
+    running_[running].busy = false;
     idle_running_.push_back(running);
   }
   finished_.clear();
@@ -119,11 +147,16 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
         flow.wakes = flow.end;
         return instants_.push(flow.wakes, event);
       }
+      leaves(links_.route(event.subject));
       links_.remove(event.subject);
       return arrive(event.subject, now);
     }
     case Reduced:
       return deliver(event.subject, now);
+    case Ended:
+      return finished_.push_back(event.subject);
+    case Ready:
+      return take_part(event.subject, event.what / kinds, now);
     default:
       return;
   }
@@ -198,9 +231,12 @@ void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const Route
     flow.left = running_[index].bytes * part.share;
     flow.rate = 0;
     flow.running = index;
+    flow.stage = Stage::StartsUp;
     flow.slot = slot;
     flow.round = round;
-    flow.updated = add(now, part.delay);
+    const StartUp start_up(part, running_[index].start_ups);
+    flow.updated = add(now, start_up.delay);
+    flow.carry = start_up.carry;
     instants_.push(flow.updated, {id, Begin});
   }
 }
@@ -212,7 +248,9 @@ void MessageNetwork::leave_sender(std::uint32_t id, Time now) {
   Running& running = running_[flow.running];
   Line& line = running.out[flow.slot];
   const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_from(flow.slot); });
-  return goes ? enter_receiver(id, now) : wait(line, id);
+  if (goes) return enter_receiver(id, now);
+  flows_[id].stage = Stage::WaitsToLeave;
+  wait(line, id);
 }
 
 // And once those into its receiver have come.
@@ -222,7 +260,9 @@ void MessageNetwork::enter_receiver(std::uint32_t id, Time now) {
   const std::uint32_t slot = flow.message->into;
   Line& line = running.in[slot];
   const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_into(slot); });
-  return goes ? begin(id, now) : wait(line, id);
+  if (goes) return begin(id, now);
+  flows_[id].stage = Stage::WaitsToEnter;
+  wait(line, id);
 }
 
 // The line goes on to the round, over those that have no messages in it, if all before have passed. Whoever asks is of
@@ -263,7 +303,8 @@ void MessageNetwork::pass(Running& running, Line& line, const Count& count, cons
 }
 
 void MessageNetwork::begin(std::uint32_t id, Time now) {
-  const Flow& flow = flows_[id];
+  Flow& flow = flows_[id];
+  flow.stage = Stage::Moves;
   if (flow.message->hops == 0) return arrive(id, now);
   const RoutedRounds& rounds = *running_[flow.running].rounds;
   links_.add(id, rounds.route(*flow.message), rounds.crowds_on(*flow.message));
@@ -271,6 +312,7 @@ void MessageNetwork::begin(std::uint32_t id, Time now) {
 
 // All bytes are there: both ends are free for their next rounds.
 void MessageNetwork::arrive(std::uint32_t id, Time now) {
+  flows_[id].stage = Stage::HasCome;
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
   if (message.channel == no_channel) {
@@ -316,7 +358,7 @@ void MessageNetwork::come(std::uint32_t id, Time now) {
 void MessageNetwork::receive(std::uint32_t id, Time now) {
   const RoutedMessage& message = *flows_[id].message;
   if (!message.reduce || gamma_ == 0) return deliver(id, now);
-  Reducer& reducer = reducers_[message.to];
+  Reducer& reducer = reducers_[job_of(running_[flows_[id].running])][message.to];
   if (now > reducer.free) reducer = {now, 0};
   const double takes = reducer.carry + running_[flows_[id].running].bytes * message.share * message.parts * gamma_;
   const Time lasts = from_picoseconds(takes);
@@ -344,24 +386,182 @@ void MessageNetwork::count_down(std::uint32_t running) {
 void MessageNetwork::share(Time now) {
   changed_.clear();
   links_.settle(changed_);
-  for (const std::uint32_t id : changed_) {
-    Flow& flow = flows_[id];
-    const double rate = links_.rate(id);
-    if (flow.rate > 0)
-      flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
-    else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
-      flow.left += flow.message->carry * rate;
-    const bool waits = flow.rate > 0;
-    flow.rate = rate;
-    flow.updated = now;
-    flow.end = add(now, from_picoseconds(std::max(0.0, flow.left / rate)));
-    if (waits && flow.wakes <= flow.end) continue;
-    flow.wakes = flow.end;
-    flow.version = (flow.version + 1) % versions;
-    instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
-  }
+  for (const std::uint32_t id : changed_) set_rate(id, now);
+  if (meetings_) meet(now);
+  for (const std::uint32_t id : ended_flows_) flows_[id].message = nullptr;
   free_flows_.insert(free_flows_.end(), ended_flows_.begin(), ended_flows_.end());
   ended_flows_.clear();
+}
+
+void MessageNetwork::set_rate(std::uint32_t id, Time now) {
+  Flow& flow = flows_[id];
+  if (!flow.message) return;
+  const double rate = links_.rate(id);
+  if (flow.rate > 0)
+    flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
+  else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
+    flow.left += flow.carry * rate;
+  const bool waits = flow.rate > 0;
+  flow.rate = rate;
+  flow.updated = now;
+  flow.end = add(now, from_picoseconds(std::max(0.0, flow.left / rate)));
+  if (waits && flow.wakes <= flow.end) return;
+  flow.wakes = flow.end;
+  flow.version = (flow.version + 1) % versions;
+  instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
+}
+
+// The rounds that are the same, on other links.
+void MessageNetwork::point_at(Running& running, const RoutedRounds& rounds) {
+  const RoutedRound* const before = running.rounds->rounds.data();
+  for (Channel& channel : running.channels)
+    for (std::size_t i = channel.served; i < channel.queue.size(); ++i) {
+      Waiting& waiting = channel.queue[i];
+      const RoutedRound& round = *running.at(waiting.round).round;
+      waiting.message = &rounds.rounds[&round - before].messages[waiting.message - round.messages.data()];
+    }
+  for (std::uint32_t round = running.first; round != running.last; ++round)
+    running.at(round).round = &rounds.rounds[running.at(round).round - before];
+  running.rounds = &rounds;
+}
+
+void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
+                         Time now) {
+  for (LinkId link = 0; link < links.size(); ++link) {
+    links_.set_capacity(link, links[link].bandwidth * 1e-12);
+    leaves({&link, 1});
+  }
+  std::vector<std::uint32_t> rerouted;
+  for (std::uint32_t id = 0; id < flows_.size(); ++id) {
+    Flow& flow = flows_[id];
+    if (!flow.message) continue;
+    const Running& running = running_[flow.running];
+    const RoutedRounds& rounds = *collectives[running.way];
+    const RoutedRound& round = *running_[flow.running].at(flow.round).round;
+    flow.message =
+        &rounds.rounds[&round - running.rounds->rounds.data()].messages[flow.message - round.messages.data()];
+    if (flow.stage != Stage::Moves) continue;
+    if (std::ranges::equal(links_.route(id), rounds.route(*flow.message))) {
+      links_.move(id, rounds.route(*flow.message));
+      continue;
+    }
+    links_.remove(id);
+    rerouted.push_back(id);
+  }
+  for (Running& running : running_)
+    if (running.busy && running.left > 0) point_at(running, *collectives[running.way]);
+  changed_.clear();
+  links_.settle(changed_);
+  for (const std::uint32_t id : rerouted) {
+    const Flow& flow = flows_[id];
+    links_.add(id, running_[flow.running].rounds->route(*flow.message));
+  }
+  links_.settle(changed_);
+  for (const std::uint32_t id : changed_) set_rate(id, now);
+  if (meetings_) meet(now);
+  collectives_ = std::move(collectives);
+}
+
+void MessageNetwork::set_other(std::uint32_t number, std::span<const LinkId> way, Time now) {
+  while (others_.size() <= number) others_.push_back({new_flow(), false});
+  Other& other = others_[number];
+  if (!other.moves && way.empty()) return;
+  if (other.moves && std::ranges::equal(links_.route(other.flow), way)) return links_.move(other.flow, way);
+  if (other.moves) {
+    leaves(links_.route(other.flow));
+    links_.remove(other.flow);
+    share(now);
+  }
+  other.moves = !way.empty();
+  if (other.moves) {
+    links_.add(other.flow, way);
+    leaves(way);
+  }
+  share(now);
+}
+
+Load MessageNetwork::load_of_job(std::uint32_t job) const {
+  return {std::count_if(running_.begin(), running_.end(),
+                        [&](const Running& running) { return running.busy && job_of(running) == job; }),
+          0};
+}
+
+// In an instant something changes on these links.
+void MessageNetwork::leaves(std::span<const LinkId> way) {
+  if (meetings_) touched_.insert(touched_.end(), way.begin(), way.end());
+}
+
+void MessageNetwork::meet(Time now) {
+  for (const std::uint32_t id : changed_) leaves(links_.route(id));
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  for (const LinkId link : touched_) look_at(link, now);
+  touched_.clear();
+}
+
+void MessageNetwork::look_at(LinkId link, Time now) {
+  if (link >= meeting_on_.size()) meeting_on_.resize(link + 1);
+  Meeting& meeting = meeting_on_[link];
+  std::vector<std::uint32_t> jobs;
+  const bool full = links_.full(link, [&](std::uint32_t id) {
+    if (flows_[id].message) jobs.push_back(job_of(running_[flows_[id].running]));
+  });
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  if (meeting.id != Meetings::none) meetings_->lasts(meeting.id, static_cast<double>((now - meeting.since).count()));
+  meeting = {full && jobs.size() > 1 ? meetings_->number({{link, std::move(jobs)}}) : Meetings::none, now};
+}
+
+std::vector<double> MessageNetwork::met(Time now) const {
+  std::vector<double> lasted = meetings_->lasted();
+  for (const Meeting& meeting : meeting_on_)
+    if (meeting.id != Meetings::none) lasted[meeting.id] += static_cast<double>((now - meeting.since).count());
+  return lasted;
+}
+
+// By the names of those that are on their way: what has come of each round, who is on the way, and how far, and how
+// long each rank reduces yet.
+void MessageNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
+  const auto rounded = [](double ps) { return from_picoseconds(std::max(0.0, ps)).count(); };
+  std::map<std::int64_t, std::vector<std::int64_t>> rows;
+  for (const Running& running : running_) {
+    if (!running.busy) continue;
+    std::vector<std::int64_t>& row = rows[name(running.id)];
+    row.insert(row.end(), running.next.begin(), running.next.end());
+    for (std::uint32_t round = running.first; round != running.last; ++round) {
+      const auto& missing = running.progress[round & running.mask].missing;
+      row.insert(row.end(), missing.begin(), missing.end());
+    }
+    for (const auto* lines : {&running.out, &running.in})
+      for (const Line& line : *lines) row.insert(row.end(), {line.round, line.left});
+    for (const Channel& channel : running.channels) {
+      row.push_back(channel.busy ? std::ssize(channel.queue) - static_cast<std::int64_t>(channel.served) : -1);
+      for (std::size_t i = channel.served; i < channel.queue.size(); ++i) row.push_back(channel.queue[i].round);
+    }
+  }
+  std::vector<std::array<std::int64_t, 6>> flows;
+  for (const Flow& flow : flows_) {
+    if (!flow.message) continue;
+    const Running& running = running_[flow.running];
+    double slowest = std::numeric_limits<double>::infinity(), left = flow.left;
+    for (const LinkId link : running.rounds->route(*flow.message)) slowest = std::min(slowest, links_.capacity(link));
+    if (flow.stage == Stage::Moves) left -= flow.rate * static_cast<double>((now - flow.updated).count());
+    std::int64_t more = rounded(left / slowest);
+    if (flow.stage == Stage::StartsUp) more = (flow.updated - now).count();
+    if (flow.stage == Stage::HasCome) more = 0;
+    const auto message = flow.message - running.progress[flow.round & running.mask].round->messages.data();
+    flows.push_back({name(running.id), flow.round, message, static_cast<std::int64_t>(flow.stage), more, flow.coming});
+  }
+  std::sort(flows.begin(), flows.end());
+  for (const auto& [task, row] : rows) {
+    all.push_back(task);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  for (const auto& row : flows) all.insert(all.end(), row.begin(), row.end());
+  for (const auto& of_job : reducers_)
+    for (const Reducer& reducer : of_job)
+      all.push_back(reducer.free > now ? rounded(static_cast<double>((reducer.free - now).count()) + reducer.carry)
+                                       : 0);
 }
 
 std::uint32_t MessageNetwork::new_flow() {

@@ -18,19 +18,34 @@
 #include <memory>
 #include <vector>
 
+#include "sim/collective/call.hpp"
 #include "sim/engine/server.hpp"
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
+#include "sim/network/meetings.hpp"
+#include "sim/network/nccl_on_links.hpp"
 #include "sim/network/rendezvous.hpp"
 #include "sim/network/routed_rounds.hpp"
 
 namespace allreplay {
 
-class MessageNetwork final : public Server {
+class MessageNetwork final : public NetworkOfJobs {
  public:
-  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task.
+  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task. `nccl`:
+  /// of calls that go as it chooses; behind the calls' own collectives stand others of theirs.
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
-                 double gamma, Parties parties = {});
+                 double gamma, Parties parties = {}, NcclCalls nccl = {});
+
+  /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
+  /// it is idle; meetings outlive it.
+  void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
+
+  /// The same collectives on links that have changed: whoever is on its way goes on over its new route.
+  void lay(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, Time now);
+
+  /// One of the flows that never end, by its number, is on its way over these links from now on; over none: it
+  /// rests. REQUIRES: the links outlive that.
+  void set_other(std::uint32_t number, std::span<const LinkId> way, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;
   void join(TaskId id, std::uint32_t party, Time now) override;
@@ -38,6 +53,9 @@ class MessageNetwork final : public Server {
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(running_.size() - idle_running_.size()), 0}; }
   Load load_of(const std::function<bool(TaskId)>& which) const override;
+  Load load_of_job(std::uint32_t job) const override;
+  std::vector<double> met(Time now) const override;
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Messages sent.
   std::int64_t events() const override { return sent_; }
 
@@ -67,8 +85,13 @@ class MessageNetwork final : public Server {
   };
   struct Running {
     TaskId id = 0;
+    CallId call = 0;
+    CallId way = 0;  // the collective that it takes: the call's own, or of NCCL's choice another
+    bool busy = false;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
+    Time base{0};                     // from when a rank starts until it sends
+    StartUps start_ups{};             // of messages, besides
     std::int64_t left = 0;            // messages, and ranks that have not started
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next
     std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two,
@@ -85,12 +108,15 @@ class MessageNetwork final : public Server {
 
     Progress& at(std::uint32_t round) { return progress[round & mask]; }
   };
+  enum class Stage : std::uint8_t { StartsUp, WaitsToLeave, WaitsToEnter, Moves, HasCome };
   struct Flow {
-    const RoutedMessage* message = nullptr;
-    double left = 0;  // bytes, at `updated`
-    double rate = 0;  // bytes per ps
-    Time updated{0};  // until its bytes flow: when its start-up is over
+    const RoutedMessage* message = nullptr;  // none: of a flow that never ends, and of none
+    double left = 0;                         // bytes, at `updated`
+    double rate = 0;                         // bytes per ps
+    double carry = 0;                        // ps, what rounding left out of its start-up
+    Time updated{0};                         // until its bytes flow: when its start-up is over, but for `carry`
     std::uint32_t running = 0;
+    Stage stage = Stage::StartsUp;
     std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
     std::uint32_t round = 0;
     std::uint32_t version = 0;      // of its event: an earlier one is void
@@ -104,10 +130,12 @@ class MessageNetwork final : public Server {
     Time free{0};
     double carry = 0;
   };
-  // A flow's bytes begin to flow, or have all come; its reduction has ended.
-  enum What : std::uint32_t { Begin, Ends, Reduced, Nothing };
+  // A flow's bytes begin to flow, or have all come; its reduction has ended. A collective has, or a party of it, whose
+  // number stands where flows have versions, is ready to send.
+  enum What : std::uint32_t { Begin, Ends, Reduced, Ended, Ready, Nothing };
 
   void handle(Instants::Event event, Time now);
+  void take_part(std::uint32_t running, std::uint32_t party, Time now);
   void advance(std::uint32_t running, std::uint32_t slot, Time now);
   void enter(Running& running, std::uint32_t round);
   void leave(Running& running, std::uint32_t round);
@@ -128,18 +156,38 @@ class MessageNetwork final : public Server {
   void deliver(std::uint32_t flow, Time now);
   void count_down(std::uint32_t running);
   void share(Time now);
+  void set_rate(std::uint32_t flow, Time now);
+  std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
+  void point_at(Running& running, const RoutedRounds& rounds);
+  void leaves(std::span<const LinkId> way);
+  void look_at(LinkId link, Time now);
+  void meet(Time now);
   std::uint32_t new_flow();
 
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
   double gamma_;  // ps per byte
   Parties parties_;
+  NcclCalls nccl_;
   FairLinks links_;
   Instants instants_;
   std::vector<Running> running_;
   std::vector<std::uint32_t> idle_running_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
-  std::vector<Reducer> reducers_;  // by rank
+  std::vector<std::vector<Reducer>> reducers_;  // by job, by rank
+  std::vector<std::uint32_t> job_of_call_;
+  struct Other {
+    std::uint32_t flow = 0;
+    bool moves = false;
+  };
+  std::vector<Other> others_;
+  Meetings* meetings_ = nullptr;
+  struct Meeting {
+    Meetings::Id id = Meetings::none;
+    Time since{0};
+  };
+  std::vector<Meeting> meeting_on_;  // by link
+  std::vector<LinkId> touched_;      // links on which something changed in this instant
   std::vector<std::uint32_t> finished_;
   std::int64_t sent_ = 0;
 };

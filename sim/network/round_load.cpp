@@ -73,6 +73,8 @@ void Shapes::fold() {
   std::vector<std::pair<std::uint32_t, double>> uses(ends.back());
   for (std::uint32_t number = 0; number < shapes.size(); ++number)
     for (const LinkUse& use : *shapes[number]) uses[ends[use.link]++] = {number, use.amount};
+  if (keeps_whole_)
+    for (const Shape* shape : shapes) whole_.push_back(*shape);
   numbers_.clear();
   std::set<Row, RowLess> different;
   for (LinkId link = 0; link < links; ++link) {
@@ -131,6 +133,19 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
   }
   for (LinkId link = 0; link < links.size(); ++link)
     if (total[link] > 0) busiest = std::max(busiest, total[link] * from.piece_share / links[link].bandwidth);
+}
+
+double busiest_links(const Rounds& rounds, const Topology& topology) {
+  TrafficCounter counter(rounds, topology);
+  double sum = 0;
+  for (const Round& round : rounds.rounds) {
+    const RoundTraffic& traffic = counter.count(round);
+    double busiest = 0;
+    for (LinkId link = 0; link < traffic.loads.size(); ++link)
+      if (traffic.loads[link] > 0) busiest = std::max(busiest, traffic.loads[link] / topology.links()[link].bandwidth);
+    sum += static_cast<double>(round.repeat) * (busiest * rounds.piece_share);
+  }
+  return sum;
 }
 
 double RoundLoads::start_up(double alpha) const {

@@ -22,6 +22,9 @@ using Shape = std::vector<LinkUse>;
 /// same flows.
 class Shapes {
  public:
+  /// `whole`: somebody asks for them as they were numbered.
+  explicit Shapes(bool whole = false) : keeps_whole_(whole) {}
+
   /// REQUIRES: not folded yet.
   std::uint32_t number(Shape shape);
 
@@ -31,13 +34,16 @@ class Shapes {
   const Shape& operator[](std::uint32_t number) const { return shapes_[number]; }
   std::uint32_t folded_links() const { return links_; }
   std::size_t size() const { return shapes_.size(); }
+  /// The shape on all links. REQUIRES: asked for.
+  const Shape& whole(std::uint32_t number) const { return whole_[number]; }
 
  private:
   struct Less {
     bool operator()(const Shape& a, const Shape& b) const;
   };
   std::map<Shape, std::uint32_t, Less> numbers_;  // until folded
-  std::vector<Shape> shapes_;                     // then
+  std::vector<Shape> shapes_, whole_;             // then
+  bool keeps_whole_;
   std::uint32_t links_ = 0;
 };
 
@@ -55,6 +61,7 @@ struct Pace {
   double seconds = 0;    ///< all that is not reduction
   double start_ups = 1;  ///< the part of lockstep's that the start-up of each round takes,
   double bytes = 1;      ///< and its bytes
+  double each = 0;       ///< seconds of a round's start-up besides
 };
 
 struct RoundLoads {
@@ -76,5 +83,8 @@ struct RoundLoads {
   /// REQUIRES: more than no bytes.
   Pace pace(double alpha, double bytes) const;
 };
+
+/// Its rounds' busiest links on the topology, summed: seconds per byte, as RoundLoads::per_byte(0).
+double busiest_links(const Rounds& rounds, const Topology& topology);
 
 }  // namespace allreplay

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/make_topology.hpp"
 #include "sim/collective/two_level.hpp"
 #include "sim/core/named.hpp"
 #include "sim/network/fidelity.hpp"
@@ -21,20 +22,75 @@ std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t 
   return size > 1 && ranks % size == 0 ? ranks / size : 1;
 }
 
-RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
-    : Fabric(setup.calls, setup.workers), setup_(setup), shapes_(std::make_shared<Shapes>()) {
-  for (const Call& call : calls())
-    loads_.push_back(
-        std::make_shared<RoundLoads>(rounds_of_call(call, topology.group_size()), topology, *shapes_, setup_.levels));
+// A call of NCCL's: its algorithms, and which of laid_ each sends.
+struct RoundsFabric::NcclCall {
+  CallId call;
+  NcclPrice price;
+  std::vector<NcclOnLinks::Laid> laid;
+};
+
+std::vector<RoundsFabric::NcclCall> RoundsFabric::nccl_calls() {
+  std::vector<NcclCall> result;
+  for (CallId id = 0; setup_.nccl && id < calls().size(); ++id) {
+    const Call& call = calls()[id];
+    if (!is_nccl(call) || call.group.ranks == 1) continue;
+    NcclCall one{id, nccl_price(*setup_.nccl, call, setup_.workers), {}};
+    for (const std::string_view name : one.price.algorithms()) {
+      const Laid laid{{call.op, call.group, &nccl_algorithm(name, call.op)}, true};
+      one.laid.push_back({name, one.laid.empty() ? id : static_cast<std::uint32_t>(laid_.size())});
+      if (one.laid.size() == 1)
+        laid_[id] = laid;
+      else
+        laid_.push_back(laid);
+    }
+    result.push_back(std::move(one));
+  }
+  return result;
 }
 
-Rounds RoundsFabric::rounds_of_call(const Call& looked_for, std::int64_t hosts_beside) const {
-  const Call& call = calls()[id_of(looked_for)];
+RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
+    : Fabric(setup.calls, setup.workers), setup_(setup), shapes_(std::make_shared<Shapes>()), nccl_(calls().size()) {
+  for (const Call& call : calls()) laid_.push_back({call});
+  std::vector<NcclCall> by_nccl = nccl_calls();
+  for (std::uint32_t number = 0; number < laid_.size(); ++number)
+    loads_.push_back(std::make_shared<RoundLoads>(rounds_laid(number, topology.group_size()), topology, *shapes_,
+                                                  levels_of(number)));
+  if (by_nccl.empty()) return;
+  const auto rails = make_topology(*topology_of(*setup_.nccl), setup_.workers);
+  for (NcclCall& one : by_nccl) {
+    for (NcclOnLinks::Laid& laid : one.laid) {
+      const RoundLoads& loads = *loads_[laid.rounds];
+      laid.latency = loads.start_up(0) - loads.path.saving(0, 0).start_up;
+      laid.busy = loads.per_byte(0);
+      laid.busy_on_rails = busiest_links(rounds_laid(laid.rounds, rails->group_size()), *rails);
+      laid.busiest = loads.busiest;
+    }
+    nccl_[one.call] = std::make_shared<NcclOnLinks>(one.price, std::move(one.laid));
+  }
+}
+
+// NCCL's own start-ups are its model's.
+LevelAlpha RoundsFabric::levels_of(std::uint32_t number) const {
+  return laid_[number].by_nccl ? LevelAlpha{setup_.levels.node_workers} : setup_.levels;
+}
+
+RoundsFabric::Sent RoundsFabric::sent(CallId call, double bytes) const {
+  if (!nccl_[call] || bytes <= 0) return {call, bytes};
+  const NcclWay way = nccl_[call]->way(bytes);
+  return {way.rounds, way.bytes * bytes};
+}
+
+Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const {
+  const auto& [call, by_nccl] = laid_[number];
   const auto [ranks, stride, repeats, first, members] = call.group;
   if (ranks == 1) return {.ranks = static_cast<Rank>(setup_.workers)};  // one worker sends nothing
   if (call.op == CollectiveOp::Send) return send_rounds(call.group, static_cast<Rank>(setup_.workers));
+  const auto without_reductions = [&](Rounds rounds) {
+    rounds.reduction_costs = rounds.reduction_costs && !by_nccl;
+    return rounds;
+  };
   if (call.op == CollectiveOp::AllToAll || call.group.workers() < setup_.workers)
-    return rounds_of_part(call, hosts_beside);
+    return without_reductions(rounds_of_part(call, by_nccl, hosts_beside));
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   if (repeats > 1) {
@@ -44,20 +100,20 @@ Rounds RoundsFabric::rounds_of_call(const Call& looked_for, std::int64_t hosts_b
   std::map<InNodes, std::uint32_t> known;
   std::vector<Rounds> kinds;
   std::vector<std::uint32_t> kind_of;
-  for (const InNodes& in_nodes : groups_in_nodes(call.group)) {
+  for (const InNodes& in_nodes : groups_in_nodes(call.group, by_nccl)) {
     const auto [kind, fresh] = known.emplace(in_nodes, static_cast<std::uint32_t>(kinds.size()));
     kind_of.push_back(kind->second);
     if (!fresh) continue;
     options.in_nodes = in_nodes;
     kinds.push_back(rounds_of(*call.algorithm, ranks, options, call.op, setup_.place));
   }
-  return repeats == 1
-             ? std::move(kinds.front())
-             : among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride));
+  if (repeats == 1) return without_reductions(std::move(kinds.front()));
+  return without_reductions(
+      among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride)));
 }
 
 // Of groups that hold not everybody, and lie alike in nodes. An all-to-all is what servers on all ranks send back.
-Rounds RoundsFabric::rounds_of_part(const Call& call, std::int64_t hosts_beside) const {
+Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const {
   const Group& group = call.group;
   const auto ranks = static_cast<Rank>(group.ranks), all = static_cast<Rank>(setup_.workers);
   if (call.op == CollectiveOp::AllToAll)
@@ -70,13 +126,14 @@ Rounds RoundsFabric::rounds_of_part(const Call& call, std::int64_t hosts_beside)
     const auto groups = groups_by_node(group.workers(), ranks, group.stride, node);
     for (const NodeShare& share : groups.front()) options.in_nodes.push_back(static_cast<Rank>(share.ranks));
   }
-  if (options.in_nodes.size() == 1 || (!options.in_nodes.empty() && options.in_nodes.front() == 1))
+  if ((options.in_nodes.size() == 1 && !chains) || (!options.in_nodes.empty() && options.in_nodes.front() == 1))
     options.in_nodes.clear();
   return among_part(rounds_of(*call.algorithm, ranks, options, call.op, setup_.place), group, all);
 }
 
-// Of each group, counted by its first rank; empty where each lies in one node, or has one rank in each: on one level.
-std::vector<InNodes> RoundsFabric::groups_in_nodes(const Group& group) const {
+// Of each group, counted by its first rank; empty where each lies in one node (unless they are chains there), or has
+// one rank in each: on one level.
+std::vector<InNodes> RoundsFabric::groups_in_nodes(const Group& group, bool chains) const {
   const std::vector<InNodes> one_level(static_cast<std::size_t>(group.repeats));
   if (setup_.levels.node_workers <= 1) return one_level;
   std::vector<InNodes> groups;
@@ -84,7 +141,7 @@ std::vector<InNodes> RoundsFabric::groups_in_nodes(const Group& group) const {
   for (const auto& nodes : groups_by_node(setup_.workers, group.ranks, group.stride, setup_.levels.node_workers)) {
     InNodes& in_nodes = groups.emplace_back();
     for (const NodeShare& share : nodes) in_nodes.push_back(static_cast<Rank>(share.ranks));
-    two_levels |= in_nodes.size() > 1 && *std::max_element(in_nodes.begin(), in_nodes.end()) > 1;
+    two_levels |= (chains || in_nodes.size() > 1) && *std::max_element(in_nodes.begin(), in_nodes.end()) > 1;
   }
   return two_levels ? groups : one_level;
 }
@@ -144,6 +201,7 @@ class PathPrice final : public SizePrice {
 }  // namespace
 
 CommCost RoundsFabric::price(const Call& call) const {
+  if (const auto& nccl = nccl_[id_of(call)]) return CommCost(nccl);
   const RoundLoads& loads = loads_of(call);
   if (loads.path.saves(setup_.alpha))
     return CommCost(std::make_shared<PathPrice>(loads_[id_of(call)], setup_.alpha, setup_.gamma));
@@ -152,6 +210,8 @@ CommCost RoundsFabric::price(const Call& call) const {
 
 Time RoundsFabric::least(WireBytes bytes, const Call& call, bool several) const {
   if (bytes <= 0) return Time(0);
+  if (const auto& nccl = nccl_[id_of(call)])
+    return to_time(several || setup_.fidelity == Fidelity::Message ? nccl->least_together(bytes) : nccl->least(bytes));
   if (!several) return alone(bytes, call);
   const RoundLoads& loads = loads_of(call);
   return to_time(
@@ -159,51 +219,69 @@ Time RoundsFabric::least(WireBytes bytes, const Call& call, bool several) const 
 }
 
 Time RoundsFabric::least_behind(WireBytes bytes, const Call& call, bool several) const {
-  return several ? Time(0) : alone(bytes, call);
+  return several ? Time(0) : least(bytes, call, several);
 }
 
 std::int64_t RoundsFabric::messages(const Call& call) const { return loads_of(call).messages; }
+
+std::int64_t RoundsFabric::messages_laid(std::uint32_t number) const { return loads_[number]->messages; }
+
+bool RoundsFabric::routes_differ(const Call& call) const {
+  const RoundLoads& loads = loads_of(call);
+  const auto longer = [&](const RoundLoad& round) { return round.latency > loads.least_latency; };
+  return std::any_of(loads.rounds.begin(), loads.rounds.end(), longer) || loads.path.saves(setup_.alpha);
+}
 
 FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {
   shapes_->fold();
 }
 
 std::unique_ptr<Server> FluidFabric::network() const {
-  return std::make_unique<FluidNetwork>(loads_, shapes_, setup_.alpha, setup_.gamma, setup_.rates);
+  return std::make_unique<FluidNetwork>(loads_, shapes_, setup_.alpha, setup_.gamma, setup_.rates, nccl_);
 }
 
 MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {
   links_.assign(topology.links().begin(), topology.links().end());
-  for (const Call& call : calls())
-    routed_.push_back(std::make_shared<RoutedRounds>(rounds_of_call(call, topology.group_size()), topology, setup.alpha,
-                                                     setup.levels));
+  for (std::uint32_t number = 0; number < laid_.size(); ++number)
+    routed_.push_back(std::make_shared<RoutedRounds>(rounds_laid(number, topology.group_size()), topology,
+                                                     alpha_of(number), levels_of(number)));
   if (setup.fold && setup.gamma == 0) folded_ = allreplay::fold(routed_, links_);
 }
 
 std::unique_ptr<Server> MessageFabric::network() const {
-  if (folded_) return std::make_unique<MessageNetwork>(folded_->collectives, folded_->links, 0);
-  return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
+  if (folded_) return std::make_unique<MessageNetwork>(folded_->collectives, folded_->links, 0, Parties(), nccl_);
+  return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, Parties(), nccl_);
 }
 
 // How far apart parties start differs each time: no price is used again, but a ring alone needs no simulation for it.
 std::unique_ptr<Server> MessageFabric::server_per_rank(const Parties& parties) const {
-  auto network = std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties);
+  auto network = std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties, nccl_);
   if (!setup_.reuse) return network;
   const auto price = [this, parties](const Task& task,
                                      std::span<const Reuse::Joined> joined) -> std::optional<Reuse::Price> {
-    const RoutedRounds& rounds = *routed_[task.call_id];
     if (task.bytes <= 0) return Reuse::Price{joined.back().at};
-    std::vector<Time> starts(rounds.ranks, Time(0));
+    std::vector<Time> starts(static_cast<std::size_t>(workers()), Time(0));
     for (const Reuse::Joined& one : joined)
       for (const Rank rank : parties[one.party]) starts[rank] = one.at;
-    const auto time = lockstep(rounds, links_, setup_.gamma * 1e12, task.bytes, starts);
-    return time ? std::optional(Reuse::Price{*time, rounds.messages}) : std::nullopt;
+    const auto time = alone_from(std::move(starts), task.bytes, task.call_id);
+    return time ? std::optional(Reuse::Price{*time, routed_[task.call_id]->messages}) : std::nullopt;
   };
   return std::make_unique<Reuse>(std::move(network), price, parties.size());
 }
 
 std::optional<Time> MessageFabric::known(WireBytes bytes, const Call& call) const {
-  return lockstep(*routed_[id_of(call)], links_, setup_.gamma * 1e12, bytes);
+  return alone_from({}, bytes, id_of(call));
+}
+
+std::optional<Time> MessageFabric::alone_from(std::vector<Time> starts, double bytes, CallId call) const {
+  NcclWay way{.rounds = call, .bytes = 1};
+  if (nccl_[call]) {
+    way = nccl_[call]->way(bytes);
+    starts.resize(routed_[way.rounds]->ranks, Time(0));
+    for (Time& start : starts) start = add(start, to_time(way.base));
+  }
+  return lockstep(*routed_[way.rounds], links_, setup_.gamma * 1e12, bytes * way.bytes, starts,
+                  {way.start_ups[0] * 1e12, way.start_ups[1] * 1e12});
 }
 
 std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topology& topology) {

@@ -15,6 +15,7 @@
 #include "sim/network/fidelity.hpp"
 #include "sim/network/folding.hpp"
 #include "sim/network/level_alpha.hpp"
+#include "sim/network/nccl_on_links.hpp"
 
 namespace allreplay {
 
@@ -28,13 +29,14 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool reuse = true;        ///< collectives that run alone are priced once
-  bool fold = true;         ///< messages that are alike are simulated once
-  bool rates = false;       ///< somebody asks how fast bytes move: all are simulated, in fluid
-  SourceLocation place;     ///< of complaints about the collective
-  std::vector<Call> calls;  ///< each with its algorithm
-  LevelAlpha levels;        ///< where there are nodes: what a message costs beyond alpha
-  std::int64_t rails = 1;   ///< ports of a node: so many rings at once
+  bool reuse = true;                              ///< collectives that run alone are priced once
+  bool fold = true;                               ///< messages that are alike are simulated once
+  bool rates = false;                             ///< somebody asks how fast bytes move: all are simulated, in fluid
+  SourceLocation place;                           ///< of complaints about the collective
+  std::vector<Call> calls;                        ///< each with its algorithm
+  LevelAlpha levels;                              ///< where there are nodes: what a message costs beyond alpha
+  std::int64_t rails = 1;                         ///< ports of a node: so many rings at once
+  std::shared_ptr<const Network> nccl = nullptr;  ///< nccl_levels(); where there is none, no call is NCCL's
 };
 
 /// Lays the collectives on the topology once, for any number of servers and prices.
@@ -49,12 +51,29 @@ class RoundsFabric : public Fabric {
   /// bandwidth, and nothing for what is behind.
   Time least(WireBytes bytes, const Call& call = CollectiveOp::AllReduce, bool several = true) const override;
   Time least_behind(WireBytes bytes, const Call& call, bool several) const override;
-  Time at_best(WireBytes bytes, const Call& call) const override { return alone(bytes, call); }
+  Time at_best(WireBytes bytes, const Call& call) const override {
+    const auto& nccl = nccl_[id_of(call)];
+    return nccl ? to_time(nccl->least_on_links(bytes)) : alone(bytes, call);
+  }
   std::unique_ptr<Server> server() const override;
   std::int64_t messages(const Call& call = CollectiveOp::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
-  /// What the call sends. `hosts_beside`: the topology's group_size().
-  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
+  /// What the call sends: of NCCL's, what goes around rings. `hosts_beside`: the topology's group_size().
+  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const {
+    return rounds_laid(id_of(call), hosts_beside);
+  }
+
+  /// Of all that is ever sent (by call, and behind these what NCCL sends for them at other sizes), which rounds a block
+  /// of so many bytes makes, and how many bytes then travel.
+  struct Sent {
+    std::uint32_t rounds = 0;
+    double bytes = 0;
+  };
+  Sent sent(CallId call, double bytes) const;
+  Rounds rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const;
+  std::int64_t messages_laid(std::uint32_t number) const;
+  /// Whether some messages of the call have longer or slower routes than others.
+  bool routes_differ(const Call& call) const;
 
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
@@ -62,14 +81,25 @@ class RoundsFabric : public Fabric {
   virtual std::unique_ptr<Server> network() const = 0;
   /// What the network takes for a collective that is alone, where that needs no simulation.
   virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
-  std::vector<InNodes> groups_in_nodes(const Group& group) const;
-  Rounds rounds_of_part(const Call& call, std::int64_t hosts_beside) const;
+  std::vector<InNodes> groups_in_nodes(const Group& group, bool chains) const;
+  Rounds rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const;
+  /// What messages of laid() cost beyond α, and that; seconds.
+  LevelAlpha levels_of(std::uint32_t number) const;
+  double alpha_of(std::uint32_t number) const { return laid_[number].by_nccl ? 0 : setup_.alpha; }
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;
-  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by call
+  struct Laid {
+    Call call;
+    bool by_nccl = false;
+  };
+  std::vector<Laid> laid_;                                // by call, and behind these
+  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // of each of them
+  NcclCalls nccl_;
 
  private:
+  struct NcclCall;
+  std::vector<NcclCall> nccl_calls();
   const RoundLoads& loads_of(const Call& call) const { return *loads_[id_of(call)]; }
 
   mutable std::map<std::pair<CallId, double>, Time> prices_;
@@ -94,9 +124,11 @@ class MessageFabric final : public RoundsFabric {
  private:
   std::unique_ptr<Server> network() const override;
   std::optional<Time> known(WireBytes bytes, const Call& call) const override;
+  // `starts`: by rank; none: all at 0.
+  std::optional<Time> alone_from(std::vector<Time> starts, double bytes, CallId call) const;
 
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by call
+  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // of laid_
   std::optional<FoldedRounds> folded_;
 };
 

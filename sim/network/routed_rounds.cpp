@@ -20,8 +20,7 @@ RoutedMessage routed(const Send& send, std::uint32_t part, const Rounds& rounds,
   message.hops = static_cast<std::uint32_t>(links.size() - message.route);
   double delay = alpha;
   for (std::size_t i = message.route; i < links.size(); ++i) delay += topology.links()[links[i]].latency;
-  message.delay = to_time(delay);
-  message.carry = delay * 1e12 - static_cast<double>(message.delay.count());
+  message.start_up = delay * 1e12;
   return message;
 }
 
@@ -48,6 +47,7 @@ RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double 
           for (std::uint32_t part = 0; part < topology.parts(); ++part) {
             laid.messages.push_back(
                 routed(*send, part, from, topology, rank, alpha + levels.beyond(rank, send->to), links));
+            laid.messages.back().between = levels.between(rank, send->to);
             ++laid.receives[laid.messages.back().into];
           }
         laid.first.push_back(static_cast<std::uint32_t>(laid.messages.size()));

@@ -2,6 +2,7 @@
 // route.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,9 +24,24 @@ struct RoutedMessage {
   bool reduce = false;
   std::int64_t copies = 1;  ///< for how many it stands, where they are folded (folding.hpp)
   double share = 0;         ///< of the block's bytes: the part's
-  Time delay{0};            ///< α and the latencies, to the nearest picosecond,
-  double carry = 0;         ///< and what that leaves out
+  double start_up = 0;      ///< α and the latencies; ps
+  bool between = false;     ///< between nodes
   std::uint32_t parts = 1;  ///< of which the first stands for the whole; 0: one of the others
+};
+
+/// What messages take to start up besides, inside a node and between nodes; ps.
+using StartUps = std::array<double, 2>;
+
+/// A start-up to the nearest picosecond, and what that leaves out.
+struct StartUp {
+  StartUp(const RoutedMessage& message, const StartUps& besides)
+      : StartUp(message.start_up + besides[message.between]) {}
+
+  Time delay;
+  double carry;
+
+ private:
+  explicit StartUp(double ps) : delay(from_picoseconds(ps)), carry(ps - static_cast<double>(delay.count())) {}
 };
 
 struct RoutedRound {

@@ -71,6 +71,7 @@ Drawing draw(const BarChart& chart) {
                         on.add(Path{.points = {{x, box.y - 2}, {x, box.bottom() + 2}}, .look = mark});
                       }});
   double top = add_title(drawing, style::margin, chart.title);
+  if (!chart.verdict.empty()) top = add_text(drawing, top + 4, chart.verdict);
   top = add_legend(drawing, top + 6, legend) + 8;
 
   const double height = chart.stacked ? stacked_height : grouped_height * static_cast<double>(chart.parts.size());

@@ -24,8 +24,9 @@ struct BarMark {
 
 struct BarChart {
   std::string title;
-  std::string note;  ///< below the picture, small
-  ChartAxis value;   ///< what goes beyond its `to` is cut off
+  std::string verdict;  ///< below the title, in lines
+  std::string note;     ///< below the picture, small
+  ChartAxis value;      ///< what goes beyond its `to` is cut off
   std::vector<std::string> bars;
   std::vector<BarPart> parts;
   std::vector<std::string> ends;  ///< what stands at the right of each bar; none if empty

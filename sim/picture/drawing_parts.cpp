@@ -1,5 +1,7 @@
 #include "sim/picture/drawing_parts.hpp"
 
+#include <algorithm>
+
 #include "sim/picture/style.hpp"
 
 namespace allreplay {
@@ -27,6 +29,15 @@ LegendEntry swatch(const std::string& name, const Look& look) {
 
 double add_title(Drawing& drawing, double top, const std::string& title) {
   return add_lines(drawing, top, {.text = title, .size = style::title_size, .colour = style::ink, .bold = true});
+}
+
+double add_text(Drawing& drawing, double top, const std::string& text) {
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    top = add_lines(drawing, top, {.text = text.substr(start, end - start), .colour = style::ink, .kind = "text"});
+    start = end + 1;
+  }
+  return top;
 }
 
 double add_note(Drawing& drawing, double top, const std::string& note) {

@@ -19,6 +19,7 @@ LegendEntry swatch(const std::string& name, const Look& look);
 
 // Each adds its part below `top`, between the drawing's margins, and returns where the next may begin.
 double add_title(Drawing& drawing, double top, const std::string& title);
+double add_text(Drawing& drawing, double top, const std::string& text);  ///< its lines stay apart
 double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries);
 double add_note(Drawing& drawing, double top, const std::string& note);
 

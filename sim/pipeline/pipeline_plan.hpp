@@ -20,6 +20,12 @@ struct PipelineRequest {
   BlockCost cost;  ///< of a block, in the operation that the backward pass can hide
 };
 
+/// Of any strategy that goes with pipelines.
 Plan pipeline_plan(const PipelineRequest& request);
+
+// Of each kind of them.
+Plan pipelined_blocks(const PipelineRequest& request);    ///< whose row has a bucket schedule
+Plan pipelined_megatron(const PipelineRequest& request);  ///< megatron
+Plan pipelined_fsdp(const PipelineRequest& request);      ///< fsdp2
 
 }  // namespace allreplay

@@ -158,6 +158,9 @@ class PipelineCoverage {
     const std::vector<std::int64_t>& members = plan_.groups[one.group].group.members;
     return {rank_of_worker(members[0]), rank_of_worker(members[1])};
   }
+  bool is_of(std::uint32_t rank, TensorId tensor) const {
+    return rank_of_layer(pipeline_, profile_.tensors[tensor].layer) == rank;
+  }
   bool is_of_rank(const Transfer& one) const { return one.group < plan_.roles.size(); }
   std::uint32_t chunk_of(LayerId layer) const {
     std::uint32_t chunk = 0;
@@ -176,9 +179,12 @@ class PipelineCoverage {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       const bool block = one.payload.block != Payload::just_bytes;
-      if (block != is_of_rank(one))
+      if (block != is_of_rank(one) || (block && one.op == CollectiveOp::Send))
         return Complaint{fmt::format("{} does not go on {}", name(index), plan_.groups[one.group].name),
                          "blocks on \"data R\", and sends and what is tied on \"R to S\""};
+      if (!block && plan_.lanes[one.lane].tick > Time(0))
+        return Complaint{fmt::format("{} goes on lane '{}', which has ticks", name(index), plan_.lanes[one.lane].name),
+                         "ticks for blocks"};
       const Transfer& other = plan_.transfers[first.emplace(one.lane, index).first->second];
       if ((is_of_rank(one) || is_of_rank(other)) && one.group != other.group)
         return Complaint{fmt::format("lane '{}' carries {} and {}", plan_.lanes[one.lane].name,
@@ -289,7 +295,7 @@ class PipelineCoverage {
                            "once, on the rank that holds it"};
         sent += next->slice.bytes;
       }
-      const bool own = rank_of_layer(pipeline_, tensor.layer) == rank;
+      const bool own = is_of(rank, id);
       if (sent != (own ? tensor.bytes : 0))
         return Complaint{own ? fmt::format("byte {} of '{}' is not {}", sent, tensor.name, done)
                              : fmt::format("'{}' is {} on rank {}, which does not hold it", tensor.name, done, rank),
@@ -335,7 +341,7 @@ class PipelineCoverage {
       }
     }
     for (TensorId id = 0; id < profile_.tensors.size(); ++id)
-      if (rank_of_layer(pipeline_, profile_.tensors[id].layer) == rank && !met[id])
+      if (is_of(rank, id) && !met[id])
         return Complaint{fmt::format("'{}' is not reduced behind its last pass", profile_.tensors[id].name),
                          "every gradient in a reduction of its rank"};
     return std::nullopt;
@@ -357,7 +363,8 @@ class PipelineCoverage {
         return Complaint{fmt::format("{} does not say until when rank {} holds it", name(index), rank),
                          "\"held_until\": the rank's work after which it is freed, behind what reads it"};
       for (const Slice& slice : plan_.block_of(one).slices)
-        if (*read <= first_pass(rank, profile_.tensors[slice.tensor].layer)) first.push_back({slice, index});
+        if (!is_of(rank, slice.tensor) || *read <= first_pass(rank, profile_.tensors[slice.tensor].layer))
+          first.push_back({slice, index});
     }
     if (!plan_.sharding.shards_optimizer()) return std::nullopt;
     return gap(rank, std::move(first), "gathered before its first forward pass");

@@ -37,6 +37,7 @@ std::string collective_json(const std::vector<CollectiveRow>& rows) {
   for (const CollectiveRow& row : rows) {
     JsonValue json{{"bytes", row.bytes}};
     if (row.operation) json["operation"] = to_string(*row.operation);
+    if (!row.routing.empty()) json["routing"] = row.routing;
     json["time_s"] = row.time_s;
     json["algbw_GBps"] = row.algbw_GBps;
     json["busbw_GBps"] = row.busbw_GBps;

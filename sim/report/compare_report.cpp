@@ -47,8 +47,12 @@ std::string heading(const Comparison& comparison, const ScenarioLabels& names, c
   std::string text = names.title();
   if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
   const std::int64_t batches = result.plan.sharding.accumulate;
+  const bool alike = std::all_of(comparison.outcomes.begin(), comparison.outcomes.end(),
+                                 [&](const Outcome& one) { return one.result.plan.sharding.accumulate == batches; });
   text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
-                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
+                      !alike        ? "a micro-batch: "
+                      : batches > 1 ? fmt::format("{} micro-batches: ", batches)
+                                    : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
                       format_size(scenario.profile->bytes()));
   if (const std::string bounds = bounds_text(comparison.outcomes); !bounds.empty() && names.on_one_network())

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/calibration_report.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -25,7 +26,7 @@ double mean_of(const std::vector<double>& values) {
 }
 
 // A part of the waste in percent. Mending one thing may leave a step faster than the ideal one, whose means hold what
-// is slow, too, or slower than it was: neither is waste.
+// is slow as well, or slower than it was: neither is waste.
 double percent_of_waste(double mended) { return 100 * std::min(1.0, std::max(0.0, mended)); }
 
 // "a step takes 4 s instead of 5.2 s (80 % of the waste)".
@@ -35,67 +36,134 @@ std::string brings(const Diagnosis& known, double mended) {
                      percent_of_waste(mended), mended >= 1.005 ? ", capped at the ideal" : "");
 }
 
+// "replica 2 (on all its stages)", "worker 5 (replica 1, stage 2)".
+std::vector<std::string> worker_names(const Diagnosis& known, const std::vector<WorkerPlace>& workers) {
+  const std::uint32_t stages = known.job.graph.stages;
+  std::map<std::uint32_t, std::uint32_t> counts;  // by replica
+  for (const auto& [replica, stage] : workers) ++counts[replica];
+  const auto is_whole = [&](std::uint32_t replica) { return stages > 1 && counts[replica] == stages; };
+  std::vector<std::string> names;
+  for (const auto& [replica, count] : counts)
+    if (is_whole(replica)) names.push_back(fmt::format("replica {} (on all its stages)", replica));
+  for (const WorkerPlace& worker : workers)
+    if (!is_whole(worker.first)) names.push_back(worker_words(known, worker));
+  return names;
+}
+
+// Whose ops start later than they could: those with at least half of the longest gaps.
+std::string gaps_in_words(const Diagnosis& known) {
+  const double longest = *std::max_element(known.gap_s.begin(), known.gap_s.end());
+  std::vector<WorkerPlace> workers;
+  for (std::uint32_t stage = 0; stage < known.job.graph.stages; ++stage)
+    for (std::uint32_t replica = 0; replica < known.job.graph.replicas; ++replica)
+      if (longest > 0 && known.gap_s[known.job.worker(replica, stage)] >= 0.5 * longest)
+        workers.emplace_back(replica, stage);
+  if (workers.empty()) return "before no op";
+  return fmt::format("before the ops of {} {}{} a step",
+                     workers.size() == known.gap_s.size() ? "all workers" : listed(worker_names(known, workers)),
+                     workers.size() == 1 ? "" : "up to ", format_duration(longest));
+}
+
+std::size_t slowest_step(const Diagnosis& known) {
+  return static_cast<std::size_t>(std::max_element(known.replayed_s.begin(), known.replayed_s.end()) -
+                                  known.replayed_s.begin());
+}
+
 double slowdown_of(const Diagnosis& known, const WorkerPlace& worker) {
   return known.by_worker[known.job.worker(worker.first, worker.second)];
 }
 
-std::string listed_workers(const Diagnosis& known, const std::vector<WorkerPlace>& workers) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(workers.size(), workers_shown); ++i)
-    names.push_back(worker_words(known, workers[i]));
-  if (workers.size() > names.size()) names.push_back(fmt::format("and {} more", workers.size() - names.size()));
-  return fmt::format("{}", fmt::join(names, ", "));
+double computes_of_stage(const Diagnosis& known, std::size_t stage) {
+  return known.stage_compute_s[stage].forward + known.stage_compute_s[stage].backward;
 }
 
-std::string workers_in_words(const Diagnosis& known) {
-  const bool one = known.slow_workers.size() == 1;
-  return fmt::format("{} {} slow: without {} {}", listed_workers(known, known.slow_workers), one ? "is" : "are",
-                     one ? "it" : "them", brings(known, known.mended_workers));
-}
-
-std::string micro_batches_in_words(const Diagnosis& known) {
-  std::string words = fmt::format(
-      "micro-batches differ in length: forward and backward vary together; balance the tokens: with equal ones {}",
-      brings(known, known.mended_computes));
-  if (!known.steadily_slow.empty())
-    words += fmt::format("; or these workers are slow in every step: {}", listed_workers(known, known.steadily_slow));
-  return words;
-}
-
-std::string last_stage_in_words(const Diagnosis& known) {
-  const auto compute = [](const PassPair& pair) { return pair.forward + pair.backward; };
-  const auto& stages = known.stage_compute_s;
+// "computes 1.5 times as long as the others".
+std::string heavier(const Diagnosis& known, std::size_t heavy) {
   double others = 0;
-  for (std::size_t stage = 0; stage + 1 < stages.size(); ++stage)
-    others += compute(stages[stage]) / static_cast<double>(stages.size() - 1);
-  return fmt::format(
-      "the last stage computes {:.2g} times as long as the others: move layers off it; at the mean of all stages {}",
-      compute(stages.back()) / others, brings(known, known.mended_stage));
+  for (std::size_t stage = 0; stage < known.stage_compute_s.size(); ++stage)
+    if (stage != heavy) others += computes_of_stage(known, stage);
+  return fmt::format("computes {:.2g} times as long as the others",
+                     computes_of_stage(known, heavy) * static_cast<double>(known.stage_compute_s.size() - 1) / others);
 }
 
-const KindAnswer* kind_named(const Diagnosis& known, const std::string& name) {
-  const auto found = std::find_if(known.by_kind.begin(), known.by_kind.end(),
-                                  [&](const KindAnswer& kind) { return kind.name == name; });
-  return found == known.by_kind.end() ? nullptr : &*found;
+std::string workers_in_words(const Diagnosis& known, const Finding& found) {
+  const bool one = found.workers.size() == 1;
+  const std::string names = listed(worker_names(known, found.workers));
+  if (known.job.graph.replicas == 1 && known.job.graph.stages > 1 && one)
+    return fmt::format(
+        "{} is slow, or its stage is too heavy, which one replica does not tell apart: the stage {}: mend the worker, "
+        "or move layers off it; at the usual durations {}",
+        names, heavier(known, found.workers.front().second), brings(known, found.mended));
+  return fmt::format("{} {} slow: without {} {}", names, one ? "is" : "are", one ? "it" : "them",
+                     brings(known, found.mended));
 }
 
-std::string in_words(const Diagnosis& known, const std::string& suspect) {
-  if (suspect == "none") {
-    const std::string ideal = format_duration(mean_of(known.ideal_s));
-    const std::string replayed = format_duration(known.mean_replayed_s());
-    if (ideal == replayed)
-      return fmt::format("nobody: there is nothing to mend; if all ops of a kind took alike, a step would take {}, too",
-                         ideal);
-    return fmt::format("nobody: if all ops of a kind took alike, a step would take {} instead of {}", ideal, replayed);
+std::string steady_in_words(const Diagnosis& known, const Finding& found) {
+  const std::vector<std::string> names = worker_names(known, found.workers);
+  if (names.size() == 1)
+    return fmt::format("{} is slow in every step: without it {}", names.front(), brings(known, found.mended));
+  return fmt::format("these workers are slow in every step: {}; without them {}", listed(names),
+                     brings(known, found.mended));
+}
+
+std::string stage_in_words(const Diagnosis& known, const Finding& found) {
+  const bool last = found.number + 1 == known.job.graph.stages;
+  return fmt::format("{} {}: move layers off it; at the mean of all stages {}",
+                     last ? "the last stage" : fmt::format("stage {}", found.number), heavier(known, found.number),
+                     brings(known, found.mended));
+}
+
+std::string nobody_in_words(const Diagnosis& known) {
+  const std::string ideal = format_duration(mean_of(known.ideal_s));
+  const std::string replayed = format_duration(known.mean_replayed_s());
+  if (known.replay_error > noteworthy)
+    return "nobody is slow in what it runs; what is lost lies between ops: " + gaps_in_words(known);
+  if (ideal == replayed && known.replayed_s[slowest_step(known)] >= straggling * known.ideal_s[slowest_step(known)])
+    return fmt::format(
+        "nobody: steps differ as a whole; if all ops of a kind took equally long, a step would still take {} on "
+        "average",
+        ideal);
+  if (ideal == replayed)
+    return fmt::format(
+        "nobody: no op is slower than its like; if all ops of a kind took equally long, a step would still take {}",
+        ideal);
+  return fmt::format("nobody: if all ops of a kind took equally long, a step would take {} instead of {}", ideal,
+                     replayed);
+}
+
+std::string in_words(const Diagnosis& known, const Finding& found) {
+  using What = Finding::What;
+  const auto brought = [&] { return brings(known, found.mended); };
+  switch (found.what) {
+    case What::Nobody:
+      return nobody_in_words(known);
+    case What::Workers:
+      return workers_in_words(known, found);
+    case What::SteadyWorkers:
+      return steady_in_words(known, found);
+    case What::Stage:
+      return stage_in_words(known, found);
+    case What::Replica:
+      return fmt::format("replica {} is slow: without it {}", found.number, brought());
+    case What::MicroBatches:
+      return fmt::format(
+          "micro-batches differ in length: forward and backward vary together; balance the tokens: with equal ones {}",
+          brought());
+    case What::Kind:
+      if (found.kind == name_of(OpKind::ForwardCompute) || found.kind == name_of(OpKind::BackwardCompute))
+        return fmt::format("{} varies: always as long as usual, {}", found.kind, brought());
+      return fmt::format("{} is slow: with its usual duration {}", found.kind, brought());
+    case What::Sizes:
+      return fmt::format(
+          "nobody, for {}: its ops differ by seq, alike on all replicas and in all steps, as buckets of different "
+          "sizes do; only if all took equally long, {}",
+          found.kind, brought());
+    case What::Spread:
+      break;
   }
-  if (suspect == "worker") return workers_in_words(known);
-  if (suspect == "last-stage") return last_stage_in_words(known);
-  if (suspect == "sequence-length") return micro_batches_in_words(known);
-  if (const KindAnswer* kind = kind_named(known, suspect))
-    return fmt::format("{} is slow: with its usual duration {}", kind->name, brings(known, kind->mended));
   return fmt::format(
-      "no worker, stage or kind of op alone: durations are spread over all; if all of a kind took alike, {}",
-      brings(known, 1));
+      "no worker, stage or kind of op alone: durations are spread over all; if all of a kind took equally long, {}",
+      brought());
 }
 
 // Of kinds that sends and receives share, both.
@@ -136,7 +204,7 @@ std::string workers_table(const Diagnosis& known, const Screen& screen) {
   const std::size_t all = workers.size();
   workers.resize(std::min(all, workers_shown));
   Table table({all > workers_shown ? fmt::format("{} slowest of {} workers", workers_shown, all) : "workers",
-               "slowdown alone"});
+               "lesser of its replica's and its stage's slowdown"});
   for (const WorkerPlace& worker : workers)
     table.add({worker_words(known, worker), cell::number(slowdown_of(known, worker), 3)});
   return table.text(screen);
@@ -144,6 +212,26 @@ std::string workers_table(const Diagnosis& known, const Screen& screen) {
 
 JsonValue passes(const PassPair& pair) {
   return {{"forward-compute", pair.forward}, {"backward-compute", pair.backward}};
+}
+
+JsonValue pairs_of(const std::vector<WorkerPlace>& workers) {
+  JsonValue list = JsonValue::array();
+  for (const auto& [replica, stage] : workers) {
+    JsonValue pair = JsonValue::array();
+    pair.push_back(replica);
+    pair.push_back(stage);
+    list.push_back(std::move(pair));
+  }
+  return list;
+}
+
+JsonValue finding_json(const Finding& found) {
+  JsonValue object{{"what", std::string(name_of(finding_words, found.what))}, {"M", found.mended}};
+  if (!found.workers.empty()) object["workers"] = pairs_of(found.workers);
+  if (found.what == Finding::What::Stage) object["stage"] = found.number;
+  if (found.what == Finding::What::Replica) object["replica"] = found.number;
+  if (!found.kind.empty()) object["kind"] = found.kind;
+  return object;
 }
 
 }  // namespace
@@ -155,7 +243,7 @@ std::string worker_words(const Diagnosis& known, const WorkerPlace& worker) {
 
 std::vector<std::string> suspects_in_words(const Diagnosis& known) {
   std::vector<std::string> words;
-  for (const std::string& suspect : known.suspects) words.push_back(in_words(known, suspect));
+  for (const Finding& found : known.findings) words.push_back(in_words(known, found));
   return words;
 }
 
@@ -166,8 +254,9 @@ std::vector<std::string> diagnosis_notes(const Diagnosis& known) {
   if (known.replay_error > noteworthy)
     notes.push_back(
         fmt::format("the replay is {:.0f} % faster than what was measured: {} of a step are lost between ops, to "
-                    "launches on the host or to what the timeline does not show, such as loading data",
-                    100 * known.replay_error, gap));
+                    "launches on the host or to what the timeline does not show, such as loading data{}",
+                    100 * known.replay_error, gap,
+                    known.findings.front().what == Finding::What::Nobody ? "" : ": " + gaps_in_words(known)));
   if (known.replay_error < -noteworthy)
     notes.push_back(fmt::format(
         "the replay is {:.0f} % slower than what was measured, by {} a step: ops overlap that the rules run "
@@ -184,26 +273,24 @@ std::vector<std::string> diagnosis_notes(const Diagnosis& known) {
 std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
   const JobGraph& graph = known.job.graph;
   const std::size_t steps = known.job.steps.size();
-  const auto slowest = std::max_element(known.replayed_s.begin(), known.replayed_s.end()) - known.replayed_s.begin();
-  std::string text =
-      facts({{"job", fmt::format("{}, {}, {} of {}", counted(graph.replicas, "replica"), counted(graph.stages, "stage"),
-                                 counted(static_cast<std::int64_t>(steps), "step"),
-                                 counted(static_cast<std::int64_t>(graph.ops.size()), "op"))},
-             {"a step, measured", format_duration(mean_of(known.measured_s))},
-             {"replayed",
-              fmt::format("{} ({})", format_duration(known.mean_replayed_s()),
-                          std::abs(known.replay_error) < 5e-5 ? "as measured"
-                                                              : fmt::format("{:+.2f} %", -100 * known.replay_error))},
-             {"if all ops of a kind took alike", format_duration(mean_of(known.ideal_s))},
-             {"slowdown", fmt::format("{:.3f}: {}", known.slowdown,
-                                      known.waste > 0 ? fmt::format("{:.1f} % of the time is wasted", 100 * known.waste)
-                                                      : "no time is wasted")},
-             {"the slowest step",
-              fmt::format("{}: {}, slowed down {:.3f} times", known.job.steps[static_cast<std::size_t>(slowest)],
-                          format_duration(known.replayed_s[static_cast<std::size_t>(slowest)]),
-                          known.replayed_s[static_cast<std::size_t>(slowest)] /
-                              known.ideal_s[static_cast<std::size_t>(slowest)])}},
-            screen);
+  const std::size_t slowest = slowest_step(known);
+  std::string text = facts(
+      {{"job", fmt::format("{}, {}, {} of {}", counted(graph.replicas, "replica"), counted(graph.stages, "stage"),
+                           counted(static_cast<std::int64_t>(steps), "step"),
+                           counted(static_cast<std::int64_t>(graph.ops.size()), "op"))},
+       {"a step, measured", format_duration(mean_of(known.measured_s))},
+       {"replayed",
+        fmt::format(
+            "{} ({})", format_duration(known.mean_replayed_s()),
+            std::abs(known.replay_error) < 5e-5 ? "as measured" : fmt::format("{:+.2f} %", -100 * known.replay_error))},
+       {"if all ops of a kind took equally long", format_duration(mean_of(known.ideal_s))},
+       {"slowdown", fmt::format("{:.3f}: {}", known.slowdown,
+                                known.waste >= 5e-4 ? fmt::format("{:.1f} % of the time is wasted", 100 * known.waste)
+                                                    : "no time is wasted")},
+       {"the slowest step",
+        fmt::format("{}: {}, slowed down {:.3f} times", known.job.steps[slowest],
+                    format_duration(known.replayed_s[slowest]), known.replayed_s[slowest] / known.ideal_s[slowest])}},
+      screen);
   text += "\n";
   for (const std::string& words : suspects_in_words(known))
     text += wrapped("Suspect: " + words + ".", screen.width, 2) + "\n";
@@ -213,7 +300,9 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
          workers_table(known, screen) + "\n" +
          wrapped(
              "Slowdown alone: how much longer a step takes than the ideal one, where only these ops take what they "
-             "did; of a worker the smaller of its replica's and its stage's. Of the waste: the part that mending them "
+             "did; of a worker the lesser of its replica's and its stage's, so that one where slow others cross is not "
+             "to "
+             "blame. Of the waste: the part that mending them "
              "brings back, capped at 0 and 100 %. Mended, as in \"without it\": "
              "these ops take what is usual for their kind on all workers.",
              screen.width) +
@@ -235,16 +324,16 @@ std::string diagnosis_json(const Diagnosis& known) {
   for (std::uint32_t replica = 0; replica < graph.replicas; ++replica)
     for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
       by_worker[fmt::format("{},{}", replica, stage)] = known.by_worker[known.job.worker(replica, stage)];
-  JsonValue worst = JsonValue::array(), shares = JsonValue::object(), computes = JsonValue::object();
-  for (const auto& [replica, stage] : known.worst_workers) {
-    JsonValue pair = JsonValue::array();
-    pair.push_back(replica);
-    pair.push_back(stage);
-    worst.push_back(std::move(pair));
-  }
+  JsonValue shares = JsonValue::object(), computes = JsonValue::object();
   for (const auto& [kind, share] : known.critical_share) shares[kind] = share;
   for (std::size_t stage = 0; stage < known.stage_compute_s.size(); ++stage)
     computes[std::to_string(stage)] = passes(known.stage_compute_s[stage]);
+  JsonValue gaps = JsonValue::object(), findings = JsonValue::array();
+  for (std::uint32_t replica = 0; replica < graph.replicas; ++replica)
+    for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
+      gaps[fmt::format("{},{}", replica, stage)] =
+          known.gap_s[known.job.worker(replica, stage)] / mean_of(known.measured_s);
+  for (const Finding& found : known.findings) findings.push_back(finding_json(found));
   const JsonValue object{{"steps", known.job.steps},
                          {"replicas", graph.replicas},
                          {"stages", graph.stages},
@@ -259,15 +348,18 @@ std::string diagnosis_json(const Diagnosis& known) {
                          {"by_replica", numbered(known.by_replica)},
                          {"by_stage", numbered(known.by_stage)},
                          {"by_worker", by_worker},
-                         {"worst_workers", worst},
+                         {"worst_workers", pairs_of(known.worst_workers)},
                          {"M_W", known.mended_workers},
                          {"M_S", known.mended_stage},
+                         {"M_stage", numbered(known.mended_stages)},
                          {"M_kind", mended},
                          {"critical_share", shares},
                          {"stage_compute_s", computes},
                          {"microbatch_spread", passes(known.microbatch_spread)},
                          {"fb_correlation", known.fb_correlation},
-                         {"suspects", known.suspects}};
+                         {"suspects", known.suspects},
+                         {"findings", findings},
+                         {"gap_share", gaps}};
   return object.dump(2) + "\n";
 }
 
@@ -291,7 +383,8 @@ std::vector<std::string> fitted_constants(const FittedJob& fitted) {
                                     counted(static_cast<std::int64_t>(fitted.launch->events), "gap"))
                       : "launch: left out, no gap is known");
   words.push_back(fitted.sigma ? fmt::format("sigma {:.4f}: from the mean computing times of {}", fitted.sigma->value,
-                                             counted(static_cast<std::int64_t>(fitted.sigma->events), "rank"))
+                                             counted(static_cast<std::int64_t>(fitted.sigma->events), "rank")) +
+                                     (fitted.sigma->events < 3 ? ", too few to trust" : "")
                                : "sigma: left out, there is one rank");
   return words;
 }

@@ -109,6 +109,7 @@ JsonValue nccl_json(const NcclSetup& nccl) {
   json["nvls"] = nccl.nvls;
   json["ll128"] = nccl.ll128;
   json["two_node_tree"] = nccl.two_node_tree;
+  if (nccl.pat) json["pat"] = true;
   if (nccl.rendezvous)
     json["rendezvous"] = {{"from", fmt::format("{} B", nccl.rendezvous->from)}, {"time", us(nccl.rendezvous->time)}};
   const auto scale = [](const LevelScale& level) {

@@ -1,8 +1,5 @@
 #include "sim/report/links_report.hpp"
 
-#include <algorithm>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "sim/cluster/topology_spec.hpp"
@@ -16,34 +13,11 @@ namespace {
 
 constexpr std::size_t most_hot = 10, most_users = 3;
 
-struct KindUse {
-  std::int64_t links = 0;  // both directions are one
-  double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
-  double mean = 0, busiest = 0;  // utilisation, each direction by itself
-  double bytes = 0;              // of the busiest
-};
-
-std::vector<KindUse> by_kind(const LinkUsage& usage) {
-  std::vector<KindUse> kinds(usage.kinds.size());
-  const auto links = usage.topology->links();
-  for (LinkId link = 0; link < links.size(); ++link) {
-    KindUse& kind = kinds[usage.kind_of[link]];
-    const double used = usage.utilisation(link);
-    kind.links += link % 2 == 0;
-    kind.slowest = std::min(kind.slowest, links[link].bandwidth);
-    kind.fastest = std::max(kind.fastest, links[link].bandwidth);
-    kind.mean += used;
-    if (used > kind.busiest) kind.busiest = used, kind.bytes = usage.bytes(link);
-  }
-  for (KindUse& kind : kinds) kind.mean /= static_cast<double>(2 * kind.links);
-  return kinds;
-}
-
 std::string size_text(double bytes) { return format_size(static_cast<Bytes>(bytes + 0.5)); }
 
 TableCell rates(const KindUse& kind) {
-  if (kind.slowest == kind.fastest) return cell::rate(kind.fastest);
-  return fmt::format("{} to {}", format_rate(kind.slowest), format_rate(kind.fastest));
+  if (kind.down == 0 && kind.slowest == kind.fastest) return cell::rate(kind.fastest);
+  return rates_text(kind);
 }
 
 std::string users_text(const HotLink& hot) {
@@ -57,9 +31,16 @@ std::string users_text(const HotLink& hot) {
 
 }  // namespace
 
+std::string rates_text(const KindUse& kind) {
+  if (kind.down == kind.links) return "down";
+  std::string text = format_rate(kind.slowest);
+  if (kind.slowest < kind.fastest) text += " to " + format_rate(kind.fastest);
+  return kind.down > 0 ? fmt::format("{}, {} down", text, kind.down) : text;
+}
+
 std::string links_table(const LinkUsage& usage, const Screen& screen) {
   Table kinds({"links", "number", "bandwidth", "mean use", "busiest", "it carries"});
-  const std::vector<KindUse> uses = by_kind(usage);
+  const std::vector<KindUse> uses = use_by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
     kinds.add({usage.kinds[i], cell::count(uses[i].links), rates(uses[i]), cell::percent(uses[i].mean),
                cell::percent(uses[i].busiest), cell::bytes(uses[i].bytes)});
@@ -79,11 +60,11 @@ std::string links_json(const LinkUsage& usage) {
                  {"routing", to_string(usage.topology->routing())},
                  {"kinds", JsonValue::array()},
                  {"hottest", JsonValue::array()}};
-  const std::vector<KindUse> uses = by_kind(usage);
+  const std::vector<KindUse> uses = use_by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
     json["kinds"].push_back(JsonValue{{"links", usage.kinds[i]},
                                       {"number", uses[i].links},
-                                      {"least_bytes_per_s", uses[i].slowest},
+                                      {"least_bytes_per_s", uses[i].down > 0 ? 0 : uses[i].slowest},
                                       {"most_bytes_per_s", uses[i].fastest},
                                       {"mean_use", uses[i].mean},
                                       {"busiest_use", uses[i].busiest},

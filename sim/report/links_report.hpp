@@ -9,6 +9,9 @@
 
 namespace allreplay {
 
+/// "100 Gbit/s", "4 Gbit/s to 8 Gbit/s, 1 down".
+std::string rates_text(const KindUse& kind);
+
 /// How much the links of each kind are used, and the most used links with who uses them.
 std::string links_table(const LinkUsage& usage, const Screen& screen = {});
 

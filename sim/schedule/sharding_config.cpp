@@ -2,7 +2,7 @@
 
 namespace allreplay {
 
-std::vector<NamedGroup> data_parallel_groups(const ShardingConfig& sharding) {
+std::vector<NamedGroup> data_parallel_groups(ShardingConfig sharding) {
   const std::int64_t size = sharding.shard_group, stride = sharding.stride;
   const Group all = of_equal_place(stride);
   if (size == 0) return {{"all", all}, {"shard", all}, {"replica", consecutive(1)}};

@@ -40,6 +40,7 @@ enum DataParallelGroup : std::uint32_t {
   group_shard,    ///< who shares out what is sharded
   group_replica,  ///< those of equal place in the shard groups: each sums its 1/G of the bytes
 };
-std::vector<NamedGroup> data_parallel_groups(const ShardingConfig& sharding);
+/// By value: GCC 12 takes a reference to `{}` for one that dangles (-Wdangling-pointer).
+std::vector<NamedGroup> data_parallel_groups(ShardingConfig sharding);
 
 }  // namespace allreplay

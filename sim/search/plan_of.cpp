@@ -2,6 +2,7 @@
 
 #include "sim/search/best.hpp"
 #include "sim/search/candidate.hpp"
+#include "sim/training/fidelity_note.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 
@@ -36,7 +37,10 @@ Plan plan_of(const Scenario& scenario) { return plan_of(job_of(scenario)); }
 Result simulate(const Scenario& scenario) {
   const Job job = job_of(scenario);
   const Plan plan = plan_of(job);
-  return simulate(prepared_for(plan, job), plan);
+  const Job prepared = prepared_for(plan, job);
+  Result result = simulate(prepared, plan);
+  result.note = fidelity_note(prepared, plan);
+  return result;
 }
 
 }  // namespace allreplay

@@ -14,7 +14,7 @@ namespace {
 // What a topology makes of a collective against its name.
 std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
   if (!choice.algorithm->grouped) return "";
-  const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
+  const std::int64_t size = workers_together(scenario);
   const auto& spec = scenario.cluster.network.topology;
   if (size <= 1 && spec && !spec->placement.packed() && (hosts_of_a_switch(*spec) > 1 || spec->gpus_per_host > 1))
     return fmt::format("no consecutive workers sit together where they are placed: {} runs as one group, a ring",

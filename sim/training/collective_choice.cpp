@@ -18,9 +18,15 @@ SourceLocation place_of_collective(const Scenario& scenario) {
   return scenario.cluster.network.place / "collective";
 }
 
-std::int64_t workers_together(const Network& network, std::int64_t workers) {
+std::shared_ptr<const Topology> topology_of(const Scenario& scenario) {
+  return scenario.laid_on ? scenario.laid_on : make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+}
+
+std::int64_t workers_together(const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
   if (network.node) return network.node->workers;
-  return make_topology(*network.topology, workers)->group_size();
+  return scenario.laid_on ? scenario.laid_on->group_size()
+                          : make_topology(*network.topology, scenario.workers)->group_size();
 }
 
 std::int64_t gpus_of_a_host(const Network& network) {
@@ -42,9 +48,9 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   if (algorithm.in_switches && fidelity == Fidelity::Message)
     throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
                      "fluid or alpha-beta");
-  if (!algorithm.rounds)
-    throw InputError(place, fmt::format("{} is priced as a whole and has no messages for {}", algorithm.name, name),
-                     "alpha-beta");
+  if (!algorithm.rounds && !network.nccl)
+    throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
+                     "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
   const auto topology = topology_of(network);
   if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
     throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",
@@ -64,8 +70,7 @@ void take_network(const Scenario& scenario, const Algorithm& algorithm, Collecti
   if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
   if (algorithm.grouped && (spec || choice.detailed()))
-    choice.options.groups =
-        hierarchy_groups(scenario.workers, workers_together(scenario.cluster.network, scenario.workers));
+    choice.options.groups = hierarchy_groups(scenario.workers, workers_together(scenario));
   if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
 }
 

@@ -1,6 +1,7 @@
 // Which collective carries a scenario's transfers, and in which fidelity: names resolved.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,10 @@ std::vector<std::string_view> options_of(const CollectiveChoice& choice);
 SourceLocation place_of_collective(const Scenario& scenario);
 
 /// How many workers lie together: in a node, or as the topology groups them itself.
-std::int64_t workers_together(const Network& network, std::int64_t workers);
+std::int64_t workers_together(const Scenario& scenario);
+
+/// What the scenario is laid on. Throws InputError where there is no such network. REQUIRES: a detailed fidelity.
+std::shared_ptr<const Topology> topology_of(const Scenario& scenario);
 
 /// How many workers a node has, or a host of the topology.
 std::int64_t gpus_of_a_host(const Network& network);

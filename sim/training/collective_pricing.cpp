@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "sim/training/fidelity_note.hpp"
 #include "sim/training/job.hpp"
 
 namespace allreplay {
@@ -34,19 +35,24 @@ CollectivePricing price_collective(const Scenario& scenario, const std::vector<B
   const Fabric& fabric = *job.fabric;
   const Network& network = scenario.cluster.network;
   std::optional<NcclPrice> nccl;
-  if (algorithm.name == "nccl" && network.nccl && scenario.workers > 1) nccl.emplace(network, scenario.workers, op);
+  if (algorithm.name == "nccl" && network.nccl && scenario.workers > 1)
+    nccl.emplace(nccl_levels(network), scenario.workers, op);
   const bool sends = algorithm.purpose == Purpose::AllToAll && job.choice.named == "nccl";
   const double of_algbw = scenario.operation || algorithm.from_file
                               ? bus_factor(scenario.operation.value_or(operation_of(algorithm)), scenario.workers)
                               : bus_factor(algorithm.purpose, scenario.workers);
-  CollectivePricing pricing{{}, fabric.messages(op), job.warning};
+  CollectivePricing pricing{{}, fabric.messages(op), job.warning, fidelity_note(job, op, sizes)};
   for (const Bytes bytes : sizes) {
     const std::int64_t events = fabric.pricing_events();
     const auto begin = std::chrono::steady_clock::now();
     CollectiveRow row{.bytes = bytes, .operation = scenario.operation, .time_s = to_seconds(fabric.alone(bytes, op))};
+    if (network.topology && network.topology->routing.given) row.routing = to_string(network.topology->routing);
     row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     row.events = fabric.pricing_events() - events;
-    row.messages = bytes > 0 ? pricing.messages : 0;
+    if (bytes > 0)
+      row.messages =
+          job.rounds ? job.rounds->messages_laid(job.rounds->sent(fabric.id_of(op), static_cast<double>(bytes)).rounds)
+                     : pricing.messages;
     if (nccl) row.choice = nccl->choice(static_cast<double>(bytes));
     if (sends) row.choice = NcclChoice{"p2p", "Simple"};
     if (row.time_s > 0) row.algbw_GBps = static_cast<double>(bytes) / row.time_s * 1e-9;

@@ -16,6 +16,7 @@ namespace allreplay {
 struct CollectiveRow {
   Bytes bytes = 0;
   std::optional<CollectiveOp> operation;  ///< where one is asked for
+  std::string routing;                    ///< where one is given
   double time_s = 0;
   double algbw_GBps = 0;  ///< bytes / time, in 10⁹ B/s; 0 where no time passes
   double busbw_GBps = 0;  ///< what of that a link carries: algbw times bus_factor()
@@ -29,6 +30,7 @@ struct CollectivePricing {
   std::vector<CollectiveRow> rows;
   std::int64_t messages = 0;  ///< of one collective; an alpha-beta channel sends none
   std::string warning;        ///< about the cluster's costs; "" if none
+  std::string note;           ///< fidelity_note()
 };
 
 /// Bytes that the busiest port must carry per byte of the block (nccl-tests, doc/PERFORMANCE.md): 2(N−1)/N for an

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/cluster/make_topology.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/alpha_beta.hpp"
@@ -43,6 +42,7 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, 
     setup.levels.node_workers = topology.gpus_per_host();
   }
   setup.rails = ports_of_a_node(network);
+  if (network.nccl) setup.nccl = std::make_shared<Network>(nccl_levels(network));
   setup.gamma = network.gamma;
   setup.options = choice.options;
   setup.reuse = scenario.reuse;
@@ -110,7 +110,7 @@ void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice
     calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
     costs.push_back({CommCost(send.alpha, send.beta)});
     calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
-    costs.push_back({tied_cost(scenario.cluster.network, *choice.algorithm, send, choice.options)});
+    costs.push_back({tied_cost(*choice.algorithm, send, choice.options)});
   }
 }
 
@@ -127,7 +127,8 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   if (const auto& tied = scenario.profile->tied) {
     const std::uint32_t from = rank_of_layer(pipeline, scenario.profile->tensors[tied->first].layer),
                         to = rank_of_layer(pipeline, scenario.profile->tensors[tied->second].layer);
-    if (from != to) calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+    if (from != to)
+      calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), &algorithm_of_tied(*choice.algorithm));
   }
   return calls;
 }
@@ -180,7 +181,7 @@ Job job_of(Scenario of) {
     made.fabric = on_channels(scenario, made.choice);
     return made;
   }
-  made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  made.topology = topology_of(scenario);
   made.setup = setup_of(scenario, made.choice, *made.topology);
   if (scenario.options.parallel.any())
     for (Call& call : layer_calls(scenario, made.choice)) made.setup.calls.push_back(std::move(call));

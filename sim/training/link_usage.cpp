@@ -39,21 +39,15 @@ void name_kinds(LinkUsage& usage) {
   }
 }
 
-LinkUsage usage_on(const Job& job) {
-  LinkUsage usage;
-  usage.topology = job.topology;
-  usage.sent.resize(job.rounds->calls().size());
-  name_kinds(usage);
-  return usage;
-}
-
 void send(LinkUsage& usage, const Job& job, CallId call, double bytes) {
-  LinkUsage::Sent& sent = usage.sent.at(call);
+  const RoundsFabric::Sent what = job.rounds->sent(call, bytes);
+  if (usage.sent.size() <= what.rounds) usage.sent.resize(what.rounds + 1);
+  LinkUsage::Sent& sent = usage.sent[what.rounds];
   if (sent.loads.empty()) {
-    sent.rounds = job.rounds->rounds_of_call(job.rounds->calls()[call], usage.topology->group_size());
+    sent.rounds = job.rounds->rounds_laid(what.rounds, usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
-  sent.bytes += bytes;
+  sent.bytes += what.bytes;
 }
 
 }  // namespace
@@ -74,10 +68,34 @@ std::string LinkUsage::name(LinkId link) const {
   return fmt::format("{} -> {}", topology->name(topology->port(link)), topology->name(topology->port(link ^ 1U)));
 }
 
+std::vector<KindUse> use_by_kind(const LinkUsage& usage) {
+  std::vector<KindUse> kinds(usage.kinds.size());
+  const auto links = usage.topology->links();
+  for (LinkId link = 0; link < links.size(); ++link) {
+    KindUse& kind = kinds[usage.kind_of[link]];
+    const double used = usage.utilisation(link), bandwidth = links[link].bandwidth;
+    kind.links += link % 2 == 0;
+    kind.down += link % 2 == 0 && bandwidth == 0;
+    if (bandwidth > 0) kind.slowest = kind.fastest == 0 ? bandwidth : std::min(kind.slowest, bandwidth);
+    kind.fastest = std::max(kind.fastest, bandwidth);
+    kind.mean += used;
+    if (used > kind.busiest) kind.busiest = used, kind.bytes = usage.bytes(link);
+  }
+  for (KindUse& kind : kinds) kind.mean /= static_cast<double>(2 * kind.links);
+  return kinds;
+}
+
+LinkUsage no_usage(std::shared_ptr<const Topology> topology) {
+  LinkUsage usage;
+  usage.topology = std::move(topology);
+  name_kinds(usage);
+  return usage;
+}
+
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {
   const Job job = prepared_for(result.plan, job_of(scenario));
   require_links(job, place);
-  LinkUsage usage = usage_on(job);
+  LinkUsage usage = no_usage(job.topology);
   usage.seconds = result.metrics.iteration_s;
   for (std::size_t i = 0; i < result.unrolled.transfers; ++i) {
     const Task& task = result.unrolled.graph.tasks()[result.unrolled.transfer(i)];
@@ -89,7 +107,7 @@ LinkUsage link_usage(const Scenario& scenario, const Result& result, const Sourc
 LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place) {
   const Job job = job_of(scenario);
   require_links(job, place);
-  LinkUsage usage = usage_on(job);
+  LinkUsage usage = no_usage(job.topology);
   usage.seconds = seconds;
   send(usage, job, job.rounds->id_of(planned_call(scenario)), static_cast<double>(bytes));
   return usage;

@@ -15,7 +15,7 @@ namespace allreplay {
 struct LinkUsage {
   std::shared_ptr<const Topology> topology;
   double seconds = 0;
-  /// What is sent, by Task::call_id; empty where nothing is.
+  /// What is sent, by RoundsFabric::Sent::rounds; empty where nothing is.
   struct Sent {
     Rounds rounds;
     double bytes = 0;           ///< of all its blocks
@@ -30,6 +30,19 @@ struct LinkUsage {
   double utilisation(LinkId link) const;
   std::string name(LinkId link) const;  ///< "h3 -> edge1"
 };
+
+/// Of the links of one kind.
+struct KindUse {
+  std::int64_t links = 0, down = 0;  ///< both directions are one; down: of these
+  double slowest = 0, fastest = 0;   ///< bytes per second, of those that are not down
+  double mean = 0, busiest = 0;      ///< utilisation, each direction by itself
+  double bytes = 0;                  ///< of the busiest
+};
+/// In the order of LinkUsage::kinds.
+std::vector<KindUse> use_by_kind(const LinkUsage& usage);
+
+/// Of links over which nothing is sent, in no time.
+LinkUsage no_usage(std::shared_ptr<const Topology> topology);
 
 /// Of one iteration of a run. Throws InputError at `place` in alpha-beta, which has no links.
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place);

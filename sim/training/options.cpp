@@ -526,9 +526,13 @@ const std::vector<OptionRow>& table() {
           "reduce_bucket", "elements that are reduced together", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::allgather_bucket>(
           "allgather_bucket", "elements that are gathered together; 0: all"),
-      with_default(choice<yes_or_no, &Options::strategy, &S::zero, &Z::overlap_comm>(
-                       "overlap_comm", "the backward pass goes on while buckets are reduced"),
-                   "false; zero-3: true"),
+      choice<yes_or_no, &Options::strategy, &S::zero,
+             &Z::overlap_comm>("overlap_comm", "the backward pass goes on while buckets are reduced", "",
+                               [](const Strategy& strategy) {
+                                 return std::string(!reads(strategy, "overlap_comm") ? ""
+                                                    : strategy.name == "zero-3"      ? "true"
+                                                                                     : "false");
+                               }),
       choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>("bucket_op",
                                                                           "what a bucket of gradients travels in"),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/training/parallel_setup.hpp"
@@ -139,10 +139,20 @@ void require_bearable_jitter(const Scenario& scenario) {
         passes > most_passes ? "fewer layers" : fmt::format("at most {} workers", most_passes / passes));
 }
 
+// Of NCCL's those of the most messages.
+Rounds most_rounds(const Scenario& scenario, const CollectiveChoice& choice, CollectiveOp op) {
+  const bool nccl = is_nccl({op, Group{}, &choice.of(op)});
+  CollectiveOptions options = choice.options;
+  if (nccl) options.rails = ports_of_a_node(scenario.cluster.network);
+  const Algorithm& algorithm =
+      nccl ? nccl_algorithm(op == CollectiveOp::AllReduce ? "tree" : "ring", op) : choice.of(op);
+  return rounds_of(algorithm, scenario.workers, options, op, place_of_collective(scenario));
+}
+
 // Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
 void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
   if (!algorithm.grouped || !on_rails(scenario.cluster.network)) return;
-  const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
+  const std::int64_t size = workers_together(scenario);
   if (scenario.workers <= size || scenario.workers % size == 0) return;
   throw InputError(place_of_collective(scenario),
                    fmt::format("{} cannot serve {} workers in nodes of {}: the last holds {}", algorithm.name,
@@ -276,6 +286,7 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
   options.groups = 1;  // of hierarchical: how many lie together among fewer, the fabric knows
   for (const Call& call : possible_calls(scenario, choice)) {
     if (call.group.ranks == 1 || call.group.ranks == scenario.workers) continue;
+    if (is_nccl(call)) continue;  // serves all
     if (choice.detailed())
       rounds_of(*call.algorithm, call.group.ranks, options, call.op, place_of_collective(scenario));
     else
@@ -334,7 +345,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
     require_groups_served(scenario, choice);
     return choice;
   }
-  const auto topology = make_topology(*topology_of(network), scenario.workers);
+  const auto topology = topology_of(scenario);
   if (scenario.workers <= 1) return choice;
   require_switches(scenario, choice, *topology);
   for (const Algorithm* algorithm : {choice.algorithm, choice.reduce_scatter, choice.all_gather})
@@ -342,7 +353,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   std::vector<CollectiveOp> ops{scenario.operation.value_or(CollectiveOp::AllReduce)};
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
-    const Rounds rounds = rounds_of(choice.of(op), scenario.workers, choice.options, op, place_of_collective(scenario));
+    const Rounds rounds = most_rounds(scenario, choice, op);
     require_bearable(scenario, choice, rounds);
   }
   require_groups_served(scenario, choice);

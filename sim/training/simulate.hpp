@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/topology.hpp"
 #include "sim/collective/collective_file.hpp"
 #include "sim/core/shared.hpp"
 #include "sim/network/fidelity.hpp"
@@ -52,7 +53,8 @@ struct Scenario {
   Options options;
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
-  bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i sits on its host i; none: as the cluster's file says
+  bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
   SourceLocation place_of_collective, place_of_fidelity,
       place_of_codec;                     ///< where complaints point, if not at the cluster
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
@@ -127,6 +129,7 @@ struct Result {
   std::string collective;
   Fidelity fidelity = Fidelity::AlphaBeta;
   std::string warning;  ///< about the cluster's costs; "" if none
+  std::string note;     ///< of what decides where links are simulated, if it is not they; "" if nothing else does
   Plan plan;
   Metrics metrics;
   MemoryUse memory;                        ///< of a worker; in a pipeline of the one that needs most

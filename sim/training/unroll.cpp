@@ -65,27 +65,29 @@ class Unroller {
   }
 
   TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
-    const Time time = nominal_time(label);
-    const double slowdown = classes_[label.worker_class].slowdown;
+    const WorkerClass& whose = classes_[label.worker_class];
+    const Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
+    const double slowdown = whose.slowdown;
     return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)}, time);
   }
 
-  Time weight_time(LayerId layer) {
-    if (weights_.empty()) weights_ = profile_.weight_times();
-    return weights_[layer];
+  Time weight_time(LayerId layer, const Profile& profile) {
+    std::vector<Time>& weights = weights_[&profile];
+    if (weights.empty()) weights = profile.weight_times();
+    return weights[layer];
   }
 
-  Time nominal_time(const Label& label) {
+  Time nominal_time(const Label& label, const Profile& profile) {
     const auto block = [&] { return plan_.blocks[label.item].bytes(); };
     switch (label.kind) {
       case Label::Kind::Backward:
-        return profile_.layers[label.item].backward;
+        return profile.layers[label.item].backward;
       case Label::Kind::Forward:
-        return profile_.layers[label.item].forward;
+        return profile.layers[label.item].forward;
       case Label::Kind::Update:
-        return update_time(label);
+        return update_time(label, profile);
       case Label::Kind::CopyOut:
-        return copy_time(static_cast<double>(block()) * profile_.parameter_share());
+        return copy_time(static_cast<double>(block()) * profile.parameter_share());
       case Label::Kind::CopyIn:
         return copy_time(static_cast<double>(block()));
       case Label::Kind::Encode:
@@ -94,9 +96,9 @@ class Unroller {
       case Label::Kind::Decode:
         return compression_->decode(block());
       case Label::Kind::BackwardInput:
-        return profile_.layers[label.item].backward - weight_time(label.item);
+        return profile.layers[label.item].backward - weight_time(label.item, profile);
       case Label::Kind::BackwardWeight:
-        return weight_time(label.item);
+        return weight_time(label.item, profile);
       case Label::Kind::LeadIn:
       case Label::Kind::Transfer:
       case Label::Kind::Tick:
@@ -109,15 +111,15 @@ class Unroller {
   }
 
   // A layer's share goes by its bytes, a rank's by its elements.
-  Time update_time(const Label& label) const {
-    if (!profile_.update) return Time(0);
+  Time update_time(const Label& label, const Profile& profile) const {
+    if (!profile.update) return Time(0);
     const std::uint32_t item = label.item;
     if (item == everything)
-      return scaled(*profile_.update, share_of_role(classes_[label.worker_class].role) / static_cast<double>(shards_));
+      return scaled(*profile.update, share_of_role(classes_[label.worker_class].role) / static_cast<double>(shards_));
     Bytes bytes = 0;
-    for (const Tensor& tensor : profile_.tensors)
+    for (const Tensor& tensor : profile.tensors)
       if (tensor.layer == item) bytes += tensor.bytes;
-    return scaled(*profile_.update, static_cast<double>(bytes) / static_cast<double>(profile_.bytes()));
+    return scaled(*profile.update, static_cast<double>(bytes) / static_cast<double>(profile.bytes()));
   }
 
   double share_of_role(std::uint32_t role) const {
@@ -358,7 +360,7 @@ class Unroller {
   const Fabric* fabric_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
-  std::vector<Time> weights_;                                          // by layer, once somebody asks
+  std::map<const Profile*, std::vector<Time>> weights_;                // by layer, once somebody asks
   std::map<WorkPoint, std::int64_t> origins_;                          // of ticks, by what sets them
   std::map<std::pair<CollectiveOp, std::uint32_t>, CallId> call_ids_;  // by operation and group
   // By transfer, and by class where they start apart: what waits for all that comes before.

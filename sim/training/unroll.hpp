@@ -88,10 +88,10 @@ struct Unrolled {
   QueueId clock() const { return lane(lanes + (beside ? classes : 0)); }
 };
 
-/// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time. `shards`: among
-/// how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks. `per_rank_start`:
-/// classes start transfers apart; where there is but one, that is together. REQUIRES: the fabric offers the plan's
-/// calls.
+/// Durations of compute and codec tasks are those of each class's profile and slowdown; the lead-ins last no time.
+/// `shards`: among how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks.
+/// `per_rank_start`: classes start transfers apart; where there is but one, that is together. REQUIRES: the fabric
+/// offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const Fabric* fabric = nullptr, const std::optional<Compression>& compression = std::nullopt,
                 std::int64_t shards = 1, bool per_rank_start = false);

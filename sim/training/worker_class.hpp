@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/schedule/plan.hpp"
@@ -11,8 +12,9 @@ namespace allreplay {
 
 struct WorkerClass {
   double slowdown = 1;
-  std::vector<std::int64_t> workers;  ///< whom it stands for, in increasing order
-  std::uint32_t role = 0;             ///< of the plan: whose program they run
+  std::vector<std::int64_t> workers;                 ///< whom it stands for, in increasing order
+  std::uint32_t role = 0;                            ///< of the plan: whose program they run
+  std::shared_ptr<const Profile> profile = nullptr;  ///< of their own kind of worker; none: everybody's
 };
 
 /// Workers of one role that are slowed alike. With jitter no two workers are alike. `fold` = false keeps all apart:

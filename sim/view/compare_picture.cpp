@@ -26,25 +26,47 @@ std::optional<double> end_of_axis(std::vector<double> lengths) {
   return room * *std::prev(std::upper_bound(lengths.begin(), lengths.end(), most));
 }
 
+// How each stands in its race: "", ", fastest", ", as fast", ", 1.25 times as long"; " !" where it does not fit.
+std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
+  std::vector<std::string> texts;
+  const double least = outcomes[race.order.front()].result.metrics.iteration_s;
+  for (std::size_t i = 0; i < race.order.size(); ++i) {
+    const Outcome& one = outcomes[race.order[i]];
+    if (!fits(one.scenario, one.result))
+      texts.emplace_back(" !");
+    else if (race.order.size() == 1)
+      texts.emplace_back();
+    else
+      texts.push_back(", " + (i == 0          ? "fastest"
+                              : i < race.tied ? "as fast"
+                                              : longer_text(one.result.metrics.iteration_s / least)));
+  }
+  return texts;
+}
+
 }  // namespace
 
 BarChart compare_chart(const Comparison& comparison) {
   const auto& [outcomes, references, rule] = comparison;
   std::vector<const Outcome*> shown;  // as in the table
-  std::vector<std::string> names;
+  std::vector<std::string> names, ends;
   const ScenarioLabels labels = labels_of(outcomes);
-  for (const Ranking& race : races(outcomes, rule))
-    for (const std::size_t place : race.order) {
-      shown.push_back(&outcomes[place]);
-      names.push_back(labels.label(place));
+  for (const Ranking& race : races(outcomes, rule)) {
+    const std::vector<std::string> standing = standings(race, outcomes);
+    for (std::size_t i = 0; i < race.order.size(); ++i) {
+      shown.push_back(&outcomes[race.order[i]]);
+      names.push_back(labels.label(race.order[i]));
+      ends.push_back(format_duration(shown.back()->result.metrics.iteration_s) + standing[i]);
     }
+  }
   const Scenario& scenario = outcomes.front().scenario;
   std::vector<double> lengths;
   for (const Outcome* one : shown) lengths.push_back(one->result.metrics.iteration_s);
   const std::optional<double> end = end_of_axis(lengths);
   const FittingUnit unit = unit_of_duration(end.value_or(*std::max_element(lengths.begin(), lengths.end())));
 
-  BarChart chart{.title = labels.title(), .bars = std::move(names)};
+  BarChart chart{
+      .title = labels.title(), .verdict = verdict(outcomes, rule), .bars = std::move(names), .ends = std::move(ends)};
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   if (end) chart.value.to = *end / unit.size;
   const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
@@ -62,11 +84,8 @@ BarChart compare_chart(const Comparison& comparison) {
   add_part("codec", &Metrics::codec_s, look_of(Activity::Codec));
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
   std::vector<std::string> notes;
-  for (const Outcome* one : shown) {
-    const bool does_fit = fits(one->scenario, one->result);
-    chart.ends.push_back(format_duration(one->result.metrics.iteration_s) + (does_fit ? "" : " !"));
-    if (!does_fit) notes = {"!: does not fit into the memory of a worker."};
-  }
+  if (std::any_of(shown.begin(), shown.end(), [](const Outcome* one) { return !fits(one->scenario, one->result); }))
+    notes.emplace_back("!: does not fit into the memory of a worker.");
   if (end) notes.emplace_back("Bars that are cut off go on to the times at their ends.");
   if (std::string caveat = caveat_with_source(scenario.profile); !caveat.empty()) {
     caveat.back() = '.';  // in the place of its line's end

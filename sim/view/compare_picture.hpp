@@ -6,9 +6,9 @@
 
 namespace allreplay {
 
-/// A bar for each outcome, as the table has them: forward, backward, codec and exposed communication make its
-/// iteration; the lower bound is a line across, where they are on one network. What takes several times as long as most
-/// is cut off.
+/// The verdict, and a bar for each outcome, as the table has them, with how it stands: forward, backward, codec and
+/// exposed communication make its iteration; the lower bound is a line across, where they are on one network. What
+/// takes several times as long as most is cut off.
 BarChart compare_chart(const Comparison& comparison);
 
 }  // namespace allreplay

@@ -182,7 +182,7 @@ Drawing workers_picture(const Diagnosis& known) {
   const double map_width = cell_width * graph.stages;
   Drawing drawing{.width = std::max(420.0, names_width + 2 * style::margin + map_width +
                                                (beside.empty() ? 0 : width_of_end_names(beside))),
-                  .title = "How much longer a step takes if one worker alone is as slow as it was"};
+                  .title = "Slowdown by worker: the lesser of its replica's and its stage's"};
   double top = add_title(drawing, style::margin, drawing.title);
   const double left = style::margin + names_width;
   top += 26;
@@ -225,7 +225,9 @@ Drawing workers_picture(const Diagnosis& known) {
   std::vector<LegendEntry> legend{swatch("1 and below", {.fill = heat(1, worst), .line = style::grid})};
   if (worst > 1) legend.push_back(swatch(fmt::format("{:.3f}", worst), {.fill = heat(worst, worst)}));
   top = add_legend(drawing, top, legend);
-  drawing.height = top + style::margin;
+  drawing.height =
+      add_note(drawing, top + 4, "Where a slow replica and a slow stage cross, the worker need not be slow.") +
+      style::margin;
   return drawing;
 }
 
@@ -247,9 +249,9 @@ Drawing step_picture(const Diagnosis& known) {
   bool waits = false;
   for (std::uint32_t op = 0; op < graph.ops.size(); ++op) waits = waits || measured(op).waited > measured(op).start;
   const double longest_s = std::max(known.measured_s[worst], known.replayed_s[worst]);
-  Drawing drawing{
-      .width = page,
-      .title = fmt::format("Step {}: measured, replayed, and if all ops of a kind took alike", job.steps[worst])};
+  Drawing drawing{.width = page,
+                  .title = fmt::format("Step {}: measured, replayed, and if all ops of a kind took equally long",
+                                       job.steps[worst])};
   double top = add_title(drawing, style::margin, drawing.title);
   top = add_legend(drawing, top + 6, kinds_legend(graph, waits)) + 8;
   double names = 0;

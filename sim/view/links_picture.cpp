@@ -2,127 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <map>
-#include <numbers>
-#include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 
 #include "sim/picture/drawing_parts.hpp"
 #include "sim/picture/style.hpp"
+#include "sim/report/links_report.hpp"
 #include "sim/report/phrases.hpp"
+#include "sim/view/topology_layout.hpp"
 
 namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_nodes = 400, most_folded = 120;
-constexpr double radius = 4.5, stub = 12;
-
-// A node of the picture: one of the topology, or several that look alike.
-struct Spot {
-  std::string name;
-  std::int64_t count = 1;
-  int tier = 0;  // from the workers up
-  std::int64_t order = 0;
-  Position at;
-};
-
-struct Line {
-  std::size_t a = 0, b = 0;
-  std::int64_t count = 0;
-  double there = 0, back = 0;  // the most of the links that it stands for
-  double use() const { return std::max(there, back); }
-};
-
-struct Sketch {
-  std::vector<Spot> spots;
-  std::vector<Line> lines;
-};
-
-// How many links a node is from the nearest worker.
-std::vector<int> tiers_of(const Topology& topology) {
-  std::vector<std::vector<NodeId>> beside(static_cast<std::size_t>(topology.nodes()));
-  for (const Link& link : topology.links()) beside[link.from].push_back(link.to);
-  std::vector<int> tiers(beside.size(), -1);
-  std::deque<NodeId> next;
-  for (NodeId host = 0; host < topology.hosts(); ++host) tiers[host] = 0, next.push_back(host);
-  for (; !next.empty(); next.pop_front())
-    for (const NodeId node : beside[next.front()])
-      if (tiers[node] < 0) tiers[node] = tiers[next.front()] + 1, next.push_back(node);
-  for (int& tier : tiers) tier = std::max(tier, 0);
-  return tiers;
-}
-
-// Each node's class: its own, unless there are many; then nodes that look alike share one.
-using Classes = std::vector<std::size_t>;
-
-std::size_t count_of(const Classes& classes) { return *std::max_element(classes.begin(), classes.end()) + 1; }
-
-Classes by_kind(const Topology& topology) {
-  Classes classes;
-  std::map<std::string, std::size_t> known;
-  for (NodeId node = 0; node < topology.nodes(); ++node)
-    classes.push_back(known.emplace(node_kind(topology.name(node)), known.size()).first->second);
-  return classes;
-}
-
-// Colour refinement: alike are those whose links, with bandwidth and use, lead to the same numbers of nodes alike.
-Classes folded(const LinkUsage& usage, const std::vector<double>& uses) {
-  const auto links = usage.topology->links();
-  Classes classes = by_kind(*usage.topology);
-  using Sight = std::tuple<std::size_t, double, double, double>;  // class, bandwidth, use there and back
-  for (;;) {
-    std::vector<std::vector<Sight>> sights(classes.size());
-    for (LinkId link = 0; link < links.size(); ++link)
-      sights[links[link].from].emplace_back(classes[links[link].to], links[link].bandwidth, uses[link], uses[link ^ 1]);
-    std::map<std::pair<std::size_t, std::vector<Sight>>, std::size_t> known;
-    Classes finer;
-    for (std::size_t node = 0; node < classes.size(); ++node) {
-      std::sort(sights[node].begin(), sights[node].end());
-      finer.push_back(known.emplace(std::pair(classes[node], std::move(sights[node])), known.size()).first->second);
-    }
-    if (known.size() == count_of(classes) || known.size() > most_folded) return classes;
-    classes = std::move(finer);
-  }
-}
-
-Sketch sketch_of(const LinkUsage& usage) {
-  const Topology& topology = *usage.topology;
-  const auto links = topology.links();
-  std::vector<double> uses;
-  for (LinkId link = 0; link < links.size(); ++link) uses.push_back(usage.utilisation(link));
-  const bool whole = static_cast<std::size_t>(topology.nodes()) <= most_nodes;
-  const Classes classes = whole ? Classes() : folded(usage, uses);
-  const std::vector<int> tiers = tiers_of(topology);
-  Sketch sketch;
-  sketch.spots.resize(whole ? static_cast<std::size_t>(topology.nodes()) : count_of(classes));
-  for (Spot& spot : sketch.spots) spot.count = 0;
-  const auto place = [&](NodeId node) { return whole ? std::size_t{node} : classes[node]; };
-  for (NodeId node = 0; node < topology.nodes(); ++node) {
-    Spot& spot = sketch.spots[place(node)];
-    if (spot.count++ == 0) {
-      spot.name = whole ? topology.name(node) : node_kind(topology.name(node));
-      spot.tier = tiers[node];
-      spot.order = node;
-    }
-  }
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;
-  for (LinkId link = 0; link + 1 < links.size(); link += 2) {
-    std::size_t a = place(links[link].from), b = place(links[link].to);
-    double there = uses[link], back = uses[link + 1];
-    if (a > b) std::swap(a, b), std::swap(there, back);
-    const auto [found, fresh] = known.emplace(std::pair(a, b), sketch.lines.size());
-    if (fresh) sketch.lines.push_back({a, b});
-    Line& line = sketch.lines[found->second];
-    ++line.count;
-    line.there = std::max(line.there, there);
-    line.back = std::max(line.back, back);
-  }
-  return sketch;
-}
+constexpr double slide = 960, names_column = 100, facts_column = 236;
+constexpr double field_left = style::margin + names_column,
+                 field_width = slide - 2 * style::margin - names_column - facts_column;
+constexpr double radius = 4.5, line_height = 14;
 
 // Pale where little is carried, through orange to a dark red.
 Colour heat(double use) {
@@ -137,150 +34,331 @@ Colour heat(double use) {
 }
 
 // Wider, too, so that it is told in grey.
-Look line_look(double use) { return {.line = heat(use), .width = 0.8 + 3.2 * std::clamp(use, 0.0, 1.0)}; }
+Look used_look(double use) { return {.line = heat(use), .width = 0.8 + 3.2 * std::clamp(use, 0.0, 1.0)}; }
+Look down_look() { return {.line = style::faint_ink, .width = 1, .dashes = {4, 3}}; }
+Look unused_look() { return {.line = colour(0x999999), .width = 1}; }
 
-// Rows by tier, the workers at the bottom; without switches a grid, or a circle.
-double lay_out(Sketch& sketch, const TopologySpec& spec, double top, double width) {
-  std::map<int, std::vector<Spot*>> tiers;
-  for (Spot& spot : sketch.spots) tiers[spot.tier].push_back(&spot);
-  const double inner = width - 2 * style::margin - 40, left = style::margin + 20;
-  if (tiers.size() > 1) {
-    constexpr double apart = 90;
-    double y = top + 24;
-    for (auto tier = tiers.rbegin(); tier != tiers.rend(); ++tier, y += apart) {
-      std::sort(tier->second.begin(), tier->second.end(),
-                [](const Spot* a, const Spot* b) { return a->order < b->order; });
-      const double step = inner / static_cast<double>(tier->second.size());
-      for (std::size_t i = 0; i < tier->second.size(); ++i)
-        tier->second[i]->at = {left + step * (static_cast<double>(i) + 0.5), y};
+void cross_out(Drawing& drawing, const Position& at) {
+  for (const double rise : {-4.0, 4.0})
+    drawing.add(Path{.points = {{at.x - 4, at.y - rise}, {at.x + 4, at.y + rise}},
+                     .look = {.line = style::ink, .width = 2},
+                     .meaning = {"cross", ""}});
+}
+
+LegendEntry line_sample(const std::string& name, const Look& look, bool crossed = false) {
+  return {name, [look, crossed](Drawing& on, const Box& box) {
+            const double y = box.y + box.height / 2;
+            on.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = look});
+            if (crossed) cross_out(on, {box.x + box.width / 2, y});
+          }};
+}
+
+class LinksPicture {
+ public:
+  LinksPicture(const LinkUsage& usage, const TopologySpec& spec, const std::string& title)
+      : usage_(usage), drawing_{.width = slide, .title = title}, grid_(spec, field_width) {
+    const auto nodes = static_cast<std::size_t>(usage.topology->nodes());
+    sketch_ = sketch_of(usage, grid_.step > 0 ? SketchLimits{.alone = nodes} : SketchLimits{});
+    double top = add_title(drawing_, style::margin, title);
+    top = add_legend(drawing_, top + 6, legend()) + 6;
+    layout_ = lay_out(sketch_, grid_, {field_left, top, field_width, 0});
+  }
+
+  Drawing draw() {
+    set_names();
+    for (const EqualParts& part : sketch_.parts) add_frame(part);
+    std::vector<const Cable*> order;
+    for (const Cable& cable : sketch_.cables) order.push_back(&cable);
+    std::stable_sort(order.begin(), order.end(), [](const Cable* a, const Cable* b) {
+      return std::pair(a->is_down(), std::max(a->there, a->back)) <
+             std::pair(b->is_down(), std::max(b->there, b->back));  // the hottest on top
+    });
+    for (const Cable* cable : order) add_cable(*cable);
+    for (std::size_t spot = 0; spot < sketch_.spots.size(); ++spot) add_spot(spot);
+    for (const EqualParts& part : sketch_.parts) add_count(part);
+    add_row_names();
+    const double bottom = std::max(layout_.bottom, add_facts());
+    drawing_.height = add_note(drawing_, bottom, note()) + style::margin - 4;
+    return std::move(drawing_);
+  }
+
+ private:
+  bool is_used() const { return !usage_.sent.empty(); }
+
+  std::vector<LegendEntry> legend() const {
+    std::vector<LegendEntry> entries;
+    if (is_used())
+      for (const double use : {0.0, 0.25, 0.5, 0.75, 1.0})
+        entries.push_back(line_sample(fmt::format("{:.0f} %", 100 * use), used_look(use)));
+    if (std::any_of(sketch_.cables.begin(), sketch_.cables.end(), [](const Cable& one) { return one.is_down(); }))
+      entries.push_back(line_sample("down", down_look(), true));
+    return entries;
+  }
+
+  std::string note() const {
+    std::string text;
+    if (is_used())
+      text = fmt::format("use of each link's bandwidth over {}, of its two directions the larger",
+                         format_duration(usage_.seconds));
+    if (sketch_.spots.size() < static_cast<std::size_t>(usage_.topology->nodes()))
+      text += fmt::format("{}×: so many equal parts, drawn once{}", text.empty() ? "" : "; ",
+                          is_used() ? ", each link the most used of them" : "");
+    return text;
+  }
+
+  std::string label(const Spot& spot) const {
+    const std::string name = usage_.topology->name(spot.node);
+    return spot.count > 1 ? fmt::format("{} ×{}", node_kind(name), spot.count) : name;
+  }
+  double half_width(std::size_t spot) const {
+    return text_width(label(sketch_.spots[spot]), style::small_size) / 2 + 2;
+  }
+
+  // At heights (of a circle: all) where names would run into each other, they are left to hovering.
+  void set_names() {
+    const bool circle = sketch_.rows.size() == 1 && grid_.step == 0;
+    std::map<double, std::vector<std::size_t>> groups;
+    for (std::size_t spot = 0; spot < sketch_.spots.size(); ++spot)
+      groups[circle ? 0 : std::round(layout_.at[spot].y)].push_back(spot);
+    const auto collide = [&](std::size_t one, std::size_t other) {
+      const Position &a = layout_.at[one], &b = layout_.at[other];
+      return std::abs(a.x - b.x) < half_width(one) + half_width(other) && std::abs(a.y - b.y) < 13;
+    };
+    named_.assign(sketch_.spots.size(), false);
+    for (const auto& [height, spots] : groups) {
+      bool room = grid_.step == 0 || grid_.step >= 30;
+      for (std::size_t i = 0; i < spots.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j) room = room && !collide(spots[i], spots[j]);
+      for (const std::size_t spot : spots)
+        room = room &&
+               std::abs(layout_.at[spot].x - field_left - field_width / 2) + half_width(spot) <= field_width / 2 + 8;
+      for (const std::size_t spot : spots) named_[spot] = room;
     }
-    return y - apart + 40;
   }
-  const std::size_t count = sketch.spots.size();
-  if (spec.kind == TopologyKind::Torus && count <= most_nodes && sketch.spots.front().count == 1) {
-    const auto across = static_cast<std::size_t>(spec.dimensions.back());
-    const double step = std::min(inner / static_cast<double>(across + 1), 60.0);
-    double bottom = top;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t row = i / across;
-      const double slab = spec.dimensions.size() == 3
-                              ? std::floor(static_cast<double>(row) / static_cast<double>(spec.dimensions[1]))
-                              : 0;
-      sketch.spots[i].at = {left + step * (static_cast<double>(i % across) + 1),
-                            top + step * (static_cast<double>(row) + 1 + slab)};
-      bottom = std::max(bottom, sketch.spots[i].at.y);
+
+  // How many parts it has within.
+  std::ptrdiff_t depth(const EqualParts& part) const {
+    return std::count_if(sketch_.parts.begin(), sketch_.parts.end(), [&](const EqualParts& other) {
+      return other.spots.size() < part.spots.size() &&
+             std::includes(part.spots.begin(), part.spots.end(), other.spots.begin(), other.spots.end());
+    });
+  }
+
+  Box frame(const EqualParts& part) const {
+    double left = slide, right = 0, top = layout_.bottom, bottom = 0;
+    for (const std::size_t spot : part.spots) {
+      const Position& at = layout_.at[spot];
+      const double half = named_[spot] ? half_width(spot) : radius + 2;
+      left = std::min(left, at.x - half);
+      right = std::max(right, at.x + half);
+      top = std::min(top, at.y);
+      bottom = std::max(bottom, at.y);
     }
-    return bottom + step;
+    const double room = 3 + 5 * static_cast<double>(std::min<std::ptrdiff_t>(depth(part), 4));
+    return {left - room, top - 12 - room, right - left + 2 * room, bottom - top + 44 + 2 * room};
   }
-  const double size = std::min(inner, std::max(160.0, 14.0 * static_cast<double>(count) / std::numbers::pi)) / 2;
-  const Position centre{width / 2, top + size + 24};
-  for (std::size_t i = 0; i < count; ++i) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
-    sketch.spots[i].at = {centre.x + size * std::sin(angle), centre.y - size * std::cos(angle)};
+
+  void add_frame(const EqualParts& part) {
+    drawing_.add(
+        Rectangle{frame(part), {.line = colour(0xAAAAAA), .width = 1}, {"part", fmt::format("×{}", part.count)}});
   }
-  return centre.y + size + 40;
-}
 
-// A torus's link around its edge would lie on all others of the row: its ends alone are drawn.
-bool goes_around(const Line& line, const TopologySpec& spec, const Sketch& sketch) {
-  if (spec.kind != TopologyKind::Torus || sketch.spots.front().count > 1) return false;
-  const Position &a = sketch.spots[line.a].at, &b = sketch.spots[line.b].at;
-  return std::hypot(a.x - b.x, a.y - b.y) > 62 && (a.x == b.x || a.y == b.y);
-}
-
-void draw_line(Drawing& drawing, const Line& line, const Sketch& sketch, const TopologySpec& spec) {
-  const Spot &a = sketch.spots[line.a], &b = sketch.spots[line.b];
-  const auto percent = [](double use) { return fmt::format("{:.1f} %", 100 * use); };
-  const Meaning meaning{"link", fmt::format("{} - {}{}: {} there, {} back", a.name, b.name,
-                                            line.count > 1 ? fmt::format(" ({} links, the most used)", line.count) : "",
-                                            percent(line.there), percent(line.back))};
-  if (line.a == line.b) {  // between nodes that look alike
-    drawing.add(Circle{.centre = {a.at.x, a.at.y - 3 * radius},
-                       .radius = 3 * radius,
-                       .look = line_look(line.use()),
-                       .meaning = meaning});
-    return;
+  // Below the workers, where no link is in the way; of a part with others within on its upper edge.
+  void add_count(const EqualParts& part) {
+    const Box box = frame(part);
+    const double y = depth(part) == 0 ? box.bottom() - 4 : box.y + 4;
+    add_label({box.right() - 4, y}, fmt::format("×{}", part.count), style::text_size, Align::End, true);
   }
-  if (!goes_around(line, spec, sketch)) {
-    drawing.add(Path{.points = {a.at, b.at}, .look = line_look(line.use()), .meaning = meaning});
-    return;
+
+  // On a white ground, as it stands on lines.
+  void add_label(const Position& at, const std::string& text, double size, Align align, bool bold) {
+    const double width = text_width(text, size, bold), left = align == Align::End ? at.x - width : at.x - width / 2;
+    drawing_.add(Rectangle{{left - 1, at.y - size + 0.5, width + 2, size + 2}, {.fill = colour(0xFFFFFF)}, {}});
+    drawing_.add(Text{.at = at,
+                      .text = text,
+                      .size = size,
+                      .align = align,
+                      .colour = style::ink,
+                      .bold = bold,
+                      .kind = bold ? "count" : "name"});
   }
-  const double far = std::hypot(b.at.x - a.at.x, b.at.y - a.at.y);
-  const Position out{stub * (a.at.x - b.at.x) / far, stub * (a.at.y - b.at.y) / far};
-  drawing.add(
-      Path{.points = {a.at, {a.at.x + out.x, a.at.y + out.y}}, .look = line_look(line.use()), .meaning = meaning});
-  drawing.add(
-      Path{.points = {b.at, {b.at.x - out.x, b.at.y - out.y}}, .look = line_look(line.use()), .meaning = meaning});
-}
 
-std::string label_of(const Spot& spot) {
-  return spot.count > 1 ? fmt::format("{} x{}", spot.name, spot.count) : spot.name;
-}
+  std::string meaning(const Cable& cable) const {
+    const auto end = [&](std::size_t spot, LinkId from) {
+      return sketch_.spots[spot].count > 1 ? label(sketch_.spots[spot])
+                                           : usage_.topology->name(usage_.topology->port(from));
+    };
+    std::string text = fmt::format("{} - {}", end(cable.a, cable.link), end(cable.b, cable.link ^ 1U));
+    if (cable.count > 1) text += fmt::format(" ({} links{})", cable.count, is_used() ? ", the most used" : "");
+    if (cable.is_down()) return text + ": down";
+    if (is_used()) text += fmt::format(": {} there, {} back", percent(cable.there), percent(cable.back));
+    return cable.down > 0 ? fmt::format("{}, {} down", text, cable.down) : text;
+  }
 
-void draw_spot(Drawing& drawing, const Spot& spot, bool named) {
-  drawing.add(Circle{.centre = spot.at,
-                     .radius = radius,
-                     .look = {.fill = colour(0xFFFFFF), .line = style::ink, .width = 1},
-                     .meaning = {"node", label_of(spot)}});
-  if (!named) return;
-  const double width = text_width(label_of(spot), style::small_size);
-  drawing.add(Rectangle{{spot.at.x - width / 2 - 1, spot.at.y + 8, width + 2, 12}, {.fill = colour(0xFFFFFF)}, {}});
-  drawing.add(Text{.at = {spot.at.x, spot.at.y + 17},
-                   .text = label_of(spot),
-                   .size = style::small_size,
-                   .align = Align::Middle,
-                   .colour = style::ink,
-                   .kind = "name"});
-}
-
-// The heights at which names would not run into each other; the others are left to hovering.
-std::set<double> named_rows(const Sketch& sketch) {
-  std::map<double, std::map<double, const Spot*>> rows;  // by height, then from the left
-  for (const Spot& spot : sketch.spots) rows[std::round(spot.at.y)][spot.at.x] = &spot;
-  std::set<double> named;
-  for (const auto& [height, row] : rows) {
-    double free = -1;
-    bool room = true;
-    for (const auto& [x, spot] : row) {
-      const double half = text_width(label_of(*spot), style::small_size) / 2 + 2;
-      room = room && x - half >= free;
-      free = x + half;
+  void add_cable(const Cable& cable) {
+    Look look = cable.is_down() ? down_look()
+                : is_used()     ? used_look(std::max(cable.there, cable.back))
+                                : unused_look();
+    const Meaning what{"link", meaning(cable)};
+    const Position a = layout_.at[cable.a], b = layout_.at[cable.b];
+    if (cable.a == cable.b) {  // between nodes that are drawn as one
+      drawing_.add(
+          Circle{.centre = {a.x, a.y - 3 * radius}, .radius = 3 * radius, .look = std::move(look), .meaning = what});
+      return;
     }
-    if (room) named.insert(height);
+    const double far = std::hypot(b.x - a.x, b.y - a.y);
+    if (grid_.step > 0 && far > 1.5 * grid_.step) {  // it would lie on others: its ends alone
+      const Position out = way_out(cable, a, b, far);
+      drawing_.add(Path{.points = {a, {a.x + out.x, a.y + out.y}}, .look = look, .meaning = what});
+      drawing_.add(Path{.points = {b, {b.x - out.x, b.y - out.y}}, .look = look, .meaning = what});
+      if (cable.is_down()) cross_out(drawing_, {a.x + out.x, a.y + out.y});
+      return;
+    }
+    const std::vector<Position> points = way(cable, a, b, far);
+    if (cable.beside > 1) look.width = std::min(look.width, 0.6 * spacing(cable));
+    drawing_.add(Path{.points = points, .look = std::move(look), .meaning = what});
+    if (!cable.is_down()) return;
+    const Position &left = points[(points.size() - 1) / 2], &right = points[points.size() / 2];
+    cross_out(drawing_, {(left.x + right.x) / 2, (left.y + right.y) / 2});
   }
-  return named;
-}
+
+  static double spacing(const Cable& cable) { return std::min(5.0, 36.0 / static_cast<double>(cable.beside)); }
+
+  // At `a`, from where a grid ends, or, askew, to the next slab or the one before.
+  Position way_out(const Cable& cable, const Position& a, const Position& b, double far) const {
+    const double length = std::min(12.0, 0.45 * grid_.step);
+    const std::size_t from = grid_.slab(cable.a), to = grid_.slab(cable.b);
+    if (from == to) return {length * (a.x - b.x) / far, length * (a.y - b.y) / far};
+    const double askew = 0.7 * (to == from + 1 ? length : -length);
+    return {askew, -askew};
+  }
+
+  static std::vector<Position> bow(const Position& a, const Position& b, const Position& height) {
+    constexpr int pieces = 12;
+    std::vector<Position> points;
+    for (int i = 0; i <= pieces; ++i) {
+      const double t = static_cast<double>(i) / pieces, high = 4 * t * (1 - t);
+      points.push_back({a.x + t * (b.x - a.x) + high * height.x, a.y + t * (b.y - a.y) + high * height.y});
+    }
+    return points;
+  }
+
+  // Whether a straight line up or down would meet another spot.
+  bool is_between(const Cable& cable) const {
+    const Position &a = layout_.at[cable.a], &b = layout_.at[cable.b];
+    return std::any_of(layout_.at.begin(), layout_.at.end(), [&](const Position& at) {
+      return std::abs(at.x - a.x) < radius && at.y > std::min(a.y, b.y) && at.y < std::max(a.y, b.y);
+    });
+  }
+
+  // Links between the same two nodes side by side; those within one of several rows, or past a node, as bows.
+  std::vector<Position> way(const Cable& cable, const Position& a, const Position& b, double far) const {
+    const double aside =
+        (static_cast<double>(cable.number) - static_cast<double>(cable.beside - 1) / 2) * spacing(cable);
+    const std::size_t row = sketch_.spots[cable.a].row, other = sketch_.spots[cable.b].row;
+    if (layout_.row.size() > 1 && row == other) return bow(a, b, {0, -10 - std::min(0.06 * far, 18.0) - aside});
+    const std::size_t rows = std::max(row, other) - std::min(row, other);
+    if (a.x == b.x && is_between(cable)) return bow(a, b, {14 * static_cast<double>(rows) + aside, 0});
+    if (cable.beside == 1) return {a, b};
+    const double fan = std::min(16 / far, 0.5);
+    const Position across{aside * (a.y - b.y) / far, aside * (b.x - a.x) / far};
+    const auto at = [&](double share) {
+      return Position{a.x + share * (b.x - a.x) + across.x, a.y + share * (b.y - a.y) + across.y};
+    };
+    return {a, at(fan), at(1 - fan), b};
+  }
+
+  void add_spot(std::size_t spot) {
+    const Position& at = layout_.at[spot];
+    drawing_.add(Circle{.centre = at,
+                        .radius = grid_.step > 0 ? std::min(radius, 0.2 * grid_.step) : radius,
+                        .look = {.fill = colour(0xFFFFFF), .line = style::ink, .width = 1},
+                        .meaning = {"node", label(sketch_.spots[spot])}});
+    if (named_[spot]) add_label({at.x, at.y + 17}, label(sketch_.spots[spot]), style::small_size, Align::Middle, false);
+  }
+
+  void add_row_names() {
+    for (std::size_t row = 0; row < sketch_.rows.size(); ++row) {
+      const auto& [kind, nodes] = sketch_.rows[row];
+      const std::string text = nodes > 1 ? fmt::format("{} ×{}", kind, nodes) : kind;
+      drawing_.add(Text{.at = {style::margin, layout_.row[row] + 4},
+                        .text = fitted(text, style::text_size, names_column - 8, true),
+                        .colour = style::ink,
+                        .bold = true,
+                        .kind = "row"});
+    }
+  }
+
+  // Of the links of each kind, at their height: how many, their bandwidth, their use. Returns where they end.
+  double add_facts() {
+    constexpr std::size_t most = 12;
+    const std::vector<KindUse> uses = use_by_kind(usage_);
+    std::map<double, std::vector<std::size_t>> by_height;
+    const auto links = usage_.topology->links();
+    std::vector<bool> seen(uses.size(), false);
+    for (LinkId link = 0; link < links.size(); link += 2) {
+      const std::uint32_t kind = usage_.kind_of[link];
+      if (seen[kind]) continue;
+      seen[kind] = true;
+      const auto [low, high] = std::minmax(sketch_.row_of[links[link].from], sketch_.row_of[links[link].to]);
+      const double height = low == high ? layout_.row[high] : (layout_.row[high] + layout_.row[high - 1]) / 2;
+      by_height[height].push_back(kind);
+    }
+    double free = 0;
+    std::size_t told = 0;
+    for (auto& [height, kinds] : by_height) {
+      std::stable_sort(kinds.begin(), kinds.end(),
+                       [&](std::size_t a, std::size_t b) { return uses[a].busiest > uses[b].busiest; });
+      double y = std::max(free, height - line_height * static_cast<double>(kinds.size()));
+      for (const std::size_t kind : kinds) {
+        if (++told > most) continue;
+        y = add_facts_of(usage_.kinds[kind], uses[kind], y) + 4;
+      }
+      free = y;
+    }
+    if (told > most) free = add_fact(fmt::format("and {} more kinds", told - most), free, false);
+    return free;
+  }
+
+  double add_facts_of(const std::string& kind, const KindUse& use, double y) {
+    y = add_fact(kind, y, true);
+    y = add_fact(fmt::format("{} × {}", use.links, rates_text(use)), y, false);
+    if (!is_used()) return y;
+    const double x = slide - style::margin - facts_column + 20, middle = y + line_height / 2;
+    drawing_.add(Path{.points = {{x, middle}, {x + 16, middle}}, .look = used_look(use.busiest)});
+    drawing_.add(Text{.at = {x + 22, y + 11},
+                      .text = use.busiest > 0
+                                  ? fmt::format("{} used, busiest {}", percent(use.mean), percent(use.busiest))
+                                  : "not used",
+                      .colour = style::ink,
+                      .kind = "use"});
+    return y + line_height;
+  }
+
+  double add_fact(const std::string& text, double y, bool bold) {
+    for (const std::string& line : wrapped(text, style::text_size, facts_column - 20, bold)) {
+      drawing_.add(Text{.at = {slide - style::margin - facts_column + 20, y + 11},
+                        .text = line,
+                        .colour = style::ink,
+                        .bold = bold,
+                        .kind = "fact"});
+      y += line_height;
+    }
+    return y;
+  }
+
+  const LinkUsage& usage_;
+  Drawing drawing_;
+  Sketch sketch_;
+  TorusGrid grid_;
+  TopologyLayout layout_;
+  std::vector<bool> named_;  // by spot
+};
 
 }  // namespace
 
 Drawing links_picture(const LinkUsage& usage, const TopologySpec& spec, const std::string& title) {
-  Sketch sketch = sketch_of(usage);
-  std::map<int, std::size_t> widths;
-  for (const Spot& spot : sketch.spots) ++widths[spot.tier];
-  std::size_t widest = 0;
-  for (const auto& [tier, count] : widths) widest = std::max(widest, count);
-  Drawing drawing{.width = std::clamp(14.0 * static_cast<double>(widest), 760.0, 2400.0), .title = title};
-  if (widths.size() == 1) drawing.width = 760;
-  double top = add_title(drawing, style::margin, title);
-  std::vector<LegendEntry> legend;
-  for (const double use : {0.0, 0.25, 0.5, 0.75, 1.0})
-    legend.push_back({fmt::format("{:.0f} %", 100 * use), [use](Drawing& on, const Box& box) {
-                        const double y = box.y + box.height / 2;
-                        on.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = line_look(use)});
-                      }});
-  top = add_legend(drawing, top + 6, legend) + 6;
-  const double bottom = lay_out(sketch, spec, top, drawing.width);
-  std::stable_sort(sketch.lines.begin(), sketch.lines.end(),
-                   [](const Line& a, const Line& b) { return a.use() < b.use(); });  // the hottest on top
-  for (const Line& line : sketch.lines) draw_line(drawing, line, sketch, spec);
-  const std::set<double> named = named_rows(sketch);
-  for (const Spot& spot : sketch.spots) draw_spot(drawing, spot, named.count(std::round(spot.at.y)) > 0);
-  const bool whole = sketch.spots.size() == static_cast<std::size_t>(usage.topology->nodes());
-  const std::string note =
-      fmt::format("use of each link's bandwidth over {}, of its two directions the larger{}",
-                  format_duration(usage.seconds), whole ? "" : "; x: so many alike, of which one is drawn");
-  drawing.height = add_note(drawing, bottom, note) + style::margin - 4;
-  return drawing;
+  return LinksPicture(usage, spec, title).draw();
 }
 
 }  // namespace allreplay

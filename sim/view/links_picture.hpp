@@ -9,8 +9,10 @@
 
 namespace allreplay {
 
-/// Every node up to some hundred; beyond that one of all that look alike from everywhere (symmetry, links' use
-/// included), with how many they are; and of what is still too much one of each kind.
+/// As large as a slide: rows from the workers up, what is linked to what (equal parts once, in a frame that says how
+/// many: topology_sketch.hpp), links that are down crossed out; beside it the links of each level, how many, of what
+/// bandwidth and how much used. A torus is a grid, what else has no switches a circle. Of a usage in which nothing is
+/// sent the network alone.
 Drawing links_picture(const LinkUsage& usage, const TopologySpec& spec, const std::string& title);
 
 }  // namespace allreplay

@@ -82,6 +82,31 @@ class ApartRow(Row):
                 "-o", "start=ranks", "-o", "iterations=2", "--json"]
 
 
+class PipelineRow(Row):
+    """128 layers as LLaMA-3 70B's, a tensor worker's eighth each, on 16 ranks: so many micro-batches, or workers."""
+
+    def __init__(self, name, sizes, fidelity, words, workers=None):
+        super().__init__(name, sizes)
+        self.fidelity, self.words, self.workers = fidelity, list(words), workers
+
+    def arguments(self, folder, size):
+        names = [f"l{i}" for i in range(128)]
+        profile, cluster = pathlib.Path(folder) / "profile.json", pathlib.Path(folder) / "cluster.json"
+        profile.write_text(json.dumps({
+            "model": {"name": "llama", "layers": [{"name": name, "tensors": [{"name": f"{name}.w", "shape": [106_954_752]}]} for name in names]},
+            "device": "none", "framework": "none", "batch_size": 1, "precision": "bf16", "origin": "estimated",
+            "source": "made up", "unit": "us", "parallel": {"tp": 8, "cp": 1},
+            "layers": [{"name": name, "forward": 9_000, "backward": 18_000, "output_bytes": 134_217_728} for name in names],
+        }))
+        cluster.write_text(json.dumps({
+            "name": "h100", "workers": self.workers or size,
+            "network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}, "alpha": "5 us", "bandwidth": "50 GB/s",
+                        "rails": 8, "collective": "ring", "fidelity": self.fidelity},
+        }))
+        batches = size if self.workers else 64
+        return ["run", "-p", str(profile), "-c", str(cluster), "-s", "ddp", "--pp", "16", "--micro-batches", str(batches), *self.words, "--json"]
+
+
 class SweepRow(Row):
     """So many cheap rows, and their table."""
 
@@ -170,6 +195,9 @@ ROWS = [
     NetworkRow("double trees, messages, Fat-Tree", (512, K, 2 * K, 4 * K), "fat-tree", "message", "double-binary-tree",
         "collective", ("--bytes", "100MB")),
     ApartRow("ring, messages, ranks apart, star", (256, 512, K, 2 * K)),
+    PipelineRow("pipeline, interleaved, micro-batches", (64, 128, 256, 512), "alpha-beta", ("--schedule", "interleaved", "--chunks", "8"),
+        workers=1024),
+    PipelineRow("pipeline, 1f1b, fluid, workers", (2 * K, 4 * K, 8 * K, 16 * K), "fluid", ("--schedule", "1f1b")),
     SweepRow("sweep, rows", (12_500, 25_000, 50_000, 100_000)),
     ImportRow("import, MB of a Kineto trace", (250, 500, 1000, 2000)),
     StartRow("starts", (25, 50, 100, 200)),

@@ -168,4 +168,12 @@ TEST_CASE("DOT names all nodes and links") {
         "}\n");
   CHECK(to_dot(*build("ring", 3, R"("links": [{"between": ["h1", "h2"], "down": true}])"), "r")
             .find("\"h1\" -- \"h2\" [label=\"down\", style=dashed];") != std::string::npos);
+  // Each NIC has a cable, at its host's end.
+  const std::string nics =
+      to_dot(*build("star", 4, R"("gpus_per_host": 2, "nics": 2, "inner": {"latency": "1 us", "bandwidth": "4 GB/s"},
+"links": [{"between": ["h1.nic1", "s0"], "down": true}])"),
+             "n");
+  CHECK(nics.find("\"h1\" -- \"s0\" [taillabel=\"nic0\", label=\"8 Gbit/s, 1 us\"];") != std::string::npos);
+  CHECK(nics.find("\"h1\" -- \"s0\" [taillabel=\"nic1\", label=\"down\", style=dashed];") != std::string::npos);
+  CHECK(nics.find("\"h1.gpu1\" -- \"h1\" [label=\"32 Gbit/s, 1 us\"];") != std::string::npos);
 }

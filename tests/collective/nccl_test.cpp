@@ -121,6 +121,42 @@ TEST_CASE("a broadcast goes down a ring") {
   check(a100, 8, CollectiveOp::Broadcast, 1e9, "ring/Simple", 8.4 + 3.4 + 1e9 / 370e3);
   check(a100, 64, CollectiveOp::Broadcast, 40e9, "ring/Simple", 8.4 + 64 * 14 + 40e9 / 370e3);
   check(a100, 64, CollectiveOp::Broadcast, 8, "ring/LL", 6.6 + 64 * 2.7 + 8 / 20.4e3);
+  // A rendezvous at each of the seven hops to another node.
+  Network waits = a100;
+  waits.nccl->rendezvous = NcclRendezvous{2048, 10e-6};
+  check(waits, 64, CollectiveOp::Broadcast, 40e9, "ring/Simple", 8.4 + 64 * 14 + 7 * 10 + 40e9 / 370e3);
+}
+
+TEST_CASE("PAT gathers and scatters among nodes of one GPU") {
+  // Ten nodes: 8 + 10 · 2.8 us and three messages of (14 + 2 · 1) / 3.5; 0.75 of 50 GB/s. A ring in LL, the best of the
+  // others, would take 6.6 + 9 · (5 + 1) = 60.6 us and more.
+  Network one = network(NcclSetup::Gpu::Volta, 1, 1);
+  one.alpha = 1e-6;
+  check(one, 10, CollectiveOp::AllGather, 1024, "ring/LL", 60.6 + 1024 / (20.4e3 * 10 / 9));
+  one.nccl->pat = true;
+  const double latency = 8 + 28 + 3 * 16 / 3.5;
+  check(one, 10, CollectiveOp::AllGather, 1024, "pat/Simple", latency + 1024 / 37.5e3);
+  check(one, 10, CollectiveOp::ReduceScatter, 1024, "pat/Simple", latency + 1024 / 37.5e3);
+  one.nccl->rendezvous = NcclRendezvous{512, 2e-6};
+  check(one, 10, CollectiveOp::AllGather, 1024, "pat/Simple", latency + 3 * 2 + 1024 / 37.5e3);
+  CHECK(NcclPrice(one, 10, CollectiveOp::AllReduce).choice(1024).algorithm != "pat");
+  Network four = network(NcclSetup::Gpu::Volta, 4, 4);
+  four.nccl->pat = true;
+  CHECK(NcclPrice(four, 16, CollectiveOp::AllGather).choice(1024).algorithm == "ring");
+}
+
+TEST_CASE("without a node, hosts of the topology are the levels") {
+  Network drawn;
+  drawn.alpha = 0;
+  drawn.nccl = NcclSetup{.gpu = NcclSetup::Gpu::Ampere};
+  drawn.topology = TopologySpec{.kind = TopologyKind::Star, .link = {1e-6, 50e9}};
+  drawn.topology->gpus_per_host = 8;
+  drawn.topology->inner = {1e-6, 370e9};
+  drawn.topology->nics = 8;
+  const Network named = network(NcclSetup::Gpu::Ampere);
+  for (const double bytes : {1e3, 1e6, 1e9})
+    CHECK(NcclPrice(nccl_levels(drawn), 64, CollectiveOp::AllReduce).seconds(bytes) ==
+          NcclPrice(named, 64, CollectiveOp::AllReduce).seconds(bytes));
 }
 
 TEST_CASE("factors scale a level's bandwidth and latency") {

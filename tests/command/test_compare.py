@@ -161,6 +161,9 @@ class Compare(program.Case):
             for label in ("wfbp on k80-10gbe", "ddp on us-byte-10gbe"):
                 self.assertIn(label, text, file)
             self.assertIn("resnet20_p102_b128: 8 workers, ring, alpha-beta", text)
+        bars = (self.folder / "bars.svg").read_text(encoding="utf-8")
+        self.assertIn("Fastest: ", bars)
+        self.assertEqual(bars.count(", fastest<"), 1)
         self.assertNotIn("no lossless schedule", (self.folder / "bars.svg").read_text(encoding="utf-8"))  # a bound of one network
         done = self.run_program("compare", *SMALL, "--cluster", "a.json,b.json", "--plot", "b.json")
         self.assertEqual(done.returncode, 2)
@@ -208,7 +211,7 @@ class Compare(program.Case):
         self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "90GB"), [])
         plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
-        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the trace "
+        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the profile "
                                                   "says nothing of them"])
         self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the profile says nothing of them"])
 

@@ -23,7 +23,7 @@ VALUES = {
     "density": "0.01", "bits": "4", "encode": "3 ms", "decode": "3 ms", "codec_stream": "side", "decode_at": "encode",
     "sharing": "fair", "start": "ranks", "servers": "3", "server_hosts": "dedicated", "local": "true", "launch": "100 us", "launch_tensor": "100 us",
     "tree_bandwidth": "paper", "chunks": "4", "iterations": "7",
-    "accumulate": "3", "zero": "1", "shard_group": "4", "barrier": "iteration", "update": "5 ms", "gradient_dtype": "bf16",
+    "accumulate": "3", "global_batch": "1024", "zero": "1", "shard_group": "4", "barrier": "iteration", "update": "5 ms", "gradient_dtype": "bf16",
     "parameter_dtype": "fp16", "state": "4", "memory": "150 MB",
     "wrap": "layer", "reshard": "none", "reduce": "last", "lanes": "separate", "prefetch": "3", "reduce_buffers": "2", "copy": "10000000000 B/s",
     "backward_prefetch": "post", "limit": "3", "reduce_bucket": "3000000", "allgather_bucket": "5000000", "overlap_comm": "true",

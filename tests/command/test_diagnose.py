@@ -200,7 +200,7 @@ class Said(Diagnose):
         rows += [(0, dp, 1, *row) for dp in range(100) for row in (("forward-compute", 0, 0, 20 if dp == 50 else 10), ("backward-compute", 0, 20, 40 if dp == 50 else 20))]
         self.rows("wide.csv", rows)
         self.assertEqual(sorted(self.json("wide.csv")["worst_workers"])[-4:], [[37, 0], [37, 1], [50, 0], [50, 1]])
-        self.assertIn("Suspect: worker 37 (replica 37, stage 0), worker 150 (replica 50, stage 1) are slow: without them ", self.say("wide.csv", env=WIDE).stdout)
+        self.assertIn("Suspect: worker 37 (replica 37, stage 0) and worker 150 (replica 50, stage 1) are slow: without them ", self.say("wide.csv", env=WIDE).stdout)
 
     def test_slow_machines_are_told_from_long_micro_batches(self):
         """Half of eight machines take 1.4 times as long, always; or each has long micro-batches, more of them in
@@ -211,14 +211,116 @@ class Said(Diagnose):
             with self.subTest(name):
                 self.rows("job.csv", self.passes([batches(dp) for dp in range(8)], steps=3))
                 self.assertEqual(self.json("job.csv")["suspects"], ["sequence-length"])
-                words = "or these workers are slow in every step: worker 1 (replica 1, stage 0), worker 3 (replica 3, stage 0), worker 5"
-                self.assertEqual(words in self.say("job.csv", env=WIDE).stdout, expected)
+                words = "Suspect: these workers are slow in every step: worker 1 (replica 1, stage 0), worker 3 (replica 3, stage 0), worker 5"
+                text = self.say("job.csv", env=WIDE).stdout
+                self.assertEqual(words in text, expected)
+                self.assertEqual([one["what"] for one in self.json("job.csv")["findings"]], ["workers-in-every-step"] * expected + ["micro-batches"])
+
+    def pipeline(self, name, length, replicas=2, stages=3, batches=4, steps=1):
+        """One forward computes after the other through the stages, then backward, twice as long: of length(replica, stage, kind,
+        step) ms. Transfers take nothing; all starts are far apart, so that only the replay says when ops run."""
+        rows = []
+        for step in range(steps):
+            for dp in range(replicas):
+                for stage in range(stages):
+                    for direction, at, factor in (("forward", 0, 1), ("backward", 10_000, 2)):
+                        for k in range(batches):
+                            rows.append((step, dp, stage, f"{direction}-compute", k, at + 100 * k, factor * length(dp, stage, direction, step)))
+                            into, out = (0, stages - 1) if direction == "forward" else (stages - 1, 0)
+                            if stage != into:
+                                rows.append((step, dp, stage, f"{direction}-recv", k, at + 100 * k - 50, 0))
+                            if stage != out:
+                                rows.append((step, dp, stage, f"{direction}-send", k, at + 100 * k + 50, 0))
+        return self.rows(name, rows)
+
+    def test_any_heavy_stage_is_named(self):
+        """A stage of 15 + 30 ms among those of 10 + 20: with four micro-batches it takes 4 x 45 and the others once 30 each, 240.
+        All at the mean, 35, take 6 x 35 = 210; that stage alone at it 4 x 35 + 2 x 30 = 200: 40 / 30 of the waste. (The last
+        stage turns round: forwards end at 20 + 60, or later stages', and backwards start at once: the same sums.)"""
+        for heavy in (0, 1):
+            with self.subTest(heavy):
+                self.pipeline("stage.csv", lambda dp, stage, *_: 15 if stage == heavy else 10)
+                got = self.json("stage.csv")
+                self.assertEqual(got["suspects"], ["spread"])
+                self.assertEqual([(one["what"], one.get("stage")) for one in got["findings"]], [("stage", heavy)])
+                self.assertAlmostEqual(got["M_stage"][str(heavy)], 4 / 3)
+                text = self.say("stage.csv", env=WIDE).stdout
+                self.assertIn(f"Suspect: stage {heavy} computes 1.5 times as long as the others: move layers off it; at the mean of all stages", text)
+                self.assertNotIn("no worker, stage or kind", text)
+
+    def test_one_replica_does_not_tell_a_worker_from_its_stage(self):
+        self.pipeline("one.csv", lambda dp, stage, *_: 15 if stage == 2 else 10, replicas=1)
+        self.assertEqual(self.json("one.csv")["suspects"], ["worker"])
+        self.assertIn("worker 2 (replica 0, stage 2) is slow, or its stage is too heavy, which one replica does not tell apart: "
+                      "the stage computes 1.5 times as long as the others: mend the worker, or move layers off it", self.say("one.csv", env=WIDE).stdout)
+
+    def test_the_only_replica_is_not_called_slow(self):
+        """Another stage takes 20 + 40 ms instead of 10 + 20 in each of three steps: mending one brings back a third."""
+        self.pipeline("one.csv", lambda dp, stage, _, step: 20 if stage == step else 10, replicas=1, steps=3)
+        self.assertEqual([one["what"] for one in self.json("one.csv")["findings"]], ["micro-batches"])
+
+    def test_a_slow_replica_is_named(self):
+        """In every step; or forward alone; or in one step of two, where each what-if of the replica alone is the whole job's."""
+        for name, length, words in (("always", lambda dp, *_: 15 if dp == 1 else 10, "replica 1 (on all its stages) is slow in every step: without it "),
+                                    ("forward", lambda dp, _, kind, __: 20 if dp == 1 and kind == "forward" else 10, "replica 1 (on all its stages) is slow in every step: without it "),
+                                    ("at times", lambda dp, _, __, step: 15 if dp == 1 and step else 10, "replica 1 is slow: without it ")):
+            with self.subTest(name):
+                self.pipeline("replica.csv", length, replicas=4, steps=2)
+                text = self.say("replica.csv", env=WIDE).stdout
+                self.assertEqual(text[text.index("Suspect: "):][9:9 + len(words)], words)
+                self.assertNotIn("no worker, stage or kind", text)
+
+    def test_a_kind_of_compute_is_named(self):
+        """Of four replicas one takes 40 ms for its backward compute instead of 20, another one in each of four steps."""
+        rows = [(*row[:6], 2 * row[6] if row[3] == "backward-compute" and row[0] == row[1] else row[6]) for row in self.passes([lambda _: [10]] * 4, steps=4)]
+        self.rows("kind.csv", rows)
+        got = self.json("kind.csv")
+        self.assertEqual((got["suspects"], [(one["what"], one["kind"]) for one in got["findings"]]), (["spread"], [("kind", "backward-compute")]))
+        self.assertIn("Suspect: backward-compute varies: always as long as usual, a step takes ", self.say("kind.csv", env=WIDE).stdout)
+
+    def test_unequal_buckets_are_nobodys_fault(self):
+        """Reductions of 1, 1 and 31 ms: their median is 1, so that the last counts 30 ms of waste, in each step and on all."""
+        rows = []
+        for step in range(2):
+            for dp in range(4):
+                rows += [(step, dp, 0, "forward-compute", 0, 0, 10), (step, dp, 0, "backward-compute", 0, 10, 20)]
+                rows += [(step, dp, 0, "grads-reduce-scatter", k, start, length) for k, start, length in ((0, 30, 1), (1, 31, 1), (2, 32, 31))]
+        self.rows("buckets.csv", rows)
+        got = self.json("buckets.csv")
+        self.assertEqual((got["suspects"], got["findings"]), (["grads-reduce-scatter"], [{"what": "sizes", "M": 1.0, "kind": "grads-reduce-scatter"}]))
+        self.assertIn("Suspect: nobody, for grads-reduce-scatter: its ops differ by seq, alike on all replicas and in all steps", self.say("buckets.csv", env=WIDE).stdout)
+        # The second step has the long one at another place: no longer a matter of size.
+        self.rows("buckets.csv", [(*row[:5], 100 * row[4] + 50, 31 if row[4] == 2 - row[0] else 1) if row[3] == "grads-reduce-scatter" else row for row in rows])
+        self.assertEqual([one["what"] for one in self.json("buckets.csv")["findings"]], ["kind"])
+
+    def test_gaps_have_an_owner(self):
+        """Replica 2 waits 5 ms before each of its four computes, the others' reduction for it: 20 ms of 85 lie between ops."""
+        rows = []
+        for dp in range(4):
+            gap = 5 if dp == 2 else 0
+            rows += [(0, dp, 0, kind, k, gap * (n + 1) + at, 2 * length) for n, (kind, k, at, length) in enumerate(
+                (("forward-compute", 0, 0, 5), ("forward-compute", 1, 10, 5), ("backward-compute", 0, 20, 10), ("backward-compute", 1, 40, 10)))]
+            rows.append((0, dp, 0, "grads-reduce-scatter", 0, 60 + 4 * gap, 5 + 20 - 4 * gap))
+        self.rows("gaps.csv", rows)
+        got = self.json("gaps.csv")
+        self.assertEqual(got["suspects"], ["none"])
+        for worker, gap in {"0,0": 0, "1,0": 0, "2,0": 20 / 85, "3,0": 0}.items():
+            self.assertAlmostEqual(got["gap_share"][worker], gap)
+        self.say("gaps.csv", "--html", "gaps.html")
+        for text in (self.say("gaps.csv", env=WIDE).stdout, (self.folder / "gaps.html").read_text(encoding="utf-8")):
+            self.assertIn("nobody is slow in what it runs; what is lost lies between ops: before the ops of worker 2 (replica 2, stage 0) 20 ms a step", text)
 
     def test_nothing_to_mend(self):
         self.rows("equal.csv", self.passes([lambda _: [10]] * 3))
         text = self.say("equal.csv", env=WIDE).stdout
-        self.assertIn("Suspect: nobody: there is nothing to mend; if all ops of a kind took alike, a step would take 30 ms, too.", text)
+        self.assertIn("Suspect: nobody: no op is slower than its like; if all ops of a kind took equally long, a step would still take 30 ms.", text)
         self.assertRegex(text, r"replayed +30 ms \(as measured\)")
+
+    def test_steps_that_differ_as_a_whole(self):
+        """Both workers take twice as long in the second of two steps: 30 and 60 ms, ideal 45."""
+        self.rows("steps.csv", self.passes([lambda step: [10 * (step + 1)]] * 2, steps=2))
+        self.assertIn("nobody: steps differ as a whole; if all ops of a kind took equally long, a step would still take 45 ms on average",
+                      self.say("steps.csv", env=WIDE).stdout)
 
     def test_time_between_ops_and_clocks(self):
         """Updates that start 11 ms late: 66 ms measured, 55 replayed. A clock that is 30 ms ahead: of two members of the only
@@ -378,8 +480,27 @@ class Said(Diagnose):
             self.refused("bad.csv.gz", names=["bad.csv.gz: ", says])
             self.assertNotIn("fd:", self.run_program("diagnose", "bad.csv.gz").stderr)
 
+    def test_ranks_and_numbers(self):
+        lines = SLOW.splitlines()
+        for rank, says in ((lambda i: 0, "rank 0 is of two workers: replica 0, stage 0, and replica 1, stage 0"), (lambda i: i, "the rank of replica 0, stage 0 is 2 here, and 1 before")):
+            self.refused(self.write("ranks.csv", "".join(f"{line},{rank(i) if i else 'rank'}\n" for i, line in enumerate(lines))), names=["ranks.csv", says])
+        self.refused(self.write("gap.csv", SLOW.replace("\n0,1,", "\n0,2,")), names=["gap.csv", "there is no replica 1", "replicas count from 0"])
+        self.refused(self.write("far.csv", SLOW.replace("\n0,1,", "\n0,99999999999999999999,")), names=["the replica '99999999999999999999' is out of range"])
+        self.refused(self.write("word.csv", SLOW.replace("\n0,1,", "\n0,x,")), names=["the replica 'x' is not a whole number"])
+        self.refused(self.write("word.csv", SLOW.replace("19000", "long")), names=["the duration 'long' is not a number"])
+
+    def test_outputs_are_checked_before_any_is_written(self):
+        self.write("job.csv", SLOW)
+        self.refused("job.csv", "--plot", "heat.svg", "--html", "nowhere/page.html", names=["nowhere/page.html: cannot be written: No such file"])
+        self.refused("job.csv", "--plot", "heat.svg", "--timeline", ".", names=[".: cannot be written: Is a directory"])
+        self.assertFalse((self.folder / "heat.svg").exists())
+        self.assertIn("Usage: allreplay diagnose FILE... [options]", self.say("--help").stdout)
+
     def test_steps(self):
         self.write("job.csv", table((1, 1.5)))
+        self.assertIn("note: --steps: of 1-5 there is 1 step", self.say("job.csv", "--steps", "1-5,6").stderr)
+        self.assertIn("note: --steps: there is no step 9", self.say("job.csv", "--steps", "5,9").stderr)
+        self.assertEqual(self.say("job.csv", "--steps", "5-6").stderr, "")
         for steps in ("-5", "1-", "1,,2", "a", ",", "1-2-3"):
             self.refused("job.csv", f"--steps={steps}", names=["--steps: '", "is no step, and no range of steps"])
         self.refused("job.csv", "--steps", "0", names=["job.csv", "none of these steps", "its steps are from 5 to 6"])
@@ -447,7 +568,8 @@ class Kineto(Diagnose):
 
     def test_notes(self):
         done = self.say(*self.traces((1, 1.5)))
-        self.assertIn("rank 1 12.35 ms", done.stderr)
+        self.assertIn("clocks aligned with that of rank 0: rank 1 12.35 ms ahead\n", done.stderr)
+        self.assertIn("rank 1 2 us behind\n", self.say(*self.traces((1, 1.5), clocks=(0, -2))).stderr)
         self.assertNotIn("Note:", done.stdout)  # the clocks were set right, and the replay misses nothing
         # 2 ms a step, of which rank 0 is busy with 1050 us but for 600-750: 600-750 is R0's, so 0-1050 without a gap; 950 us.
         self.assertIn("of a step of rank 0", done.stderr)
@@ -465,7 +587,8 @@ class Kineto(Diagnose):
         self.assertEqual(cluster["network"]["launch"], "5 us")
         # 600 and 900 us of computing: a deviation of 150 sqrt(2) about 750.
         self.assertAlmostEqual(cluster["jitter"]["sigma"], 150 * 2 ** 0.5 / 750, places=6)
-        for words in ("alpha 25 us, beta 0.025 ns/B: from 4 collectives", "launch 5 us: from 4 gaps", "from the mean computing times of 2 ranks"):
+        for words in ("alpha 25 us, beta 0.025 ns/B: from 4 collectives", "launch 5 us: from 4 gaps", "from the mean computing times of 2 ranks, too few to trust",
+                      "the profile is that of the median (of the middle two the faster) rank, rank0.json"):
             self.assertIn(words, done.stderr)
         profile = json.loads((self.folder / "mine.json").read_text(encoding="utf-8"))
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in profile["layers"]], [(100, 200), (100, 200)])
@@ -483,7 +606,7 @@ class Kineto(Diagnose):
         self.refused(one, two, "--steps", "7-9", names=["rank0.json", "its steps are from 5 to 6"])
         self.refused(one, self.write("cut.json", (self.folder / two).read_text(encoding="utf-8")[:-90]), names=["cut.json"])
         for old, new, words in ((Trace(1, (1, 1.5)).text(), '{"traceEvents": []}', ["rank1.json", "no event"]), ("Optimizer.step", "fsdp::step", ["rank1.json", "FSDP"]),
-                                ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"]),
+                                ("ncclDevKernel", "kernel", ["in common", "rank 0 has 2 collectives of gradients in step 5, rank 1 has 0 collectives"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"]),
                                 ("ProfilerStep#6", "ProfilerStep#5", ["rank1.json", "step 5 twice"])):
             text = Trace(1, (1, 1.5)).text()
             self.refused(one, self.write("rank1.json", text.replace(old, new)), names=words)

@@ -15,13 +15,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import program  # noqa: E402
-from program import REFERENCE, ROOT, needs, needs_program, output  # noqa: E402
+from program import REFERENCE, ROOT, needs, needs_program, output, run  # noqa: E402
 
 PAGE = ROOT / "docs" / "network.md"
 TABLE = re.compile(r"(<!-- fluid over message -->\n).*?(<!-- end -->\n)", re.S)
 WORKED = REFERENCE.parent / "cases" / "fabrics.json"
-CASES = ["ring-slow-message", "ring-slow-fluid", "halving-slow", "binomial-in-order", "ring-path", "ring-hides",
-         "ring-star-as-before", "trees-join-hosts"]
 
 WORKERS, SIZES = 16, "10kB:100MB:x100"
 LINK = {"latency": "1 us", "bandwidth": "10 Gbit/s"}
@@ -85,15 +83,22 @@ class Fidelities(program.Case):
 
     @needs(WORKED)
     def test_the_worked_cases(self):
-        cases = {case["id"]: case for case in json.loads(WORKED.read_text(encoding="utf-8"))}
-        for name in CASES:
-            case = cases[name]
-            cluster = self.folder / "cluster.json"
-            cluster.write_text(json.dumps(case["cluster"]), encoding="utf-8")
-            rows = json.loads(output(*[cluster if word == "CLUSTER" else word for word in case["argv"]]))
-            for key, value in case["expected"].items():
-                with self.subTest(case=name, derivation=case["derivation"]):
-                    self.assertAlmostEqual(rows[0][key] / value, 1, delta=case["tolerance"])
+        for case in json.loads(WORKED.read_text(encoding="utf-8")):
+            with self.subTest(case=case["id"], derivation=case.get("derivation")):
+                for name, value in {"CLUSTER": case["cluster"], **case.get("files", {})}.items():
+                    (self.folder / name).write_text(json.dumps(value), encoding="utf-8")
+                done = run(*case["argv"], cwd=self.folder)
+                expected = dict(case["expected"])
+                if "refused" in expected:
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                    self.assertIn(expected["refused"], done.stderr)
+                    continue
+                self.assertEqual(done.returncode, 0, done.stderr)
+                row = json.loads(done.stdout)[0]
+                if choice := expected.pop("choice", None):
+                    self.assertEqual(f"{row['algorithm']}/{row['protocol']}", choice)
+                for key, value in expected.items():
+                    self.assertAlmostEqual(row[key] / value, 1, delta=case["tolerance"])
 
 
 if __name__ == "__main__":

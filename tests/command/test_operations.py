@@ -159,6 +159,13 @@ class Operations(program.Case):
             row = self.row(cluster, "--fidelity", "fluid", "--routing", routing, "--links")
             self.assertAlmostEqual(row["time_s"], time, delta=1e-9)
             self.assertEqual(row["links"]["routing"], routing)
+            self.assertEqual(row["routing"], routing)
+        self.assertNotIn("routing", self.row(cluster, "--fidelity", "fluid"))
+        given = self.cluster({"alpha": "0 us", "topology": {**leaves, "routing": "ecmp"}})
+        row = self.row(given, "--fidelity", "fluid", "--operation", "all-gather")
+        self.assertEqual(list(row)[:3], ["bytes", "operation", "routing"])
+        self.assertEqual(row["routing"], "ecmp")
+        cluster = self.cluster({"alpha": "0 us", "topology": leaves})
         self.refused("routing", *cluster, "--fidelity", "message", "--routing", "adaptive")
         self.refused("routing", *self.cluster(), "--fidelity", "fluid", "--routing", "ecmp")
         facts = json.loads(output("topology", "--cluster", "c.json", "--json", cwd=self.folder))
@@ -173,7 +180,102 @@ class Operations(program.Case):
         output("sweep", "s.json", "--out", "rows.csv", cwd=self.folder)
         rows = program.rows_of(self.folder / "rows.csv")
         self.assertEqual([row["cluster"] for row in rows], ["c (routing d-mod-k)", "c (routing adaptive)"])
+        self.assertEqual([row["routing"] for row in rows], ["d-mod-k", "adaptive"])
         self.assertGreater(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))
+        words = ["-p", sweep["profiles"][0], "--cluster", "c.json", "--fidelity", "fluid", "-s", "wfbp", "--json"]
+        for command in ("run", "compare"):
+            given, none = (json.loads(output(command, *words, *flags, cwd=self.folder)) for flags in (["--routing", "ecmp"], []))
+            given, none = (one[0] if command == "compare" else one for one in (given, none))
+            self.assertEqual(given["routing"], "ecmp")
+            self.assertNotIn("routing", none)
+
+    def test_notes_say_what_decides(self):
+        """A ring of 4, 5 us a message: 6 x 5 us, and 1.5 x 0.8 ns/B: as long at 25 kB."""
+        said = lambda *flags, **how: run(*self.cluster(**how), *flags, cwd=self.folder).stderr  # noqa: E731
+        for fidelity in ("fluid", "message"):
+            self.assertIn("up to 24 kB more than half of the time is start-ups", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
+            self.assertEqual(said("--fidelity", fidelity, "--bytes", "1MB"), "")
+        self.assertEqual(said("--bytes", "1kB"), "")
+        leaves = {"alpha": "0 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,
+                                                "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}
+        trees = ["--fidelity", "fluid", "--bytes", "100MB", "--collective", "double-binary-tree"]
+        self.assertIn("0.8 to 1.5 times as long as message", said(*trees, network=leaves))
+        self.assertEqual(said(*trees), "")
+        self.assertIn("reorder", said("--fidelity", "fluid", "--bytes", "1MB", "--routing", "adaptive", network=leaves))
+        servers = ["--fidelity", "fluid", "--collective", "parameter-server", "--bytes"]
+        self.assertIn("below 1 MiB", said(*servers, "100kB", network=leaves))
+        self.assertEqual(said(*servers, "100MB", network=leaves), "")
+        self.cluster({"alpha": "50 ms", "topology": {"kind": "star", "link": LINK}})
+        words = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--fidelity", "fluid"]
+        for command, flags in (("run", ["-s", "wfbp"]), ("compare", ["-s", "wfbp"])):
+            self.assertIn("of what the collectives take is start-ups", run(command, *words, *flags, cwd=self.folder).stderr)
+
+    def gpus(self, **more):
+        """Four hosts of two GPUs and two NICs in two leaves, 8:1."""
+        return {"alpha": "0 us", "nccl": {"gpu": "h100"},
+                "topology": {"kind": "leaf-spine", "link": {"latency": "0 us", "bandwidth": "50 GB/s"}, "leaves": 2, "hosts_per_leaf": 2,
+                             "spines": 1, "oversubscription": 8, "gpus_per_host": 2, "nics": 2,
+                             "inner": {"latency": "0 us", "bandwidth": "370 GB/s"}, **more}}
+
+    def test_nccl_chooses_for_its_rails_and_travels_on_the_links(self):
+        """Ring, Simple, 8 in nodes of 2: (8.4 + 8 x 3.4 + 6 x 14) us x 1.4, 14 slices of 1/8 at 2 x 50 GB/s. A leaf's
+        uplink has 2 x 2 x 50 / 8 = 25 GB/s for what two ports send at 100: four times the bytes' time. Links of 1 us: a
+        path of 14 hops takes the other host's seven times, of 2 us in a leaf and 4 between, and the host's own seven
+        times, of none: three or four times between leaves. Behind 1:1 nothing is added."""
+        size, latency = 268435456, (8.4 + 8 * 3.4 + 6 * 14) * 1.4e-6
+        moves = size * 14 / 8 / 100e9
+        rows = {fidelity: self.row(self.cluster(self.gpus(), workers=8), "--collective", "nccl", "--fidelity", fidelity, size=f"{size}B")
+                for fidelity in ("alpha-beta", "fluid", "message")}
+        for row in rows.values():
+            self.assertEqual((row["algorithm"], row["protocol"]), ("ring", "Simple"))
+        self.assertAlmostEqual(rows["alpha-beta"]["time_s"], latency + moves, delta=1e-9)
+        self.assertAlmostEqual(rows["fluid"]["time_s"], latency + 4 * moves, delta=1e-9)
+        self.assertLess(rows["message"]["time_s"], latency + 4 * moves)
+        self.assertGreater(rows["message"]["time_s"], 4 * moves)
+        fair = self.gpus(oversubscription=1)
+        row = self.row(self.cluster(fair, workers=8), "--collective", "nccl", "--fidelity", "fluid", size=f"{size}B")
+        self.assertAlmostEqual(row["time_s"], latency + moves, delta=1e-9)
+        far = self.gpus(oversubscription=1, link={"latency": "1 us", "bandwidth": "50 GB/s"})
+        row = self.row(self.cluster(far, workers=8), "--collective", "nccl", "--fidelity", "fluid", size=f"{size}B")
+        self.assertAlmostEqual(row["time_s"] - latency - moves, (4 * 4 + 3 * 2) * 1e-6, delta=1e-9)
+
+    def test_nccl_by_operation_and_its_own_algorithms(self):
+        """PAT among 8 nodes of a GPU: 8 + 8 x 2.8 + 3 x 14 / 3.5 us, and 64 KiB at 0.75 x 50 GB/s. Eight GPUs of one node
+        by NVLS: 25 us, 1 GB at 8 x 40 x 0.85 x 7/8 x 2 x 8/14 GB/s, whatever the links."""
+        one = {"alpha": "0 us", "nccl": {"gpu": "h100", "pat": True},
+               "topology": {"kind": "star", "link": {"latency": "0 us", "bandwidth": "50 GB/s"}}}
+        for fidelity in ("alpha-beta", "fluid", "message"):
+            row = self.row(self.cluster(one, workers=8), "--collective", "nccl", "--operation", "all-gather", "--fidelity", fidelity, size="64KiB")
+            self.assertEqual((row["algorithm"], row["protocol"]), ("pat", "Simple"))
+            self.assertAlmostEqual(row["time_s"], (8 + 8 * 2.8 + 12) * 1e-6 + 65536 / 37.5e9, delta=1e-10)
+            node = {"alpha": "0 us", "nccl": {"gpu": "h100"}, "node": {"workers": 8, "alpha": "0 us", "bandwidth": "370 GB/s"},
+                    "bandwidth": "50 GB/s", "rails": 8}
+            row = self.row(self.cluster(node, workers=8), "--collective", "nccl", "--fidelity", fidelity, size="1GB")
+            self.assertEqual((row["algorithm"], row["protocol"]), ("nvls", "Simple"))
+            self.assertAlmostEqual(row["time_s"], 25e-6 + 1e9 / (476e9 * 8 / 14), delta=1e-10)
+            for operation, choice in (("all-to-all", "p2p"), ("broadcast", "ring"), ("reduce-scatter", "ring")):
+                row = self.row(self.cluster(node, workers=16), "--collective", "nccl", "--operation", operation, "--fidelity", fidelity, size="1GB")
+                self.assertEqual(row["algorithm"], choice)
+        bare = {"alpha": "0 us", "topology": one["topology"]}
+        self.refused("nccl", *self.cluster(bare), "--collective", "nccl", "--fidelity", "fluid")
+        self.refused("node", *self.cluster({"alpha": "0 us", "bandwidth": "1 GB/s", "nccl": {"gpu": "h100"}}), "--collective", "nccl")
+
+    def test_nccl_in_trainings(self):
+        """Plans of every kind run with it where links are simulated, rows of links count what travels, and `start=ranks`
+        where nobody is late is as together."""
+        self.cluster(self.gpus(), workers=8)
+        words = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--collective", "nccl", "--json"]
+        for strategy, options in (("wfbp", []), ("dear", []), ("fsdp2", []), ("wfbp", ["zero=1"]), ("bytescheduler", []), ("fsdp2", ["shard_group=2"])):
+            times = {}
+            for fidelity, more in (("fluid", []), ("message", []), ("message", ["start=ranks"])):
+                flags = [flag for option in options + more for flag in ("--option", option)]
+                row = json.loads(output("run", *words, "-s", strategy, "--fidelity", fidelity, *flags, cwd=self.folder))
+                self.assertGreaterEqual(row["iteration_s"], (row["lower_bound_s"] or 0) * (1 - 1e-9))
+                times[fidelity, *more] = row["iteration_s"]
+            self.assertEqual(times["message", "start=ranks"], times[("message",)])
+            self.assertLess(times[("message",)], times[("fluid",)] * 1.02)
+        links = json.loads(output("run", *words, "-s", "wfbp", "--fidelity", "fluid", "--links", cwd=self.folder))["links"]
+        self.assertGreater(max(kind["busiest_bytes"] for kind in links["kinds"]), 0)
 
     def test_one_way_is_every_routing(self):
         leaves = {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 2, "spines": 1, "oversubscription": 2, "link": LINK}

@@ -3,6 +3,7 @@
 skipped where they are absent; schedules and their files; what is refused, and by which word.
 """
 
+import functools
 import json
 import shlex
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import program
-from program import REFERENCE
+from program import REFERENCE, ROOT
 
 WORKED = REFERENCE.parent / "cases" / "pipelines.json"
 
@@ -167,6 +168,192 @@ class Pipelines(program.Case):
                 for key in ("iteration_s", "layer_comm_s", "exposed_dp_s", "exposed_p2p_s"):
                     self.assertAlmostEqual(found[key], known[key], delta=1e-6 * known["iteration_s"], msg=(fidelity, key))
 
+    def test_interference(self):
+        """A rank feels its own reductions, and no sends. Two layers a rank and two workers a group: an all-reduce of 960 B
+        takes 2 * 1/2 * 960 * 10 ns = 9.6 us, at 0.1 GB/s. F 0-40, rank 1: B l3 40-60; B l2, without tensors, does 6.4 us in
+        the 9.6 of l3's all-reduce, which rank 0 would not feel, and ends at 83.2; B l1 -103.2, B l0 -126.4 likewise, and
+        its all-reduce -136."""
+        star = {"topology": {"kind": "star", "link": {"latency": "0 us", "bandwidth": "0.1 GB/s"}}, "alpha": "0 us", "beta": "10 ns/B"}
+        profile = trace([(10, 20)] * 4)
+        profile["model"]["layers"][2]["tensors"] = []
+        for fidelity, felt in (("alpha-beta", {}), ("fluid", {}), ("message", {}), ("alpha-beta", {"at": "0.1 GB/s"}),
+                               ("fluid", {"at": "0.1 GB/s"})):
+            with self.subTest(fidelity, **felt):
+                words = ["--pp", 2, "--fidelity", fidelity]
+                self.given(profile, {**cluster(4, **star), "interference": {"compute": 1.5, **felt}})
+                self.assertAlmostEqual(self.result(*words)["iteration_s"], 136e-6, delta=1e-11)
+                # One replica: nothing but sends, of 10 us each, beside the next micro-batch.
+                words += ["--micro-batches", 3, "-o", "p2p_bytes=1kB"]
+                alone = cluster(2, **star)
+                self.given(trace([(10, 20)] * 4), alone)
+                free = self.result(*words)["iteration_s"]
+                self.given(trace([(10, 20)] * 4), {**alone, "interference": {"compute": 1.5, **felt}})
+                self.assertEqual(self.result(*words)["iteration_s"], free)
+
+    def test_blocking(self):
+        """gpipe, three micro-batches, sends of 10 us; rank 0 takes 30 and 20 us, rank 1 10 and 20. Rank 0 F0 0-30, sends -40, F1
+        -70, sends -80, F2 -110; F2's activations 110-120, and beside them rank 0 waits for B0's gradient. Rank 1 F2 120-130,
+        B0 -150, sends -160. Rank 0 B0 and rank 1 B1 -180, send -190; B1 and B2 -210, send -220; B2 -240."""
+        words = ["--pp", 2, "--micro-batches", 3, "--schedule", "gpipe", "-o", "p2p=blocking", "-o", "p2p_bytes=10kB"]
+        wires = {"alpha": "0 us", "beta": "1 ns/B"}
+        profile = trace([(30, 20), (10, 20)])
+        self.given(profile, cluster(2, **wires))
+        self.assertAlmostEqual(self.result(*words)["iteration_s"], 240e-6, delta=1e-11)
+        # Updates of 10 and 60 us: F0 10-40, but rank 1 receives from 60 on: -70, F1 -100, -110, F2 -140; then as above.
+        profile["model"]["layers"][1]["tensors"][0]["shape"] = [6 * 240]
+        self.given({**profile, "update": 70}, cluster(2, **wires))
+        self.assertAlmostEqual(self.result(*words)["iteration_s"], 270e-6, delta=1e-11)
+        # Three ranks, 10 and 20 us: between two forward, or two backward passes rank 1 receives when its send has ended. Its F0
+        # 20-30, send -40, receipt -50, F1 -60, send -70, receipt -80, F2 -90, send -100; rank 2 F2 -110, B0 -130, send -140;
+        # rank 1 B0 -160, send -170, receipt -180, B1 -200, send -210, receipt -220, B2 -240, send -250; rank 0 B2 -270.
+        self.given(trace([(10, 20)] * 3), cluster(3, **wires))
+        words[1] = 3
+        self.assertAlmostEqual(self.result(*words)["iteration_s"], 270e-6, delta=1e-11)
+
+    def test_the_network_bounds(self):
+        """Two layers of 960 kB a rank, on two replicas: 2 * 1/2 * 960 us each, and hardly anything to compute."""
+        profile = trace([(1, 2)] * 4)
+        for layer in profile["model"]["layers"]:
+            layer["tensors"][0]["shape"] = [240_000]
+        self.given(profile, cluster(4))
+        self.assertAlmostEqual(self.result("--pp", 2)["lower_bound_s"], 1920e-6, delta=1e-11)
+
+    def test_buckets_of_megatron(self):
+        """Two layers a chunk, of a bucket each, are two buckets in the first chunk of rank 0 and one in the other three."""
+        self.given(trace([(10, 20)] * 8), cluster(4))
+        words = ["--pp", 2, "--schedule", "interleaved", "--micro-batches", 2, "-o", "bucket_size=240", "-o", "distributed_optimizer=false"]
+        self.assertEqual(self.result(*words, strategy="megatron")["collectives"], 5)
+
+    def test_parameters_gathered_again(self):
+        """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
+        self.given(trace([(10, 20)] * 2), cluster(4))
+        rows = "0UNSHARD,0F0,0RESHARD,0UNSHARD,0B0,0REDUCE_GRAD\n1UNSHARD,1F0,1B0,1REDUCE_GRAD\n"
+        (self.folder / "rows.csv").write_text(rows, encoding="utf-8")
+        stages = self.result("--pp", 2, "--schedule", "rows.csv", strategy="fsdp2")["stages"]
+        self.assertEqual([one["memory"]["gathered"] for one in stages], [960, 960])
+
+    def test_parameters_gathered_for_a_backward_pass(self):
+        """Two layers a rank, in a unit: its gather takes 10 us + 1/2 * 1920 ns = 10.96 us. F 10.96-50.96; rank 1 gathers again
+        -61.92, and its whole backward pass waits, -101.92; rank 0's -141.92, and its reduction -152.88."""
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        rows = "0UNSHARD,0F0,0B0,0REDUCE_GRAD\n1UNSHARD,1F0,1RESHARD,1UNSHARD,1B0,1REDUCE_GRAD\n"
+        (self.folder / "rows.csv").write_text(rows, encoding="utf-8")
+        found = self.result("--pp", 2, "--schedule", "rows.csv", "--stages", "2,2", "-o", "wrap=1MB", strategy="fsdp2")
+        self.assertAlmostEqual(found["iteration_s"], 152.88e-6, delta=1e-11)
+
+    def test_updates_by_layer(self):
+        """A layer's share of the update waits for no activations: 20 us each. Rank 0 U 0-20, F -30; rank 1 has updated while
+        rank 0 ran backward: F 30-40, B -60; rank 0 B -80."""
+        self.given({**trace([(10, 20)] * 2), "update": 40}, cluster(2, **FREE))
+        self.assertAlmostEqual(self.result("--pp", 2, "-o", "barrier=layer")["iteration_s"], 80e-6, delta=1e-11)
+
+    def test_launches_of_tensors(self):
+        """What is tied holds no tensors to launch: only the ranks' own reductions pay. 10 us of l3, behind B, and of l0 at
+        the end, where the tied sum (free) waits for both: F 0-20, B 20-60, l0's launch -70."""
+        tied = {**trace([(10, 20)] * 2), "tied": ["l0.w", "l1.w"]}
+        self.given(tied, {**cluster(4, **FREE), "network": {**FREE, "collective": "ring", "launch_tensor": "10 us"}})
+        self.assertAlmostEqual(self.result("--pp", 2)["iteration_s"], 70e-6, delta=1e-11)
+
+    def test_a_plan_by_hand(self):
+        """Four workers a rank: a hop of `eight-workers` takes 4/14 ms + 8/7 ns/B, so a send of 1 MB takes s = 10/7 ms, an
+        all-reduce 6 hops of a quarter: 12/7 ms + 12/7 ns/B. F 22 and 12 ms, B 44 and 24: rank 1 F0 at 22 + s, B0 ends at 58
+        + s, B1 at 94 + s; rank 0 B0 at 58 + 2 s and B1 ends at 146 + 2 s; conv3's 8.6 ms are hidden; conv2 and conv1, 3
+        MB, take 48/7 ms more: 146 + 68/7."""
+        words = ["-p", ROOT / "docs/examples/six_layers.json", "-c", ROOT / "docs/examples/eight_workers.json"]
+        found = json.loads(program.output("run", *words, "--plan", ROOT / "docs/examples/two_ranks.json", "--json"))
+        self.assertAlmostEqual(found["iteration_s"], (146 + 68 / 7) * 1e-3, delta=1e-11)
+        self.assertAlmostEqual(found["exposed_p2p_s"], 20 / 7 * 1e-3, delta=1e-11)
+        self.assertEqual((found["strategy"], found["pp"], found["micro_batches"], found["schedule"]), ("by-hand", 2, 2, "1f1b"))
+
+    def refused_plan(self, plan, *words):
+        (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        done = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "--plan", "plan.json", *words)
+        self.assertEqual((done.returncode, done.stderr.count("\n"), done.stdout), (2, 1, ""), done.stderr)
+        return done.stderr
+
+    def test_bad_plans(self):
+        """One line, and by which word."""
+        words = ["-p", "trace.json", "-c", "cluster.json", "--pp", 2, "--micro-batches", 2, "-o", "update_barrier=stage", "--json"]
+
+        def print_plan(strategy):
+            done = self.run_program("plan", *words, "-s", strategy)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+        self.given({**trace([(10, 20)] * 4), "tied": ["l0.w", "l3.w"]}, cluster(8))
+        ties = print_plan("ddp")
+        tied = ["transfers", next(i for i, one in enumerate(json.loads(ties)["transfers"])
+                                  if (one["op"], one["axis"]) == ("all-reduce", "0 to 1"))]
+
+        def changed(*path, to=None, of):
+            plan = json.loads(of)
+            place = plan
+            for key in path[:-1]:
+                place = place[key]
+            if to is None:
+                del place[path[-1]]
+            else:
+                place[path[-1]] = to
+            return plan
+        for wrong, named in ((changed(*tied, of=ties), "tied"), (changed(*tied, "after", to=[], of=ties), "may start before"),
+                             (changed(*tied, "before", to=[], of=ties), "does not wait"),
+                             (changed(*tied, "axis", to="data 0", of=ties), "does not go")):
+            with self.subTest(named):
+                self.assertIn(named, self.refused_plan(wrong))
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        self.assertIn("sums nothing", self.refused_plan(json.loads(ties)))
+        printed, shards = print_plan("ddp"), print_plan("fsdp2")
+        plan = json.loads(printed)
+        number = {name: next(i for i, one in enumerate(plan["transfers"]) if one["op"] == op and one["axis"] == axis)
+                  for name, op, axis in (("send", "send", "0 to 1"), ("reduce", "all-reduce", "data 0"))}
+        send, reduce = (["transfers", number[name]] for name in ("send", "reduce"))
+        gather = ["transfers", next(i for i, one in enumerate(json.loads(shards)["transfers"]) if one["op"] == "all-gather")]
+        work = {"forward": "l1", "rank": 0}
+        changed = functools.partial(changed, of=printed)
+        for wrong, named in (
+                (changed("ranks", 1), "pp is 2"), (changed("parallel"), "parallel"), (changed("parallel", "pp", to=3), "pp is 3"),
+                (changed("parallel", "tp", to=3), "workers"), (changed("parallel", "ep", to=3), "ep"),
+                (changed("parallel", "stages", to=[1, 2]), "stages"), (changed("parallel", "stages", to=[1, 3]), "missing"),
+                (changed("parallel", "update_barrier", to="none"), "update_barrier"),
+                (changed("parallel", "update_barrier", to="all"), "next"),
+                (changed("step", "accumulate", to=1), "batch"), (changed("step", "accumulate", to=3), "passes"),
+                (changed("ranks", 0, "program", 1, to={"forward": "l1"}), "back to back"),
+                (changed("ranks", 0, "program", 0), "not in the program"), (changed("ranks", 0, "program", 3, to={"mark": 0}), "back to back"),
+                (changed(*send), "nothing brings"),
+                (changed(*send, "after", to=[]), "may start before"), (changed(*send, "before", to=[]), "no pass waits"),
+                (changed(*send, "bytes", to=-1), "bytes"), (changed(*send, "axis", to="0 to 2"), "axis"),
+                (changed(*send, "axis", to="1 to 0"), "no pass waits"), (changed(*send, "axis", to="data 0"), "does not go"),
+                (changed(*send, "lane", to="network 0"), "lane"),
+                (changed("lanes", 2, "tick", to="5 us"), "ticks"), (changed(*send, "block", to=0), "block"),
+                (changed(*reduce), "not reduced"), (changed(*reduce, "after", to=[{**work}]), "may start before"),
+                (changed(*reduce, "before", to=[]), "may end after"), (changed(*reduce, "axis", to="data 1"), "not reduced"),
+                (changed(*reduce, "op", to="all-gather"), "not reduced"),
+                (changed(*reduce, "op", to="send"), "does not go"), (changed(*reduce, "lane", to="network 1"), "lane"),
+                (changed(*reduce, "after", to=["start"]), "no moment"),
+                (changed(*reduce, "after", to=[{"forward": "l1", "rank": 2}]), "rank"),
+                (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for what waits for it"),
+                (changed(*gather, "axis", to="data 1", of=shards), "lane"),
+                (changed(*gather, "block", to=len(json.loads(shards)["blocks"]) - 1, of=shards), "is not gathered"), (changed(*gather, of=shards), "is not gathered"), (changed(*gather, "after", to=[], of=shards), "before the update"),
+                (changed(*gather, "before", to=[], of=shards), "no pass waits"), (changed(*gather, "held_until", of=shards), "holds it"),
+                (changed("order", to="priority"), "order")):
+            with self.subTest(named):
+                self.assertIn(named, self.refused_plan(wrong))
+        example = json.loads((ROOT / "docs/examples/two_ranks.json").read_text(encoding="utf-8"))
+        (self.folder / "trace.json").write_text((ROOT / "docs/examples/six_layers.json").read_text(encoding="utf-8"), encoding="utf-8")
+        program_of_0 = example["ranks"][0]["program"]
+        for begin, named in (([], "begin"), ([{"copy-in": 0}], "begin"), ([{"update": "everything"}, {"mark": 0}], "out of place"),
+                             ([{"update": "everything"}, {"update": "conv1"}], "out of place")):
+            wrong = {**example, "ranks": [{"program": [*begin, *program_of_0[1:]]}, example["ranks"][1]]}
+            self.assertIn(named, self.refused_plan(wrong))
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        for more, named in ((["--pp", 4], "pp"), (["--tp", 2], "tp"), (["--micro-batches", 4], "accumulate"), (["--zero", 1], "zero"),
+                            (["--schedule", "gpipe"], "schedule"), (["--chunks", 2], "chunks"), (["--stages", "1,3"], "stages"),
+                            (["-o", "p2p_bytes=1kB"], "p2p_bytes"), (["-o", "update_barrier=all"], "update_barrier"),
+                            (["-n", 3], "workers"), (["--codec", "fp16"], "codec")):
+            with self.subTest(more=more):
+                self.assertIn(named, self.refused_plan(plan, *more))
+        flat = self.run_program("plan", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", "--json").stdout
+        self.assertIn("pp", self.refused_plan(json.loads(flat), "--pp", 2))
+
     def test_without_a_pipeline(self):
         """P = 1: `schedule` and what says of sends are ignored; T apart, R = N / T take part; collectives inside layers
         are longer layers."""
@@ -209,7 +396,7 @@ class Pipelines(program.Case):
         self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 4}}, cluster(8))
         self.assertIn("tp 4", self.refusal("--tp", 2))
         self.assertEqual(self.result("--pp", 2, "--micro-batches", 2)["tp"], 4)
-        for command in ("tune", "recommend", "whatif"):
+        for command in ("tune", "recommend"):
             done = self.run_program(command, "-p", "trace.json", "-c", "cluster.json", "--pp", 2,
                                     *(["-s", "ddp"] if command != "recommend" else []))
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), (command, done.stderr))

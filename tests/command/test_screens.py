@@ -53,6 +53,8 @@ def screens():
     yield ["run", *SMALL, "--strategy", "best", "--zero", "3"]
     yield ["whatif", *SMALL, "--budget", "1"]
     yield ["goodput", *SMALL, "-s", "ddp", "--mtbf", "200 d", "--checkpoint", "60 s", "--restart", "5 min", "--spares", "0", "--elastic"]
+    yield ["jobs", str(EXAMPLES / "two_jobs.json")]
+    yield ["jobs", str(EXAMPLES / "two_jobs.json"), "--place", "--stagger", "2"]
     yield ["topology", "--cluster", "fat-tree-16"]
     yield ["topology", "--cluster", "leaf-spine-64", "--placement", ",".join(f"h{host}" for host in range(64))]
     yield ["compare", "--profile", "resnet50_k80_b16", "--nodes", "2", "--gpus", "4", "--network", "25Gbit/s", "--inner", "10 GB/s"]

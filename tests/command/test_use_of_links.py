@@ -82,7 +82,10 @@ class UseOfLinks(program.Case):
         self.assertLessEqual(max(event["args"]["use"] for event in counters), 100)
 
     def picture(self, *arguments):
-        output("collective", *arguments, "--bytes", "1MB", "--fidelity", "fluid", "--plot", "links.svg", cwd=self.folder)
+        return self.shapes("collective", *arguments, "--bytes", "1MB", "--fidelity", "fluid")
+
+    def shapes(self, *words):
+        output(*words, "--plot", "links.svg", cwd=self.folder)
         drawn = tree.parse(self.folder / "links.svg").getroot()
         return {kind: [one for one in drawn.iter() if one.get("class") == kind and not one.tag.endswith("text")] for kind in ("link", "node")}
 
@@ -91,6 +94,13 @@ class UseOfLinks(program.Case):
             drawn = self.picture("--cluster", name)
             self.assertEqual((len(drawn["node"]), len(drawn["link"])), (hosts + switches, links))
         self.assertEqual(len(self.picture("--cluster", "torus-8x8")["node"]), 64)
+
+    def test_the_network_alone(self):
+        drawn = self.shapes("topology", "--cluster", "fat-tree-4")
+        self.assertEqual((len(drawn["node"]), len(drawn["link"])), (36, 48))
+        done = self.run_program("topology", "--cluster", "fat-tree-4", "--plot", "tree.txt")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--plot: ", done.stderr)
 
     def test_large_networks_are_folded(self):
         drawn = self.picture("--cluster", "fat-tree-16", "--workers", "1024", "--collective", "halving-doubling")

@@ -268,7 +268,7 @@ TEST_CASE("what workers do not have in common is named") {
   CHECK(complaint([&](MeasuredJob& job) { job.ops.push_back(*at(job, 0, 1, Kind::Gc)); })
             .find("gc 0 of worker (replica "
                   "1, stage 0) in step 0 "
-                  "stands there twice") != std::string::npos);
+                  "appears twice") != std::string::npos);
   CHECK(complaint([](MeasuredJob& job) {
           std::erase_if(job.ops, [](const MeasuredOp& one) { return one.kind == Kind::ForwardRecv && one.seq == 1; });
         }).find("stage 1 has no forward-recv 1 for the forward-send of stage 0") != std::string::npos);

@@ -13,9 +13,14 @@ struct Waiting {
   Waiting(const QueueRule& rule, const std::vector<std::int64_t>& bytes) : queue(rule) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const Task task{0, static_cast<std::int64_t>(i), 0, bytes[i], Time(1)};
-      queue.push(graph.add(task), task, Time(5));
+      queue.push(graph.add(task), task, task.rank, Time(5));
     }
     graph.link();
+  }
+  TaskId pop() {
+    const TaskId id = queue.next();
+    queue.pop(graph.tasks()[id]);
+    return id;
   }
 };
 
@@ -24,9 +29,9 @@ struct Waiting {
 TEST_CASE("a window in bytes is open while less is in flight, so that the last may overshoot") {
   Waiting waiting({Order::FirstReady, {4, 100}}, {60, 500, 1});
   CHECK(waiting.queue.admits());
-  CHECK(waiting.queue.pop(waiting.graph) == 0);
+  CHECK(waiting.pop() == 0);
   CHECK(waiting.queue.admits());  // 60 are below 100
-  CHECK(waiting.queue.pop(waiting.graph) == 1);
+  CHECK(waiting.pop() == 1);
   CHECK_FALSE(waiting.queue.admits());  // 560 are not
   waiting.queue.completed(waiting.graph.tasks()[1]);
   CHECK(waiting.queue.admits());
@@ -34,15 +39,15 @@ TEST_CASE("a window in bytes is open while less is in flight, so that the last m
 
 TEST_CASE("a window that is just filled is closed") {
   Waiting waiting({Order::FirstReady, {4, 100}}, {100, 1});
-  waiting.queue.pop(waiting.graph);
+  waiting.pop();
   CHECK_FALSE(waiting.queue.admits());
 }
 
 TEST_CASE("a window of tasks counts what is in flight") {
   Waiting waiting({Order::FirstReady, {2}}, {1, 1, 1});
-  waiting.queue.pop(waiting.graph);
+  waiting.pop();
   CHECK(waiting.queue.admits());
-  waiting.queue.pop(waiting.graph);
+  waiting.pop();
   CHECK_FALSE(waiting.queue.admits());
   waiting.queue.completed(waiting.graph.tasks()[0]);
   CHECK(waiting.queue.admits());

@@ -71,6 +71,18 @@ TEST_CASE("options count as changed where they are not as the framework comes") 
   };
   CHECK(changed("ddp", {{"bucket_cap", "25 MiB"}, {"first_bucket", "1 MiB"}, {"memory", "80 GB"}}) == 0);
   CHECK(changed("ddp", {{"bucket_cap", "50 MiB"}, {"first_bucket", "1 MiB"}, {"zero", "1"}}) == 2);
+  // What is written out as it comes anyway is not changed: units as the profile's layers, freed everywhere by fsdp1,
+  // all but the last by fsdp2; ZeRO 3 overlaps, ZeRO 2 does not.
+  CHECK(changed("fsdp1", {{"wrap", "layer"}, {"reshard", "all"}, {"backward_prefetch", "pre"}, {"limit", "2"}}) == 0);
+  CHECK(changed("fsdp1", {{"wrap", "100 MB"}, {"reshard", "none"}}) == 2);
+  CHECK(changed("fsdp2", {{"wrap", "layer"}, {"reshard", "but-last"}}) == 0);
+  CHECK(changed("fsdp2", {{"reshard", "all"}}) == 1);
+  CHECK(changed("zero-3", {{"overlap_comm", "true"}}) == 0);
+  CHECK(changed("zero-2", {{"overlap_comm", "true"}}) == 1);
+  profile.layers.push_back({"l", Time(1), Time(1)});
+  profile.layers[0].group = "g";
+  CHECK(changed("fsdp2", {{"wrap", "group"}}) == 0);
+  CHECK(changed("fsdp2", {{"wrap", "layer"}}) == 1);
   // Megatron-LM comes without either.
   CHECK(changed("megatron", {{"distributed_optimizer", "true"}, {"overlap_grad_reduce", "true"}}) == 2);
   CHECK(changed("megatron", {{"distributed_optimizer", "false"}}) == 0);

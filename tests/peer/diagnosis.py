@@ -162,6 +162,17 @@ class Job:
         return statistics.fmean(self.replay(step, keeps)[0] for step in self.steps)
 
 
+def gaps(job):
+    """{worker: time from the last end of what a group follows to its last start, which is that worker's}, all steps."""
+    lost = dict.fromkeys(job.workers, 0.0)
+    for group in job.groups.values():
+        last = max(group, key=lambda key: job.ops[key][0])
+        first = min(op[0] for key, op in job.ops.items() if key[0] == last[0])
+        before = [sum(job.ops[key[:3] + op]) for key in group for op in job.before[key[2]][key[3:]]]
+        lost[last[1:3]] += max(0.0, job.ops[last][0] - max(before, default=first))
+    return lost
+
+
 def correlation(job):
     pairs = [(key[2], job.own[key], job.own[key[:3] + ("backward-compute", key[4])]) for key in job.ops
              if key[3] == "forward-compute" and key[:3] + ("backward-compute", key[4]) in job.ops]
@@ -176,7 +187,7 @@ def correlation(job):
 
 
 def diagnose(rows):
-    """What `allreplay diagnose FILE --json` says of these rows."""
+    """What `allreplay diagnose FILE --json` says of these rows, but for its findings."""
     sys.setrecursionlimit(1_000_000)
     job = Job(rows)
     replays = [job.replay(step, lambda _: True) for step in job.steps]
@@ -223,7 +234,9 @@ def diagnose(rows):
             "by_kind": by_kind, "by_replica": {str(r): s for r, s in by_replica.items()},
             "by_stage": {str(s): x for s, x in by_stage.items()},
             "by_worker": {f"{r},{s}": x for (r, s), x in by_worker.items()}, "worst_workers": [list(one) for one in worst],
-            "M_W": m_worker, "M_S": m_stage, "M_kind": m_kind, "critical_share": dict(share),
+            "M_W": m_worker, "M_S": m_stage, "M_kind": m_kind,
+            "M_stage": {str(s): mended(lambda key, s=s: key[2] == s) if job.stages > 1 else 0.0 for s in range(job.stages)},
+            "gap_share": {f"{r},{s}": lost / sum(measured) for (r, s), lost in gaps(job).items()}, "critical_share": dict(share),
             "stage_compute_s": {str(s): one for s, one in means.items()}, "microbatch_spread": spread, "fb_correlation": fb,
             "suspects": suspects or ["none"]}
 

@@ -108,6 +108,8 @@ class Diagnose(program.Case):
 
     def assert_alike(self, got, expected, tolerance=1e-6, where=""):
         """Numbers relative, or absolute where they are below 1 (parts of a whole, correlations); all else equal."""
+        if not where and "findings" not in expected:  # what follows from the numbers: tests/command/test_diagnose.py
+            got = {key: value for key, value in got.items() if key != "findings"}
         if isinstance(expected, dict):
             self.assertEqual(sorted(got), sorted(expected), where)
             for key in expected:
@@ -131,7 +133,7 @@ class Peer(Diagnose):
                 got, expected = self.diagnosis(text), diagnosis.diagnose(dicts_of(text))
                 # What is waste of a few nanoseconds is rounding in either.
                 if abs(expected["slowdown"] - 1) < 1e-6:
-                    for key in ("M_W", "M_S", "M_kind"):
+                    for key in ("M_W", "M_S", "M_kind", "M_stage"):
                         del got[key], expected[key]
                 self.assert_alike(got, expected, 1e-6 / min(1, max(1e-3, abs(expected["slowdown"] - 1))))
 
@@ -139,7 +141,8 @@ class Peer(Diagnose):
     def test_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case["name"]):
-                self.assert_alike(self.diagnosis(case["timeline"]), case["answers"])
+                got = self.diagnosis(case["timeline"])
+                self.assert_alike({key: got[key] for key in case["answers"]}, case["answers"])
 
     @needs(MEASURED)
     def test_a_measured_job(self):
@@ -283,7 +286,7 @@ class Refusals(Diagnose):
         self.refused("step,dp,stage,op,seq,start_us,duration_us\n", "no op")
         self.refused(good.replace("0,0,0,forward-compute,0", "0,0,0,forward-compute,1"), "forward-compute 0")
         self.refused(good.replace("\n0,1,", "\n0,4000000000,"), "4000000000")
-        self.refused(good.replace("\n0,1,", "\n0,9000000,"), "replica 1, stage 0", "lacks")
+        self.refused(good.replace("\n0,1,", "\n0,9000000,"), "there is no replica 1")
 
     def test_a_cycle(self):
         """Stage 0 sends the first batch behind its second compute, and stage 1 computes it behind what it answers."""

@@ -277,15 +277,16 @@ class BadInput(Case):
         self.assertTrue("<b>&amp;" in texts, texts)
 
 
-class StrategiesPage(Case):
-    """docs/strategies.md shows every strategy, as the program draws it."""
+class Pages(Case):
+    """docs/strategies.md shows every strategy, and docs/plots.md networks, as the program draws them."""
 
     def test_pictures_are_up_to_date(self):
         subprocess.run([ROOT / "tools/make_pictures.sh", self.folder], check=True, env={**os.environ, "ALLREPLAY_PROGRAM": str(PROGRAM)})
-        shipped = ROOT / "docs/pictures/strategies"
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), sorted(path.name for path in shipped.iterdir()))
-        for path in self.folder.iterdir():
-            self.assertEqual(path.read_text(), (shipped / path.name).read_text(), f"{path.name}: run tools/make_pictures.sh again")
+        for part in ("strategies", "networks"):
+            shipped, drawn = ROOT / "docs/pictures" / part, self.folder / part
+            self.assertEqual(sorted(path.name for path in drawn.iterdir()), sorted(path.name for path in shipped.iterdir()))
+            for path in drawn.iterdir():
+                self.assertEqual(path.read_text(), (shipped / path.name).read_text(), f"{path.name}: run tools/make_pictures.sh again")
 
     def test_every_strategy_is_shown(self):
         page = (ROOT / "docs/strategies.md").read_text()

@@ -39,6 +39,15 @@ TEST_CASE("1f1b runs ahead by the ranks behind") {
   CHECK(write_rows(rows("1f1b", 3, 1)) == "0F0,0B0\n1F0,1B0\n2F0,2B0\n");
 }
 
+// Five micro-batches in groups of 3 and 2. Rank 1 of 2 is (V − 1)·3 + 0 = 3 forward passes ahead; forward each group
+// passes chunk 1, then 3, backward 3, then 1.
+TEST_CASE("interleaved passes chunks in groups of the size that is asked for") {
+  const ScheduleRequest request{.ranks = 2, .chunks = 2, .micro_batches = 5, .microbatch_group = 3};
+  const std::string text = write_rows(make_rows(named("interleaved"), request));
+  CHECK(text.substr(text.find('\n') + 1) ==
+        "1F0,1F1,1F2,3F0,3B0,3F1,3B1,3F2,3B2,1F3,1B0,1F4,1B1,3F3,1B2,3F4,3B3,3B4,1B3,1B4\n");
+}
+
 TEST_CASE("looped-bfs runs chunk after chunk, and back") {
   CHECK(write_rows(rows("looped-bfs", 2, 1, 2)) == "0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n");
 }

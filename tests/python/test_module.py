@@ -69,6 +69,8 @@ class Results(unittest.TestCase):
         self.same("recommend", **case, strategies="wfbp,ddp", budget=4, workers="4:16:x2")
         whatif = self.same("whatif", **case, budget=2)
         self.assertEqual(len(allreplay.whatif(**case, budget=2)), 1 + len(whatif["rows"]) + len(whatif["together"]))
+        jobs = self.same("jobs", str(ROOT / "docs/examples/two_jobs.json"))
+        self.assertEqual({**allreplay.jobs(ROOT / "docs/examples/two_jobs.json"), "wall_s": 0}, {**jobs, "wall_s": 0})
         diagnosis = self.same("diagnose", str(ROOT / "docs/examples/slow_worker.csv"))
         self.assertEqual(allreplay.diagnose(ROOT / "docs/examples/slow_worker.csv"), diagnosis)
         self.same("topology", cluster="fat-tree-4")

@@ -146,7 +146,9 @@ class Networks(unittest.TestCase):
         table = subprocess.run([PROGRAM, "collective", "--cluster", self.folder / "cluster.json", "--bytes", "1024B"], capture_output=True, text=True, check=True).stdout
         self.assertRegex(table, r"(?s)algorithm +protocol.*ring +LL\n")
         for fidelity in ("fluid", "message"):
-            self.refused(nccl, 8, "--fidelity", fidelity, place="--fidelity", says="nccl")
+            row = self.row(nccl, 8, "--fidelity", fidelity)
+            self.assertEqual((row["algorithm"], row["protocol"]), ("nvls", "Simple"))
+            self.assertAlmostEqual(row["time_s"], 25e-6 + 1 / (476 * 8 / 14), delta=1e-9)
         self.refused(LINKS, 8, "--collective", "nccl", place="/network", says="nccl")
         self.refused({**without(LINKS, "node", "rails"), "nccl": {"gpu": "h100"}}, 8, place="/network/nccl", says="node")
         self.refused({"node": NODE, "measured": MEASURED, "nccl": {"gpu": "h100"}}, 8, place="/network/nccl", says="alpha")

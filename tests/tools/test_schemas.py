@@ -94,6 +94,15 @@ OPTIONS = {"name": "o", "profiles": ["trace.json"], "clusters": ["plain.json"], 
     "wfbp", {"name": "bytescheduler", "credit": [4, "16 MB"], "partition": ["1 MB", "4 MB"]},
     {"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 3}}, {"name": "mergecomp", "groups": 2, "stop": 0.05, "density": 0.01}]}
 
+JOBS = {"name": "j", "cluster": {"name": "c", "network": {"alpha": "1 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,
+                                              "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}}, "fidelity": "fluid", "warm_up": 0, "iterations": 2,
+        "jobs": [{"name": "a", "profile": "trace.json", "workers": 2, "strategy": {"name": "ddp", "bucket_cap": "1 MB"}, "placement": "random:1", "start": "1 us",
+                  "iterations": 3, "classes": [{"workers": 1, "batch": 2}, {"workers": 1}], "stragglers": [{"worker": 1, "slowdown": 2}]},
+                 {"profile": "trace.json", "workers": 2, "placements": ["spread", ["h0", "h1"]], "balance": "speed", "batch": 9}],
+        "background": [{"from": "h0", "to": "h3", "rate": "1 Gbit/s", "on": "1 ms", "off": "1 ms", "seed": 1}, {"link": ["leaf0", "spine0"], "rate": "1 Gbit/s"}],
+        "events": [{"at": "1 us", "for": "1 ms", "link": ["leaf0", "spine1"], "bandwidth": "x0.5"}, {"at": "1 us", "node": "spine0", "down": True},
+                   {"at": "0 s", "job": "a", "worker": 0, "slowdown": 2}, {"at": "0 s", "node": "h1", "stall": "1 us"}]}
+
 TOPOLOGY = "/network/topology"
 MORE = {  # kind of file: document, what to change in it, each refused by both
     "cluster": [
@@ -116,6 +125,12 @@ MORE = {  # kind of file: document, what to change in it, each refused by both
                 (f"{TOPOLOGY}/links/0/bandwidth", REMOVE), (f"{TOPOLOGY}/links/0/between", ["h0", "h0"]), ("/network/bandwidth", 10),
                 (f"{TOPOLOGY}/nics", 0), (f"{TOPOLOGY}/planes", 0),
                 ("/network/sharing", "equal"), ("/network/servers", -1), ("/network/chunks", 0), ("/network/tree_bandwidth", 2), ("/network/line_rate", "0 bit/s")])],
+    "jobs": [(JOBS, [("/cluster", REMOVE), ("/cluster", 3), ("/jobs", []), ("/fidelity", "alpha-beta"), ("/iterations", 0), ("/warm_up", -1), ("/jobs/0/profile", REMOVE),
+                     ("/jobs/0/workers", 0), ("/jobs/0/placement", "random"), ("/jobs/0/placement", []), ("/jobs/0/start", "1"), ("/jobs/0/strategy", {}), ("/jobs/1/balance", "odd"),
+                     ("/jobs/1/batch", 0), ("/jobs/1/placements", []), ("/jobs/0/classes/0/size", 1), ("/jobs/0/classes/0/workers", REMOVE), ("/background/0/on", REMOVE),
+                     ("/background/0/to", REMOVE), ("/background/0/rate", "0 bit/s"), ("/background/1/from", "h0"), ("/background/1/seed", 1), ("/events/0/at", REMOVE),
+                     ("/events/0/down", True), ("/events/0/bandwidth", "x0"), ("/events/0/node", "h0"), ("/events/1/down", False), ("/events/2/worker", REMOVE),
+                     ("/events/2/slowdown", 0), ("/events/3/for", "1 us"), ("/events/0/worker", 1)])],
     "codec": [(CODEC, [("/codec", "topkk"), ("/origin", "guessed"), ("/encode/base", "1"), ("/encode/per_element", REMOVE), ("/encode/per_layer", "1 s"),
                        ("/decode", REMOVE), ("/device", 1), ("/unit", "us"), ("/decode/per_element_log2", 3)])],
     "sweep": [(OPTIONS, [("/strategies/1/credit", [0]), ("/strategies/1/credit", []), ("/strategies/1/partition", ["1 MB", "4 ms"]), ("/strategies/1/partition", "0 B"),
@@ -142,7 +157,7 @@ class Schemas(program.Case):
     def program(self, kind, name):
         """What the program says when it reads a file of this kind."""
         run = ["run", "--profile", "trace.json", "--cluster", "plain.json", "--strategy", "wfbp"]
-        arguments = {"trace": ["run", "--profile", name, *run[3:]], "codec": [*run, "--codec", name], "sweep": ["sweep", name]}.get(
+        arguments = {"trace": ["run", "--profile", name, *run[3:]], "codec": [*run, "--codec", name], "sweep": ["sweep", name], "jobs": ["jobs", name]}.get(
             kind, ["run", "--profile", "trace.json", "--cluster", name, "--strategy", "wfbp"])
         return self.run_program(*arguments)
 
@@ -199,9 +214,15 @@ class Schemas(program.Case):
                     self.assertIsNone(error)
 
     def test_plans_are_valid(self):
-        """The one by hand, and what the program writes."""
+        """Those by hand, and what the program writes."""
         check = validator("plan")
-        check.validate(json.loads((ROOT / "docs" / "examples" / "by_hand.json").read_text(encoding="utf-8")))
+        for name in ("by_hand", "two_ranks"):
+            check.validate(json.loads((ROOT / "docs" / "examples" / f"{name}.json").read_text(encoding="utf-8")))
+        pipeline = ["--pp", 2, "--micro-batches", 4, "--option", "p2p_bytes=1kB"]
+        for strategy in ("horovod", "fsdp2", "megatron", "ddp"):
+            for schedule in ("1f1b", "zbv"):
+                check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy,
+                                                         *pipeline, "--schedule", schedule, "--json")))
         for strategy in ("horovod", "bytescheduler", "dear", "s-sgd"):
             check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy, "--json")))
         self.assertFalse(check.is_valid({"blocks": [{"slices": []}]}))
@@ -254,7 +275,8 @@ class Schemas(program.Case):
         self.assertEqual(sorted(options), sorted(program.listed("options")))
         sweep, cluster = read("sweep"), read("cluster")
         strategy = sweep["properties"]["strategies"]["items"]["oneOf"][1]
-        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options]))
+        also = [word for words in program.tool_named("write_tables").ALSO.values() for word in words]
+        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options, *also]))
         self.assertEqual(sorted(sweep["$defs"]["strategy"]["enum"]), sorted(program.listed("strategies")))
         self.assertEqual(sorted(cluster["$defs"]["collective"]["enum"]), sorted(program.listed("collectives")))
         self.assertEqual(sorted(cluster["$defs"]["topology"]["properties"]["kind"]["enum"]), sorted(program.listed("topologies")))

@@ -5,6 +5,8 @@
 #include "tests/error_message.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/cluster/make_topology.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -74,12 +76,34 @@ TEST_CASE("the slowest link is the hottest, and one that is down carries nothing
   CHECK(usage.utilisation(4) == Approx(0.3));
   CHECK(hot[1].link == 5);
   CHECK(hot[2].link == 0);
+  const std::vector<KindUse> kinds = use_by_kind(usage);
+  REQUIRE(kinds.size() == 1);
+  CHECK(kinds[0].links == 4);
+  CHECK(kinds[0].down == 0);
+  CHECK(kinds[0].slowest == 0.5e9);
+  CHECK(kinds[0].fastest == 1e9);
+  CHECK(kinds[0].mean == Approx((6 * 0.15 + 2 * 0.3) / 8));
+  CHECK(kinds[0].busiest == Approx(0.3));
+  CHECK(kinds[0].bytes == Approx(1.5e6));
   LinkUsage idle = usage;
   idle.sent.clear();
   CHECK(hottest(idle, 3).empty());
   LinkUsage timeless = usage;
   timeless.seconds = 0;
   CHECK(timeless.utilisation(0) == 0);
+}
+
+TEST_CASE("a link that is down is counted, and is neither the slowest nor used") {
+  const TopologySpec spec = read_topology(Json::parse(
+      R"({"kind": "ring", "link": {"latency": "0 s", "bandwidth": "1 GB/s"}, "links": [{"between": ["h1", "h2"], "down": true}]})",
+      "cluster.json"));
+  const std::vector<KindUse> kinds = use_by_kind(no_usage(make_topology(spec, 4)));
+  REQUIRE(kinds.size() == 1);
+  CHECK(kinds[0].links == 4);
+  CHECK(kinds[0].down == 1);
+  CHECK(kinds[0].slowest == 1e9);
+  CHECK(kinds[0].fastest == 1e9);
+  CHECK(kinds[0].busiest == 0);
 }
 
 TEST_CASE("over an iteration all transfers count") {

@@ -13,6 +13,7 @@
 
 #include "sim/experiment/run.hpp"
 #include "sim/picture/svg.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/view/compare_picture.hpp"
 #include "sim/view/timeline_rows.hpp"
 
@@ -404,6 +405,10 @@ TEST_CASE("bars of a comparison are made of what the table has, and stand as it 
   const BarChart chart = compare_chart(comparison);
   require_legible(draw(chart));
   REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
+  CHECK(chart.verdict.starts_with("Fastest: sync-easgd, "));
+  const double first = outcomes[1].result.metrics.iteration_s, second = outcomes[0].result.metrics.iteration_s;
+  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", fastest",
+                                               format_duration(second) + ", " + longer_text(second / first)});
   CHECK_FALSE(chart.value.to);
   const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
   const double unit = in_ms ? 1e-3 : chart.value.name.find("(us)") != std::string::npos ? 1e-6 : 1;
@@ -427,7 +432,8 @@ TEST_CASE("one bar that takes far longer than the others is cut off, and its tim
   const double longest = comparison.outcomes[0].result.metrics.iteration_s,
                unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
   CHECK(*chart.value.to * unit == Approx(1.1 * longest));
-  CHECK(chart.ends.back() == format_duration(slow.iteration_s));
+  CHECK(chart.ends[1] == format_duration(longest) + ", as fast");
+  CHECK(chart.ends.back() == format_duration(slow.iteration_s) + ", 101.00 times as long");
   const Drawing drawing = draw(chart);
   require_legible(drawing);
   const auto breaks = std::count_if(drawing.shapes.begin(), drawing.shapes.end(), [](const auto& shape) {
@@ -599,10 +605,11 @@ std::string passes_in(const TimelineRow& row) {
 TEST_CASE("a pipeline's passes stand where its schedule puts them, and its sends lead from rank to rank") {
   const Outcome outcome = run(two_ranks("1f1b"));
   const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
-  // By hand, in ms: two layers forward take 2, backward 4, a send 1. Rank 0 runs ahead by one micro-batch.
+  // By hand, in ms: an update that nobody has takes no time; two layers forward take 2, backward 4, a send 1. Rank 0
+  // runs ahead by one micro-batch.
   REQUIRE(rows.passes.size() == 2);
-  CHECK(passes_in(rows.passes[0]) == "0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
-  CHECK(passes_in(rows.passes[1]) == "1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
+  CHECK(passes_in(rows.passes[0]) == "update 0-0 0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
+  CHECK(passes_in(rows.passes[1]) == "update 0-0 1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
   REQUIRE(rows.network.size() == 2);
   CHECK((rows.network[0].from == 0 && rows.network[0].to == 1));
   CHECK((rows.network[1].from == 1 && rows.network[1].to == 0));

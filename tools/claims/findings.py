@@ -290,6 +290,51 @@ def gpu_generations(sweeps):
 - With the best order of the same bytes it is {times(row(slow, "best", 512)["iteration_s"] / row(fast, "best", 512)["iteration_s"])}. So the schedule is worth {percent(saved(slow), 0)} on the slowest of these GPUs and {percent(saved(fast), 0)} on the fastest."""
 
 
+def pipelines(sweeps):
+    """What each data-parallel schedule leaves exposed inside each schedule of a pipeline."""
+    config = "finding_pipelines"
+    described = sweeps.config(config)
+    networks, strategies = described["profiles"], [entry["name"] for entry in described["strategies"]]
+    ranks, schedules = described["strategies"][0]["pp"], described["strategies"][0]["schedule"]
+    cases = [(network, str(pp), schedule) for network in networks for pp in ranks for schedule in schedules]
+    row = {(case, strategy): sweeps.row(config, profile=case[0], pp=case[1], schedule=case[2], strategy=strategy) for case in cases for strategy in strategies}
+
+    def exposed(case, strategy):
+        return row[case, strategy]["exposed_dp_s"] / row[case, strategy]["iteration_s"]
+
+    def time(case, strategy):
+        return row[case, strategy]["iteration_s"]
+
+    def bubble(case):
+        return row[case, "ddp"]["bubble_s"] / time(case, "ddp")
+
+    def span(values, digits=1):
+        return f"{percent(min(values), digits).removesuffix(' %')} to {percent(max(values), digits)}"
+
+    def of(*names, strategy="ddp"):
+        return [exposed(case, strategy) for case in cases if case[2] in names]
+    rows = [[f"{name_of(sweeps, config, case[0])}, {case[1]} ranks, `{case[2]}`", f"{time(case, 'ddp'):.2f} s", percent(bubble(case))] + [percent(exposed(case, strategy), 2) for strategy in strategies]
+            for case in cases]
+    saved = {case: 1 - time(case, "best") / time(case, "ddp") for case in cases}
+    most = max(saved, key=saved.get)
+    as_megatron = sum(time(case, "best") > 0.999 * time(case, "megatron") for case in cases)
+    by_stage = {case: 1 - time(case, "bytescheduler") / time(case, "ddp") for case in cases if case[2] == "zbv"}
+    schedule = max(1 - time((network, str(pp), "zbv"), "ddp") / time((network, str(pp), "1f1b"), "ddp") for network in networks for pp in ranks)
+    return f"""1,024 H100 behind 400 Gbit/s each, tensor-parallel by 8 with sequence parallelism, a pipeline of 8 or 16 ranks and so 16 or 8 replicas; 32 micro-batches of one sequence of 8,192 tokens. The optimizer is
+shared out among the replicas (`--zero 1`, and `megatron`'s), under `fsdp2` the parameters, too; settings as shipped. Layer times are [estimated](../estimation.md); 405B computes all of a block again in its backward pass, without
+which not every schedule fits into 80 GB. The iteration and its bubble under `ddp`, and what of the iteration reductions and gathers leave exposed under each:
+
+{table(["case", "iteration", "bubble", *(f"`{strategy}`" for strategy in strategies)], rows)}
+
+- A pipeline hides most of the gradients' communication by itself: ranks finish one after another, and all but the first reduce while others still compute. What is left of `ddp`'s is {span(of("1f1b", "interleaved"))} of the iteration under `1f1b` and
+  `interleaved`, and {span(of("zb-h1", "zbv", "dualpipe-v"))} under the schedules that cut backward passes in two.
+- `best` takes it to {span([exposed(case, "best") for case in cases], 2)}, and takes at most {percent(saved[most])} off `ddp`'s iteration ({name_of(sweeps, config, most[0])}, {most[1]} ranks, `{most[2]}`). In {as_megatron} of {len(cases)} cases it is no better than what `megatron` does as it comes:
+  few large buckets, where there is so little time to fill.
+- The bubble is {span([bubble(case) for case in cases], 0)}. The pipeline's schedule is worth more than the gradients': `zbv` takes up to {percent(schedule)} off `1f1b`.
+- Who waits for whom counts, too: where each layer waits for its own gradients only (`bytescheduler`, and what `best` finds there), no rank's update waits for all ranks, which takes up to {percent(max(by_stage.values()))} off `zbv`'s iteration, although
+  more is exposed. A clipped norm over all gradients forbids that."""
+
+
 FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("Algorithm 1 of MG-WFBP against the exact optimum", algorithm1, ("finding_algorithm1",), "finding_algorithm1.svg"),
     ("How far each strategy is from the lower bound", lower_bound, ("finding_lower_bound",), "finding_lower_bound.svg"),
@@ -299,4 +344,5 @@ FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("What the optimum gains where the optimizer is sharded", sharded_optimum, ("finding_sharded_optimum",), "finding_sharded_optimum.svg"),
     ("FSDP, DeepSpeed and Megatron against the optimum of stage 3", sharded_frameworks, ("finding_sharded_frameworks",), "finding_sharded_frameworks.svg"),
     ("The same model on six GPUs, as measured", gpu_generations, ("finding_gpu_generations",), "finding_gpu_generations.svg"),
+    ("What pipelines hide of the gradients, and what a better order is worth", pipelines, ("finding_pipelines",), "finding_pipelines.svg"),
 )

@@ -29,11 +29,10 @@ def first_inputs(leaves, found):
 
 
 def anew(one, asked):
-    """The same values, as the start of a graph of its own, whose gradient is asked for or not."""
+    """The same values, as the start of a graph of its own. Whether it has a gradient: as it had, if that is asked for."""
     if not isinstance(one, torch.Tensor):
         return one
-    fresh = one.detach().clone()  # the leaf may change it in place
-    return fresh.requires_grad_(asked and fresh.is_floating_point())
+    return one.detach().clone().requires_grad_(asked and one.requires_grad)  # cloned: the leaf may change it in place
 
 
 def microseconds(clock, module, inputs, of_weights):
@@ -64,7 +63,7 @@ def weight_shares(subject, clock, leaves):
     owners = {leaf: module for leaf, module in leaves.items()
               if any(one.requires_grad for one in module.parameters(recurse=False))}
     inputs, shares = {}, {}
-    with first_inputs(owners, inputs), torch.no_grad():
+    with first_inputs(owners, inputs):
         subject.module(*subject.inputs, **subject.keywords)
     for leaf, given in inputs.items():
         try:

@@ -4,13 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
 
 #include <fmt/format.h>
 
 #include "sim/core/error.hpp"
-#include "sim/interchange/importers/json_input.hpp"
+#include "sim/interchange/importers/event_stream.hpp"
 
 namespace allreplay {
 
@@ -25,7 +23,6 @@ std::uint32_t Strings::number(const std::string& text) {
 
 namespace {
 
-constexpr int deepest = 64;                                 // of brackets; a trace has 6
 constexpr std::int64_t longest_ns = 3'600'000'000'000;      // an hour
 constexpr std::size_t longest_word = 64;                    // of what a collective and a type are called
 constexpr std::size_t most_names = std::size_t{256} << 20;  // bytes: they are kept
@@ -79,68 +76,62 @@ std::uint32_t hash(std::string_view text, std::uint32_t from = 2166136261U) {
   return from;
 }
 
-class Handler {
+class KinetoListener : public EventStreamListener {
  public:
-  Handler(const std::string& file, KinetoTrace& trace) : file_(file), trace_(trace) { trace_.dims.number(""); }
+  KinetoListener(const std::string& file, KinetoTrace& trace) : file_(file), trace_(trace) { trace_.dims.number(""); }
 
-  // RapidJSON's events. Numbers come as text (kParseNumbersAsStringsFlag), but for NaN and infinities.
-  bool Null() { return scalar("null", 4); }
-  bool Bool(bool) { return scalar("", 0); }
-  bool Int(int) { return true; }
-  bool Uint(unsigned) { return true; }
-  bool Int64(std::int64_t) { return true; }
-  bool Uint64(std::uint64_t) { return true; }
-  bool Double(double) { return scalar("nan", 3); }
-  bool RawNumber(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
-  bool String(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
-
-  bool StartObject() { return open(); }
-  bool StartArray() {
-    if (depth_ == 0)
-      depth_ = 1, section_ = Section::Events;  // a list of events alone, as PyTorch writes without Kineto
-    if (depth_ == 1 && section_ == Section::Events) found_ = true;
-    if (reads_dims() && depth_ == 6) extend(event_.dims, "(");
-    return open();
+  void list_begins(int depth) override {
+    if (reads_dims() && depth == 6) extend(event_.dims, "(");
   }
-  bool EndObject(rapidjson::SizeType) {
-    --depth_;
-    if (depth_ == 2 && section_ == Section::Events) end_event();
-    if (depth_ == 2 && section_ == Section::Devices) {
+  void list_ends(int depth) override {
+    if (reads_dims() && depth == 5) extend(event_.dims, ";");
+    if (reads_dims() && depth == 6) extend(event_.dims, ")");
+  }
+  void object_ends(int depth) override {
+    if (depth == 2 && section_ == Section::Events) end_event();
+    if (depth == 2 && section_ == Section::Devices) {
       trace_.devices[integer_or<std::int64_t>(event_.device, 0)] = event_.name;
       event_.clear();
     }
-    if (depth_ == 3) field_ = &ignored_;
-    return true;
-  }
-  bool EndArray(rapidjson::SizeType) {
-    --depth_;
-    if (reads_dims() && depth_ == 5) extend(event_.dims, ";");
-    if (reads_dims() && depth_ == 6) extend(event_.dims, ")");
-    return true;
+    if (depth == 3) field_ = &ignored_;
   }
 
-  bool Key(const char* text, rapidjson::SizeType length, bool) {
-    const std::string_view key(text, length);
-    if (depth_ == 1)
+  void key(int depth, std::string_view key) override {
+    if (depth == 1)
       section_ = key == "traceEvents"        ? Section::Events
                  : key == "deviceProperties" ? Section::Devices
                  : key == "distributedInfo"  ? Section::Job
                                              : Section::Other;
-    else if (depth_ == 2 && section_ == Section::Job)
+    else if (depth == 2 && section_ == Section::Job)
       job_ = key == "rank" ? &trace_.rank : key == "world_size" ? &trace_.workers : nullptr;
-    else if (depth_ == 3)
+    else if (depth == 3)
       field_ = &field(key);
-    else if (depth_ == 4)
+    else if (depth == 4)
       field_ = in_args_ ? &argument(key) : &ignored_;
-    return true;
   }
 
-  bool found() const { return found_; }
+  void value(int depth, std::string_view text) override {
+    if (section_ == Section::Job) {
+      if (depth == 2 && job_) *job_ = integer_or<std::int64_t>(std::string(text), -1);
+      return;
+    }
+    if (section_ == Section::Other || field_ == &ignored_) return;
+    if (reads_dims()) {
+      if (depth < 6) return;
+      const char last = event_.dims.empty() ? ';' : event_.dims.back();
+      if (last != ';' && last != '(' && last != ')') event_.dims += 'x';
+      extend(event_.dims, text);
+    } else if (field_ == &event_.type) {
+      if (depth == 5 && event_.type.empty()) event_.type = text;
+    } else if (field_ == &event_.grid) {
+      if (depth == 5) extend(event_.grid.append(","), text);
+    } else if (depth == (in_args_ ? 4 : 3)) {
+      *field_ = text;
+    }
+  }
 
  private:
   enum class Section : std::uint8_t { Other, Events, Devices, Job };
-
-  bool open() { return ++depth_ <= deepest; }
 
   bool reads_dims() const { return field_ == &event_.dims && in_args_; }
 
@@ -173,28 +164,6 @@ class Handler {
     if (key == "Out msg nelems") return event_.out;
     if (key == "Group size") return event_.group;
     return ignored_;
-  }
-
-  bool scalar(const char* text, rapidjson::SizeType length) {
-    const std::string_view value(text, length);
-    if (section_ == Section::Job) {
-      if (depth_ == 2 && job_) *job_ = integer_or<std::int64_t>(std::string(value), -1);
-      return true;
-    }
-    if (section_ == Section::Other || field_ == &ignored_) return true;
-    if (reads_dims()) {
-      if (depth_ < 6) return true;
-      const char last = event_.dims.empty() ? ';' : event_.dims.back();
-      if (last != ';' && last != '(' && last != ')') event_.dims += 'x';
-      extend(event_.dims, value);
-    } else if (field_ == &event_.type) {
-      if (depth_ == 5 && event_.type.empty()) event_.type = value;
-    } else if (field_ == &event_.grid) {
-      if (depth_ == 5) extend(event_.grid.append(","), value);
-    } else if (depth_ == (in_args_ ? 4 : 3)) {
-      *field_ = value;
-    }
-    return true;
   }
 
   // Of many values one text: no longer than one value may be.
@@ -308,28 +277,15 @@ class Handler {
   std::string* field_ = &ignored_;
   Section section_ = Section::Other;
   std::int64_t* job_ = nullptr;
-  int depth_ = 0;
-  bool in_args_ = false, found_ = false;
+  bool in_args_ = false;
 };
 
 }  // namespace
 
 KinetoTrace read_kineto_events(ByteSource& source) {
   KinetoTrace trace;
-  Handler handler(source.file(), trace);
-  JsonInput input(source);
-  TextMemory memory(source.file());
-  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, TextMemory> reader(&memory);
-  constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
-  const rapidjson::ParseResult result = reader.Parse<flags>(input, handler);
-  if (result.Code() == rapidjson::kParseErrorTermination)
-    throw InputError({source.file(), fmt::format("byte {}", result.Offset())}, "brackets stand too deep",
-                     "a PyTorch profiler's trace");
-  if (!result)
-    throw InputError({source.file(), fmt::format("byte {}", result.Offset())},
-                     fmt::format("not valid JSON: {}", rapidjson::GetParseError_En(result.Code())),
-                     "a whole trace: was it cut?");
-  if (!handler.found()) throw InputError({source.file(), ""}, "has no list traceEvents", "a PyTorch profiler's trace");
+  KinetoListener listener(source.file(), trace);
+  read_event_stream(source, listener, "a PyTorch profiler's trace");
   return trace;
 }
 

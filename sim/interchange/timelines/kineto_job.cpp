@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -35,9 +36,23 @@ Shape usual_shape(const std::vector<RankTrace>& ranks) {
       ->first;
 }
 
+// "rank 0 has 3 collectives in step 5, rank 1 …": what a complaint says before steps are left out.
+std::string first_steps(const std::vector<RankTrace>& ranks) {
+  constexpr std::size_t most = 4;
+  std::vector<std::string> words;
+  for (const RankTrace& rank : ranks)
+    if (words.size() < most)
+      words.push_back(
+          fmt::format("rank {} has {} of gradients in step {}", rank.number,
+                      counted(static_cast<std::int64_t>(rank.steps.front().collectives.size()), "collective"),
+                      rank.steps.front().number));
+  return fmt::format("{}{}", fmt::join(words, ", "), ranks.size() > most ? ", …" : "");
+}
+
 // Keeps the steps that all ranks ran, alike. Returns the numbers of the others.
 std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
   const Shape usual = usual_shape(ranks);
+  const std::string had = first_steps(ranks);
   std::map<std::int64_t, std::size_t> alike;  // by number: on how many ranks
   for (const RankTrace& rank : ranks)
     for (const RankStep& step : rank.steps) alike[step.number] += shape_of(step) == usual;
@@ -47,7 +62,7 @@ std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
   for (const auto& [number, count] : alike)
     if (count < ranks.size()) others.push_back(number);
   if (ranks.front().steps.empty())
-    throw InputError({ranks.front().file, ""}, "has no step in common with the other ranks' traces",
+    throw InputError({ranks.front().file, ""}, "has no step in common with the other ranks' traces: " + had,
                      "traces of the same steps, with equally many collectives");
   if (usual.first == 0)
     throw InputError({ranks.front().file, ""}, "has no collective of gradients in its backward passes",
@@ -163,8 +178,11 @@ MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> nam
     const std::int64_t ahead = clock_shift(ranks[i], ranks.front());
     const std::int64_t ahead_origin = add(Time(origin), Time(ahead)).count();
     if (i > 0)
-      shifts.push_back(fmt::format("rank {} {}{}", ranks[i].number, ahead < 0 ? "-" : "",
-                                   format_duration(static_cast<double>(ahead < 0 ? -ahead : ahead) * 1e-9)));
+      shifts.push_back(fmt::format("rank {} {}{}", ranks[i].number,
+                                   format_duration(std::abs(static_cast<double>(ahead)) * 1e-9),
+                                   ahead < 0   ? " behind"
+                                   : ahead > 0 ? " ahead"
+                                               : ""));
     job.files.push_back(ranks[i].file);
     job.ranks[{static_cast<std::uint32_t>(i), 0}] = ranks[i].number;
     for (const RankStep& step : ranks[i].steps) add_step(step, static_cast<std::uint32_t>(i), ahead_origin, job);
@@ -174,7 +192,7 @@ MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> nam
     job.notes.push_back(fmt::format("left out: {} {}, which not all ranks ran, or with other collectives than most",
                                     others.size() == 1 ? "step" : "steps", fmt::join(others, ", ")));
   job.notes.push_back(
-      fmt::format("clocks ahead of rank {}'s, set right: {}", ranks.front().number, fmt::join(shifts, ", ")));
+      fmt::format("clocks aligned with that of rank {}: {}", ranks.front().number, fmt::join(shifts, ", ")));
   if (workers > static_cast<std::int64_t>(ranks.size()))
     job.notes.push_back(
         fmt::format("the job has {} ranks, and these are traces of {}: what the others delayed looks "

@@ -69,9 +69,12 @@ template <class Place>
 std::int64_t integer(std::string_view text, std::int64_t most, std::string_view what, const Place& place) {
   std::int64_t value = 0;
   const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || last != text.data() + text.size() || value < 0 || value > most)
-    throw InputError(place(), fmt::format("the {} '{}' is no number", what, one_line(text, 40)),
-                     fmt::format("a whole number, 0 to {}", most));
+  const bool number = error != std::errc::invalid_argument && last == text.data() + text.size();
+  if (!number || error != std::errc() || value < 0 || value > most)
+    throw InputError(
+        place(),
+        fmt::format("the {} '{}' is {}", what, one_line(text, 40), number ? "out of range" : "not a whole number"),
+        fmt::format("a whole number, 0 to {}", most));
   return value;
 }
 
@@ -102,6 +105,19 @@ bool StepChoice::takes(std::int64_t step) const {
          });
 }
 
+std::vector<std::string> StepChoice::missed(std::span<const std::int64_t> found) const {
+  std::vector<std::string> notes;
+  for (const auto& [first, last] : ranges_) {
+    const auto count = std::count_if(found.begin(), found.end(),
+                                     [first = first, last = last](auto step) { return first <= step && step <= last; });
+    if (count > last - first) continue;
+    notes.push_back(first == last ? fmt::format("--steps: there is no step {}", first)
+                                  : fmt::format("--steps: of {}-{} there {} {}", first, last, count == 1 ? "is" : "are",
+                                                count == 0 ? "no steps" : counted(count, "step")));
+  }
+  return notes;
+}
+
 void OpReader::add(const Words& words, std::uint32_t entry) {
   MeasuredOp op;
   op.entry = entry;
@@ -126,7 +142,8 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
     op.chunk = whole(words.chunk, std::numeric_limits<std::int32_t>::max(), "chunk");
   const auto start = microseconds(words.start_us);
   if (!start)
-    throw InputError(place(), fmt::format("the start '{}' is no number", one_line(words.start_us, 40)), "microseconds");
+    throw InputError(place(), fmt::format("the start '{}' is not a number", one_line(words.start_us, 40)),
+                     "microseconds");
   if (!origin_us_) origin_us_ = start->whole;
   if (std::abs(start->whole - *origin_us_) > furthest_us)
     throw InputError(place(), fmt::format("the start {} is months from that of the first op", words.start_us),
@@ -137,13 +154,19 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
     throw InputError(place(), fmt::format("the duration '{}' is {}", one_line(words.duration_us, 40), what),
                      "microseconds, 0 to 8.64e10 (a day)");
   };
-  if (!duration) refuse("no number");
+  if (!duration) refuse("not a number");
   if (duration->whole < 0 || duration->picoseconds < 0) refuse("negative");
   if (duration->whole > longest_op_us) refuse("longer than a day");
   op.duration = Time(duration->whole * 1'000'000 + duration->picoseconds);
-  if (!words.rank.empty())
-    job_.ranks.emplace(WorkerPlace{op.replica, op.stage},
-                       whole(words.rank, std::numeric_limits<std::int64_t>::max(), "rank"));
+  if (!words.rank.empty()) {
+    const auto rank = whole(words.rank, std::numeric_limits<std::int64_t>::max(), "rank");
+    const auto known = job_.ranks.emplace(WorkerPlace{op.replica, op.stage}, rank).first;
+    if (job_.lines && known->second != rank)
+      throw InputError(place(),
+                       fmt::format("the rank of replica {}, stage {} is {} here, and {} before", op.replica, op.stage,
+                                   rank, known->second),
+                       "one rank for each worker");
+  }
   job_.ops.push_back(op);
 }
 
@@ -184,6 +207,14 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
     (table ? read_op_table : read_op_trace)(source, reader, job);
   }
   reader.require_ops(names.front());
+  std::map<std::int64_t, WorkerPlace> of_rank;
+  if (job.lines)
+    for (const auto& [worker, rank] : job.ranks)
+      if (const auto [other, added] = of_rank.emplace(rank, worker); !added)
+        throw InputError({names.front(), ""},
+                         fmt::format("rank {} is of two workers: replica {}, stage {}, and replica {}, stage {}", rank,
+                                     other->second.first, other->second.second, worker.first, worker.second),
+                         "one rank for each worker, or no column rank");
   return job;
 }
 

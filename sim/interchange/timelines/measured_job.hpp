@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,6 +96,8 @@ class StepChoice {
   /// Throws InputError at `place`.
   StepChoice(std::string_view text, const SourceLocation& place);
   bool takes(std::int64_t step) const;
+  /// A sentence for each choice that these steps of a job do not fill.
+  std::vector<std::string> missed(std::span<const std::int64_t> found) const;
 
  private:
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;

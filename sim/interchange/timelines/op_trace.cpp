@@ -1,20 +1,17 @@
 // The Chrome trace of ByteDance's straggler analyser: a process is a replica, a thread of its name a stage.
 #include <charconv>
 #include <map>
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
 
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
-#include "sim/interchange/importers/json_input.hpp"
+#include "sim/interchange/importers/event_stream.hpp"
 #include "sim/interchange/timelines/readers.hpp"
 
 namespace allreplay {
 
 namespace {
 
-constexpr int deepest_bracket = 64;
 constexpr std::int64_t threads_of_rank = 5;
 
 // The text of an event's members; cleared and filled again for each.
@@ -38,50 +35,27 @@ std::string number_behind(std::string_view text, std::string_view words) {
   return std::string(text.substr(0, text.find_first_not_of("0123456789")));
 }
 
-// RapidJSON's events. What ran on a thread that is named later waits until all is read.
-class OpTraceHandler {
+// What ran on a thread that is named later waits until all is read.
+class OpTraceListener : public EventStreamListener {
  public:
-  OpTraceHandler(const std::string& file, OpReader& reader) : file_(file), reader_(reader) {}
+  OpTraceListener(const std::string& file, OpReader& reader) : file_(file), reader_(reader) {}
 
-  bool Null() { return scalar("null", 4); }
-  bool Bool(bool) { return true; }
-  bool Int(int) { return true; }
-  bool Uint(unsigned) { return true; }
-  bool Int64(std::int64_t) { return true; }
-  bool Uint64(std::uint64_t) { return true; }
-  bool Double(double) { return scalar("nan", 3); }
-  bool RawNumber(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
-  bool String(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
-
-  bool StartObject() { return open(); }
-  bool StartArray() {
-    if (depth_ == 0) depth_ = 1, in_events_ = true;  // a list of events alone
-    if (depth_ == 1 && in_events_) found_ = true;
-    return open();
-  }
-  bool EndObject(rapidjson::SizeType) {
-    --depth_;
-    if (depth_ == 2 && in_events_) end_event();
-    if (depth_ == 3) field_ = nullptr;
-    return true;
-  }
-  bool EndArray(rapidjson::SizeType) {
-    --depth_;
-    return true;
-  }
-  bool Key(const char* text, rapidjson::SizeType length, bool) {
-    const std::string_view key(text, length);
-    if (depth_ == 1) in_events_ = key == "traceEvents";
-    if (depth_ == 3) {
+  void key(int depth, std::string_view key) override {
+    if (depth == 1) in_events_ = key == "traceEvents";
+    if (depth == 3) {
       in_args_ = key == "args";
       field_ = field(key);
-    } else if (depth_ == 4) {
+    } else if (depth == 4) {
       field_ = in_args_ ? argument(key) : nullptr;
     }
-    return true;
   }
-
-  bool found() const { return found_; }
+  void value(int depth, std::string_view text) override {
+    if (in_events_ && field_ && depth == (in_args_ ? 4 : 3)) *field_ = text;
+  }
+  void object_ends(int depth) override {
+    if (depth == 2 && in_events_) end_event();
+    if (depth == 3) field_ = nullptr;
+  }
 
   /// Call when all is read.
   void take_the_rest() {
@@ -91,8 +65,6 @@ class OpTraceHandler {
   std::int64_t other_tensor_ranks() const { return others_; }
 
  private:
-  bool open() { return ++depth_ <= deepest_bracket; }
-
   std::string* field(std::string_view key) {
     if (key == "ph") return &event_.ph;
     if (key == "cat") return &event_.category;
@@ -110,11 +82,6 @@ class OpTraceHandler {
     if (key == "seq_id") return &event_.seq;
     if (key == "model_chunk") return &event_.chunk;
     return nullptr;
-  }
-
-  bool scalar(const char* text, rapidjson::SizeType length) {
-    if (in_events_ && field_ && depth_ == (in_args_ ? 4 : 3)) field_->assign(text, length);
-    return true;
   }
 
   void end_event() {
@@ -165,8 +132,7 @@ class OpTraceHandler {
   TraceEvent event_;
   std::string* field_ = nullptr;
   std::uint32_t events_ = 0;
-  int depth_ = 0;
-  bool in_args_ = false, in_events_ = false, found_ = false;
+  bool in_args_ = false, in_events_ = false;
 };
 
 }  // namespace
@@ -182,24 +148,12 @@ bool is_op_trace(std::string_view head) {
 }
 
 void read_op_trace(ByteSource& source, OpReader& reader, MeasuredJob& job) {
-  OpTraceHandler handler(source.file(), reader);
-  JsonInput input(source);
-  TextMemory memory(source.file());
-  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, TextMemory> json(&memory);
-  constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
-  const rapidjson::ParseResult result = json.Parse<flags>(input, handler);
-  if (result.Code() == rapidjson::kParseErrorTermination)
-    throw InputError({source.file(), fmt::format("byte {}", result.Offset())}, "brackets stand too deep",
-                     "a trace of events");
-  if (!result)
-    throw InputError({source.file(), fmt::format("byte {}", result.Offset())},
-                     fmt::format("not valid JSON: {}", rapidjson::GetParseError_En(result.Code())),
-                     "a whole trace: was it cut?");
-  if (!handler.found()) throw InputError({source.file(), ""}, "has no list traceEvents", "a trace of events");
-  handler.take_the_rest();
-  if (handler.other_tensor_ranks() > 0)
+  OpTraceListener listener(source.file(), reader);
+  read_event_stream(source, listener, "a trace of events");
+  listener.take_the_rest();
+  if (listener.other_tensor_ranks() > 0)
     job.notes.push_back(fmt::format("{}: left out: {} of other tensor-parallel ranks than the first", source.file(),
-                                    counted(handler.other_tensor_ranks(), "op")));
+                                    counted(listener.other_tensor_ranks(), "op")));
 }
 
 }  // namespace allreplay

@@ -1,0 +1,36 @@
+// Nodes and links by the names that files use.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sim/cluster/topology.hpp"
+
+namespace allreplay {
+
+/// REQUIRES: the network outlives it.
+class NodeNames {
+ public:
+  explicit NodeNames(const Topology& network);
+
+  /// Also of a NIC. Throws InputError where there is no such node.
+  NodeId node(const std::string& name, const SourceLocation& place) const;
+
+  /// Both directions of all links that join these two. `at`: the place of either name, `place`: of both. Throws
+  /// InputError where there is none.
+  const std::vector<LinkId>& between(const std::string& a, const SourceLocation& at_a, const std::string& b,
+                                     const SourceLocation& at_b, const SourceLocation& place) const;
+
+ private:
+  [[noreturn]] void no_link(NodeId a, const std::string& a_name, const std::string& b_name,
+                            const SourceLocation& place) const;
+
+  const Topology& network_;
+  std::unordered_map<std::string, NodeId> node_called_;
+  std::map<std::pair<NodeId, NodeId>, std::vector<LinkId>> links_;  // by their ports, the lower first
+};
+
+}  // namespace allreplay

@@ -1,0 +1,73 @@
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/jobs/jobs_run.hpp"
+#include "sim/picture/picture_file.hpp"
+#include "sim/report/jobs_report.hpp"
+#include "sim/view/jobs_picture.hpp"
+#include "sim/view/jobs_trace.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct JobsArguments {
+  std::string file, stagger, minimise = "worst", plot, timeline;
+  bool place = false, json = false, each = false;
+};
+
+void execute(Context& context, const JobsArguments& arguments) {
+  const auto began = std::chrono::steady_clock::now();
+  JobsSearch search{.place = arguments.place, .mean = arguments.minimise == "mean"};
+  if (!arguments.stagger.empty()) search.stagger = parse_integer(arguments.stagger, 1, 1000, argument("--stagger"));
+  if (!search.mean && arguments.minimise != "worst")
+    throw InputError(argument("--minimise"), fmt::format("unknown aim '{}'", arguments.minimise), "worst or mean");
+  if (arguments.each && !arguments.json) throw InputError(argument("--each"), "is written as JSON only", "--json");
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".json"))
+    throw InputError(argument("--timeline"), fmt::format("'{}' is no trace", arguments.timeline),
+                     "a name that ends with .json, for ui.perfetto.dev");
+  require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}}, {arguments.file});
+  const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
+  Library library(context.inputs);
+  JobsRunner runner(library, context.files(), file);
+  const bool searches = search.place || search.stagger;
+  const bool draws = !arguments.plot.empty() || !arguments.timeline.empty();
+  JobsRecord record;
+  FoundJobs found;
+  if (searches) found = search_jobs(runner, search);
+  if (!searches)
+    found.result = runner.run(choices_of(file), starts_of(file), draws ? &record : nullptr);
+  else if (draws)
+    runner.run(found.choices, starts_of(file, found.offsets), &record);
+  if (!arguments.timeline.empty()) context.files().write(arguments.timeline, jobs_trace(found.result, file, record));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, jobs_picture(found.result, record));
+  const FoundJobs* told = searches ? &found : nullptr;
+  if (!arguments.json) return context.console.print("{}", jobs_report(found.result, told, screen()));
+  JsonValue json = jobs_json(found.result, told, arguments.each);
+  json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  context.console.print("{}\n", json.dump());
+}
+
+}  // namespace
+
+void add_jobs(CommandLine& app) {
+  auto arguments = std::make_shared<JobsArguments>();
+  Command command = app.add_subcommand("jobs", "several jobs on one cluster, and clusters that change meanwhile");
+  command.add_option("file", arguments->file, "a jobs file (docs/jobs.md)").required();
+  command.add_flag("--place", arguments->place, "search the jobs' placements for the least slow-down");
+  command.add_option("--stagger", arguments->stagger, "search so many offsets to each job's start").implied("8");
+  command.add_option("--minimise", arguments->minimise, "what searches go by: the worst slow-down, or the mean")
+      .capture_default_str();
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.add_flag("--each", arguments->each, "with --json: all measured iterations, too");
+  command.add_option("--plot", arguments->plot, "draw slow-downs, and the load of the busiest links over time");
+  command.add_option("--timeline", arguments->timeline, "write the last iterations for ui.perfetto.dev (.json)");
+  command.footer("Example:\n  allreplay jobs two.json --place");
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

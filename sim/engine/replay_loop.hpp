@@ -1,0 +1,177 @@
+// The one loop of the engine, over whatever tasks there are: a graph once (replay.cpp), or several again and again
+// (cycles.cpp).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/replay.hpp"
+
+namespace allreplay {
+
+/// `Tasks` knows what is to be done: its tasks by number, and what each end makes ready; which of them are ready by
+/// themselves, and when (next, arrive); and what else changes at an instant before networks choose (change).
+template <class Tasks>
+class ReplayLoop {
+ public:
+  ReplayLoop(Tasks& tasks, const System& system)
+      : tasks_(tasks), system_(system), events_(system.servers.size()), slowdowns_(system.influences.size(), 1.0) {
+    for (const ServerUse& use : system.servers) servers_.push_back({use.server, use.phase, 0, 0, false});
+    for (const QueueUse& queue : system.queues) {
+      queues_.push_back({Queue(queue.rule), queue.server});
+      by_server_.push_back(static_cast<QueueId>(by_server_.size()));
+      ++servers_[queue.server].last;
+    }
+    std::stable_sort(by_server_.begin(), by_server_.end(),
+                     [&](QueueId a, QueueId b) { return queues_[a].server < queues_[b].server; });
+    influences_on_.assign(servers_.size(), 1);
+    own_slowdowns_.assign(servers_.size(), 1);
+    std::uint32_t before = 0;
+    for (Serving& one : servers_) {
+      one.first = before;
+      before = one.last += before;
+    }
+  }
+
+  /// Until nothing more happens, or the tasks are told enough. Events: servers woken.
+  std::int64_t run() {
+    while (const auto instant = next()) {
+      settle(*instant);    // every completion of this instant releases its successors
+      dispatch(*instant);  // only then do queues choose what to start
+      if (tasks_.enough(*instant, events_.next() == instant)) break;
+    }
+    for (const Serving& one : servers_) woken_ += one.server->events();
+    return woken_;
+  }
+
+  /// What change() may do: a server takes so many times as long, beside what influences it.
+  void slow(std::uint32_t index, double factor, Time instant) {
+    own_slowdowns_[index] = factor;
+    servers_[index].server->slow(factor * influences_on_[index], instant);
+    wake(index);
+  }
+  /// Asks a server again that was changed from outside.
+  void wake(std::uint32_t index) { events_.schedule(index, servers_[index].server->next_completion()); }
+
+ private:
+  // A server, and where in by_server_ its queues are.
+  struct Serving {
+    Server* server;
+    Phase phase;
+    std::uint32_t first, last;
+    bool touched;  // it may have something to start
+  };
+  struct Standing {
+    Queue queue;
+    std::uint32_t server;
+  };
+
+  std::optional<Time> next() const {
+    const auto event = events_.next(), other = tasks_.next();
+    return event && other ? std::min(event, other) : event ? event : other;
+  }
+
+  void settle(Time instant) {
+    const auto make_ready = [&](TaskId id) { this->make_ready(id, instant); };
+    while (const auto woken = events_.pop(instant)) {
+      Server& server = *servers_[*woken].server;
+      if (!server.wakeup_is_tentative()) ++woken_;
+      done_.clear();
+      server.complete(instant, done_);
+      for (const TaskId id : done_) {
+        const auto& task = tasks_.task(id);
+        queues_[task.queue].queue.completed(task);
+        tasks_.end(id, instant, make_ready);
+      }
+      touch(*woken);
+    }
+    tasks_.arrive(instant, make_ready);
+  }
+
+  void dispatch(Time instant) {
+    for (const Phase phase : {Phase::Compute, Phase::Communication}) {
+      if (phase == Phase::Communication) tasks_.change(instant, *this);
+      std::vector<std::uint32_t>& touched = touched_[static_cast<std::size_t>(phase)];
+      for (const std::uint32_t one : touched) start_admitted(one, instant);
+      touched.clear();
+      // Work without duration has ended already: it is settled before a later phase chooses.
+      if (events_.next() == instant) return;
+    }
+    influence(instant);
+  }
+
+  void start_admitted(std::uint32_t index, Time instant) {
+    Serving& serving = servers_[index];
+    serving.touched = false;
+    // Where several lanes share a server, what ends at once is settled before the next is chosen.
+    const bool shared = serving.last - serving.first > 1;
+    while (start_first_admitted(serving, instant))
+      if (shared && serving.server->next_completion() == instant) break;
+    wake(index);
+  }
+
+  bool start_first_admitted(const Serving& serving, Time instant) {
+    for (std::uint32_t place = serving.first; place < serving.last; ++place) {
+      Queue& queue = queues_[by_server_[place]].queue;
+      if (!queue.admits()) continue;
+      const TaskId id = queue.next();
+      const auto& task = tasks_.task(id);
+      queue.pop(task);
+      tasks_.start(id, instant);
+      serving.server->start(id, task, instant);
+      return true;
+    }
+    return false;
+  }
+
+  // Once nothing more happens in this instant: who slows whom until the next.
+  void influence(Time instant) {
+    for (std::size_t i = 0; i < slowdowns_.size(); ++i) {
+      const Influence& one = system_.influences[i];
+      Load load;
+      for (const std::uint32_t from : one.from) {
+        const Load other = servers_[from].server->load();
+        load.in_flight += other.in_flight;
+        load.rate += other.rate;
+      }
+      const double slowdown = one.slowdown(load);
+      if (slowdown == slowdowns_[i]) continue;
+      slowdowns_[i] = slowdown;
+      for (const std::uint32_t on : one.on) {
+        influences_on_[on] = slowdown;
+        servers_[on].server->slow(slowdown * own_slowdowns_[on], instant);
+        wake(on);
+      }
+    }
+  }
+
+  void make_ready(TaskId id, Time instant) {
+    const auto& task = tasks_.task(id);
+    Standing& standing = queues_[task.queue];
+    standing.queue.push(id, task, tasks_.turn(id), instant);
+    touch(standing.server);
+  }
+
+  void touch(std::uint32_t index) {
+    Serving& serving = servers_[index];
+    if (serving.touched) return;
+    serving.touched = true;
+    touched_[static_cast<std::size_t>(serving.phase)].push_back(index);
+  }
+
+  Tasks& tasks_;
+  const System& system_;
+  EventQueue events_;  // by server
+  std::vector<Serving> servers_;
+  std::vector<Standing> queues_;
+  std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
+  std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
+  std::vector<double> slowdowns_;                      // by influence
+  std::vector<double> influences_on_, own_slowdowns_;  // by server
+  std::vector<TaskId> done_;
+  std::int64_t woken_ = 0;
+};
+
+}  // namespace allreplay

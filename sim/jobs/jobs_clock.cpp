@@ -1,0 +1,401 @@
+#include "sim/jobs/jobs_clock.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "sim/cluster/make_topology.hpp"
+#include "sim/engine/cycles.hpp"
+#include "sim/network/shared_network.hpp"
+#include "sim/training/unroll.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// The forward passes that come before a program that begins with a backward pass; they wait for nothing.
+void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
+  const std::vector<Work>& program = job.plan.program();
+  if (!program.empty() && program.front().kind == WorkKind::Forward) return;
+  for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
+    const WorkerClass& one = job.classes[c];
+    const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
+    std::int64_t rank = 0;
+    for (const Layer& layer : profile.layers) {
+      const TaskId id =
+          cycle.opening.add({.queue = first_queue + unrolled.stream(c),
+                             .rank = rank++,
+                             .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
+      if (rank > 1) cycle.opening.precede(id - 1, id);
+    }
+    cycle.from_opening.push_back({static_cast<TaskId>(cycle.opening.tasks().size() - 1), unrolled.lead_in(c)});
+  }
+  cycle.opening.link();
+}
+
+// One job's part of the system.
+struct Player {
+  const SeatedJob* job = nullptr;
+  Unrolled unrolled;
+  std::vector<Stream> streams;
+  Clock clock;
+  std::vector<std::uint32_t> compute, codec;  // servers, by class
+  std::vector<Random> random;                 // by class
+  std::vector<double> met_since, met_until;   // Meetings::lasted() where its measured time begins and ends
+};
+
+class JobsClock final : public Observer {
+ public:
+  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances, JobsRecord* record)
+      : file_(file), disturbances_(disturbances), record_(record), players_(jobs.size()), cycles_(jobs.size()) {
+    std::vector<Tenant> tenants;
+    Views views;
+    for (const SeatedJob& one : jobs) {
+      tenants.push_back({one.job.rounds.get(), &one.job.setup, one.job.scenario.options.launch});
+      views.push_back(one.job.topology);
+    }
+    network_ = shared_network(std::move(tenants), views,
+                              disturbances ? disturbances->ways_on(disturbances->network()) : std::vector<Way>(),
+                              disturbances ? disturbances->rates() : std::vector<double>());
+    system_.servers.push_back({&network_->server(), Phase::Communication});
+    for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
+    times_.jobs.resize(jobs.size());
+    if (record) record->jobs.resize(jobs.size());
+    passes_.assign(jobs.size(), false);
+    some_end_ = std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
+    const bool random = std::any_of(
+        jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.job.scenario.stragglers.jitter.has_value(); });
+    bool steady = !random;
+    if (disturbances) {
+      for (std::size_t i = 0; i < file.background.size(); ++i) {
+        others_.emplace_back(file.background[i], i);
+        steady &= !file.background[i].on;
+      }
+      steady &= file.events.empty();
+      network_now_ = disturbances->network_at(Time(-1));
+    }
+    may_repeat_ = steady && !some_end_;
+  }
+
+  JobsTimes run() {
+    times_.events = replay_cycles(cycles_, system_, *this);
+    for (std::size_t i = 0; i < players_.size(); ++i) measure(i);
+    if (record_) finish_record();
+    return std::move(times_);
+  }
+
+  bool goes_on(std::size_t cycle, std::int64_t replay) override {
+    const auto& iterations = players_[cycle].job->iterations;
+    return !iterations || replay < *iterations;
+  }
+
+  // Draws as `run` does, from a stream per seat.
+  void begins(std::size_t cycle, std::int64_t replay, std::span<Task> tasks) override {
+    Player& player = players_[cycle];
+    const auto& jitter = player.job->job.scenario.stragglers.jitter;
+    if (!jitter || replay < 0) return;
+    for (TaskId id = 0; id < player.unrolled.labels.size(); ++id) {
+      const Label& label = player.unrolled.labels[id];
+      if (!is_of_worker(label)) continue;
+      const double slowdown =
+          player.job->classes[label.worker_class].slowdown * jitter->draw(player.random[label.worker_class]);
+      tasks[id].duration = scaled(player.unrolled.nominal[id], slowdown);
+    }
+  }
+
+  void passed(std::size_t cycle, std::int64_t, Time now) override {
+    JobTimes& times = times_.jobs[cycle];
+    times.begins.push_back(now);
+    players_[cycle].clock.restart(now);
+    passes_[cycle] = true;
+    const auto& iterations = players_[cycle].job->iterations;
+    if (iterations && std::ssize(times.begins) == *iterations + 1) times.end = now;
+  }
+
+  void ended(std::size_t cycle, std::int64_t replay, std::span<const Span> spans) override {
+    if (!record_ || replay < 0) return;
+    auto& replays = record_->jobs[cycle].replays;
+    replays.push_back({replay, {spans.begin(), spans.end()}});
+    if (replays.size() > JobsRecord::replays_of_a_job) replays.pop_front();
+    for (const Span& span : spans) record_->end = std::max(record_->end, span.end);
+  }
+
+  Time next_change() const override {
+    Time next = never;
+    for (const OnAndOff& other : others_) next = std::min(next, other.next());
+    return std::min(next, next_event());
+  }
+
+  std::vector<std::pair<std::uint32_t, double>> change(Time now) override {
+    std::vector<std::pair<std::uint32_t, double>> changed;
+    if (next_event() == now) {
+      if (disturbances_->changes_links(now)) lay_network(now);
+      add_slowed(now, changed);
+      ++events_begun_;
+      while (next_event() == now) ++events_begun_;
+    }
+    for (std::size_t i = 0; i < others_.size(); ++i)
+      if (others_[i].next() == now) {
+        others_[i].turn();
+        if (record_) note_other(i, now);
+        network_->turn(i, others_[i].is_on(), now);
+      }
+    changed.emplace_back(the_network, 1);
+    return changed;
+  }
+
+  bool enough(Time now, const State& state) override {
+    const bool looks = may_repeat_ && passes_[0] && all_began();
+    if (!some_end_ && !warm_) warm_ = warm();
+    note_meetings(now);
+    std::fill(passes_.begin(), passes_.end(), false);
+    if (some_end_)
+      return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
+        return times.end || !players_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
+      });
+    if (looks && repeats(now, state())) return true;
+    return all_measured();
+  }
+
+ private:
+  static constexpr std::uint32_t the_network = 0;  // among servers
+
+  Time next_event() const {
+    if (!disturbances_ || events_begun_ == disturbances_->instants().size()) return never;
+    return disturbances_->instants()[events_begun_];
+  }
+
+  // What computes under other events than before.
+  void add_slowed(Time now, std::vector<std::pair<std::uint32_t, double>>& slowed) const {
+    for (const Player& player : players_)
+      for (std::size_t c = 0; c < player.job->classes.size(); ++c) {
+        if (player.job->events[c].empty()) continue;
+        double factor = 1;
+        for (const std::size_t event : player.job->events[c])
+          if (file_.events[event].at <= now && now < file_.events[event].end()) factor *= *file_.events[event].slowdown;
+        slowed.emplace_back(player.compute[c], factor);
+        if (player.unrolled.beside) slowed.emplace_back(player.codec[c], factor);
+      }
+  }
+
+  void lay_network(Time now) {
+    const auto network = disturbances_->network_at(now);
+    const auto same = [](const Link& a, const Link& b) { return a.bandwidth == b.bandwidth; };
+    if (std::ranges::equal(network->links(), network_now_->links(), same)) return;
+    network_now_ = network;
+    Views views;
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      const SeatedJob& job = *players_[i].job;
+      const bool over = times_.jobs[i].end.has_value();  // it may be cut off
+      if (!over) disturbances_->require_connected(*network, job.seats, now);
+      views.push_back(over ? job.job.topology : seated(network, job.seats));
+    }
+    disturbances_->require_others_connected(*network, now);
+    network_->lay(*network, views, disturbances_->ways_on(*network), now);
+  }
+
+  void note_other(std::size_t number, Time now) {
+    if (others_[number].is_on()) return record_->others.push_back({number, now, never});
+    for (JobsRecord::Other& other : record_->others)
+      if (other.number == number && other.to == never) other.to = now;
+  }
+
+  void finish_record() {
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      record_->jobs[i].unrolled = std::move(players_[i].unrolled);
+      record_->jobs[i].ends = players_[i].job->iterations.has_value();
+    }
+    for (JobsRecord::Other& other : record_->others) other.to = std::min(other.to, record_->end);
+  }
+
+  // Whether the state was met before; background that is yet to begin is part of it.
+  bool repeats(Time now, std::vector<std::int64_t> state) {
+    for (const OnAndOff& other : others_) state.push_back(other.next() == never ? -1 : (other.next() - now).count());
+    const auto [same, fresh] = seen_.emplace(std::move(state), Seen{now, {}});
+    if (!fresh) {
+      times_.period = now - same->second.at;
+      since_ = same->second.at;
+      met_until_ = met(now);
+      met_since_ = same->second.met;
+      return true;
+    }
+    same->second.met = met(now);
+    return false;
+  }
+
+  std::vector<double> met(Time now) const { return network_->meetings() ? network_->met(now) : std::vector<double>(); }
+
+  // Where a job's measured time begins and ends: whom it has met by then.
+  void note_meetings(Time now) {
+    if (!network_->meetings()) return;
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      if (!passes_[i]) continue;
+      Player& player = players_[i];
+      const JobTimes& times = times_.jobs[i];
+      const auto begun = std::ssize(times.begins);
+      if (some_end_) {
+        if (begun == 1) player.met_since = met(now);
+        if (begun > 1 && (times.end || !player.job->iterations)) player.met_until = met(now);
+      } else if (warm_) {
+        const auto first = first_at(times, *warm_);
+        if (begun == first + 1) player.met_since = met(now);
+        if (begun == first + 1 + file_.iterations) player.met_until = met(now);
+      }
+    }
+  }
+
+  void add(std::size_t number, const SeatedJob& job) {
+    Player& player = players_[number];
+    player.job = &job;
+    const Scenario& scenario = job.job.scenario;
+    player.unrolled = unroll(scenario.profile, job.plan, job.classes, job.job.fabric.get(), job.job.compression,
+                             job.plan.sharding.shards(scenario.workers));
+    if (scenario.stragglers.jitter)
+      for (const WorkerClass& one : job.classes)
+        player.random.emplace_back(scenario.stragglers.jitter->seed,
+                                   job.seats[static_cast<std::size_t>(one.workers.front())]);
+    // Its own streams, lanes and clock beside the others', and the network that all share.
+    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock, network_->server());
+    const auto first_queue = static_cast<QueueId>(system_.queues.size());
+    std::vector<std::uint32_t> server_of;
+    for (const ServerUse& use : own.servers) {
+      if (use.server == &network_->server()) {
+        server_of.push_back(the_network);
+        continue;
+      }
+      server_of.push_back(static_cast<std::uint32_t>(system_.servers.size()));
+      system_.servers.push_back(use);
+    }
+    const std::size_t classes = job.classes.size();
+    player.compute.assign(server_of.begin(), server_of.begin() + static_cast<std::ptrdiff_t>(classes));
+    if (player.unrolled.beside)
+      player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
+                          server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
+    if (const auto& interference = scenario.cluster.interference) {
+      system_.servers.push_back({&network_->of_job(number), Phase::Communication});
+      system_.influences.push_back(
+          felt(*interference, static_cast<std::uint32_t>(system_.servers.size() - 1), player.compute));
+    }
+    for (QueueUse queue : own.queues) {
+      queue.server = server_of[queue.server];
+      system_.queues.push_back(std::move(queue));
+    }
+    Cycle& cycle = cycles_[number];
+    cycle.start = job.start;
+    cycle.graph = player.unrolled.graph;
+    for (TaskId id = 0; id < cycle.graph.tasks().size(); ++id) {
+      Task& task = cycle.graph.task(id);
+      task.queue += first_queue;
+      if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
+    }
+    for (std::size_t c = 0; c < job.classes.size(); ++c)
+      cycle.carried.push_back({player.unrolled.last_work(c), player.unrolled.lead_in(c)});
+    add_opening(cycle, job, player.unrolled, first_queue);
+  }
+
+  bool all_began() const {
+    return std::all_of(times_.jobs.begin(), times_.jobs.end(),
+                       [](const JobTimes& times) { return !times.begins.empty(); });
+  }
+
+  // From when on iterations count: the last job has begun the one behind the warm-up.
+  std::optional<Time> warm() const {
+    Time last{0};
+    for (const JobTimes& times : times_.jobs) {
+      if (std::ssize(times.begins) <= file_.warm_up) return std::nullopt;
+      last = std::max(last, times.begins[static_cast<std::size_t>(file_.warm_up)]);
+    }
+    return last;
+  }
+
+  bool all_measured() {
+    if (!warm_) return false;
+    return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
+      return std::ssize(times.begins) > first_at(times, *warm_) + file_.iterations;
+    });
+  }
+
+  static std::ptrdiff_t first_at(const JobTimes& times, Time instant) {
+    return std::lower_bound(times.begins.begin(), times.begins.end(), instant) - times.begins.begin();
+  }
+
+  void measure(std::size_t number) {
+    measure_iterations(number);
+    JobTimes& times = times_.jobs[number];
+    if (!network_->meetings() || times.count == 0) return;
+    const Player& player = players_[number];
+    const double lasts =
+        static_cast<double>((times.begins[times.first + times.count] - times.begins[times.first]).count());
+    const auto met =
+        times_.period
+            ? network_->meetings()->of(static_cast<std::uint32_t>(number), met_since_, met_until_)
+            : network_->meetings()->of(static_cast<std::uint32_t>(number), player.met_since, player.met_until);
+    for (const Meetings::Met& one : met) times.contention.push_back({one.link, one.with, one.ps / lasts});
+    std::stable_sort(times.contention.begin(), times.contention.end(),
+                     [](const Contention& a, const Contention& b) { return a.share > b.share; });
+  }
+
+  void measure_iterations(std::size_t number) {
+    JobTimes& times = times_.jobs[number];
+    const auto ended = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, std::ssize(times.begins) - 1));
+    if (some_end_) {
+      const auto& iterations = players_[number].job->iterations;
+      times.count = iterations ? static_cast<std::size_t>(*iterations) : ended;
+      return;
+    }
+    times.first = static_cast<std::size_t>(first_at(times, times_.period ? since_ : *warm_));
+    times.count = static_cast<std::size_t>(file_.iterations);
+    if (!times_.period) return;
+    // Those that begin in the period; the next is as the first of them, a period later.
+    const auto end = static_cast<std::size_t>(first_at(times, allreplay::add(since_, *times_.period)));
+    times.count = end - times.first;
+    times.begins.resize(end);
+    if (times.count > 0) times.begins.push_back(allreplay::add(times.begins[times.first], *times_.period));
+  }
+
+  struct Seen {
+    Time at;
+    std::vector<double> met;
+  };
+
+  const JobsFile& file_;
+  const Disturbances* disturbances_;
+  JobsRecord* record_;
+  std::deque<Player> players_;
+  std::vector<Cycle> cycles_;
+  std::unique_ptr<SharedNetwork> network_;
+  System system_;
+  JobsTimes times_;
+  std::vector<bool> passes_;  // in this instant
+  bool some_end_ = false, may_repeat_ = false;
+  std::map<std::vector<std::int64_t>, Seen> seen_;
+  std::vector<double> met_since_, met_until_;  // of a period
+  Time since_{0};
+  std::optional<Time> warm_;
+  std::vector<OnAndOff> others_;
+  std::size_t events_begun_ = 0;  // of Disturbances::instants()
+  std::shared_ptr<const Topology> network_now_;
+};
+
+}  // namespace
+
+std::pair<Time, Time> JobsRecord::window() const {
+  Time from{0}, first = end, to = end;
+  for (const Job& job : jobs) {
+    if (job.replays.empty()) continue;
+    Time begins = never, over{0};
+    for (const Span& span : job.replays.front().spans) begins = std::min(begins, span.start);
+    for (const Span& span : job.replays.back().spans) over = std::max(over, span.end);
+    from = std::max(from, begins);
+    first = std::min(first, begins);
+    if (!job.ends) to = std::min(to, over);
+  }
+  return from < to ? std::pair(from, to) : std::pair(first, end);
+}
+
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
+                      JobsRecord* record) {
+  return JobsClock(jobs, file, disturbances, record).run();
+}
+
+}  // namespace allreplay

@@ -1,0 +1,226 @@
+#include "sim/jobs/jobs_run.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "sim/jobs/balance.hpp"
+
+namespace allreplay {
+
+namespace {
+
+std::optional<MeasuredTimes> times_of(const JobTimes& job, std::optional<Time> period) {
+  std::vector<Time> each;
+  for (std::size_t i = job.first; i < job.first + job.count; ++i) each.push_back(job.begins[i + 1] - job.begins[i]);
+  return measured_times(each,
+                        period ? std::optional(to_seconds(*period) / static_cast<double>(each.size())) : std::nullopt);
+}
+
+// What a search compares: of the jobs that have a slow-down.
+std::pair<double, double> worst_and_mean(const JobsResult& result) {
+  double worst = 0, sum = 0;
+  std::int64_t count = 0;
+  for (const JobResult& job : result.jobs)
+    if (job.slowdown) {
+      worst = std::max(worst, *job.slowdown);
+      sum += *job.slowdown;
+      ++count;
+    }
+  return {worst, count > 0 ? sum / static_cast<double>(count) : 0};
+}
+
+// Whether one is less, by more than rounding.
+bool is_less(double a, double b) { return a < b * (1 - 1e-12); }
+
+class Descent {
+ public:
+  Descent(JobsRunner& runner, const JobsSearch& search) : runner_(runner), search_(search) {}
+
+  FoundJobs run() {
+    const JobsFile& file = runner_.file();
+    found_.choices = choices_of(file);
+    if (search_.place)
+      for (std::size_t job = 0; job < file.jobs.size(); ++job) found_.choices[job] = file.jobs[job].choices.front();
+    found_.offsets.assign(file.jobs.size(), Time(0));
+    found_.result = evaluate();
+    std::tie(found_.worst_before, found_.mean_before) = worst_and_mean(found_.result);
+    if (search_.place)
+      descend([&](std::size_t job) { return file.jobs[job].choices.size(); },
+              [&](std::size_t job, std::size_t i) { found_.choices[job] = file.jobs[job].choices[i]; });
+    if (search_.stagger)
+      descend([&](std::size_t job) { return job == 0 ? 1 : static_cast<std::size_t>(*search_.stagger); },
+              [&](std::size_t job, std::size_t i) { found_.offsets[job] = offset(job, i); });
+    std::tie(found_.worst, found_.mean) = worst_and_mean(found_.result);
+    return std::move(found_);
+  }
+
+ private:
+  JobsResult evaluate() {
+    ++found_.evaluations;
+    return runner_.run(found_.choices, starts_of(runner_.file(), found_.offsets));
+  }
+
+  Time offset(std::size_t job, std::size_t i) const {
+    const double alone = found_.result.jobs[job].alone ? found_.result.jobs[job].alone->mean : 0;
+    return from_picoseconds(static_cast<double>(to_time(alone).count()) * static_cast<double>(i) /
+                            static_cast<double>(*search_.stagger));
+  }
+
+  bool better(const JobsResult& one, const JobsResult& other) const {
+    auto [a, a_next] = worst_and_mean(one);
+    auto [b, b_next] = worst_and_mean(other);
+    if (search_.mean) std::swap(a, a_next), std::swap(b, b_next);
+    return is_less(a, b) || (!is_less(b, a) && is_less(a_next, b_next));
+  }
+
+  // Job by job, all its choices with the others held, until a pass changes nothing.
+  template <class Count, class Choose>
+  void descend(const Count& count, const Choose& choose) {
+    std::vector<std::size_t> chosen(found_.choices.size(), 0);
+    for (int pass = 0; pass < 5; ++pass) {
+      bool changed = false;
+      for (std::size_t job = 0; job < chosen.size(); ++job) {
+        if (count(job) < 2) continue;
+        std::optional<JobsResult> best;
+        std::size_t best_choice = chosen[job];
+        for (std::size_t i = 0; i < count(job); ++i) {
+          choose(job, i);
+          std::optional<JobsResult> tried;
+          if (i == chosen[job])
+            tried = found_.result;
+          else
+            try {
+              tried = evaluate();
+            } catch (const InputError&) {
+              continue;  // it cannot be seated so
+            }
+          if (best && !better(*tried, *best)) continue;
+          best = std::move(tried);
+          best_choice = i;
+        }
+        choose(job, best_choice);
+        changed = changed || best_choice != chosen[job];
+        chosen[job] = best_choice;
+        found_.result = std::move(*best);
+      }
+      if (!changed) return;
+    }
+  }
+
+  JobsRunner& runner_;
+  const JobsSearch& search_;
+  FoundJobs found_;
+};
+
+}  // namespace
+
+std::vector<SeatChoice> choices_of(const JobsFile& file) {
+  std::vector<SeatChoice> choices;
+  for (const JobEntry& job : file.jobs) choices.push_back(job.seats);
+  return choices;
+}
+
+std::vector<Time> starts_of(const JobsFile& file, std::span<const Time> later) {
+  std::vector<Time> starts;
+  for (const JobEntry& job : file.jobs) starts.push_back(job.start);
+  for (std::size_t job = 0; job < later.size(); ++job) starts[job] = add(starts[job], later[job]);
+  return starts;
+}
+
+JobsRunner::JobsRunner(Library& library, const Files& files, const JobsFile& file)
+    : library_(library),
+      file_(file),
+      cluster_(jobs_cluster(library, files, file)),
+      disturbances_(file, cluster_.seating.network) {}
+
+const JobsRunner::Alone& JobsRunner::alone(std::size_t job, const SeatedJob& seated) {
+  const auto [known, fresh] = alone_.try_emplace({job, seated.seats});
+  if (fresh) {
+    const JobsTimes times = replay_jobs({&seated, 1}, file_, nullptr);
+    known->second = {times_of(times.jobs.front(), times.period), times.events};
+  }
+  return known->second;
+}
+
+// The job's first so many ranks, by themselves: each keeps its batch.
+double JobsRunner::throughput(const JobEntry& entry, const SeatedJob& seated, std::int64_t workers) {
+  JobEntry fewer = entry;
+  fewer.workers = workers;
+  fewer.request.workers = workers;
+  fewer.kinds.clear();
+  fewer.balanced = false;
+  std::erase_if(fewer.stragglers.slow, [&](const Slowdown& slow) { return slow.worker >= workers; });
+  fewer.iterations.reset();
+  std::int64_t rank = 0;
+  for (const WorkerKind& kind : kinds_of(entry))
+    for (std::int64_t i = 0; i < kind.workers && rank < workers; ++i, ++rank) {
+      WorkerKind one = kind;
+      one.workers = 1;
+      if (!seated.batches.empty()) one.batch = seated.batches[static_cast<std::size_t>(rank)];
+      fewer.kinds.push_back(one);
+    }
+  if (entry.kinds.empty() && seated.batches.empty()) fewer.kinds.clear();
+  const SeatedJob job = seated_job(library_, file_, cluster_, fewer,
+                                   {seated.seats.begin(), seated.seats.begin() + static_cast<std::ptrdiff_t>(workers)});
+  const JobsTimes times = replay_jobs({&job, 1}, file_, nullptr);
+  return job.samples.value_or(static_cast<double>(workers)) / times_of(times.jobs.front(), times.period)->mean;
+}
+
+Goodput JobsRunner::goodput(const JobEntry& entry, const JobResult& result) {
+  const SeatedJob& seated = result.seated;
+  const std::int64_t gpus = cluster_.seating.network->gpus_per_host();
+  std::set<std::int64_t> machines;
+  for (const NodeId seat : seated.seats) machines.insert(seat / gpus);
+  const auto workers = std::ssize(seated.seats), nodes = std::ssize(machines);
+  std::map<std::int64_t, double> known;
+  const auto relative = [&](std::int64_t fewer) {
+    const auto [one, fresh] = known.emplace(fewer, 1);
+    if (fresh && fewer < nodes)
+      one->second =
+          throughput(entry, seated, std::min<std::int64_t>(workers, fewer * ((workers + nodes - 1) / nodes))) /
+          throughput(entry, seated, workers);
+    return one->second;
+  };
+  return goodput_of(*entry.reliability, {nodes, result.together->mean, result.samples_per_s, relative}, entry.place);
+}
+
+JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record) {
+  std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
+  for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
+  JobsTimes times = replay_jobs(seated, file_, &disturbances_, record);
+  JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
+  if (times.period) result.period_s = to_seconds(*times.period);
+  std::vector<double> slowdowns;
+  for (std::size_t number = 0; number < seated.size(); ++number) {
+    JobResult job{.seated = std::move(seated[number])};
+    const double computing = to_seconds(job.seated.computing);
+    job.alone = alone(number, job.seated).times;
+    job.together = times_of(times.jobs[number], times.period);
+    if (job.alone) job.exposed_alone_s = job.alone->mean - computing;
+    if (job.together) {
+      job.exposed_s = job.together->mean - computing;
+      if (job.seated.samples) job.samples_per_s = *job.seated.samples / job.together->mean;
+      if (job.alone) {
+        job.slowdown = job.together->mean / job.alone->mean;
+        slowdowns.push_back(*job.slowdown);
+        if (!times.period)
+          job.lost_s = std::accumulate(job.together->each.begin(), job.together->each.end(), 0.) -
+                       static_cast<double>(job.together->each.size()) * job.alone->mean;
+      }
+    }
+    job.end = times.jobs[number].end;
+    if (job.end) result.makespan_s = std::max(result.makespan_s.value_or(0), to_seconds(*job.end));
+    job.contention = std::move(times.jobs[number].contention);
+    job.reliability = file_.jobs[number].reliability;
+    if (job.reliability && job.together) job.goodput = goodput(file_.jobs[number], job);
+    result.jobs.push_back(std::move(job));
+  }
+  result.fairness = fairness(slowdowns);
+  return result;
+}
+
+FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search) { return Descent(runner, search).run(); }
+
+}  // namespace allreplay

@@ -1,0 +1,233 @@
+#include "sim/jobs/seated_job.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "sim/cluster/make_topology.hpp"
+#include "sim/cluster/placement.hpp"
+#include "sim/jobs/balance.hpp"
+#include "sim/search/plan_of.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr const char* shared_cluster = "the cluster of the jobs";
+
+// All seats in the order of `spread`: by number where there is nothing to spread over.
+std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
+  if (hosts_of_a_switch(spec) > 0 || spec.gpus_per_host > 1) spec.placement.kind = Placement::Kind::Spread;
+  const auto topology = make_topology(spec, seats);
+  std::vector<NodeId> order;
+  for (NodeId rank = 0; rank < topology->hosts(); ++rank) order.push_back(topology->seat(rank));
+  return order;
+}
+
+// The factors of a worker's times, those of its seat and its own multiplied; a spread without seed is the slowest's.
+void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster& cluster,
+                   std::span<const NodeId> seats) {
+  std::map<std::int64_t, double> of_rank, of_seat;
+  for (const Slowdown& slow : entry.stragglers.slow) of_rank[slow.worker] = slow.factor;
+  for (const Slowdown& slow : cluster.stragglers.slow) of_seat[slow.worker] = slow.factor;
+  const auto& spread = cluster.stragglers.spread;
+  std::vector<double> factors;
+  for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+    double factor = 1;
+    if (const auto own = of_rank.find(static_cast<std::int64_t>(rank)); own != of_rank.end()) factor *= own->second;
+    if (const auto own = of_seat.find(seats[rank]); own != of_seat.end()) factor *= own->second;
+    if (spread && spread->seed) factor *= spread->of(seats[rank]);
+    factors.push_back(factor);
+  }
+  if (spread && !spread->seed)
+    *std::max_element(factors.begin(), factors.end()) *= spread->expected_largest(std::ssize(seats));
+  scenario.stragglers = {};
+  for (std::size_t rank = 0; rank < factors.size(); ++rank)
+    if (factors[rank] != 1) scenario.stragglers.slow.push_back({static_cast<std::int64_t>(rank), factors[rank]});
+  scenario.stragglers.jitter = entry.stragglers.jitter ? entry.stragglers.jitter : cluster.stragglers.jitter;
+}
+
+void require_served(const Scenario& scenario, const JobEntry& entry) {
+  const SourceLocation place = entry.place / "strategy";
+  if (scenario.options.start == Start::Ranks)
+    throw InputError(place, "start=ranks is not offered to jobs", "start=together");
+  if (scenario.options.parallel.any())
+    throw InputError(place, "pipelines and tensor parallelism are not offered to jobs", "data parallelism alone");
+  if (collective_of(scenario).algorithm->name == "nccl")
+    throw InputError(entry.place / "collective", "nccl is not offered to jobs", "ring, or another that has rounds");
+}
+
+// A class of workers: those of one role and kind, slowed alike, and by the same events.
+struct Alike {
+  std::uint32_t role = 0;
+  std::size_t kind = 0;
+  std::int64_t batch = 0;
+  double slowdown = 1;
+  std::vector<std::size_t> events;
+  std::int64_t apart = 0;  // of each its own, with jitter
+  auto operator<=>(const Alike&) const = default;
+};
+
+std::vector<std::size_t> events_of(const JobsFile& file, const JobsCluster& cluster, const SeatedJob& job,
+                                   std::int64_t rank) {
+  const Topology& network = *cluster.seating.network;
+  const std::int64_t machine = job.seats[static_cast<std::size_t>(rank)] / network.gpus_per_host();
+  std::vector<std::size_t> events;
+  for (std::size_t i = 0; i < file.events.size(); ++i) {
+    const ClusterEvent& event = file.events[i];
+    if (!event.slowdown) continue;
+    const bool mine = event.worker ? event.worker->first.name == job.name && event.worker->second == rank
+                                   : event.node->name == network.name(network.machine_node(machine));
+    if (mine) events.push_back(i);
+  }
+  return events;
+}
+
+void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, std::span<const WorkerKind> kinds,
+                 const std::vector<Shared<Profile>>& profiles) {
+  const Scenario& scenario = seated.job.scenario;
+  std::map<std::int64_t, double> factors;
+  for (const Slowdown& slow : scenario.stragglers.slow) factors[slow.worker] = slow.factor;
+  std::map<Alike, std::size_t> known;
+  std::map<std::pair<std::size_t, std::int64_t>, std::shared_ptr<const Profile>> scaled_profiles;
+  std::int64_t rank = 0;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind)
+    for (std::int64_t i = 0; i < kinds[kind].workers; ++i, ++rank) {
+      const auto factor = factors.find(rank);
+      Alike alike{.kind = kind,
+                  .batch = seated.batches.empty() ? 0 : seated.batches[static_cast<std::size_t>(rank)],
+                  .slowdown = factor == factors.end() ? 1 : factor->second,
+                  .events = events_of(file, cluster, seated, rank),
+                  .apart = scenario.stragglers.jitter ? rank : 0};
+      const auto [place, fresh] = known.emplace(alike, seated.classes.size());
+      if (fresh) {
+        auto& profile = scaled_profiles[{kind, alike.batch}];
+        if (!profile && alike.batch > 0)
+          profile = std::make_shared<const Profile>(with_batch(profiles[kind], alike.batch));
+        else if (!profile && !kinds[kind].profile.empty())
+          profile = std::make_shared<const Profile>(*profiles[kind]);
+        seated.classes.push_back({alike.slowdown, {}, 0, profile});
+        seated.events.push_back(alike.events);
+      }
+      seated.classes[place->second].workers.push_back(rank);
+    }
+}
+
+// What a worker computes in an iteration of the plan, unslowed.
+Time computing_of(const SeatedJob& seated) {
+  const Scenario& scenario = seated.job.scenario;
+  const std::int64_t shards = seated.plan.sharding.shards(scenario.workers);
+  Time longest{0};
+  for (const WorkerClass& one : seated.classes) {
+    const Profile& profile = one.profile ? *one.profile : *scenario.profile;
+    const WorkerClass unslowed{1, {0}, one.role, one.profile};
+    const Unrolled unrolled = unroll(profile, seated.plan, {unslowed}, nullptr, seated.job.compression, shards);
+    Time sum{0};
+    for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
+      const Label::Kind kind = unrolled.labels[id].kind;
+      const bool counts = kind == Label::Kind::Forward || kind == Label::Kind::Backward ||
+                          kind == Label::Kind::Update ||
+                          (!unrolled.beside && (kind == Label::Kind::Encode || kind == Label::Kind::Decode));
+      if (counts) sum = add(sum, unrolled.nominal[id]);
+    }
+    longest = std::max(longest, sum);
+  }
+  return longest;
+}
+
+std::optional<double> samples_of(const SeatedJob& seated) {
+  const Scenario& scenario = seated.job.scenario;
+  const auto batches = static_cast<double>(seated.plan.sharding.accumulate);
+  double sum = 0;
+  for (const WorkerClass& one : seated.classes) {
+    const Profile& profile = one.profile ? *one.profile : *scenario.profile;
+    if (!profile.batch_size) return std::nullopt;
+    sum += batches * static_cast<double>(*profile.batch_size) * static_cast<double>(one.workers.size());
+  }
+  return sum;
+}
+
+}  // namespace
+
+JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& file) {
+  const Json json = file.inline_cluster ? *file.inline_cluster
+                                        : Json::read(files, files.find_data("topologies", file.cluster, "cluster"));
+  library.add_cluster(shared_cluster, json);
+  JobsCluster all;
+  all.cluster = library.cluster_named(shared_cluster);
+  const Network& network = all.cluster.network;
+  const std::string& fidelity = file.fidelity.empty() ? network.fidelity : file.fidelity;
+  const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.place_of_fidelity;
+  all.fidelity = find_fidelity(fidelity, place);
+  if (all.fidelity == Fidelity::AlphaBeta)
+    throw InputError(place, "alpha-beta knows no links on which jobs could meet", "fluid or message");
+  const auto spec = topology_of(network);
+  if (!spec)
+    throw InputError(network.place, "has no topology, and jobs meet on links", "\"topology\"; see docs/topologies.md");
+  if (!spec->placement.packed())
+    throw InputError(spec->placement.place, "the cluster has a placement, and each job has its own",
+                     "\"placement\" in the jobs");
+  all.seating.network = make_topology(*spec, std::max<std::int64_t>(all.cluster.workers, 1));
+  if (all.cluster.workers == 0) {
+    const TopologyKind kind = spec->kind;
+    if (kind == TopologyKind::Star || kind == TopologyKind::Ring || kind == TopologyKind::DoubleBinaryTree ||
+        kind == TopologyKind::Rail)
+      throw InputError(all.cluster.place / "workers", "says how many seats there are, and is missing", "a number");
+    all.cluster.workers = all.seating.network->hosts();
+  }
+  all.seating.seats = all.cluster.workers;
+  all.seating.whole_nodes = network.node.has_value() || spec->kind == TopologyKind::Rail || spec->nics;
+  if (!all.seating.whole_nodes) all.seating.spread = spread_order(*spec, all.cluster.workers);
+  all.stragglers = read_stragglers(json, all.cluster.workers);
+  return all;
+}
+
+SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
+                     std::vector<NodeId> seats) {
+  SeatedJob seated{.name = entry.name, .seats = std::move(seats), .start = entry.start, .iterations = entry.iterations};
+  for (NodeId rank = 0; rank < seated.seats.size(); ++rank)
+    seated.hosts.push_back(cluster.seating.network->name(seated.seats[rank]));
+
+  Request request = entry.request;
+  request.cluster = shared_cluster;
+  Scenario scenario = library.resolve(request);
+  scenario.laid_on = allreplay::seated(cluster.seating.network, seated.seats);
+  scenario.cluster.workers = cluster.cluster.workers;
+  set_slowdowns(scenario, entry, cluster, seated.seats);
+  require_served(scenario, entry);
+
+  const std::vector<WorkerKind> kinds = kinds_of(entry);
+  std::vector<Shared<Profile>> profiles;
+  for (const WorkerKind& kind : kinds) {
+    if (kind.profile.empty()) {
+      profiles.push_back(scenario.profile);
+      continue;
+    }
+    Request other = request;
+    other.profile = kind.profile;
+    other.place_of_profile = kind.place;
+    profiles.push_back(library.resolve(other).profile);
+    require_same_model(scenario.profile, profiles.back(), kind.place);
+  }
+  seated.batches = batches_of(entry, scenario.profile, profiles);
+
+  Job job = job_of(std::move(scenario));
+  seated.plan = plan_of(job);
+  seated.job = prepared_for(seated.plan, std::move(job));
+  set_classes(seated, file, cluster, kinds, profiles);
+  seated.computing = computing_of(seated);
+  seated.samples = samples_of(seated);
+  return seated;
+}
+
+std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const JobsCluster& cluster,
+                                   std::span<const SeatChoice> choices) {
+  auto seats = seat_jobs(cluster.seating, file.jobs, choices);
+  std::vector<SeatedJob> all;
+  for (std::size_t number = 0; number < file.jobs.size(); ++number)
+    all.push_back(seated_job(library, file, cluster, file.jobs[number], std::move(seats[number])));
+  return all;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,121 @@
+#include "sim/jobs/seats.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/core/random.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// What is given away in one piece: a seat, or on two levels a machine. Numbered as seats are.
+class Room {
+ public:
+  explicit Room(const Seating& seating)
+      : seating_(seating),
+        size_(seating.whole_nodes ? seating.network->gpus_per_host() : 1),
+        taken_(static_cast<std::size_t>((seating.seats + size_ - 1) / size_), false) {
+    const Topology& network = *seating.network;
+    const std::int64_t gpus = network.gpus_per_host();
+    for (std::int64_t machine = 0; machine * gpus < seating.seats; ++machine)
+      machines_.emplace(network.name(network.machine_node(machine)), machine);
+  }
+
+  std::size_t pieces() const { return taken_.size(); }
+  std::size_t needed(std::int64_t workers) const { return static_cast<std::size_t>((workers + size_ - 1) / size_); }
+  bool taken(std::size_t piece) const { return taken_[piece]; }
+
+  // Those of a host.
+  std::vector<std::size_t> pieces_of(const NamedHost& host) const {
+    const auto machine = machines_.find(host.name);
+    if (machine == machines_.end())
+      throw InputError(host.place, fmt::format("there is no host '{}'", host.name),
+                       fmt::format("'{}' and on, {} in all", seating_.network->name(seating_.network->machine_node(0)),
+                                   machines_.size()));
+    const std::int64_t each = seating_.network->gpus_per_host() / size_;
+    std::vector<std::size_t> pieces;
+    for (std::int64_t i = machine->second * each; i < (machine->second + 1) * each; ++i)
+      if (static_cast<std::size_t>(i) < taken_.size()) pieces.push_back(static_cast<std::size_t>(i));
+    return pieces;
+  }
+
+  // The first ranks sit on the first pieces.
+  std::vector<NodeId> take(std::span<const std::size_t> pieces, std::int64_t workers) {
+    std::vector<NodeId> seats;
+    for (const std::size_t piece : pieces.first(needed(workers))) {
+      taken_[piece] = true;
+      for (std::int64_t i = 0; i < size_ && std::ssize(seats) < workers; ++i)
+        seats.push_back(static_cast<NodeId>(static_cast<std::int64_t>(piece) * size_ + i));
+    }
+    return seats;
+  }
+
+ private:
+  const Seating& seating_;
+  std::int64_t size_;
+  std::vector<bool> taken_;
+  std::map<std::string, std::int64_t> machines_;
+};
+
+// A job's pieces, in the order in which its ranks take them.
+std::vector<std::size_t> listed(const Room& room, const JobEntry& job, const SeatChoice& choice) {
+  std::vector<std::size_t> order;
+  std::size_t wanted = room.needed(job.workers);
+  for (const NamedHost& host : choice.placement.hosts)
+    for (const std::size_t piece : room.pieces_of(host)) {
+      if (wanted == 0) return order;
+      if (room.taken(piece) || std::find(order.begin(), order.end(), piece) != order.end())
+        throw InputError(host.place, fmt::format("'{}' is taken", host.name), "each host for one job, and once");
+      order.push_back(piece);
+      --wanted;
+    }
+  return order;
+}
+
+std::vector<std::size_t> free_pieces(const Seating& seating, const Room& room, const SeatChoice& choice,
+                                     std::uint64_t number) {
+  std::vector<std::size_t> order(room.pieces());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (choice.placement.kind == Placement::Kind::Spread) {
+    if (seating.spread.empty())
+      throw InputError(choice.placement.place, "spread does not go with nodes that are filled",
+                       "packed, or a list of hosts");
+    order.assign(seating.spread.begin(), seating.spread.end());
+    std::erase_if(order, [&](std::size_t piece) { return piece >= room.pieces(); });
+  }
+  std::erase_if(order, [&](std::size_t piece) { return room.taken(piece); });
+  if (choice.shuffled) {
+    Random random(*choice.shuffled, number);
+    for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random.below(i + 1)]);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<const JobEntry> jobs,
+                                           std::span<const SeatChoice> choices) {
+  Room room(seating);
+  std::vector<std::vector<NodeId>> seats(jobs.size());
+  for (const bool lists : {true, false})
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      const SeatChoice& choice = choices[job];
+      if ((choice.placement.kind == Placement::Kind::Listed) != lists) continue;
+      const std::vector<std::size_t> pieces =
+          lists ? listed(room, jobs[job], choice) : free_pieces(seating, room, choice, job);
+      if (pieces.size() < room.needed(jobs[job].workers))
+        throw InputError(
+            jobs[job].place,
+            fmt::format("'{}' finds {} free {}{} for {} workers", jobs[job].name, pieces.size(),
+                        seating.whole_nodes ? "node" : "seat", pieces.size() == 1 ? "" : "s", jobs[job].workers),
+            fmt::format("a cluster of more than {} workers, or smaller jobs", seating.seats));
+      seats[job] = room.take(pieces, jobs[job].workers);
+    }
+  return seats;
+}
+
+}  // namespace allreplay

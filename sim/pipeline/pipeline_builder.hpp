@@ -1,0 +1,73 @@
+// What the plan of every strategy has in a pipeline: programs, lanes, sends, and what an update waits for. A strategy
+// calls begin(), adds its lanes, then add_sends(), its reductions and gathers, and finish().
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/pipeline/pipeline_plan.hpp"
+#include "sim/pipeline/rank_programs.hpp"
+
+namespace allreplay {
+
+class PipelineBuilder {
+ protected:
+  explicit PipelineBuilder(const PipelineRequest& request);
+
+  void begin(const ProgramShape& shape);
+  std::uint32_t add_lane(std::string name, const QueueingPolicy& queueing);
+  static QueueingPolicy as_listed() { return {.order = Order::AsListed}; }
+  void add_sends();
+  Plan finish(bool update_at_start);
+
+  /// Among the workers of the rank that share its gradients; its bytes follow from its block.
+  std::uint32_t add_reduction(std::uint32_t rank, Transfer one);
+  std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
+
+  void gate(const PlanPoint& before, const PlanPoint& after, bool next = false);
+  /// What waits for the row's last work waits for its last exchange, too.
+  void gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
+  /// A gather that the rank's first action waits for, whole.
+  void gate_first_action(const RankProgram& rank, std::uint32_t gather);
+
+  PlanPoint update_of(const RankProgram& rank) const { return rank.point(0); }
+  /// Of the layer, in the first forward pass of its chunk.
+  std::uint32_t first_pass_of(const RankProgram& rank, std::uint32_t chunk, LayerId layer) const;
+
+  const PipelineRequest& request_;
+  const Pipeline& pipeline_;
+  const Profile& profile_;
+  const StrategyOptions& options_;
+  Barrier barrier_;
+  Plan plan_;
+  std::vector<RankProgram> ranks_;
+  std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
+
+ private:
+  // A send, as its row issues it.
+  struct PendingSend {
+    std::uint32_t from = 0, to = 0;  // ranks
+    std::uint32_t chunk = 0, micro_batch = 0;
+    double bytes = 0;
+    ActionPlace sent_after, awaited_by;
+  };
+
+  std::uint32_t add(Transfer one);
+  std::vector<PendingSend> sends_of(std::uint32_t rank) const;
+  std::uint32_t add_pairs(std::uint32_t from, std::uint32_t to);
+  void exchange(const std::vector<PendingSend>& sends, const std::vector<std::uint32_t>& transfers);
+  void post_first_receipts(bool update_at_start);
+  void add_tied();
+  void await_ends(bool update_at_start);
+
+  std::vector<std::vector<std::uint32_t>> reductions_;  // by rank
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groups_of_pairs_;
+  std::vector<std::optional<std::uint32_t>> last_exchange_;              // by rank: the send behind its last action
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> first_receipts_;  // rank, transfer
+};
+
+}  // namespace allreplay

@@ -1,0 +1,131 @@
+// Megatron-Core's buckets in a pipeline.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/pipeline/pipeline_builder.hpp"
+#include "sim/schedule/gradients.hpp"
+#include "sim/schedule/megatron.hpp"
+
+namespace allreplay {
+
+namespace {
+
+class PipelinedMegatron : PipelineBuilder {
+ public:
+  explicit PipelinedMegatron(const PipelineRequest& request) : PipelineBuilder(request) {}
+
+  Plan make() {
+    const MegatronOptions& options = options_.megatron;
+    overlap_gathers_ = overlaps_gathers(options);
+    plan_.sharding.zero = options.distributed_optimizer ? 1 : 0;
+    begin({});
+    const std::int64_t least =
+        options.overlap_grad_reduce ? megatron_bucket_size(options, pipeline_.degrees.of_gradients()) : 0;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> buckets;
+    for (const RankProgram& rank : ranks_) {
+      bool first = rank.rank() == 0;
+      for (const std::uint32_t chunk : pipeline_.chunks_of(rank.rank()))
+        buckets[chunk] = add_buckets(chunk, std::exchange(first, false) ? least : 0);
+      gather_lanes_.push_back(add_lane(fmt::format("gather {}", rank.rank()), as_listed()));
+      reduce_lanes_.push_back(add_lane(fmt::format("reduce {}", rank.rank()), as_listed()));
+    }
+    add_sends();
+    for (const RankProgram& rank : ranks_) {
+      launch_buckets(rank, buckets);
+      if (options.distributed_optimizer) gather_buckets(rank, buckets);
+    }
+    return finish(true);
+  }
+
+ private:
+  // A chunk's buckets, in backward order, as blocks of the plan.
+  std::vector<std::uint32_t> add_buckets(std::uint32_t chunk, std::int64_t least) {
+    const Chunk& layers = pipeline_.chunks[chunk];
+    const Profile part = profile_of_chunk(profile_, layers, std::vector<Time>(profile_.layers.size()));
+    const TensorId first = first_tensor(profile_, layers);
+    std::vector<std::uint32_t> buckets;
+    for (Block& bucket : megatron_buckets(part, least)) {
+      for (Slice& slice : bucket.slices) slice.tensor += first;
+      buckets.push_back(static_cast<std::uint32_t>(plan_.blocks.size()));
+      plan_.blocks.push_back(std::move(bucket));
+    }
+    return buckets;
+  }
+
+  void reduce_bucket(const RankProgram& rank, std::uint32_t bucket, std::uint32_t launched) {
+    const bool shards = options_.megatron.distributed_optimizer;
+    Transfer one{.op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+                 .payload = {Payload::Kind::Gradients, bucket},
+                 .lane = reduce_lanes_[rank.rank()],
+                 .micro_batch = static_cast<std::uint32_t>(pipeline_.index.micro_batches - 1)};
+    gate_after_work(rank, launched, transfer(add_reduction(rank.rank(), one)));
+  }
+
+  void launch_buckets(const RankProgram& rank, const std::map<std::uint32_t, std::vector<std::uint32_t>>& buckets) {
+    const std::vector<GradientPass>& passes = rank.passes();
+    const bool overlap = options_.megatron.overlap_grad_reduce;
+    std::vector<std::uint32_t> chunks = pipeline_.chunks_of(rank.rank());
+    const bool aligned = overlap && request_.parallel.align_grad_reduce && several_chunks();
+    // By chunk: after which of the gradient passes; none: when the row has ended.
+    std::map<std::uint32_t, std::size_t> launch;
+    for (std::size_t i = 0; i < passes.size(); ++i)
+      if (passes[i].last)
+        launch[passes[i].chunk] = overlap ? std::min(passes.size(), i + (aligned ? rank.rank() : 0)) : passes.size();
+    std::stable_sort(chunks.begin(), chunks.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return launch.at(a) < launch.at(b); });
+    for (const std::uint32_t chunk : chunks)
+      for (const std::uint32_t bucket : buckets.at(chunk)) {
+        const std::size_t at = launch.at(chunk);
+        if (at == passes.size())
+          reduce_bucket(rank, bucket, rank.last_work());
+        else if (aligned)
+          reduce_bucket(rank, bucket, rank.at(passes[at].action).last);
+        else
+          reduce_bucket(
+              rank, bucket,
+              rank.place(passes[at].kind, first_layer(plan_.blocks[bucket], profile_), passes[at].micro_batch));
+      }
+  }
+
+  bool several_chunks() const { return pipeline_.chunks.size() > ranks_.size(); }
+
+  // The chunks in the order of their first forward passes, in each the input's bucket first, one ahead.
+  void gather_buckets(const RankProgram& rank, const std::map<std::uint32_t, std::vector<std::uint32_t>>& buckets) {
+    std::vector<std::uint32_t> chunks = pipeline_.chunks_of(rank.rank());
+    std::stable_sort(chunks.begin(), chunks.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return rank.first_forward(a) < rank.first_forward(b); });
+    struct Gather {
+      std::uint32_t transfer, reader;
+    };
+    std::vector<Gather> gathers;
+    for (const std::uint32_t chunk : chunks) {
+      const std::vector<std::uint32_t>& own = buckets.at(chunk);
+      for (auto bucket = own.rbegin(); bucket != own.rend(); ++bucket)
+        gathers.push_back({add_gather(rank, *bucket, gather_lanes_[rank.rank()]),
+                           first_pass_of(rank, chunk, first_layer(plan_.blocks[*bucket], profile_))});
+    }
+    for (std::size_t i = 0; i < gathers.size(); ++i) {
+      if (!overlap_gathers_) {
+        gate(update_of(rank), transfer(gathers[i].transfer));
+        gate_first_action(rank, gathers[i].transfer);
+        continue;
+      }
+      gate(transfer(gathers[i].transfer), rank.point(gathers[i].reader));
+      if (i == 0) {
+        gate(update_of(rank), transfer(gathers[i].transfer));
+      } else {
+        gate(transfer(gathers[i - 1].transfer), transfer(gathers[i].transfer));
+        gate(rank.point(gathers[i - 1].reader - 1), transfer(gathers[i].transfer));
+      }
+    }
+  }
+
+  bool overlap_gathers_ = false;
+};
+
+}  // namespace
+
+Plan pipelined_megatron(const PipelineRequest& request) { return PipelinedMegatron(request).make(); }
+
+}  // namespace allreplay

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Several jobs on one cluster as users run them (docs/jobs.md). Run: python3 tests/command/test_jobs.py
+
+Numbers come from an independent implementation (tests/peer/test_jobs_peer.py); here is what it does not ask.
+ALLREPLAY_PROGRAM names the program (build/release/allreplay).
+"""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT, needs_program  # noqa: E402
+
+EXAMPLE = ROOT / "docs" / "examples" / "two_jobs.json"
+PROFILE = "layer,params,forward_us,backward_us\nl0,500000,400,500\nl1,500000,300,700\n"
+
+
+def cluster(**network):
+    """Of so many hosts on one switch that jobs on different hosts share no link."""
+    return {"name": "star", "workers": 8, "network": {
+        "alpha": "1 us", "gamma": "0.05 ns/B", "collective": "ring",
+        "topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}, **network}}
+
+
+@needs_program
+class Jobs(program.Case):
+    def answer(self, document, *words):
+        (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
+        (self.folder / "jobs.json").write_text(json.dumps(document), encoding="utf-8")
+        done = self.run_program("jobs", "jobs.json", "--json", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def refusal(self, document, *words):
+        (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
+        (self.folder / "jobs.json").write_text(json.dumps(document), encoding="utf-8")
+        done = self.run_program("jobs", "jobs.json", *words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        return done.stderr
+
+    def two(self, **more):
+        rows = [{"name": name, "profile": "p.csv", "workers": 4} for name in "ab"]
+        return {"cluster": cluster(), "fidelity": "message", "iterations": 4, "jobs": rows, **more}
+
+    def test_who_shares_no_link_shares_nothing(self):
+        """On a star four hosts each: no link is common, ranks have the same numbers, and reduce at the same time; each job's own
+        transfers slow it, and nobody else's."""
+        for fidelity in ("fluid", "message"):
+            document = self.two(fidelity=fidelity)
+            document["cluster"] = {**cluster(), "interference": {"compute": 1.5}}
+            for row in self.answer(document)["jobs"]:
+                self.assertEqual((row["slowdown"], row["contention"]), (1, []))
+
+    def test_a_spread_has_an_order_everywhere(self):
+        """A star has no switches of a few hosts: `spread` is the order of the hosts."""
+        document = self.two()
+        document["jobs"][0]["placement"] = "spread"
+        self.assertEqual(self.answer(document)["jobs"][0]["hosts"], ["h0", "h1", "h2", "h3"])
+
+    def test_an_hour_of_events_and_background(self):
+        """One link at half its bandwidth slows the job on it, and the other not; after the event all is as before: of 8 iterations
+        from 0 on, those before 3 ms and behind 30 ms are the job's alone."""
+        document = self.two(events=[{"at": "3 ms", "for": "10 ms", "link": ["h1", "s0"], "bandwidth": "x0.5"}])
+        for row in document["jobs"]:
+            row["iterations"] = 20
+        first, second = self.answer(document, "--each")["jobs"]
+        self.assertEqual(second["slowdown"], 1)
+        self.assertGreater(max(first["each_s"]), 1.1 * first["alone_s"])
+        for time in first["each_s"][-4:]:
+            self.assertAlmostEqual(time, first["alone_s"], 11)
+
+    def test_who_is_over_may_be_cut_off(self):
+        """The first job has ended after its one iteration of 2 ms and what it sends; then its link fails, and the second feels nothing."""
+        for fidelity in ("fluid", "message"):
+            document = self.two(fidelity=fidelity, events=[{"at": "1 s", "link": ["h0", "s0"], "down": True}])
+            document["jobs"][0]["iterations"], document["jobs"][1]["iterations"] = 1, 500
+            self.assertEqual([row["slowdown"] for row in self.answer(document)["jobs"]], [1, 1])
+
+    def test_the_example(self):
+        told = program.output("jobs", EXAMPLE, env=program.WIDE)
+        self.assertRegex(told, r"first is slowed most: .*; it waits on edge\d -> agg\d with second")
+        before = json.loads(program.output("jobs", EXAMPLE, "--json"))
+        found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
+        self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
+        self.assertLess(found["search"]["worst"], found["before"]["worst"])
+
+    def test_how_many_offsets(self):
+        """A value of its own, or 8: the first run, and seven more offsets of the second job, at least once."""
+        for words, evaluations in ((["--stagger"], 8), (["--stagger", "2"], 2), (["--stagger=3"], 3)):
+            with self.subTest(words):
+                document = self.two(fidelity="fluid")
+                self.assertEqual(self.answer(document, *words)["search"]["evaluations"], evaluations)
+        self.assertIn("--stagger", self.refusal(self.two(), "--stagger", "0"))
+        self.assertIn("--minimise", self.refusal(self.two(), "--place", "--minimise", "least"))
+        self.assertIn("--each", self.refusal(self.two(), "--each"))
+
+    def test_what_jobs_are_not(self):
+        for strategy, word in (({"name": "ddp", "start": "ranks"}, "start"), ({"name": "ddp", "pp": 2, "micro_batches": 2}, "pipeline")):
+            document = self.two()
+            document["jobs"][0]["strategy"] = strategy
+            self.assertIn(word, self.refusal(document))
+        document = self.two(cluster=cluster(nccl={"gpu": "a100"}))
+        document["jobs"][0]["collective"] = "nccl"
+        self.assertIn("/jobs/0/collective: nccl", self.refusal(document))
+        for event, word in (({"node": "h0", "down": True}, "down"), ({"node": "h0", "bandwidth": "x0.5"}, "bandwidth"),
+                            ({"node": "s0", "slowdown": 2}, "switch"), ({"node": "h99", "stall": "1 us"}, "h99"),
+                            ({"link": ["h0", "s0"], "down": True}, "/events/0")):
+            with self.subTest(event):
+                self.assertIn(word, self.refusal(self.two(events=[{"at": "1 us", **event}])))
+
+
+if __name__ == "__main__":
+    unittest.main()

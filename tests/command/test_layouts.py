@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Degrees, schedules and micro-batches, as users choose among them: profiles of one worker of a group, samples of an
+iteration, schedules side by side, layouts that are searched, what-ifs. Run: python3 tests/command/test_layouts.py
+"""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import output, run  # noqa: E402
+
+CLUSTER = ["--cluster", "h100x8-8x400gbps"]
+GPT2 = ["--model", "gpt2-medium", "--device", "h100", "--batch", 1]
+
+
+@program.needs_program
+class Layouts(program.Case):
+    def estimate(self, *words, name="p.json"):
+        output("estimate", *GPT2, *words, "--out", self.folder / name)
+        return self.folder / name
+
+    def refused(self, *words):
+        done = run(*words)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        return done.stderr
+
+    def json_of(self, *words):
+        return json.loads(output(*words, "--json"))
+
+    # --- profiles of one worker ---------------------------------------------------------------------------------------
+
+    def test_a_profile_of_one_of_a_group_says_so_and_is_taken_as_that(self):
+        profile = json.loads(self.estimate("--tp", 4, "--sequence-parallel", "--recompute", "full").read_text(encoding="utf-8"))
+        self.assertEqual(profile["parallel"], {"tp": 4, "cp": 1})
+        row = self.json_of("run", "-p", self.folder / "p.json", *CLUSTER, "-n", 16, "-s", "ddp", "--pp", 2)
+        self.assertEqual((row["tp"], row["dp"], row["pp"]), (4, 2, 2))
+        self.assertGreater(row["layer_comm_s"], 0)
+        self.assertIn("--tp: tp 2", self.refused("run", "-p", self.folder / "p.json", *CLUSTER, "-n", 16, "-s", "ddp", "--tp", 2))
+
+    def test_what_cannot_be_cut_is_refused_by_its_flag(self):
+        for flag, words in {"--tp": [*GPT2, "--tp", 3], "--cp": [*GPT2, "--cp", 3], "--sequence-parallel": [*GPT2, "--sequence-parallel"],
+                            "--samples-per-second": [*GPT2, "--tp", 2, "--samples-per-second", 9]}.items():
+            self.assertIn(f"command line: {flag}: ", self.refused("estimate", *words))
+        self.assertIn("--tp", self.refused("estimate", "--model", "resnet50", "--device", "h100", "--batch", 1, "--tp", 2))
+        self.assertIn("--sequence-parallel", self.refused("estimate", "--from", "resnet50_k80_b16", "--batch", 1, "--sequence-parallel"))
+
+    def test_a_speed_of_a_gpu_of_a_group_comes_back(self):
+        setting = [*CLUSTER, "--workers", 16, "--strategy", "ddp", "--option", "pp=2", "--accumulate", 4]
+        self.estimate("--tp", 4, "--samples-per-second", 3, *setting)
+        row = self.json_of("run", "-p", self.folder / "p.json", *setting)
+        self.assertAlmostEqual(row["samples_per_s_per_gpu"] / 3, 1, delta=1e-6)
+
+    # --- samples of an iteration --------------------------------------------------------------------------------------
+
+    def test_the_samples_of_an_iteration_say_how_many_micro_batches_there_are(self):
+        profile = self.estimate()
+        for workers, ranks, batches in ((8, 1, 8), (16, 1, 4), (16, 4, 16)):  # 64 samples, one at a time, on D replicas
+            row = self.json_of("run", "-p", profile, *CLUSTER, "-n", workers, "-s", "ddp", "--pp", ranks, "--global-batch", 64)
+            same = self.json_of("run", "-p", profile, *CLUSTER, "-n", workers, "-s", "ddp", "--pp", ranks, "--micro-batches", batches)
+            self.assertEqual(row["iteration_s"], same["iteration_s"])
+            self.assertEqual(row["options"]["accumulate"] if batches > 1 else "1", str(batches))
+        base = ["run", "-p", profile, *CLUSTER, "-s", "ddp"]
+        self.assertIn("--global-batch: 60 samples", self.refused(*base, "-n", 8, "--global-batch", 60))
+        self.assertIn("--global-batch: 64 samples", self.refused(*base, "-n", 8, "--global-batch", 64, "--accumulate", 4))
+        self.assertEqual(run(*base, "-n", 8, "--global-batch", 64, "--accumulate", 8).returncode, 0)
+        table = self.folder / "t.csv"
+        table.write_text("layer,params,forward_us,backward_us\na,10,1,2\n", encoding="utf-8")
+        self.assertIn("--global-batch", self.refused("run", "-p", table, *CLUSTER, "-n", 8, "-s", "ddp", "--global-batch", 64))
+
+    def test_a_sweep_keeps_them_over_numbers_of_workers(self):
+        self.estimate()
+        config = self.folder / "s.json"
+        config.write_text(json.dumps({"profiles": [str(self.folder / "p.json")], "clusters": ["h100x8-8x400gbps"], "workers": [8, 32],
+                                      "strategies": [{"name": "ddp", "global_batch": 64}]}), encoding="utf-8")
+        output("sweep", config, "--out", self.folder / "s.csv")
+        text = (self.folder / "s.csv").read_text(encoding="utf-8")
+        self.assertIn("accumulate=8", text)
+        self.assertIn("accumulate=2", text)
+
+    # --- side by side -------------------------------------------------------------------------------------------------
+
+    def test_schedules_and_ranks_side_by_side(self):
+        profile = self.estimate()
+        words = ["compare", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", "2,4", "--schedule", "1f1b,zbv", "--global-batch", 64]
+        rows = self.json_of(*words)
+        self.assertEqual([(row["pp"], row["schedule"]) for row in rows], [(2, "1f1b"), (2, "zbv"), (4, "1f1b"), (4, "zbv")])
+        for row in rows:  # each is run's
+            alone = self.json_of("run", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", row["pp"], "--schedule", row["schedule"], "--global-batch", 64)
+            for key in ("iteration_s", "bubble_s", "exposed_dp_s", "exposed_p2p_s", "memory_bytes", "samples_per_s", "options"):
+                self.assertEqual(row[key], alone[key], key)
+        screen = output(*words)
+        for words_there in ("bubble", "exposed", "memory", "pp 2, 1f1b", "pp 4, zbv"):
+            self.assertIn(words_there, " ".join(screen.split()))
+
+    def test_who_wins_is_who_does_most_samples_a_second(self):
+        # With as many micro-batches on fewer replicas an iteration is shorter, and does less.
+        profile = self.estimate()
+        words = ["compare", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", "1,8", "--micro-batches", 8]
+        rows = {row.get("pp", 1): row for row in self.json_of(*words)}
+        self.assertGreater(rows[1]["samples_per_s"], rows[8]["samples_per_s"])
+        self.assertGreater(rows[1]["iteration_s"], rows[8]["iteration_s"])
+        self.assertIn("Fastest: ddp, data parallelism alone", " ".join(output(*words).split()))
+
+    # --- what is searched ---------------------------------------------------------------------------------------------
+
+    def test_every_layout_that_is_recommended_comes_back_by_its_words(self):
+        rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
+                            "--budget", 12)
+        self.assertEqual(len(rows), 12)
+        fitting = [row for row in rows if row["fits"]]
+        self.assertEqual(fitting, rows[:len(fitting)])
+        self.assertLessEqual(fitting[0]["iteration_s"], 1.02 * min(row["iteration_s"] for row in fitting))
+        self.assertEqual({row["framework"] for row in rows}, {"Megatron-LM", "torchtitan"})
+        for row in rows[:4]:
+            words = [str(self.folder / word) if word.endswith(".json") else word for word in row["estimate"]]
+            output("estimate", *words, "--force")
+            again = self.json_of("run", *(str(self.folder / word) if word.endswith(".json") else word for word in row["run"]))
+            self.assertEqual(again["iteration_s"], row["iteration_s"])
+            self.assertEqual(again["memory_bytes"], row["memory_bytes"])
+
+    def test_what_is_given_is_not_searched(self):
+        rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
+                            "--budget", 4, "--pp", 2, "--schedule", "zbv", "--batch", 2, "--recompute", "full", "--tp", 2)
+        for row in rows:
+            self.assertEqual((row["pp"], row["tp"], row["schedule"], row["micro_batch"], row["recompute"]), (2, 2, "zbv", 2, "full"))
+            self.assertIn("ZBVZeroBubble", row["settings"])
+
+    def test_what_does_not_go_with_a_model(self):
+        model = ["recommend", "--model", "gpt2", *CLUSTER]
+        for flag, words in {"--device": model, "--profile": [*model, "--device", "h100", "--profile", "resnet50_k80_b16"],
+                            "--schedule": [*model, "--device", "h100", "--schedule", "gpipe"],
+                            "--accumulate": [*model, "--device", "h100", "--accumulate", 2]}.items():
+            self.assertIn(f"command line: {flag}: ", self.refused(*words))
+        self.assertIn("--device", self.refused("recommend", "--profile", "resnet50_k80_b16", *CLUSTER, "--device", "h100"))
+
+    # --- what if ------------------------------------------------------------------------------------------------------
+
+    def test_whatif_asks_of_ranks_schedules_recomputation_and_half_the_network(self):
+        profile = self.estimate()
+        answer = self.json_of("whatif", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", 4, "--global-batch", 64, "--budget", 1)
+        rows = {row["change"]: row for row in answer["rows"]}
+        for change in ("pp 8 instead of 4", "pp 2 instead of 4", "schedule zbv instead of 1f1b", "schedule interleaved instead of 1f1b",
+                       "units computed again", "network bandwidth /2"):
+            self.assertIn(change, rows)
+        for row in rows.values():
+            again = self.json_of("run", *row["flags"])
+            self.assertEqual(again["iteration_s"], row["iteration_s"], row["change"])
+        # As many samples an iteration: what is gained is time.
+        gain = answer["base"]["iteration_s"] / rows["pp 8 instead of 4"]["iteration_s"] - 1
+        self.assertAlmostEqual(rows["pp 8 instead of 4"]["gain"], gain, places=9)
+
+    def test_a_profile_computed_again_is_that_of_a_model_computed_again(self):
+        plain, full = self.estimate(name="plain.json"), self.estimate("--recompute", "full", name="full.json")
+        words = [*CLUSTER, "-n", 16, "-s", "ddp", "--pp", 2, "--micro-batches", 4]
+        changed = self.json_of("run", "-p", plain, *words, "--recompute", "full")
+        wanted = self.json_of("run", "-p", full, *words)
+        # The two round to picoseconds at different places: of 300 layers, four times.
+        self.assertAlmostEqual(changed["iteration_s"], wanted["iteration_s"], delta=300 * 4 * 1e-12)
+        self.assertEqual(changed["memory_bytes"], wanted["memory_bytes"])
+        self.assertIn("--recompute", self.refused("run", "-p", full, *words, "--recompute", "full"))
+        self.assertIn("--recompute", self.refused("run", "-p", "resnet50_k80_b16", *words, "--recompute", "full"))
+
+
+if __name__ == "__main__":
+    unittest.main()
