@@ -26,10 +26,12 @@
 #include "sim/interchange/plan_file.hpp"
 #include "sim/interchange/timelines/readers.hpp"
 #include "sim/jobs/goodput.hpp"
+#include "sim/jobs/jobs_run.hpp"
 #include "sim/pipeline/rows.hpp"
 #include "sim/pipeline/schedules.hpp"
 #include "sim/report/diagnosis_report.hpp"
 #include "sim/report/goodput_report.hpp"
+#include "sim/report/jobs_report.hpp"
 #include "sim/report/sweep_result.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/job.hpp"
@@ -60,6 +62,12 @@ Profile two_layers() {
   profile.precision = "fp32";
   for (const char* name : {"a", "b"}) profile.layers.push_back({name, Time(1'000'000), Time(2'000'000)});
   profile.tensors = {{"a.w", 1000, 4000, 0}, {"a.b", 10, 40, 0}, {"b.w", 5000, 20'000, 1}};
+  return profile;
+}
+
+Profile eight_layers() {
+  Profile profile = two_layers();
+  for (const char* name : {"c", "d", "e", "f", "g", "h"}) profile.layers.push_back({name, Time(1000), Time(2000)});
   return profile;
 }
 
@@ -125,9 +133,7 @@ void read_a_schedule(const std::string& text) {
   const RowIndex index = index_of(given->rows, 2, {here, ""});
   require_parameter_words(given->rows, index, {here, ""});
   if (index.chunks() > 8 || index.micro_batches != 2) return;
-  Profile profile = two_layers();
-  for (const char* name : {"c", "d", "e", "f", "g", "h"}) profile.layers.push_back({name, Time(1000), Time(2000)});
-  run_pipeline(profile, here, std::move(given));
+  run_pipeline(eight_layers(), here, std::move(given));
 }
 
 std::vector<std::string> schedule_texts() {
@@ -228,6 +234,77 @@ std::vector<std::string> plans() {
   texts.emplace_back(R"({"order": "priority", "window": {"bytes": 4000}, "stages": ["reduce-scatter", "all-gather"],
 "blocks": [{"slices": ["a.w", "b.w"], "priority": 1}, {"slices": [{"tensor": "a.b", "offset": 0, "bytes": 40}]}]})");
   return texts;
+}
+
+// Of two stages, among two workers.
+Scenario staged_scenario(const Profile& profile) {
+  Scenario scenario = small_scenario(profile, "wfbp");
+  scenario.workers = 2;
+  return scenario;
+}
+
+void read_a_staged_plan(const std::string& text) {
+  const Profile profile = eight_layers();
+  Scenario scenario = staged_scenario(profile);
+  Plan plan = read_plan(Json::parse(text, here), profile, scenario.workers);
+  if (plan.sharding.accumulate > 100) return;
+  take_plan(scenario, here, std::move(plan));
+  run(scenario);
+}
+
+std::vector<std::string> staged_plans() {
+  const Profile profile = eight_layers();
+  std::vector<std::string> texts;
+  for (const ScheduleRow& row : schedules()) try {
+      Scenario scenario = staged_scenario(profile);
+      for (const auto& [name, value] : {std::pair{"pp", "2"}, {"accumulate", "4"}, {"p2p_bytes", "1 kB"}})
+        scenario.options.set(name, value, {here, ""});
+      scenario.options.set("schedule", std::string(row.name), {here, ""});
+      texts.push_back(write_plan(plan_of(scenario), profile));
+    } catch (const InputError&) {  // what this schedule asks for and eight layers lack
+    }
+  return texts;
+}
+
+// Few workers, for few iterations: what is long here is refused or is long for a reason.
+bool is_small(const JobsFile& file) {
+  const auto small = [](const JobEntry& job) {
+    return job.workers <= 8 && job.iterations.value_or(1) <= 10 && job.start <= Time(1'000'000'000'000) &&
+           !job.reliability && job.request.options.empty();
+  };
+  const auto slow = [](const Background& one) { return !one.on || std::min(*one.on, *one.off) >= Time(1'000'000'000); };
+  return file.inline_cluster && file.jobs.size() <= 3 && file.warm_up + file.iterations <= 20 &&
+         std::all_of(file.jobs.begin(), file.jobs.end(), small) &&
+         std::all_of(file.background.begin(), file.background.end(), slow);
+}
+
+void read_a_jobs_file(const std::string& text) {
+  const Files files;
+  const JobsFile file = read_jobs(files, Json::parse(text, "docs/examples/fuzz"));  // beside what it names
+  if (!is_small(file) || read_cluster(*file.inline_cluster).workers > 64) return;
+  Library library;
+  JobsRunner runner(library, files, file);
+  const JobsResult result = runner.run(choices_of(file), starts_of(file));
+  require(is_json(jobs_json(result, nullptr, true).dump()), "an answer that is no JSON");
+}
+
+std::vector<std::string> jobs_files() {
+  const std::string cluster =
+      R"("cluster": {"name": "c", "workers": 8, "network": {"alpha": "1 us", "gamma": "0 s/B", "collective": "ring",
+"topology": {"kind": "fat-tree", "ports": 4, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}}, "warm_up": 1, "iterations": 2)";
+  const auto file = [&](const char* fidelity, const char* rest) {
+    return fmt::format(R"({{"name": "n", {}, "fidelity": "{}", {}}})", cluster, fidelity, rest);
+  };
+  const char* two =
+      R"("jobs": [{"name": "a", "profile": "six_layers.json", "strategy": "ddp", "workers": 3, "placement": ["h0", "h3", "h5"]},
+{"name": "b", "profile": "six_layers.json", "workers": 4, "placements": ["random:1", "spread"], "start": "1 ms", "iterations": 3, "jitter": {"cv": 0.1}}],
+"background": [{"from": "h0", "to": "h7", "rate": "1 Gbit/s", "on": "2 ms", "off": "3 ms", "seed": 1}, {"link": ["h1", "edge0"], "rate": "1 GB/s"}],
+"events": [{"at": "1 ms", "for": "2 ms", "link": ["edge0", "agg1"], "bandwidth": "x0.5"}, {"at": "1 ms", "node": "h3", "stall": "1 ms"},
+{"at": "2 ms", "job": "b", "worker": 1, "slowdown": 2}, {"at": "2 ms", "for": "1 ms", "node": "agg1", "down": true}])";
+  return {
+      file("fluid", two), file("message", two),
+      file("fluid",
+           R"("jobs": [{"profile": "six_layers.json", "workers": 2}, {"profile": "six_layers.json", "workers": 2}])")};
 }
 
 void read_a_sweep(const std::string& text) {
@@ -354,6 +431,8 @@ std::span<const TextReader> text_readers() {
       {"range", ranges, read_a_range},
       {"change", change_texts, read_a_change},
       {"job", jobs, read_a_job},
+      {"jobs-file", jobs_files, read_a_jobs_file},
+      {"staged-plan", staged_plans, read_a_staged_plan},
       {"schedule", schedule_texts, read_a_schedule},
       {"collective", collectives, read_a_collective},
       {"reliability", reliabilities, read_a_reliability},

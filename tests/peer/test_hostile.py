@@ -103,6 +103,22 @@ class Hostile(unittest.TestCase):
             self.write("plan.json", json.dumps({"strategy": name, "blocks": [{"slices": ["a", "b"]}]}))
             self.refused("run", "--profile", "p.csv", "--cluster", "c.json", "--plan", "plan.json")
 
+    def test_names_in_jobs_files(self):
+        """Of the file, of jobs and of hosts: what tables, pictures and lines of JSON show."""
+        graph = {"kind": "graph", "hosts": ["h0", "h1"], "switches": ["s"], "link": {"latency": "1 us", "bandwidth": "1 GB/s"},
+                 "links": [{"between": ["h0", "s"]}, {"between": ["h1", "s"]}]}
+        jobs = {"name": "file", "cluster": {"name": "c", "workers": 2, "network": {"alpha": "1 us", "gamma": "0 s/B", "fidelity": "fluid", "topology": graph}},
+                "iterations": 2, "jobs": [{"name": "job", "profile": "p.csv", "workers": 2}]}
+        self.write("jobs.json", json.dumps(jobs))
+        self.assertEqual(self.run_program("jobs", "jobs.json").returncode, 0)
+        for name in ("=cmd|' /C calc'!A0", "+1", "@x", "-1", "\u2066", "a\u200bb", "\ufeffa", "x" * 100_000):
+            for old in ('"file"', '"job"', '"h1"'):
+                self.write("bad.json", json.dumps(jobs).replace(old, json.dumps(name)))
+                self.refused("jobs", "bad.json", says="name")
+        for key, most in (("jobs", 1000), ("events", 10_000), ("background", 10_000)):
+            self.write("bad.json", json.dumps(jobs | {key: [{}] * (most + 1)}))
+            self.refused("jobs", "bad.json", says=f"/{key}: are {most + 1} (at most {most})")
+
     def test_names_that_another_program_gave_become_names(self):
         nodes = [{"Id": 0, "Name": "COMP_NODE_=1+1_BWD", "NodeType": "COMP_NODE", "runtime": 1}, {"Id": 1, "Name": "COMP_NODE_=1+1_FWD", "NodeType": "COMP_NODE", "runtime": 1},
                  {"Id": 2, "Name": "g", "NodeType": "COMM_COLL_NODE", "data_deps": [0], "comm_type": 0, "comm_size": 4}]
