@@ -23,10 +23,12 @@ if ! [[ "$module" =~ ^[A-Za-z_][A-Za-z0-9_.]*$ ]]; then
   exit 2
 fi
 
-# With -c, Python would first look for the module in the working directory, and run a file of that name.
-check='import sys
+# With -c, Python would first look for modules in the working directory, and run files of their names.
+elsewhere='import sys
 sys.path[:] = [folder for folder in sys.path if folder.startswith("/")]
-import '"$module"
+'
+check="${elsewhere}import $module"
+[ "${1-}" = -c ] && set -- -c "$elsewhere${2-}" "${@:3}"
 
 while IFS= read -r python; do
   if [ -n "$python" ] && "$python" -c "$check" 2> /dev/null; then

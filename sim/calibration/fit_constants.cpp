@@ -90,6 +90,8 @@ Scenario resolved(const MeasuredPoint& point, const Request& request, Library& l
   return request.strategy.empty() && point.bytes > 0 ? library.resolve_network(request) : library.resolve(request);
 }
 
+constexpr std::size_t most_fitted = 500;  // each is asked of every row
+
 std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& library) {
   std::vector<FittedConstant> all;
   for (std::size_t row = 0; row < measured.points.size(); ++row) {
@@ -112,6 +114,10 @@ std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& libr
       one.value = start_of(scenario, one.constant, one.inside);
       one.rows = {row};
       all.push_back(std::move(one));
+      if (all.size() > most_fitted)
+        throw InputError({point.place.file, point.place.path + ", calibrate"},
+                         fmt::format("is one of more than {} constants to be fitted", most_fitted),
+                         "columns behind `by` that have fewer values");
     }
   }
   return all;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/core/name.hpp"
 #include "sim/core/named.hpp"
 
 namespace allreplay {
@@ -171,7 +172,7 @@ using Names = std::map<std::string, std::int64_t>;
 
 void read_names(const Json& json, std::vector<std::string>& list, Names& known) {
   for (const Json& item : json.items()) {
-    const std::string name = item.text();
+    const std::string name = read_name(item);
     if (name.empty()) item.fail("is an empty name", "such as \"h0\"");
     if (!known.emplace(name, static_cast<std::int64_t>(known.size())).second)
       item.fail(fmt::format("there are two nodes '{}'", name), "each name once");

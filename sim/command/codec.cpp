@@ -68,7 +68,7 @@ void add_codec(CommandLine& app) {
   Command command =
       app.add_subcommand("codec", "run one codec on random gradients: bytes, times on this processor, errors");
   command.add_option("-k,--codec", arguments->codec, "see `allreplay list codecs`").required();
-  command.add_option("-e,--elements", arguments->elements, "of a gradient, in fp32; at most 2^27").required();
+  command.add_option("-e,--elements", arguments->elements, "of a gradient, in fp32; at most 2^25").required();
   command
       .add_option("-n,--workers", arguments->workers,
                   "more than one: also exchange gradients, as the codec's collective does; a power of two for gtopk")

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/command/help.hpp"
 #include "sim/core/file.hpp"
@@ -100,6 +101,12 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
              const std::function<void(Farm& farm)>& lead) {
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);
+  farm.silent = [&](const std::vector<int>& ranks) {
+    console.print_stderr(
+        fmt::format("note: nothing was heard from rank{} {} for {}: at work on something long, or stopped",
+                    ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
+                    format_duration(std::chrono::duration<double>(farm.patience).count())));
+  };
   if (farm.workers() == 0)
     console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
   lead(farm);

@@ -83,7 +83,9 @@ Transformer of_words(const EstimateArguments& arguments) {
   t.vocab = count(arguments.vocab, "--vocab");
   t.positions = arguments.seq.empty() ? 2048 : count(arguments.seq, "--seq", most_tokens);
   t.tied = t.family == Family::Gpt2;
-  require_sound(t, argument(t.kv_heads != t.heads ? "--kv-heads" : "--heads"));
+  require_sound(t, [](std::string_view name) {
+    return argument(name == "kv_heads" ? "--kv-heads" : name == "positions" ? "--seq" : fmt::format("--{}", name));
+  });
   t.head_size = t.hidden / t.heads;
   t.name = fmt::format("{}-{}x{}", families()[static_cast<std::size_t>(t.family)], t.layers, t.hidden);
   return t;

@@ -56,6 +56,10 @@ std::string groups_file(const ExportArguments& arguments) { return arguments.out
 
 std::vector<std::string> files(const ExportArguments& arguments, const Exporter& exporter, std::int64_t workers) {
   if (!arguments.per_worker) return {arguments.out};
+  constexpr std::int64_t most_files = 10'000;
+  if (workers > most_files)
+    throw InputError(argument("--per-worker"), fmt::format("{} workers have a file each", workers),
+                     fmt::format("at most {}", most_files));
   std::vector<std::string> files;
   for (std::int64_t worker = 0; worker < workers; ++worker)
     files.push_back(fmt::format("{}.{}{}", arguments.out, worker, exporter.extension));

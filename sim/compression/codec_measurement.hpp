@@ -37,7 +37,7 @@ struct CodecRequest {
 
 /// What workers × elements may be at most: more than most networks have, and what fits in the memory of most
 /// machines (some twenty bytes each).
-constexpr std::int64_t most_elements = std::int64_t{1} << 27;
+constexpr std::int64_t most_elements = std::int64_t{1} << 25;
 
 /// One worker, one gradient x. Errors are relative: ‖y − x‖ / ‖x‖.
 struct RoundTrip {

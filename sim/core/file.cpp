@@ -272,6 +272,9 @@ std::string Files::identity(const std::string& file) const {
 std::optional<std::string> Files::located(std::string_view folder, const std::string& name) const {
   if (name.empty()) return std::nullopt;
   if (is_file(name)) return name;
+  struct stat facts {};
+  if (name.find('/') != std::string::npos && stat(name.c_str(), &facts) != 0 && errno == EACCES)
+    fail_to_read(name, EACCES);  // a path into a folder without rights
   const auto found = [&](const std::string& file) {
     return is_file(file) && is_data(folder, fs::path(file).stem().string());
   };

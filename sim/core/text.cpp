@@ -39,15 +39,20 @@ std::string as_text(std::string_view bytes) {
 
 namespace {
 
-// 0 for what can move a cursor: the ends of lines, tabs, and the control characters of Latin-1 (U+0080 to U+009F) and
-// Unicode's own line ends and direction marks (U+2028 to U+202E, U+2066 to U+2069), too.
+// 0 for what moves a cursor, or is there and shows nothing: the ends of lines, tabs, and the control characters of
+// Latin-1 (U+0080 to U+009F), Unicode's own line ends, its marks of direction and blanks of no width (U+061C, U+200B,
+// U+200E, U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF), too. Joiners (U+200C, U+200D) belong to scripts.
 std::size_t shown_length(std::string_view text) {
   const std::size_t length = character_length(text);
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (length == 1 && (byte(0) < 0x20 || byte(0) == 0x7F)) return 0;
   if (length == 2 && byte(0) == 0xC2 && byte(1) < 0xA0) return 0;
-  if (length == 3 && byte(0) == 0xE2 && byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE) return 0;
-  if (length == 3 && byte(0) == 0xE2 && byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9) return 0;
+  if (length == 2 && byte(0) == 0xD8 && byte(1) == 0x9C) return 0;
+  if (length == 3 && byte(0) == 0xE2 && byte(1) == 0x80 &&
+      (byte(2) == 0x8B || byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE)))
+    return 0;
+  if (length == 3 && byte(0) == 0xE2 && byte(1) == 0x81 && byte(2) >= 0xA0 && byte(2) <= 0xAF) return 0;
+  if (length == 3 && byte(0) == 0xEF && byte(1) == 0xBB && byte(2) == 0xBF) return 0;
   return length;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/json.hpp"
@@ -33,8 +35,9 @@ struct Transformer {
 std::vector<std::string> families();
 Family family_of(const std::string& word, const SourceLocation& place);
 
-/// Throws InputError at `place` where the numbers do not go together: heads that do not divide, and the like.
-void require_sound(const Transformer& transformer, const SourceLocation& place);
+/// Throws InputError where the numbers do not go together: heads that do not divide, and the like. `place_of`: of the
+/// number with this name of the file's ("heads").
+void require_sound(const Transformer& transformer, const std::function<SourceLocation(std::string_view)>& place_of);
 
 /// A file of models/transformers/, or a Hugging Face config.json (by its "model_type"). Throws InputError.
 Transformer read_transformer(const Json& json);

@@ -1,6 +1,7 @@
 // Where transformers are described: models/transformers/*.json, and Hugging Face's config.json.
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -168,22 +169,33 @@ Family family_of(const std::string& word, const SourceLocation& place) {
   return static_cast<Family>(found - words.begin());
 }
 
-void require_sound(const Transformer& t, const SourceLocation& place) {
+void require_sound(const Transformer& t, const std::function<SourceLocation(std::string_view)>& place_of) {
+  // What is refused here has no use, and would fill the memory or overflow the counts of operations.
+  for (const auto& [name, value, most_of_it] : {std::tuple("layers", t.layers, 10'000),
+                                                {"hidden", t.hidden, 1'000'000},
+                                                {"heads", t.heads, 100'000},
+                                                {"head_size", t.head_size, 100'000},
+                                                {"ffn", t.ffn, 10'000'000},
+                                                {"vocab", t.vocab, 100'000'000},
+                                                {"positions", t.positions, 100'000'000},
+                                                {"image", t.image, 100'000},
+                                                {"classes", t.classes, 100'000'000}})
+    if (value > most_of_it)
+      throw InputError(place_of(name), fmt::format("{} of {} is larger than any transformer's", name, value),
+                       fmt::format("at most {}", most_of_it));
   if (t.head_size * t.heads != t.hidden && t.hidden % t.heads != 0 && t.head_size == 0)
-    throw InputError(place, fmt::format("{} heads do not divide a width of {}", t.heads, t.hidden),
+    throw InputError(place_of("heads"), fmt::format("{} heads do not divide a width of {}", t.heads, t.hidden),
                      "a number of heads that does");
   if (t.kv_heads > t.heads || t.heads % t.kv_heads != 0)
-    throw InputError(place, fmt::format("{} heads of keys and values for {} of queries", t.kv_heads, t.heads),
+    throw InputError(place_of("kv_heads"),
+                     fmt::format("{} heads of keys and values for {} of queries", t.kv_heads, t.heads),
                      "a divisor of the heads");
   if (t.family != Family::Llama && t.kv_heads != t.heads)
-    throw InputError(place, "only the family llama shares keys and values among heads", "as many as heads");
+    throw InputError(place_of("kv_heads"), "only the family llama shares keys and values among heads",
+                     "as many as heads");
   if (t.family == Family::Vit && t.image % t.patch != 0)
-    throw InputError(place, fmt::format("patches of {} do not divide an image of {}", t.patch, t.image),
+    throw InputError(place_of("patch"), fmt::format("patches of {} do not divide an image of {}", t.patch, t.image),
                      "a size that does");
-  // What is refused here has no use, and would overflow the counts of operations.
-  if (t.layers > 100'000 || t.hidden > 1'000'000 || t.ffn > 10'000'000 || t.vocab > 100'000'000 || t.heads > 100'000 ||
-      t.head_size > 100'000 || t.positions > 100'000'000 || t.image > 100'000 || t.classes > 100'000'000)
-    throw InputError(place, "is larger than any transformer", "100,000 layers of width 1,000,000 at most");
 }
 
 std::string name_of_transformer(const std::string& file) {
@@ -196,7 +208,7 @@ std::string name_of_transformer(const std::string& file) {
 Transformer read_transformer(const Json& json) {
   const bool own = json.find("family").has_value();
   Transformer t = own ? read_own(json) : read_hugging_face(json);
-  require_sound(t, own ? json.at("heads").place() : json.place());
+  require_sound(t, [&](std::string_view name) { return own ? json.place() / name : json.place(); });
   if (t.head_size == 0) t.head_size = t.hidden / t.heads;
   return t;
 }

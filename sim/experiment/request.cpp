@@ -8,6 +8,7 @@
 #include "sim/collective/network_change.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/name.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
@@ -20,14 +21,6 @@
 namespace allreplay {
 
 namespace {
-
-// Names stand in tables, in lines of CSV and in messages: nothing that ends a line, moves a cursor, or is a formula to
-// a spreadsheet.
-void require_plain_name(const std::string& name, const SourceLocation& place) {
-  if (is_one_line(name) && name.find_first_of("=+-@") != 0) return;
-  throw InputError(place, fmt::format("'{}' is no name", name),
-                   "one line of text that starts with none of = + - @: spreadsheets take that for a formula");
-}
 
 // All that the request and its cluster name.
 std::vector<std::string> collectives_of(const Request& request, const Network& network) {
@@ -106,7 +99,7 @@ const Shared<Profile>& Library::read(const Request& request) {
                      "0 to 1000, such as 0.5");
   return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&](const Files& files) {
     Profile read = read_profile(files, request.profile, request.forward_ratio);
-    require_plain_name(read.name, {request.profile, ""});
+    require_name(read.name, {request.profile, ""});
     return Shared<Profile>(std::move(read));
   });
 }
@@ -124,7 +117,7 @@ Library::ClusterFile Library::cluster_in(const Json& json, bool counts) {
   json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
                    "interference", "parallel"});
   ClusterFile file{read_cluster(json, counts), json};
-  require_plain_name(file.cluster.name, json.place() / "name");
+  require_name(file.cluster.name, json.place() / "name");
   return file;
 }
 
@@ -151,7 +144,7 @@ const Library::ClusterFile& Library::cluster(const Request& request) {
 std::shared_ptr<const CollectiveFile> Library::collective_file(const std::string& file) {
   return known(&Shelves::collectives, file, [&](const Files& files) {
     auto read = read_collective(Json::read(files, file));
-    require_plain_name(read->name, {file, "/name"});
+    require_name(read->name, {file, "/name"});
     return read;
   });
 }
@@ -195,7 +188,7 @@ const CodecCosts& Library::codec(const Request& request, const std::string& devi
   const std::string file = codec_file(request, device);
   return known(&Shelves::codecs, file, [&](const Files& files) {
     const std::string name = std::filesystem::path(file).stem().string();
-    require_plain_name(name, {file, ""});
+    require_name(name, {file, ""});
     return read_codec(Json::read(files, file), name);
   });
 }
@@ -327,9 +320,10 @@ Scenario Library::resolve_network(const Request& request) {
   Scenario scenario;
   scenario.cluster = named;
   scenario.workers = request.workers.value_or(named.workers);
-  if (scenario.workers < 1 || scenario.workers > most_workers)
+  constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs have dozens of simulations in memory at once
+  if (scenario.workers < 1 || scenario.workers > most_simulated)
     throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
-                     fmt::format("1 to {}", most_workers));
+                     fmt::format("1 to {}", most_simulated));
   if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.place_of_workers);
   for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
   for (const auto& [name, value] : named.parallel) scenario.options.set(name, value, named.place / "parallel" / name);

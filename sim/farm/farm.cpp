@@ -28,19 +28,28 @@ Farm::Farm(std::unique_ptr<Transport> transport) : transport_(std::move(transpor
 Farm::~Farm() {
   if (!leads()) return;
   for (int rank = 1; rank < transport_->size(); ++rank) transport_->send(rank, message(leave));
-  while (gone_ < workers()) try {
+  idle_.clear();
+  while (gone_.size() < workers()) try {
       receive([](std::size_t, const std::string&) {});
     } catch (const RankError&) {  // another one has been told already, or nobody asked for what failed
     }
 }
 
+std::vector<int> Farm::expected() const {
+  std::vector<int> ranks;
+  for (int rank = 1; rank < transport_->size(); ++rank)
+    if (!gone_.contains(rank) && std::find(idle_.begin(), idle_.end(), rank) == idle_.end()) ranks.push_back(rank);
+  return ranks;
+}
+
 // Whether the rank that sent the message wants more.
 bool Farm::receive(const Take& take) {
+  if (silent && !transport_->waiting_until(std::chrono::steady_clock::now() + patience)) silent(expected());
   const auto [rank, text] = transport_->receive();
   const std::string_view rest = std::string_view(text).substr(1);
   switch (static_cast<Kind>(text[0])) {
     case farewell:
-      ++gone_;
+      gone_.insert(rank);
       return false;
     case failed:
       throw RankError(std::string(rest));

@@ -1,9 +1,11 @@
 // A task farm: rank 0 hands out jobs, the other ranks do them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,6 +35,11 @@ class Farm {
   Farm(const Farm&) = delete;
   Farm& operator=(const Farm&) = delete;
 
+  /// Of rank 0: told which ranks have work, or have to leave, where nobody says anything for `patience`; each time
+  /// anew.
+  std::function<void(const std::vector<int>& ranks)> silent;
+  std::chrono::milliseconds patience{60'000};
+
   bool leads() const { return transport_->rank() == 0; }
   std::size_t workers() const { return static_cast<std::size_t>(transport_->size()) - 1; }
 
@@ -46,11 +53,12 @@ class Farm {
 
  private:
   bool receive(const Take& take);
+  std::vector<int> expected() const;
   void do_chunk(const Answer& answer, const std::string& chunk);
 
   std::unique_ptr<Transport> transport_;
   std::vector<int> idle_;  // ranks that wait for a chunk
-  std::size_t gone_ = 0;   // how many ranks have been let go
+  std::set<int> gone_;     // ranks that have been let go
 };
 
 /// Between the ranks that mpirun started; of one rank where nothing did. Throws InputError where this build has no MPI,

@@ -1,9 +1,7 @@
 // The ranks of MPI. Built as a module of its own, which mpi_transport() loads when it is asked for: a program that is
 // linked with MPI takes twice as long to start.
 
-#include <chrono>
 #include <mpi.h>
-#include <thread>
 
 #include "sim/farm/transport.hpp"
 
@@ -28,9 +26,7 @@ class Mpi : public allreplay::Transport {
   }
 
   std::pair<int, std::string> receive() override {
-    // MPI's own waiting keeps a core busy, which another rank may need.
-    for (int tries = 0; !waiting(); ++tries)
-      if (tries > 1000) std::this_thread::sleep_for(std::chrono::microseconds(tries > 2000 ? 1000 : 50));
+    waiting_until(std::chrono::steady_clock::time_point::max());
     int length = 0;
     MPI_Get_count(&next_, MPI_BYTE, &length);
     std::string message(static_cast<std::size_t>(length), '\0');

@@ -2,8 +2,10 @@
 // nothing else of this program.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace allreplay {
@@ -26,6 +28,15 @@ class Transport {
 
   /// Whether there is one.
   virtual bool waiting() = 0;
+
+  /// Whether there is one before `end`: without MPI's own waiting, which keeps a core busy that another rank may need.
+  bool waiting_until(std::chrono::steady_clock::time_point end) {
+    for (int tries = 0; !waiting(); ++tries) {
+      if (std::chrono::steady_clock::now() >= end) return false;
+      if (tries > 1000) std::this_thread::sleep_for(std::chrono::microseconds(tries > 2000 ? 1000 : 50));
+    }
+    return true;
+  }
 };
 
 }  // namespace allreplay

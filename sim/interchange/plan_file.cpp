@@ -11,6 +11,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/core/name.hpp"
 #include "sim/pipeline/planned.hpp"
 #include "sim/schedule/needs.hpp"
 
@@ -319,9 +320,8 @@ class PlanReader {
   }
 
   static std::string name_in(const Json& name) {
-    const std::string text = name.text();
-    const bool printable = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; });
-    if (text.empty() || !printable) name.fail("is no name", "a word for tables and rows, or nothing at all");
+    const std::string text = read_name(name);
+    if (text.empty()) name.fail("is no name", "a word for tables and rows, or nothing at all");
     return text;
   }
 
@@ -560,7 +560,7 @@ class PlanReader {
       list.fail(fmt::format("are {}", list.items().size()), fmt::format("at most {}", most_lanes));
     for (const Json& json : list.items()) {
       json.allow_only({"name", "order", "window", "tick"});
-      Lane lane{.name = json.at("name").text()};
+      Lane lane{.name = read_name(json.at("name"))};
       for (const Lane& other : plan.lanes)
         if (other.name == lane.name) json.at("name").fail(fmt::format("two lanes are called '{}'", lane.name), "one");
       if (const auto order = json.find("order")) lane.order = read_order(*order);

@@ -31,8 +31,8 @@ double optimal_interval(double mtbf, double checkpoint) {
   if (ratio == 0) return 0;
   // −ln(1 − y) − y rises from 0; since −ln(1 − y) = ratio + y < ratio + 1, y lies below `most`.
   const double most = -std::expm1(-(ratio + 1));
-  if (most == 1) return mtbf;
   const auto beyond = [&](double y) { return -boost::math::log1pmx(-y) - ratio; };
+  if (most == 1 || beyond(most) <= 0) return mtbf * most;  // but for what rounding leaves
   std::uintmax_t steps = 100;
   const auto [low, high] =
       boost::math::tools::toms748_solve(beyond, 0., most, boost::math::tools::eps_tolerance<double>(), steps);

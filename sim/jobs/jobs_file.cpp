@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/name.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int64_t most_iterations = 10'000'000;
 constexpr std::size_t most_jobs = 1000;
+constexpr std::size_t most_changes = 10'000;  // events, or flows of others
 constexpr Word<Balance> balances[] = {{Balance::Even, "even"}, {Balance::Speed, "speed"}};
 
 Time time_at(const Json& json) { return to_time(json.duration()); }
@@ -22,6 +24,13 @@ Time time_at(const Json& json) { return to_time(json.duration()); }
 std::optional<std::int64_t> whole_of(const Json& object, std::string_view key, std::int64_t least, std::int64_t most) {
   const auto found = object.find(key);
   return found ? std::optional(found->integer(least, most)) : std::nullopt;
+}
+
+// A list that is not too long.
+std::vector<Json> items_of(const Json& json, std::size_t most) {
+  std::vector<Json> items = json.items();
+  if (items.size() > most) json.fail(fmt::format("are {}", items.size()), fmt::format("at most {}", most));
+  return items;
 }
 
 std::uint64_t seed_of(const Json& json) {
@@ -74,8 +83,8 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
   JobEntry job;
   job.place = json.place();
   const auto name = json.find("name");
-  job.name = name ? name->text() : fmt::format("job{}", number + 1);
-  if (name && (job.name.empty() || !is_one_line(job.name))) name->fail("is no name", "a line of text");
+  job.name = name ? read_name(*name) : fmt::format("job{}", number + 1);
+  if (job.name.empty()) name->fail("is no name", "a line of text");
   const Json profile = json.at("profile");
   job.request.profile = beside(files, json.place().file, profile.text());
   job.request.place_of_profile = profile.place();
@@ -216,7 +225,7 @@ JobsFile read_jobs(const Files& files, const Json& json) {
   json.allow_only(
       {"name", "description", "cluster", "fidelity", "warm_up", "iterations", "jobs", "background", "events"});
   JobsFile file;
-  if (const auto name = json.find("name")) file.name = name->text();
+  if (const auto name = json.find("name")) file.name = read_name(*name);
   const Json cluster = json.at("cluster");
   if (cluster.is_object())
     file.inline_cluster = cluster;
@@ -230,10 +239,8 @@ JobsFile read_jobs(const Files& files, const Json& json) {
   file.iterations = whole_of(json, "iterations", 1, most_iterations).value_or(file.iterations);
   file.place_of_iterations = json.place() / "iterations";
   const Json jobs = json.at("jobs");
-  for (const Json& item : jobs.items()) file.jobs.push_back(read_job(files, item, file.jobs.size()));
+  for (const Json& item : items_of(jobs, most_jobs)) file.jobs.push_back(read_job(files, item, file.jobs.size()));
   if (file.jobs.empty()) jobs.fail("is empty", "at least one job");
-  if (file.jobs.size() > most_jobs)
-    jobs.fail(fmt::format("are {}", file.jobs.size()), fmt::format("at most {}", most_jobs));
   std::set<std::string> names;
   for (JobEntry& job : file.jobs) {
     if (!names.insert(job.name).second)
@@ -242,9 +249,9 @@ JobsFile read_jobs(const Files& files, const Json& json) {
     job.request.place_of_fidelity = file.place_of_fidelity;
   }
   if (const auto background = json.find("background"))
-    for (const Json& item : background->items()) file.background.push_back(read_background(item));
+    for (const Json& item : items_of(*background, most_changes)) file.background.push_back(read_background(item));
   if (const auto events = json.find("events"))
-    for (const Json& item : events->items()) {
+    for (const Json& item : items_of(*events, most_changes)) {
       file.events.push_back(read_event(item));
       const auto& worker = file.events.back().worker;
       if (!worker) continue;

@@ -1,6 +1,7 @@
 #include "sim/jobs/seated_job.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -67,17 +68,29 @@ struct Alike {
   auto operator<=>(const Alike&) const = default;
 };
 
-std::vector<std::size_t> events_of(const JobsFile& file, const JobsCluster& cluster, const SeatedJob& job,
-                                   std::int64_t rank) {
-  const Topology& network = *cluster.seating.network;
-  const std::int64_t machine = job.seats[static_cast<std::size_t>(rank)] / network.gpus_per_host();
-  std::vector<std::size_t> events;
+// The events that each rank computes more slowly in.
+std::vector<std::vector<std::size_t>> events_of(const JobsFile& file, const JobsCluster& cluster,
+                                                const SeatedJob& job) {
+  std::vector<std::vector<std::size_t>> events(job.seats.size());
+  std::map<std::string, std::vector<std::size_t>> of_machine;
   for (std::size_t i = 0; i < file.events.size(); ++i) {
     const ClusterEvent& event = file.events[i];
     if (!event.slowdown) continue;
-    const bool mine = event.worker ? event.worker->first.name == job.name && event.worker->second == rank
-                                   : event.node->name == network.name(network.machine_node(machine));
-    if (mine) events.push_back(i);
+    if (event.node)
+      of_machine[event.node->name].push_back(i);
+    else if (event.worker->first.name == job.name && event.worker->second < std::ssize(events))
+      events[static_cast<std::size_t>(event.worker->second)].push_back(i);
+  }
+  if (of_machine.empty()) return events;
+  const Topology& network = *cluster.seating.network;
+  for (std::size_t rank = 0; rank < events.size(); ++rank) {
+    const std::int64_t machine = job.seats[rank] / network.gpus_per_host();
+    const auto found = of_machine.find(network.name(network.machine_node(machine)));
+    if (found == of_machine.end()) continue;
+    std::vector<std::size_t> all;
+    std::merge(events[rank].begin(), events[rank].end(), found->second.begin(), found->second.end(),
+               std::back_inserter(all));
+    events[rank] = std::move(all);
   }
   return events;
 }
@@ -87,6 +100,7 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
   const Scenario& scenario = seated.job.scenario;
   std::map<std::int64_t, double> factors;
   for (const Slowdown& slow : scenario.stragglers.slow) factors[slow.worker] = slow.factor;
+  const std::vector<std::vector<std::size_t>> events = events_of(file, cluster, seated);
   std::map<Alike, std::size_t> known;
   std::map<std::pair<std::size_t, std::int64_t>, std::shared_ptr<const Profile>> scaled_profiles;
   std::int64_t rank = 0;
@@ -96,7 +110,7 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
       Alike alike{.kind = kind,
                   .batch = seated.batches.empty() ? 0 : seated.batches[static_cast<std::size_t>(rank)],
                   .slowdown = factor == factors.end() ? 1 : factor->second,
-                  .events = events_of(file, cluster, seated, rank),
+                  .events = events[static_cast<std::size_t>(rank)],
                   .apart = scenario.stragglers.jitter ? rank : 0};
       const auto [place, fresh] = known.emplace(alike, seated.classes.size());
       if (fresh) {

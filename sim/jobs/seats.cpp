@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -64,11 +65,12 @@ class Room {
 // A job's pieces, in the order in which its ranks take them.
 std::vector<std::size_t> listed(const Room& room, const JobEntry& job, const SeatChoice& choice) {
   std::vector<std::size_t> order;
+  std::set<std::size_t> chosen;
   std::size_t wanted = room.needed(job.workers);
   for (const NamedHost& host : choice.placement.hosts)
     for (const std::size_t piece : room.pieces_of(host)) {
       if (wanted == 0) return order;
-      if (room.taken(piece) || std::find(order.begin(), order.end(), piece) != order.end())
+      if (room.taken(piece) || !chosen.insert(piece).second)
         throw InputError(host.place, fmt::format("'{}' is taken", host.name), "each host for one job, and once");
       order.push_back(piece);
       --wanted;

@@ -272,7 +272,13 @@ RowIndex index_of(const ActionRows& rows, std::int64_t ranks, const SourceLocati
   if (std::ssize(rows) != ranks)
     throw InputError(place, fmt::format("has {} rows, and {} ranks", rows.size(), ranks),
                      fmt::format("as many rows as ranks: --pp {}", rows.size()));
-  return Indexer(rows, place).index();
+  RowIndex index = Indexer(rows, place).index();
+  std::vector<bool> holds(rows.size(), false);
+  for (const std::uint32_t rank : index.rank_of) holds[rank] = true;
+  if (const auto idle = std::find(holds.begin(), holds.end(), false); idle != holds.end())
+    throw InputError(place, fmt::format("row {} of {} has no chunk", idle - holds.begin() + 1, rows.size()),
+                     "one or more on each rank");
+  return index;
 }
 
 void require_parameter_words(const ActionRows& rows, const RowIndex& index, const SourceLocation& place) {

@@ -64,13 +64,14 @@ std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap) {
     begins = by_size(profile, bytes, wrap.size);
   else if (wrap.by == Wrap::By::Group || (wrap.by == Wrap::By::Default && has_groups(profile)))
     begins = begins_of_groups(profile, wrap.place);
+  std::vector<bool> tensors(begins.size());  // by layer: whether any come up to the next beginning
+  for (std::size_t layer = begins.size(); layer-- > 0;)
+    tensors[layer] = bytes[layer] > 0 || (layer + 1 < begins.size() && !begins[layer + 1] && tensors[layer + 1]);
   std::vector<Unit> units;
   bool full = false;  // whether the last unit has tensors
   for (LayerId layer = 0; layer < begins.size(); ++layer) {
     // What has no tensors up to the next beginning joins the one before, or the first.
-    bool tensors = bytes[layer] > 0;
-    for (LayerId next = layer + 1; !tensors && next < begins.size() && !begins[next]; ++next) tensors = bytes[next] > 0;
-    if (units.empty() || (begins[layer] && full && tensors)) {
+    if (units.empty() || (begins[layer] && full && tensors[layer])) {
       units.push_back({layer, layer});
       full = false;
     }

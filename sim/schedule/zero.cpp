@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/plan_builder.hpp"
@@ -10,9 +11,12 @@
 namespace allreplay {
 
 Block block_of_layer(LayerId layer, const Profile& profile) {
+  const auto& tensors = profile.tensors;
+  const auto first = std::lower_bound(tensors.begin(), tensors.end(), layer,
+                                      [](const Tensor& one, LayerId other) { return one.layer < other; });
   Block block;
-  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
-    if (profile.tensors[tensor].layer == layer) block.slices.push_back({tensor, 0, profile.tensors[tensor].bytes});
+  for (auto one = first; one != tensors.end() && one->layer == layer; ++one)
+    block.slices.push_back({static_cast<TensorId>(one - tensors.begin()), 0, one->bytes});
   return block;
 }
 
@@ -192,6 +196,8 @@ class Zero3 : Zero {
     between_.assign(layers(), 0);
     for (LayerId layer = layers(); layer-- > 1;) between_[layer - 1] = between_[layer] + 2 * whole_[layer];
     if (!resident.slices.empty()) build_.plan().memory_policy.resident = build_.add(std::move(resident));
+    gathered_.assign(layers(), std::nullopt);
+    for (LayerId layer = 0; layer < layers(); ++layer) set_missing(layer, true);
   }
 
   Plan make() {
@@ -202,7 +208,6 @@ class Zero3 : Zero {
       awaited_.push_back(refreshed);
     }
     for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
-      gathered_.assign(layers(), std::nullopt);
       for (std::size_t at = 0; at < trace_length(); ++at) step(at, micro_batch);
       end_backward(reduction(micro_batch));
     }
@@ -226,8 +231,20 @@ class Zero3 : Zero {
     compute({forward ? WorkKind::Forward : WorkKind::Backward, layer, micro_batch});
     if (!forward) launch(layer, reduction(micro_batch), overlaps_ ? 3 : 0);
     if (forward && between_[layer] < options_.max_reuse) return;  // needed again soon
-    if (gathered_[layer]) live_ -= elements_[layer];
+    if (!gathered_[layer]) return;
+    live_ -= elements_[layer];
     gathered_[layer].reset();
+    set_missing(layer, true);
+  }
+
+  // At both of its places in the trace.
+  void set_missing(LayerId layer, bool missing) {
+    if (elements_[layer] == 0) return;
+    for (const std::size_t at : {std::size_t{layer}, trace_length() - 1 - layer})
+      if (missing)
+        missing_.insert(missing_.end(), at);
+      else
+        missing_.erase(at);
   }
 
   // In one collective, once the task before has ended.
@@ -240,6 +257,7 @@ class Zero3 : Zero {
     for (const LayerId layer : layers) {
       gathered_[layer] = arrived;
       live_ += elements_[layer];
+      set_missing(layer, false);
     }
   }
 
@@ -247,10 +265,10 @@ class Zero3 : Zero {
     std::int64_t taken = 0;
     const std::int64_t most = std::min(options_.prefetch_bucket, options_.max_live - live_);
     std::vector<LayerId> next;
-    for (std::size_t ahead = at + 1; ahead < trace_length() && taken < most; ++ahead) {
-      const LayerId layer = layer_at(ahead);
-      if (elements_[layer] == 0 || gathered_[layer] || std::find(next.begin(), next.end(), layer) != next.end())
-        continue;
+    std::set<LayerId> taken_once;  // each stands at two places
+    for (auto ahead = missing_.upper_bound(at); ahead != missing_.end() && taken < most; ++ahead) {
+      const LayerId layer = layer_at(*ahead);
+      if (!taken_once.insert(layer).second) continue;
       next.push_back(layer);
       taken += elements_[layer];
     }
@@ -263,6 +281,7 @@ class Zero3 : Zero {
   std::int64_t live_ = 0;                           // elements gathered or on their way
   std::vector<Block> partial_;                      // by layer
   std::vector<std::optional<PlanPoint>> gathered_;  // by layer: what brought it, while it is there or on its way
+  std::set<std::size_t> missing_;                   // places in the trace of layers that are to be gathered
 };
 
 }  // namespace

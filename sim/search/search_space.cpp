@@ -75,9 +75,11 @@ Values wraps(const Scenario& scenario) {
   const Profile& profile = scenario.profile;
   const std::vector<Unit> units = units_of(profile, {});
   std::vector<Bytes> bytes(units.size(), 0);
-  for (const Tensor& tensor : profile.tensors)
-    for (std::size_t i = 0; i < units.size(); ++i)
-      if (tensor.layer >= units[i].first && tensor.layer <= units[i].last) bytes[i] += tensor.bytes;
+  std::size_t unit = 0;  // of the tensor
+  for (const Tensor& tensor : profile.tensors) {
+    while (tensor.layer > units[unit].last) ++unit;
+    bytes[unit] += tensor.bytes;
+  }
   std::nth_element(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2), bytes.end());
   const double usual = static_cast<double>(bytes[bytes.size() / 2]) * profile.parameter_share();
   const bool groups = std::any_of(profile.layers.begin(), profile.layers.end(),

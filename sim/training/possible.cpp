@@ -103,22 +103,40 @@ void require_bearable_step(const Scenario& scenario) {
 }
 
 // `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
+// `fluid` walks the messages of rounds that have no closed form, some twenty million a second.
 void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds) {
-  constexpr std::size_t most_kept = 20'000'000;
-  std::size_t kept = 0;
+  const bool message = choice.fidelity == Fidelity::Message;
+  const std::size_t most = message ? 20'000'000 : 50'000'000;
+  std::size_t count = 0;
   std::vector<Send> sends;
-  for (const Round& round : rounds.rounds)
-    for (Rank rank = 0; rank < rounds.ranks && kept <= most_kept; ++rank) {
+  for (const Round& round : rounds.rounds) {
+    if (!message && (round.all_pairs || round.in_switches)) continue;
+    for (Rank rank = 0; rank < rounds.ranks && count <= most; ++rank) {
       sends.clear();
       round.sends(rank, 0, sends);
-      kept += sends.size();
+      count += sends.size();
     }
-  if (kept > most_kept)
+  }
+  if (count > most)
     throw InputError(
         scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
-        fmt::format("{} among {} workers has more than {} messages at a time", choice.algorithm->name, scenario.workers,
-                    most_kept),
-        choice.algorithm->servers ? "fluid, or fewer workers or servers" : "fluid, or fewer workers");
+        fmt::format("{} among {} workers has more than {} messages {}", choice.algorithm->name, scenario.workers, most,
+                    message ? "at a time" : "in its rounds"),
+        fmt::format("{}, or fewer workers{}", message ? "fluid" : "alpha-beta",
+                    choice.algorithm->servers ? " or servers" : ""));
+}
+
+// With jitter each worker has a program, and times, of its own.
+void require_bearable_jitter(const Scenario& scenario) {
+  if (!scenario.stragglers.jitter || scenario.operation) return;
+  constexpr std::int64_t most_passes = 3'000'000;
+  const std::int64_t passes =
+      2 * static_cast<std::int64_t>(scenario.profile->layers.size()) * scenario.options.strategy.sharding.accumulate;
+  if (scenario.workers > most_passes / passes)
+    throw InputError(
+        scenario.cluster.place / "jitter",
+        fmt::format("{} workers of {} passes each are more than {}", scenario.workers, passes, most_passes),
+        passes > most_passes ? "fewer layers" : fmt::format("at most {} workers", most_passes / passes));
 }
 
 // Of NCCL's those of the most messages.
@@ -317,6 +335,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
                      "fidelity message, or start=together");
   require_bearable(scenario);
   require_bearable_step(scenario);
+  require_bearable_jitter(scenario);
   require_sharding(scenario);
   require_hosts_of_switches(scenario, choice);
   if (!choice.detailed()) {
@@ -335,7 +354,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
     const Rounds rounds = most_rounds(scenario, choice, op);
-    if (choice.fidelity == Fidelity::Message) require_bearable(scenario, choice, rounds);
+    require_bearable(scenario, choice, rounds);
   }
   require_groups_served(scenario, choice);
   return choice;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/name.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -12,7 +14,7 @@ constexpr std::int64_t most_elements = 1'000'000'000'000;  // a petaparameter mo
 
 ModelTensor read_tensor(const Json& json) {
   json.allow_only({"name", "shape"});
-  ModelTensor tensor{json.at("name").text(), {}, 1};
+  ModelTensor tensor{read_name(json.at("name")), {}, 1};
   for (const Json& extent : json.at("shape").items()) tensor.shape.push_back(extent.integer(1, most_elements));
   const auto elements = element_count(tensor.shape);
   if (!elements) json.at("shape").fail("has too many elements", fmt::format("at most {}", most_elements));
@@ -22,7 +24,7 @@ ModelTensor read_tensor(const Json& json) {
 
 ModelLayer read_layer(const Json& json) {
   json.allow_only({"name", "forward_macs", "activation_bytes", "tensors"});
-  ModelLayer layer{json.at("name").text(), {}};
+  ModelLayer layer{read_name(json.at("name")), {}};
   // Replays need neither; estimates of times do.
   if (const auto macs = json.find("forward_macs")) layer.forward_macs = macs->integer(0, std::int64_t{1} << 53);
   if (const auto bytes = json.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, Bytes{1} << 53);
@@ -45,7 +47,7 @@ std::optional<std::int64_t> element_count(std::span<const std::int64_t> shape) {
 Model read_model(const Json& json) {
   json.allow_only({"name", "description", "source", "input", "layers"});
   Model model;
-  model.name = json.at("name").text();
+  model.name = read_name(json.at("name"));
   for (const auto& [key, text] : {std::pair{"description", &model.description}, std::pair{"source", &model.source},
                                   std::pair{"input", &model.input}})
     if (const auto value = json.find(key)) *text = value->text();

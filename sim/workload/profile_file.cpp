@@ -10,6 +10,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/name.hpp"
 #include "sim/core/text.hpp"
 #include "sim/workload/model_file.hpp"
 
@@ -38,7 +39,7 @@ Bytes read_precision(const Json& json) {
 }
 
 std::string read_group(const Json& json) {
-  const std::string name = json.text();
+  const std::string name = read_name(json);
   if (name.empty()) json.fail("is empty", "the name of the layer's unit, or no group at all");
   return name;
 }
@@ -110,7 +111,7 @@ void join_layers(const Json& object, const Model& model, Bytes bytes_per_element
   for (const Json& item : object.at("layers").items()) {
     item.allow_only(
         {"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes", "collectives"});
-    const std::string name = item.at("name").text();
+    const std::string name = read_name(item.at("name"));
     if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
     if (next < model.layers.size() && model.layers[next].name == name) {
       for (const ModelTensor& tensor : model.layers[next].tensors)
@@ -137,8 +138,8 @@ Profile read_profile_object(const Files& files, const Json& object) {
   Profile profile;
   const Model model = model_of_profile(files, object);
   profile.model = model.name;
-  profile.device = object.at("device").text();
-  profile.framework = object.at("framework").text();
+  profile.device = read_name(object.at("device"));
+  profile.framework = read_name(object.at("framework"));
   profile.precision = object.at("precision").text();
   profile.origin = read_origin(object.at("origin"));
   profile.source = object.at("source").text();
@@ -269,6 +270,7 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
   };
   for (std::size_t row = 1; row < table.end(); ++row) {
     const std::string& name = table.field(row, "layer");
+    require_name(name, table.place(row, "layer"));
     if (!names.insert(name).second)
       throw InputError(table.place(row, "layer"), fmt::format("a second layer '{}'", name), "each name once");
     add_tensors(table, row, profile);
@@ -277,10 +279,20 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
       throw InputError(table.place(row, "forward_us"), "is blank: the forward time was not measured",
                        "give --forward-ratio R to set it to R times the backward time");
     profile.layers.push_back({name, blank ? Time(0) : time(row, "forward_us"), time(row, "backward_us")});
-    if (!table.blank(row, "group")) profile.layers.back().group = table.field(row, "group");
+    if (!table.blank(row, "group")) {
+      profile.layers.back().group = table.field(row, "group");
+      require_name(profile.layers.back().group, table.place(row, "group"));
+    }
     if (!table.blank(row, "update_us")) profile.update = add(profile.update.value_or(Time(0)), time(row, "update_us"));
   }
   return profile;
+}
+
+void require_bearable_layers(const Profile& profile, const SourceLocation& place) {
+  constexpr std::size_t most_layers = 200'000;  // simulated, each takes some kilobytes
+  if (profile.layers.size() > most_layers)
+    throw InputError(place, fmt::format("has {} layers", profile.layers.size()),
+                     fmt::format("at most {}", most_layers));
 }
 
 Profile read_profile(const Files& files, const std::string& name, std::optional<double> forward_ratio) {
@@ -303,6 +315,7 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
   if (forward_ratio)
     for (Layer& layer : profile.layers) layer.forward = scaled(layer.backward, *forward_ratio);
   if (profile.layers.empty()) throw InputError({file, json ? "/layers" : ""}, "has no layers", "at least one layer");
+  require_bearable_layers(profile, {file, json ? "/layers" : ""});
   if (profile.tensors.empty())
     throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing is ever communicated",
                      "at least one layer with parameters");

@@ -25,4 +25,7 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
 /// `forward_follows`: a blank forward_us is no error, as a ratio will replace it. Throws InputError.
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows);
 
+/// Throws InputError where there are more layers than can be simulated in a common machine's memory.
+void require_bearable_layers(const Profile& profile, const SourceLocation& place);
+
 }  // namespace allreplay

@@ -1,17 +1,39 @@
 #include "sim/core/text.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/core/name.hpp"
 
 using namespace allreplay;
 
 TEST_CASE("one line of text holds nothing that moves a cursor") {
   for (const std::string text : {"", "plain", "größer ≥ 8 KiB", "\xF0\x9F\x98\x80"}) CHECK(is_one_line(text));
-  for (const std::string text : {"a\nb", "a\tb", "\x1b[2J", "\x7f",
-                                 "\xc2\x9b"
-                                 "2J",
-                                 "\xe2\x80\xae", "\xe2\x80\xa8", "\xe2\x81\xa6", "\xff", "\xc3"})
+  for (const std::string text :
+       {"a\nb", "a\tb", "\x1b[2J", "\x7f",
+        "\xc2\x9b"
+        "2J",
+        "\xe2\x80\xae", "\xe2\x80\xa8", "\xe2\x81\xa6", "\xff", "\xc3",
+        // U+200B, U+200F, U+2060, U+206F, U+FEFF, U+061C
+        "\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x81\xa0", "\xe2\x81\xaf", "\xef\xbb\xbf", "\xd8\x9c"})
     CHECK_FALSE(is_one_line(text));
   CHECK(is_one_line("\xe2\x80\xa6"));  // an ellipsis, beside U+2028
+  for (const char* neighbour : {"\xe2\x80\x8a", "\xe2\x80\x8d", "\xe2\x80\x90", "\xe2\x81\x9e", "\xe2\x81\xb0"})
+    CHECK(is_one_line(neighbour));  // a hair space, a joiner, a hyphen, a vertical ellipsis, a superscript 0
+}
+
+TEST_CASE("names can stand in tables, messages and lines of CSV") {
+  const auto complaint = [](const std::string& name) {
+    return error_message([&] { require_name(name, {"f", "/name"}); });
+  };
+  for (const std::string name : {"conv1", "größer", "a=b", "a-1", ""}) CHECK(complaint(name).empty());
+  for (const std::string name : {"=cmd|' /C calc'!A0", "+1", "-1", "@x", "a\nb"})
+    CHECK(complaint(name).find("is no name (one line of text that starts with none of") != std::string::npos);
+  CHECK(complaint(std::string(1000, 'x')).empty());
+  CHECK(complaint(std::string(1001, 'x')) == "f: /name: a name of 1001 bytes (at most 1000)");
+  CHECK(as_name("=1+1") == "_1+1");
+  CHECK(as_name("relu") == "relu");
+  CHECK(as_name(std::string(1001, 'x')).size() == 1000);
 }
 
 TEST_CASE("bytes that are no text become question marks, one each") {

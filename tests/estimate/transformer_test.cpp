@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
@@ -167,6 +169,18 @@ TEST_CASE("what cannot be is one line") {
         std::string::npos);
   CHECK(refused(R"({"family": "llama", "layers": 2, "hidden": 64, "heads": 3, "ffn": 8, "vocab": 9, "positions": 4})")
             .starts_with("config.json: /heads: "));
+  for (const auto& [key, most] : {std::pair("layers", 10'000), {"hidden", 1'000'000}, {"ffn", 10'000'000}}) {
+    const auto with = [&, name = key](std::int64_t value) {
+      return fmt::format(
+          R"({{"family": "gpt2", "heads": 4, "vocab": 9, "positions": 4, "layers": {}, "hidden": {}, "ffn": {}}})",
+          name == std::string("layers") ? value : 2, name == std::string("hidden") ? value : 64,
+          name == std::string("ffn") ? value : 8);
+    };
+    CHECK_NOTHROW(of(with(most).c_str()));
+    CHECK(refused(with(most + 4).c_str()) ==
+          fmt::format("config.json: /{}: {} of {} is larger than any transformer's (at most {})", key, key, most + 4,
+                      most));
+  }
   CHECK(error_message([] { built("gpt2", 2048); }).find("2048 tokens, and gpt2 has 1024 positions (at most 1024)") !=
         std::string::npos);
   CHECK(error_message([] { built("vit-b", 100); }).find("leave --seq out") != std::string::npos);

@@ -141,3 +141,28 @@ TEST_CASE("messages hold what was put in, and are refused when they are cut") {
                       "a message between processes is cut");
   }
 }
+
+TEST_CASE("rank 0 says of whom it hears nothing") {
+  // Rank 1 answers its job when its silence has been told. Then nobody is late.
+  std::atomic<bool> told = false;
+  std::vector<std::vector<int>> silences;
+  with_ranks(
+      2,
+      [&](int) {
+        return Farm::Answer([&](const std::string& work) {
+          while (!told) std::this_thread::yield();
+          return squared(work);
+        });
+      },
+      [&](Farm& farm) {
+        farm.patience = std::chrono::milliseconds(20);
+        farm.silent = [&](const std::vector<int>& ranks) {
+          silences.push_back(ranks);
+          told = true;
+        };
+        farm.run({{"3"}}, [](std::size_t, const std::string& answer) { CHECK(answer == "9"); });
+        farm.patience = std::chrono::minutes(10);
+      });
+  REQUIRE(!silences.empty());
+  CHECK(silences.front() == std::vector<int>{1});
+}

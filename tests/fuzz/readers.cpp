@@ -12,6 +12,7 @@
 
 #include "sim/calibration/calibration.hpp"
 #include "sim/calibration/measured_file.hpp"
+#include "sim/collective/collective_file.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
@@ -24,7 +25,13 @@
 #include "sim/experiment/sweep.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/interchange/timelines/readers.hpp"
+#include "sim/jobs/goodput.hpp"
+#include "sim/jobs/jobs_run.hpp"
+#include "sim/pipeline/rows.hpp"
+#include "sim/pipeline/schedules.hpp"
 #include "sim/report/diagnosis_report.hpp"
+#include "sim/report/goodput_report.hpp"
+#include "sim/report/jobs_report.hpp"
 #include "sim/report/sweep_result.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/job.hpp"
@@ -58,6 +65,12 @@ Profile two_layers() {
   return profile;
 }
 
+Profile eight_layers() {
+  Profile profile = two_layers();
+  for (const char* name : {"c", "d", "e", "f", "g", "h"}) profile.layers.push_back({name, Time(1000), Time(2000)});
+  return profile;
+}
+
 Scenario small_scenario(const Profile& profile, std::string_view strategy) {
   Scenario scenario;
   scenario.profile = profile;
@@ -69,10 +82,28 @@ Scenario small_scenario(const Profile& profile, std::string_view strategy) {
   return scenario;
 }
 
+// Two ranks of a pipeline, with what the file of rows says.
+void run_pipeline(const Profile& profile, const std::string& schedule,
+                  std::shared_ptr<const GivenRows> rows = nullptr) {
+  Scenario scenario = small_scenario(profile, "wfbp");
+  scenario.workers = 2;
+  scenario.options.set("pp", "2", {here, "/pp"});
+  scenario.options.set("accumulate", "2", {here, "/accumulate"});
+  scenario.options.set("schedule", schedule, {here, "/schedule"});
+  scenario.options.parallel.given = std::move(rows);
+  const auto silent = [](const Layer& layer) { return !layer.output_bytes; };
+  if (std::any_of(profile.layers.begin(), profile.layers.end(), silent))
+    scenario.options.set("p2p_bytes", "1 kB", {here, "/p2p_bytes"});
+  run(scenario);
+}
+
 void read_a_profile(const std::string& text) {
   const Profile profile = parse_profile(Files(), text, here);
   if (profile.layers.size() > 100 || profile.tensors.size() > 300) return;
   for (const char* strategy : {"mg-wfbp", "us-byte"}) run(small_scenario(profile, strategy));
+  // What says what pipelines ask.
+  if (!profile.tensor_and_context && profile.layers.size() > 1 && profile.layers.front().output_bytes)
+    run_pipeline(profile, "1f1b");
 }
 
 std::vector<std::string> profiles() {
@@ -84,7 +115,80 @@ std::vector<std::string> profiles() {
       R"({"model": {"name": "m", "layers": [{"name": "a", "tensors": [{"name": "w", "shape": [10]}]}, {"name": "b", "tensors": []}]},
 "device": "d", "framework": "f", "precision": "fp32", "origin": "measured", "batch_size": 8, "source": "s", "unit": "us", "update": 3,
 "layers": [{"name": "a", "forward": 1, "backward": 2}, {"name": "b", "forward": 1, "backward": 2, "group": "g", "activation_bytes": 100}]})");
+  texts.emplace_back(
+      R"({"model": {"name": "m", "layers": [{"name": "a", "tensors": [{"name": "w", "shape": [10]}]}, {"name": "b", "tensors": [{"name": "v", "shape": [10]}]}]},
+"device": "d", "framework": "f", "precision": "bf16", "origin": "estimated", "batch_size": 8, "source": "s", "unit": "us", "tied": ["w", "v"],
+"parallel": {"tp": 1, "cp": 1},
+"layers": [{"name": "a", "forward": 1, "backward": 2, "backward_weight": 1, "output_bytes": 1000,
+            "collectives": [{"op": "all-reduce", "group": "tp", "bytes": 1000, "pass": "forward"}, {"op": "all-to-all", "group": "ep", "bytes": 10, "pass": "backward"}]},
+           {"name": "b", "forward": 1, "backward": 2, "output_bytes": 0}]})");
   return texts;
+}
+
+// Of two ranks.
+void read_a_schedule(const std::string& text) {
+  auto given = std::make_shared<GivenRows>();
+  given->file = here;
+  given->rows = parse_rows(text, here);
+  const RowIndex index = index_of(given->rows, 2, {here, ""});
+  require_parameter_words(given->rows, index, {here, ""});
+  if (index.chunks() > 8 || index.micro_batches != 2) return;
+  run_pipeline(eight_layers(), here, std::move(given));
+}
+
+std::vector<std::string> schedule_texts() {
+  std::vector<std::string> texts;
+  for (const ScheduleRow& row : schedules()) try {
+      texts.push_back(write_rows(make_rows(row, {.ranks = 2, .chunks = row.chunks, .micro_batches = 2})));
+    } catch (const InputError&) {  // too few micro-batches
+    }
+  texts.emplace_back(
+      "0UNSHARD,0F0,0F1,0SEND_F0,0SEND_F1,0B0,0B1,0REDUCE_GRAD\n1UNSHARD,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1REDUCE_"
+      "GRAD\n");
+  return texts;
+}
+
+void read_a_collective(const std::string& text) {
+  const auto file = read_collective(Json::parse(text, here));
+  if (file->algorithm.purpose != Purpose::AllReduce) return;
+  Scenario scenario = small_scenario(two_layers(), "wfbp");
+  scenario.collective = file->name;
+  scenario.collective_files.emplace(file->name, file);
+  run(scenario);
+}
+
+std::vector<std::string> collectives() {
+  return {
+      R"({"name": "exchange", "operation": "all-reduce", "ranks": 4, "chunks": 1, "rounds": [
+{"sends": [{"from": 0, "to": 1, "chunk": 0, "reduce": true}, {"from": 1, "to": 0, "chunk": 0, "reduce": true},
+           {"from": 2, "to": 3, "chunk": 0, "reduce": true}, {"from": 3, "to": 2, "chunk": 0, "reduce": true}]},
+{"sends": [{"from": 0, "to": 2, "chunk": 0, "reduce": true}, {"from": 2, "to": 0, "chunk": 0, "reduce": true},
+           {"from": 1, "to": 3, "chunk": 0, "reduce": true}, {"from": 3, "to": 1, "chunk": 0, "reduce": true}]}]})",
+      R"({"name": "chain", "operation": "broadcast", "ranks": 3, "chunks": 2, "rounds": [
+{"sends": [{"from": 0, "to": 1, "chunk": 0, "count": 2}]}, {"sends": [{"from": 1, "to": 2, "chunk": 0, "count": 2, "stream": 0}]}]})",
+      R"({"name": "halves", "operation": "reduce-scatter", "ranks": 2, "chunks": 2, "rounds": [
+{"repeat": 1, "sends": [{"from": 0, "to": 1, "chunk": 1, "reduce": true}, {"from": 1, "to": 0, "chunk": 0, "reduce": true}]}]})",
+      R"({"name": "both", "operation": "all-gather", "ranks": 2, "chunks": 2, "rounds": [
+{"sends": [{"from": 0, "to": 1, "chunk": 0}, {"from": 1, "to": 0, "chunk": 1}]}]})"};
+}
+
+void read_a_reliability(const std::string& text) {
+  const Reliability reliability = read_reliability(Json::parse(text, here));
+  if (reliability.horizon && *reliability.horizon > 1e3 * reliability.mtbf) return;
+  GoodputJob job{.nodes = 4, .iteration_s = 1, .samples_per_s = 8};
+  job.relative_throughput = [](std::int64_t nodes) { return static_cast<double>(nodes) / 4; };
+  const Goodput goodput = goodput_of(reliability, job, {here, ""});
+  for (const double part :
+       {goodput.chosen.useful_fraction, goodput.optimal.useful_fraction, goodput.simulated.useful_fraction})
+    require(part >= 0 && part <= 1, "a part of the time that is none");
+  require(is_json(goodput_json(goodput).dump()), "an answer that is no JSON");
+}
+
+std::vector<std::string> reliabilities() {
+  return {
+      R"({"mtbf": "200 d", "checkpoint": "60 s", "restart": "5 min"})",
+      R"({"mtbf": "1 h", "checkpoint": "1 s", "restart": "0 s", "interval": "30 min", "repair": "2 h", "spares": 1, "elastic": true, "horizon": "30 d", "seed": 7})",
+      R"({"mtbf": "2e6 s", "checkpoint": "0 s", "restart": "1 min", "interval": 100, "repair": "1 d", "spares": 0})"};
 }
 
 // As Library::resolve() makes of it, among few workers.
@@ -130,6 +234,77 @@ std::vector<std::string> plans() {
   texts.emplace_back(R"({"order": "priority", "window": {"bytes": 4000}, "stages": ["reduce-scatter", "all-gather"],
 "blocks": [{"slices": ["a.w", "b.w"], "priority": 1}, {"slices": [{"tensor": "a.b", "offset": 0, "bytes": 40}]}]})");
   return texts;
+}
+
+// Of two stages, among two workers.
+Scenario staged_scenario(const Profile& profile) {
+  Scenario scenario = small_scenario(profile, "wfbp");
+  scenario.workers = 2;
+  return scenario;
+}
+
+void read_a_staged_plan(const std::string& text) {
+  const Profile profile = eight_layers();
+  Scenario scenario = staged_scenario(profile);
+  Plan plan = read_plan(Json::parse(text, here), profile, scenario.workers);
+  if (plan.sharding.accumulate > 100) return;
+  take_plan(scenario, here, std::move(plan));
+  run(scenario);
+}
+
+std::vector<std::string> staged_plans() {
+  const Profile profile = eight_layers();
+  std::vector<std::string> texts;
+  for (const ScheduleRow& row : schedules()) try {
+      Scenario scenario = staged_scenario(profile);
+      for (const auto& [name, value] : {std::pair{"pp", "2"}, {"accumulate", "4"}, {"p2p_bytes", "1 kB"}})
+        scenario.options.set(name, value, {here, ""});
+      scenario.options.set("schedule", std::string(row.name), {here, ""});
+      texts.push_back(write_plan(plan_of(scenario), profile));
+    } catch (const InputError&) {  // what this schedule asks for and eight layers lack
+    }
+  return texts;
+}
+
+// Few workers, for few iterations: what is long here is refused or is long for a reason.
+bool is_small(const JobsFile& file) {
+  const auto small = [](const JobEntry& job) {
+    return job.workers <= 8 && job.iterations.value_or(1) <= 10 && job.start <= Time(1'000'000'000'000) &&
+           !job.reliability && job.request.options.empty();
+  };
+  const auto slow = [](const Background& one) { return !one.on || std::min(*one.on, *one.off) >= Time(1'000'000'000); };
+  return file.inline_cluster && file.jobs.size() <= 3 && file.warm_up + file.iterations <= 20 &&
+         std::all_of(file.jobs.begin(), file.jobs.end(), small) &&
+         std::all_of(file.background.begin(), file.background.end(), slow);
+}
+
+void read_a_jobs_file(const std::string& text) {
+  const Files files;
+  const JobsFile file = read_jobs(files, Json::parse(text, "docs/examples/fuzz"));  // beside what it names
+  if (!is_small(file) || read_cluster(*file.inline_cluster).workers > 64) return;
+  Library library;
+  JobsRunner runner(library, files, file);
+  const JobsResult result = runner.run(choices_of(file), starts_of(file));
+  require(is_json(jobs_json(result, nullptr, true).dump()), "an answer that is no JSON");
+}
+
+std::vector<std::string> jobs_files() {
+  const std::string cluster =
+      R"("cluster": {"name": "c", "workers": 8, "network": {"alpha": "1 us", "gamma": "0 s/B", "collective": "ring",
+"topology": {"kind": "fat-tree", "ports": 4, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}}, "warm_up": 1, "iterations": 2)";
+  const auto file = [&](const char* fidelity, const char* rest) {
+    return fmt::format(R"({{"name": "n", {}, "fidelity": "{}", {}}})", cluster, fidelity, rest);
+  };
+  const char* two =
+      R"("jobs": [{"name": "a", "profile": "six_layers.json", "strategy": "ddp", "workers": 3, "placement": ["h0", "h3", "h5"]},
+{"name": "b", "profile": "six_layers.json", "workers": 4, "placements": ["random:1", "spread"], "start": "1 ms", "iterations": 3, "jitter": {"cv": 0.1}}],
+"background": [{"from": "h0", "to": "h7", "rate": "1 Gbit/s", "on": "2 ms", "off": "3 ms", "seed": 1}, {"link": ["h1", "edge0"], "rate": "1 GB/s"}],
+"events": [{"at": "1 ms", "for": "2 ms", "link": ["edge0", "agg1"], "bandwidth": "x0.5"}, {"at": "1 ms", "node": "h3", "stall": "1 ms"},
+{"at": "2 ms", "job": "b", "worker": 1, "slowdown": 2}, {"at": "2 ms", "for": "1 ms", "node": "agg1", "down": true}])";
+  return {
+      file("fluid", two), file("message", two),
+      file("fluid",
+           R"("jobs": [{"profile": "six_layers.json", "workers": 2}, {"profile": "six_layers.json", "workers": 2}])")};
 }
 
 void read_a_sweep(const std::string& text) {
@@ -256,6 +431,11 @@ std::span<const TextReader> text_readers() {
       {"range", ranges, read_a_range},
       {"change", change_texts, read_a_change},
       {"job", jobs, read_a_job},
+      {"jobs-file", jobs_files, read_a_jobs_file},
+      {"staged-plan", staged_plans, read_a_staged_plan},
+      {"schedule", schedule_texts, read_a_schedule},
+      {"collective", collectives, read_a_collective},
+      {"reliability", reliabilities, read_a_reliability},
       {"command-line", command_lines, read_a_command_line},
   };
   return all;

@@ -158,7 +158,7 @@ TEST_CASE("what the trace writer writes is read back the same") {
   Random random(6, 0);
   for (int round = 0; round < 300; ++round) {
     Profile profile = random_profile(random, 12);
-    profile.device = "a \"quoted\" device\\\n";
+    profile.device = "a \"quoted\" device\\";
     profile.framework = "\xC3\xA9t\xC3\xA9";
     profile.precision = round % 2 == 0 ? "bf16" : "tf32";
     profile.source = "test";
@@ -863,6 +863,8 @@ TEST_CASE("a PyTorch trace that is none") {
   CHECK(contains(complaint("kineto", with("\"dur\": 100,", "\"dur\": \"x\",")), "x us is not a measured time"));
   CHECK(contains(complaint("kineto", with("\"Input Dims\": [[8]]", "\"x\": 0")),
                  "does not say the shape of a gradient of linear"));
+  CHECK(contains(complaint("kineto", with("\"Input Dims\": [[8]]", "\"Input Dims\": [[0]]")),
+                 "a tensor of the layer 'linear' has no elements (extents of at least 1 in its shape)"));
   std::string deep = R"({"traceEvents": )" + std::string(100'000, '[');
   CHECK(contains(complaint("kineto", deep), "brackets stand too deep"));
   // 64 are read: two around the event, its own, and 61 in it.

@@ -161,7 +161,10 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
   CHECK(
       file.complaint(R"({"lanes": [], "blocks": []})", profile).starts_with("/lanes: says nothing without transfers"));
   CHECK(file.complaint(R"({"blocks": []})", profile) == "/blocks: are none (every gradient in one of them)");
-  CHECK(file.complaint(R"({"strategy": "a\nb", "blocks": []})", profile).starts_with("/strategy: is no name"));
+  for (const char* name : {R"(a\nb)", "=1+1", "@x"})
+    CHECK(file.complaint(fmt::format(R"({{"strategy": "{}", "blocks": []}})", name), profile).find("is no name") !=
+          std::string::npos);
+  CHECK(file.complaint(R"({"strategy": "", "blocks": []})", profile).starts_with("/strategy: is no name"));
   CHECK(file.complaint(
                 R"({"strategy": "stuck", "blocks": [)" + both + R"(], "lanes": [{"name": "one", "order": "as-listed"}],
     "transfers": [{"op": "all-gather", "block": 0, "after": [{"transfer": 1}], "before": [{"forward": "b"}]},
@@ -186,11 +189,11 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
 
 TEST_CASE("a plan that would fill the memory is refused before it does") {
   const File file;
-  // Three layers: 2 · 3 · 833,333 passes are just below five million.
+  // Three layers: 2 · 3 · 83,333 passes are just below half a million.
   Profile profile = two_layers();
   profile.layers.push_back({"c", Time(1), Time(2)});
-  CHECK(file.complaint(R"({"step": {"accumulate": 833334}, "blocks": [)" + both + "]}", profile) ==
-        "/step/accumulate: 833334 micro-batches of 3 layers are more than 5000000 passes (at most 833333)");
+  CHECK(file.complaint(R"({"step": {"accumulate": 83334}, "blocks": [)" + both + "]}", profile) ==
+        "/step/accumulate: 83334 micro-batches of 3 layers are more than 500000 passes (at most 83333)");
   std::string lanes;
   for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==

@@ -162,6 +162,11 @@ TEST_CASE("an elastic job shrinks and grows at its checkpoints") {
   }
 }
 
+TEST_CASE("a checkpoint that takes many times the mean time between failures has an interval, too") {
+  // y lies between 1 − e^−(r + 1) and 1: for r = C/M from 20 on within 1e-9 of 1, whatever rounding makes of it.
+  for (int ratio = 20; ratio < 60; ++ratio) CHECK(optimal_interval(3, 3.0 * ratio) == Approx(3).epsilon(1e-8));
+}
+
 TEST_CASE("durations of hours and days, and intervals") {
   CHECK(parse_long_duration("8 d", here) == 691200);
   CHECK(parse_long_duration("1.5h", here) == 5400);

@@ -89,6 +89,92 @@ class Hostile(unittest.TestCase):
         self.write("=1+1.csv", CSV)
         self.refused("run", "--profile", "=1+1.csv", "--cluster", "c.json", "--strategy", "wfbp", says="formula")
 
+    def test_names_inside_files(self):
+        """Of layers, tensors, devices, strategies: no formula, nothing invisible, nothing endless."""
+        model = {"name": "m", "layers": [{"name": "a", "tensors": [{"name": "w", "shape": [10]}]}]}
+        profile = {"model": model, "device": "d", "framework": "f", "precision": "fp32", "origin": "measured", "batch_size": 8, "source": "s", "unit": "us",
+                   "layers": [{"name": "a", "forward": 1, "backward": 2, "group": "g"}]}
+        for name in ("=cmd|' /C calc'!A0", "+1", "@x", "-1", "\u2066", "a\u200bb", "\ufeffa", "x" * 100_000):
+            for old in ('"a"', '"w"', '"m"', '"d"', '"f"', '"g"'):
+                self.write("bad.json", json.dumps(profile).replace(old, json.dumps(name)))
+                self.refused("run", "--profile", "bad.json", "--cluster", "c.json", "--strategy", "wfbp")
+            self.write("bad.csv", CSV.replace("\na,", f"\n{name},"))
+            self.refused("run", "--profile", "bad.csv", "--cluster", "c.json", "--strategy", "wfbp")
+            self.write("plan.json", json.dumps({"strategy": name, "blocks": [{"slices": ["a", "b"]}]}))
+            self.refused("run", "--profile", "p.csv", "--cluster", "c.json", "--plan", "plan.json")
+
+    def test_names_in_jobs_files(self):
+        """Of the file, of jobs and of hosts: what tables, pictures and lines of JSON show."""
+        graph = {"kind": "graph", "hosts": ["h0", "h1"], "switches": ["s"], "link": {"latency": "1 us", "bandwidth": "1 GB/s"},
+                 "links": [{"between": ["h0", "s"]}, {"between": ["h1", "s"]}]}
+        jobs = {"name": "file", "cluster": {"name": "c", "workers": 2, "network": {"alpha": "1 us", "gamma": "0 s/B", "fidelity": "fluid", "topology": graph}},
+                "iterations": 2, "jobs": [{"name": "job", "profile": "p.csv", "workers": 2}]}
+        self.write("jobs.json", json.dumps(jobs))
+        self.assertEqual(self.run_program("jobs", "jobs.json").returncode, 0)
+        for name in ("=cmd|' /C calc'!A0", "+1", "@x", "-1", "\u2066", "a\u200bb", "\ufeffa", "x" * 100_000):
+            for old in ('"file"', '"job"', '"h1"'):
+                self.write("bad.json", json.dumps(jobs).replace(old, json.dumps(name)))
+                self.refused("jobs", "bad.json")
+        for key, most in (("jobs", 1000), ("events", 10_000), ("background", 10_000)):
+            self.write("bad.json", json.dumps(jobs | {key: [{}] * (most + 1)}))
+            self.refused("jobs", "bad.json", says=f"/{key}: are {most + 1} (at most {most})")
+
+    def test_names_that_another_program_gave_become_names(self):
+        nodes = [{"Id": 0, "Name": "COMP_NODE_=1+1_BWD", "NodeType": "COMP_NODE", "runtime": 1}, {"Id": 1, "Name": "COMP_NODE_=1+1_FWD", "NodeType": "COMP_NODE", "runtime": 1},
+                 {"Id": 2, "Name": "g", "NodeType": "COMM_COLL_NODE", "data_deps": [0], "comm_type": 0, "comm_size": 4}]
+        self.write("t.json", json.dumps({"schema": "chakra", "workload_graph": nodes}))
+        done = self.run_program("import", "t.json", "--from", "chakra-json", "--device", "=d", "--batch", "8", "--out", "o.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads((self.folder / "o.json").read_text(encoding="utf-8"))["device"], "_d")
+        self.assertEqual(self.run_program("run", "--profile", "o.json", "--cluster", "c.json", "--strategy", "wfbp").returncode, 0)
+
+    def test_a_folder_without_rights(self):
+        closed = self.folder / "closed"
+        closed.mkdir()
+        self.write("closed/p.csv", CSV)
+        self.folder.chmod(0o755)
+        closed.chmod(0)
+        self.addCleanup(closed.chmod, 0o755)
+        if os.geteuid() == 0:
+            command = ["setpriv", "--reuid", "65534", "--clear-groups", "--", PROGRAM]
+            if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
+                self.skipTest("nobody cannot run the program here")
+        else:
+            command = [PROGRAM]
+        done = subprocess.run([*command, "run", "--profile", "closed/p.csv", "--cluster", "c.json", "--strategy", "wfbp"], cwd=self.folder, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "closed/p.csv: cannot be read: Permission denied (check the path)\n"))
+
+    # --- limits ------------------------------------------------------------------------------------------------------
+
+    def test_what_would_fill_the_memory_or_the_disk(self):
+        self.write("many.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,1,1\n" for i in range(200_001)))
+        many = ("--profile", "many.csv", "--cluster", "c.json", "--strategy", "wfbp")
+        self.refused("run", *many, "--timeline", "t.json", says="has 200001 layers (at most 200000)")
+        self.refused("plan", *many, "--json", says="has 200001 layers")
+        self.refused("export", "--profile", "many.csv", "--to", "chakra-json", "--out", "t.json", says="has 200001 layers")
+        self.refused("import", "many.csv", "--from", "csv", "--device", "d", "--batch", "8", "--out", "t.json", says="has 200001 layers")
+        self.refused("recommend", "--profile", "p.csv", "--cluster", "c.json", "--workers", "1048577", says="1 to 1048576")
+        self.refused("whatif", "--profile", "p.csv", "--cluster", "c.json", "--workers", "16777216", "--strategy", "wfbp", says="1 to 1048576")
+        self.refused("codec", "--codec", "topk", "--elements", str(2**25 + 1), says="33554432")
+        self.refused("export", "--profile", "p.csv", "--to", "chakra", "--per-worker", "--workers", "10001", "--out", "t", says="at most 10000")
+        self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "125001", says="more than 500000 passes (at most 125000)")
+
+    def test_many_constants(self):
+        head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"
+        self.write("v.csv", head + "".join(f"p.csv,c.json,4,wfbp,g{i},update by group,0.1\n" for i in range(501)) + "p.csv,c.json,2,wfbp,h,,0.1\n")
+        self.refused("validate", "v.csv", says="v.csv: line 502, calibrate: is one of more than 500 constants")
+
+    def test_a_string_of_gigabytes(self):
+        """A trace of kilobytes, compressed: its one long string is not kept."""
+        event = b'{"ph": "X", "cat": "cpu_op", "name": "'
+        for head in (b'{"traceEvents": [' + event, b'{"other": "', b'{"traceEvents": [{"args": {"Input Dims": [['):
+            filler = b"1," if head.endswith(b"[[") else b"1"
+            self.write("long.json.gz", gzip.compress(head + filler * (1 << 26), 1))
+            line = self.refused("import", "long.json.gz", "--from", "kineto", "--out", "t.json")
+            self.assertIn("a text has more than 16 MiB", line)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 4 << 20)  # KiB
+
     def test_long_values(self):
         long = "x" * 100_000
         for document in (CLUSTER | {"network": {"alpha": long, "beta": "1 ns/B"}}, CLUSTER | {long: 1}, CLUSTER | {"name": 1, "network": [long]}):
@@ -236,10 +322,11 @@ class Hostile(unittest.TestCase):
 
     @unittest.skipIf(os.path.isfile(PROGRAM) and b"__asan_init" in pathlib.Path(PROGRAM).read_bytes(), "a sanitizer's shadow takes more than any limit")
     def test_too_little_memory(self):
-        self.write("large.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,1,1\n" for i in range(300_000)))
+        self.write("large.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,1,1\n" for i in range(200_000)))
         done = self.run_program("run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "sync-easgd",
                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)))
         self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
+        self.assertIn(b"the memory is full", done.stderr)
 
 
 if __name__ == "__main__":

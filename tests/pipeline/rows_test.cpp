@@ -37,6 +37,7 @@ TEST_CASE("cells are actions or empty") {
 TEST_CASE("rows are complete") {
   CHECK(index("0F0,0B0\n1F0,1B0\n").micro_batches == 1);
   CHECK_THAT(refusal("0F0,0B0\n1F0,1B0\n", 3), Catch::Matchers::Contains("2 rows"));
+  CHECK_THAT(refusal("0F0,0B0\n,\n"), Catch::Matchers::Contains("row 2 of 2 has no chunk (one or more on each rank)"));
   CHECK_THAT(refusal("0F0,0B0\n1F0,1I0\n"), Catch::Matchers::Contains("1W0"));
   CHECK_THAT(refusal("0F0,0B0\n1F0\n"), Catch::Matchers::Contains("1B0"));
   CHECK_THAT(refusal("0F0,0B0\n1B0,1F0\n"), Catch::Matchers::Contains("1F0"));

@@ -1,5 +1,6 @@
 // best --zero 3 against brute force: all merges of up to six units, over every setting that its schedules have, and
 // over orders that no setting has.
+#include <algorithm>
 #include <limits>
 
 #include "tests/catch.hpp"
@@ -8,6 +9,7 @@
 
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/needs.hpp"
+#include "sim/search/candidate.hpp"
 #include "sim/training/job.hpp"
 
 using namespace allreplay;
@@ -223,4 +225,57 @@ TEST_CASE("best --zero 3 with jitter, or on links, is never worse than the frame
       REQUIRE(best <= simulate(other).metrics.iteration_s);
     }
   }
+}
+
+TEST_CASE("what fits goes before what does not; then time, or memory where nothing fits; then memory") {
+  const PlanCost fast{1, 9, true}, small{1, 8, true}, slow{2, 1, true}, large{1, 9, false}, less{5, 8, false};
+  CHECK(fast.better_than(slow));
+  CHECK(small.better_than(fast));
+  CHECK_FALSE(fast.better_than(small));
+  CHECK_FALSE(fast.better_than(fast));
+  CHECK(slow.better_than(less));
+  CHECK(less.better_than(large));
+  CHECK_FALSE(large.better_than(less));
+  CHECK(PlanCost{4, 8, false}.better_than(less));
+}
+
+TEST_CASE("of many units, no border put or taken makes best --zero 3 better") {
+  // All else is given, so that the search has one start for each even merge, and moves borders from there.
+  Random random(76, 0);
+  int compared = 0;
+  for (int round = 0; round < 20; ++round) {
+    Scenario scenario = random_units(random, 7 + random.below(4));
+    scenario.options.strategy.sharding.accumulate = 1;
+    scenario.options.strategy.sharding.shard_group = 0;
+    for (const auto& [option, value] : {std::pair("reshard", "all"),
+                                        {"prefetch", "1"},
+                                        {"reduce_buffers", "1"},
+                                        {"reduce", "every"},
+                                        {"lanes", "shared"}})
+      scenario.options.set(option, value, {});
+    const Result best = simulate(scenario);
+    Scenario fsdp2 = scenario;
+    fsdp2.strategy = &find_strategy("fsdp2", {});
+    fsdp2.options.strategy.sharding.zero = 0;
+    const auto cost_of = [&](const std::vector<std::uint32_t>& begins) {
+      fsdp2.options.strategy.fsdp.wrap = {.by = Wrap::By::Given, .begins = begins};
+      const Result result = simulate(fsdp2);
+      return PlanCost{result.metrics.iteration_s, result.memory.peak, true};
+    };
+    std::vector<std::uint32_t> begins;
+    for (const Unit& unit : best.plan.memory_policy.units) begins.push_back(unit.first);
+    const PlanCost found{best.metrics.iteration_s, best.memory.peak, true};
+    if (begins.empty() || cost_of(begins).seconds != found.seconds) continue;  // another strategy's plan
+    ++compared;
+    for (LayerId layer = 1; layer < scenario.profile->layers.size(); ++layer) {
+      std::vector<std::uint32_t> other = begins;
+      if (const auto border = std::find(other.begin(), other.end(), layer); border != other.end())
+        other.erase(border);
+      else
+        other.insert(std::upper_bound(other.begin(), other.end(), layer), layer);
+      INFO("round " << round << ", layer " << layer);
+      REQUIRE_FALSE(cost_of(other).better_than(found));
+    }
+  }
+  CHECK(compared >= 5);
 }

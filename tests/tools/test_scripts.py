@@ -59,6 +59,12 @@ class Scripts(program.Case):
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertTrue(done.stderr.startswith(start), done.stderr)
 
+    def test_python_imports_nothing_from_the_working_directory(self):
+        for name in ("json", "runpy"):
+            (self.folder / f"{name}.py").write_text("print('this one')\n", encoding="utf-8")
+        done = self.run_script("python.sh", "--with", "json", "-c", "import json, runpy, sys; print(json.dumps(sys.argv[1:]))", "a b")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '["a b"]\n', ""))
+
     INSTALLED = 'for p in "${@:4}"; do [ "$p" = cmake ] || echo "installed $p"; done'
     RECORD = 'echo "$*" >> "$LOG"'
 

@@ -142,3 +142,37 @@ TEST_CASE("costs that make days of an iteration are a mistaken unit") {
   slow.cluster.network.alpha = 5e3;  // 2·6·5e3 s are 17 hours: slow, and not absurd
   CHECK(complaint(slow).empty());
 }
+
+TEST_CASE("with jitter, workers times their passes have a limit") {
+  // Ten layers: 20 passes, and three million of them are 150,000 workers'.
+  Scenario scenario = of_tensors(10, "wfbp");
+  scenario.cluster.place = {"cluster.json", ""};
+  scenario.workers = 150'001;
+  CHECK(complaint(scenario).empty());
+  scenario.stragglers.jitter.emplace();
+  CHECK(complaint(scenario) ==
+        "cluster.json: /jitter: 150001 workers of 20 passes each are more than 3000000 (at most 150000 workers)");
+  scenario.workers = 150'000;
+  CHECK(complaint(scenario).empty());
+}
+
+TEST_CASE("messages that fluid would walk one by one have a limit, complete exchanges none") {
+  // BML among N hosts of one switch: each sends to all others in a round, and there are two: 2 · 5,002 · 5,001.
+  Scenario scenario = of_messages("bml", 5'002);
+  scenario.fidelity = "fluid";
+  CHECK(complaint(scenario) ==
+        "command line: --fidelity: bml among 5002 workers has more than 50000000 messages in its rounds (alpha-beta, "
+        "or fewer workers)");
+  scenario.collective = "parameter-server";
+  scenario.workers = 65'536;
+  CHECK(complaint(scenario).empty());
+}
+
+TEST_CASE("micro-batches beyond half a million passes are refused") {
+  Scenario scenario = of_tensors(5, "fsdp2");
+  scenario.options.set("accumulate", "50000", {"command line", "--accumulate"});  // 2 · 5 · 50,000
+  CHECK(complaint(scenario).empty());
+  scenario.options.set("accumulate", "50001", {"command line", "--accumulate"});
+  CHECK(complaint(scenario) ==
+        "command line: --accumulate: 50001 micro-batches of 5 layers are more than 500000 passes (at most 50000)");
+}

@@ -225,6 +225,17 @@ TEST_CASE("the peak is of the sum, and each part has its own") {
   CHECK(memory.peak == 4000 + 2000 + 1000 + 300);  // 3 to 5; from 5 to 6 it is 1000 + 2000 + 100
 }
 
+TEST_CASE("gradients of a unit are held from its first backward pass on, of whichever layer") {
+  // Two units of two layers: G1 0-2, F1 F2 2-4 beside G2, F3 F4 4-6, B4 B3 6-10, B2 B1 10-14, R2 10-12, R1 14-16. The
+  // last one's gradients are there from 6 to 12, the first one's from 10 to 16.
+  Scenario scenario = on_ring(profile_of({{1, 2}, {1, 2}, {1, 2}, {1, 2}}), "fsdp2");
+  scenario.options.strategy.fsdp.wrap = {.by = Wrap::By::Size, .size = 2000};
+  scenario.options.strategy.fsdp.reshard = Reshard::None;
+  const Result result = simulate(scenario);
+  CHECK(result.metrics.iteration_s / us == Approx(16));
+  CHECK(result.memory.parts.in_reduction == 4000);
+}
+
 TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
   Scenario scenario = on_ring(with_element_bytes(profile_of({{1, 1}, {1, 1}}), 2, 2), "zero-1");
   ZeroOptions& zero = scenario.options.strategy.zero;

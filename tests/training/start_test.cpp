@@ -101,6 +101,17 @@ TEST_CASE("by priority, an urgent block can hold the window for a straggler, and
   CHECK(with(scenario, Start::Ranks).metrics.iteration_s == Approx(22e-3));
 }
 
+TEST_CASE("whoever starts when: all bytes of a call pass its busiest link") {
+  // Two workers, a ring: each sends as much as there is, 1.25 and 2.5 MB at 1.25 GB/s: 1 and 2 ms. Computing takes
+  // less.
+  Profile profile = layers({{0.1, 0.1}, {0.1, 0.1}});
+  profile.tensors = {{"a", 312'500, 1'250'000, 0}, {"b", 625'000, 2'500'000, 1}};
+  const std::string star = R"({"kind": "star", "link": {"latency": "0 s", "bandwidth": "10 Gbit/s"}})";
+  Scenario scenario = on_topology(profile, "wfbp", 2, star, "ring", 0);
+  scenario.stragglers.slow = {{1, 2}};
+  CHECK(*with(scenario, Start::Ranks).metrics.lower_bound_s == Approx(3e-3));
+}
+
 TEST_CASE("each rank launches for itself, when it is there") {
   // As the first tree, with launches of 0.5 ms: the others' are over when rank 1 joins; its own ends at 12.5 and 20.5.
   Scenario scenario = on_idle_star(layers({{1, 4}, {2, 3}}), "wfbp", 4, "binary-tree", 0.25e-3);

@@ -1,5 +1,7 @@
 #include "sim/interchange/importers/event_stream.hpp"
 
+#include <cstdlib>
+#include <new>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
 
@@ -42,6 +44,25 @@ class JsonInput {
   ByteSource& source_;
   const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
   std::size_t before_ = 0;
+};
+
+// Where RapidJSON keeps the string that it is reading: no longer one than `longest_text`, however long it is in the
+// file. Throws InputError.
+class TextMemory {
+ public:
+  static constexpr bool kNeedFree = true;
+  explicit TextMemory(std::string file = "") : file_(std::move(file)) {}
+  void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
+  void* Realloc(void* old, std::size_t, std::size_t size) {
+    if (size > 2 * longest_text) refuse_long_text(file_);  // it grows by half
+    void* memory = std::realloc(old, size);
+    if (memory == nullptr && size > 0) throw std::bad_alloc();
+    return memory;
+  }
+  static void Free(void* memory) { std::free(memory); }
+
+ private:
+  std::string file_;
 };
 
 constexpr int deepest_bracket = 64;  // a trace has 6
@@ -104,10 +125,15 @@ class EventStreamHandler {
 
 }  // namespace
 
+void refuse_long_text(const std::string& file) {
+  throw InputError({file, ""}, fmt::format("a text has more than {} MiB", longest_text >> 20), "a trace of events");
+}
+
 void read_event_stream(ByteSource& source, EventStreamListener& listener, std::string_view wanted) {
   EventStreamHandler handler(listener);
   JsonInput input(source);
-  rapidjson::Reader reader;
+  TextMemory memory(source.file());
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, TextMemory> reader(&memory);
   constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
   const rapidjson::ParseResult result = reader.Parse<flags>(input, handler);
   if (result.Code() == rapidjson::kParseErrorTermination)

@@ -8,9 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/name.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/interchange/importers/readers.hpp"
+#include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
 
@@ -19,13 +21,11 @@ namespace {
 constexpr double longest_us = 3.6e9;
 constexpr double most_parameters = 1e12;
 
-constexpr std::size_t longest_name = 1000;  // bytes
-
 // Names that are a line of text, not empty, and each once: a second "relu" becomes "relu#2".
 class UniqueNames {
  public:
   std::string unique(const std::string& name, const std::string& otherwise) {
-    const std::string text = name.empty() ? otherwise : one_line(name, longest_name);
+    const std::string text = name.empty() ? otherwise : as_name(name);
     std::string one = text;
     for (int& count = last_[text]; !taken_.insert(one).second;) one = fmt::format("{}#{}", text, ++count + 1);
     return one;
@@ -39,7 +39,7 @@ class UniqueNames {
 void set_if_given(std::string& value, const std::string& given, const std::string& otherwise) {
   if (!given.empty()) value = given;
   if (value.empty()) value = otherwise;
-  value = one_line(value, longest_name);
+  value = as_name(value);
 }
 
 // "resnet50_torch1.9" of "there/resnet50_torch1.9.pt.trace.json.gz".
@@ -92,6 +92,12 @@ void set_forward(Imported& imported, const ImportOptions& options, const SourceL
 
 void require_complete(const Profile& profile, const SourceLocation& file) {
   if (profile.layers.empty()) throw InputError(file, "has no layers", "at least one layer with its times");
+  require_bearable_layers(profile, file);
+  for (const Tensor& tensor : profile.tensors)
+    if (tensor.elements < 1)
+      throw InputError(file,
+                       fmt::format("a tensor of the layer '{}' has no elements", profile.layers[tensor.layer].name),
+                       "extents of at least 1 in its shape");
   if (profile.tensors.empty())
     throw InputError(file, "has no parameters: nothing would ever be communicated",
                      "a file that says how many parameters the layers have");
@@ -165,7 +171,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   UniqueNames layers, tensors;
   for (Layer& layer : profile.layers) {
     layer.name = layers.unique(layer.name, "layer");
-    if (!layer.group.empty()) layer.group = one_line(layer.group, longest_name);
+    if (!layer.group.empty()) layer.group = as_name(layer.group);
   }
   for (Tensor& tensor : profile.tensors) {
     tensor.name = tensors.unique(tensor.name, profile.layers[tensor.layer].name);

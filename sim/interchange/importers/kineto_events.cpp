@@ -14,14 +14,19 @@ namespace allreplay {
 
 std::uint32_t Strings::number(const std::string& text) {
   const auto [entry, fresh] = numbers_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
-  if (fresh) texts_.push_back(&entry->first);
+  if (fresh) {
+    texts_.push_back(&entry->first);
+    bytes_ += text.size();
+  }
   return entry->second;
 }
 
 namespace {
 
-constexpr std::int64_t longest_ns = 3'600'000'000'000;   // an hour
-constexpr std::int64_t last_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
+constexpr std::int64_t longest_ns = 3'600'000'000'000;      // an hour
+constexpr std::size_t longest_word = 64;                    // of what a collective and a type are called
+constexpr std::size_t most_names = std::size_t{256} << 20;  // bytes: they are kept
+constexpr std::int64_t last_us = 9'000'000'000'000'000;     // in the year 2255, if since 1970
 
 // Nanoseconds of "1623142623460111.125" microseconds, exactly: a double would lose the last digits.
 std::optional<std::int64_t> nanoseconds(const std::string& text) {
@@ -76,11 +81,11 @@ class KinetoListener : public EventStreamListener {
   KinetoListener(const std::string& file, KinetoTrace& trace) : file_(file), trace_(trace) { trace_.dims.number(""); }
 
   void list_begins(int depth) override {
-    if (reads_dims() && depth == 6) event_.dims += '(';
+    if (reads_dims() && depth == 6) extend(event_.dims, "(");
   }
   void list_ends(int depth) override {
-    if (reads_dims() && depth == 5) event_.dims += ';';
-    if (reads_dims() && depth == 6) event_.dims += ')';
+    if (reads_dims() && depth == 5) extend(event_.dims, ";");
+    if (reads_dims() && depth == 6) extend(event_.dims, ")");
   }
   void object_ends(int depth) override {
     if (depth == 2 && section_ == Section::Events) end_event();
@@ -115,11 +120,11 @@ class KinetoListener : public EventStreamListener {
       if (depth < 6) return;
       const char last = event_.dims.empty() ? ';' : event_.dims.back();
       if (last != ';' && last != '(' && last != ')') event_.dims += 'x';
-      event_.dims += text;
+      extend(event_.dims, text);
     } else if (field_ == &event_.type) {
       if (depth == 5 && event_.type.empty()) event_.type = text;
     } else if (field_ == &event_.grid) {
-      if (depth == 5) event_.grid.append(",").append(text);
+      if (depth == 5) extend(event_.grid.append(","), text);
     } else if (depth == (in_args_ ? 4 : 3)) {
       *field_ = text;
     }
@@ -161,6 +166,12 @@ class KinetoListener : public EventStreamListener {
     return ignored_;
   }
 
+  // Of many values one text: no longer than one value may be.
+  void extend(std::string& text, std::string_view value) const {
+    if (text.size() + value.size() > longest_text) refuse_long_text(file_);
+    text += value;
+  }
+
   std::int64_t time(const std::string& text, std::string_view key, std::int64_t most) const {
     const auto value = nanoseconds(text);
     if (!value || *value > most)
@@ -193,6 +204,10 @@ class KinetoListener : public EventStreamListener {
     }
     event_.clear();
     ++trace_.events;
+    if (trace_.names.bytes() + trace_.dims.bytes() + trace_.threads.bytes() > most_names)
+      throw InputError({file_, fmt::format("/traceEvents/{}", trace_.events - 1)},
+                       fmt::format("has, with those before, more than {} MiB of different names", most_names >> 20),
+                       "a PyTorch profiler's trace");
   }
 
   KinetoSpan span(std::int64_t longest) {
@@ -240,8 +255,9 @@ class KinetoListener : public EventStreamListener {
     if (!event_.grid.empty()) one.work = hash(event_.grid, hash(event_.name));
     if (one.communication && !event_.collective.empty())
       trace_.messages[trace_.kernels.size()] = {
-          event_.collective, event_.message_type, integer_or<std::int64_t>(event_.in, -1),
-          integer_or<std::int64_t>(event_.out, -1), integer_or<std::int64_t>(event_.group, -1)};
+          event_.collective.substr(0, longest_word), event_.message_type.substr(0, longest_word),
+          integer_or<std::int64_t>(event_.in, -1), integer_or<std::int64_t>(event_.out, -1),
+          integer_or<std::int64_t>(event_.group, -1)};
     ++trace_.used_by[integer_or<std::int64_t>(event_.device, 0)];
     trace_.kernels.push_back(one);
   }

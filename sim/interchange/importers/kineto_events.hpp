@@ -17,10 +17,12 @@ class Strings {
  public:
   std::uint32_t number(const std::string& text);
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
+  std::size_t bytes() const { return bytes_; }  ///< of all of them
 
  private:
   std::map<std::string, std::uint32_t> numbers_;
   std::vector<const std::string*> texts_;
+  std::size_t bytes_ = 0;
 };
 
 /// A span on a CPU thread: an operator, an annotation (record_function) or a module. Nanoseconds.
