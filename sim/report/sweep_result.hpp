@@ -18,7 +18,7 @@ struct ResultRow : ResultLine {
   std::string profile, cluster, strategy, collective, fidelity, origin;
   std::string routing;  ///< "": the cluster's, or none to choose
   std::string network;  ///< the cluster as people are told it, named_with_routing()
-  std::string codec;  ///< "": none
+  std::string codec;    ///< "": none
   NamedValues options;
   NamedValues distinctions;  ///< what may tell it from others in its group: options, and more
   std::int64_t workers = 0;
