@@ -94,7 +94,9 @@ void require_bearable(const Scenario& scenario) {
 void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
-  require_bearable_passes(options.sharding, scenario.profile, scenario.options.place_of("accumulate"));
+  ShardingConfig step = options.sharding;
+  if (scenario.strategy && !scenario.given) step.zero = stage_of(scenario);
+  require_bearable_passes(step, scenario.profile, scenario.options.place_of("accumulate"));
   if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),

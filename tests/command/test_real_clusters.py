@@ -330,7 +330,7 @@ class RealClusters(program.Case):
         found, answer = self.fitted({"network": fast, "spread": {"sigma": 0.5}}, {"network": fast}, "spread", settings)
         self.assertEqual((found["spread"], answer["constants"][0]["at_limit"]), (0.3, True))
         done = self.run_program("validate", "rows.csv", env=program.WIDE)
-        self.assertRegex(done.stdout, r"spread +cluster base\.json +at its limit of 0\.3 +2, 3\n")
+        self.assertRegex(done.stdout, r"spread +cluster base\.json +at its limit of 0\.3 +2, 3 +1\n")
         self.assertIn("warning: line 2: spread ends at its limit of 0.3: its rows ask for more", done.stderr)
         self.assertNotIn("not known", done.stdout)
         two = nodes(4, "50 GB/s", "8 GB/s", 1)
