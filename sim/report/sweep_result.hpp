@@ -56,6 +56,16 @@ struct SweepResult {
   WinningRule rule;
 };
 
+/// A row's efficiency over the fewest workers on which its group's winner is known to fit.
+struct RelativeEfficiency {
+  double value = 0;
+  std::int64_t reference_workers = 1;
+};
+
+/// Of each row. Those of a table that is no sweep's CSV are the column `efficiency`, over one worker. Throws
+/// InputError.
+std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
+
 /// Whether this column of a sweep's CSV holds numbers.
 bool is_number_column(const std::string& name);
 
