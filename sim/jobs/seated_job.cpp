@@ -15,8 +15,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr const char* shared_cluster = "the cluster of the jobs";
-
 // All seats in the order of `spread`: by number where there is nothing to spread over.
 std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
   if (hosts_of_a_switch(spec) > 0 || spec.gpus_per_host > 1) spec.placement.kind = Placement::Kind::Spread;
@@ -187,7 +185,10 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
                                         : Json::read(files, files.find_data("topologies", file.cluster, "cluster"));
   library.add_cluster(shared_cluster, json);
   JobsCluster all;
-  all.cluster = library.cluster_named(shared_cluster);
+  Scenario changed;
+  changed.cluster = library.cluster_named(shared_cluster);
+  apply_changes(changed, file.changes, Changed::Network);
+  all.cluster = std::move(changed.cluster);
   const Network& network = all.cluster.network;
   const std::string& fidelity = file.fidelity.empty() ? network.fidelity : file.fidelity;
   const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.place_of_fidelity;
@@ -215,20 +216,25 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   return all;
 }
 
+Scenario scenario_of(Library& library, const JobsCluster& cluster, const JobEntry& entry,
+                     std::span<const NodeId> seats) {
+  Request request = entry.request;
+  request.cluster = shared_cluster;
+  Scenario scenario = library.resolve(request);
+  scenario.laid_on = seated(cluster.seating.network, seats);
+  scenario.cluster.workers = cluster.cluster.workers;
+  set_slowdowns(scenario, entry, cluster, seats);
+  require_served(scenario, entry);
+  return scenario;
+}
+
 SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
                      std::vector<NodeId> seats) {
   SeatedJob seated{.name = entry.name, .seats = std::move(seats), .start = entry.start, .iterations = entry.iterations};
   for (NodeId rank = 0; rank < seated.seats.size(); ++rank)
     seated.hosts.push_back(cluster.seating.network->name(seated.seats[rank]));
 
-  Request request = entry.request;
-  request.cluster = shared_cluster;
-  Scenario scenario = library.resolve(request);
-  scenario.laid_on = allreplay::seated(cluster.seating.network, seated.seats);
-  scenario.cluster.workers = cluster.cluster.workers;
-  set_slowdowns(scenario, entry, cluster, seated.seats);
-  require_served(scenario, entry);
-
+  Scenario scenario = scenario_of(library, cluster, entry, seated.seats);
   const std::vector<WorkerKind> kinds = kinds_of(entry);
   std::vector<Shared<Profile>> profiles;
   for (const WorkerKind& kind : kinds) {
@@ -236,7 +242,8 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
       profiles.push_back(scenario.profile);
       continue;
     }
-    Request other = request;
+    Request other = entry.request;
+    other.cluster = shared_cluster;
     other.profile = kind.profile;
     other.place_of_profile = kind.place;
     profiles.push_back(library.resolve(other).profile);
