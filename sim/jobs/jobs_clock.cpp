@@ -317,9 +317,9 @@ class JobsClock final : public Observer {
       player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
     if (const auto& interference = scenario.cluster.interference) {
-      system_.servers.push_back({&network_->of_job(number), Phase::Communication});
-      system_.influences.push_back(
-          felt(*interference, static_cast<std::uint32_t>(system_.servers.size() - 1), player.compute));
+      system_.influences.push_back(felt(*interference, the_network, player.compute));
+      system_.influences.back().load_of = [network = network_.get(), job = static_cast<std::uint32_t>(number)](
+                                              const Server&) { return network->load_of_job(job); };
     }
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];

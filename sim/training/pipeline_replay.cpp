@@ -39,21 +39,6 @@ std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan) {
   return ranks;
 }
 
-// What one rank feels of a network that all share: no server, but a view of one.
-class Felt final : public Server {
- public:
-  Felt(const Server& network, std::function<bool(TaskId)> which) : network_(network), which_(std::move(which)) {}
-
-  void start(TaskId, const Task&, Time) override {}
-  Time next_completion() const override { return never; }
-  void complete(Time, std::vector<TaskId>&) override {}
-  Load load() const override { return network_.load_of(which_); }
-
- private:
-  const Server& network_;
-  std::function<bool(TaskId)> which_;
-};
-
 class PipelineReplay {
  public:
   PipelineReplay(const Job& job, const Plan& plan)
@@ -66,31 +51,41 @@ class PipelineReplay {
   }
 
   Steady run(Taking taking) {
-    take(taking);
-    if (plan_.together) return one_iteration(once_.graph);
-    for (std::size_t count = 4;; count = std::min(4 * count, longest_search_of_period + 2))
-      if (auto steady = several(count)) return std::move(*steady);
+    if (plan_.together) {
+      take(taking, once_.graph, 1);
+      return one_iteration();
+    }
+    for (std::size_t count = 4;; count = std::min(4 * count, longest_search_of_period + 2)) {
+      if (count != copies_) repeated_ = repeated(copies_ = count);
+      take(taking, repeated_, count);
+      if (auto steady = several()) return std::move(*steady);
+    }
   }
 
   const Unrolled& unrolled() const { return once_; }
-  Unrolled take_unrolled() { return std::move(once_); }
+  Unrolled take_unrolled() {
+    take(Taking::All, once_.graph, 1);
+    return std::move(once_);
+  }
   const std::vector<WorkerClass>& roles() const { return roles_; }
 
  private:
   std::size_t tasks() const { return once_.labels.size(); }
 
-  // What takes no time has no bytes.
-  void take(Taking taking) {
+  // Of so many copies of an iteration: what takes no time has no bytes.
+  void take(Taking taking, TaskGraph& graph, std::size_t copies) const {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const bool send = plan_.transfers[index].op == CollectiveOp::Send;
       const bool counts = taking == Taking::All || (taking == Taking::SendsAlone && send);
-      once_.graph.task(once_.transfer(index)).bytes = counts ? bytes_[once_.transfer(index)] : WireBytes(0);
+      const TaskId one = once_.transfer(index);
+      for (std::size_t i = 0; i < copies; ++i)
+        graph.task(static_cast<TaskId>(i * tasks()) + one).bytes = counts ? bytes_[one] : WireBytes(0);
     }
   }
 
-  Steady one_iteration(const TaskGraph& graph) {
+  Steady one_iteration() {
     Steady steady;
-    steady.iteration = replayed(graph, steady);
+    steady.iteration = replayed(once_.graph, steady);
     Time end{0};
     for (const Span& span : steady.iteration.spans) end = std::max(end, span.end);
     steady.seconds = to_seconds(end);
@@ -102,6 +97,8 @@ class PipelineReplay {
   TaskGraph repeated(std::size_t count) const {
     TaskGraph graph;
     const auto size = static_cast<TaskId>(tasks());
+    const auto needed = once_.graph.needed_counts();
+    graph.reserve(count * size, count * std::accumulate(needed.begin(), needed.end(), std::size_t{0}));
     graph.name = once_.graph.name;
     std::vector<std::int64_t> ranks;  // by queue: how many tasks it has
     std::int64_t priorities = 0;
@@ -139,11 +136,11 @@ class PipelineReplay {
     return once_.lead_in(std::get<StartPoint>(point).role);
   }
 
-  // The period, if so many iterations show it. The last two may miss those behind them, on a network that all share.
-  std::optional<Steady> several(std::size_t count) {
+  // The period, if the copies show it. The last two may miss those behind them, on a network that all share.
+  std::optional<Steady> several() {
     Steady steady;
-    const Timeline all = replayed(repeated(count), steady);
-    const std::size_t whole = count - 2;
+    const Timeline all = replayed(repeated_, steady);
+    const std::size_t whole = copies_ - 2;
     std::map<std::uint64_t, std::size_t> seen;
     std::size_t from = 0, to = 0;
     for (std::size_t i = 0; i < whole && to == 0; ++i) {
@@ -161,7 +158,7 @@ class PipelineReplay {
     const Time begin = start(all, from), end = start(all, to);
     const auto iterations = static_cast<double>(to - from);
     steady.seconds = to_seconds(end - begin) / iterations;
-    steady.busy_s = to_seconds(busy(all.spans, count, begin, end)) / iterations;
+    steady.busy_s = to_seconds(busy(all.spans, copies_, begin, end)) / iterations;
     steady.iteration = iteration(all, from);
     return steady;
   }
@@ -202,7 +199,7 @@ class PipelineReplay {
       for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
         if (is_of_data(plan_.transfers[index])) {
           const Span& span = spans[i * tasks() + once_.transfer(index)];
-          flights.emplace_back(std::max(span.start, from), std::min(span.end, to));
+          if (span.end > span.start) flights.emplace_back(std::max(span.start, from), std::min(span.end, to));
         }
     std::sort(flights.begin(), flights.end());
     Time sum{0}, until{0};
@@ -269,13 +266,13 @@ class PipelineReplay {
     for (const Lane& lane : plan_.lanes)
       system.queues.push_back({lane.name, {lane.order, lane.window}, servers[shared ? 0 : lane.channel]});
     // A rank feels its own reductions and gathers: all of its channel, or those on the network that all share.
-    felt_.clear();
     if (const auto& interference = job_.scenario.cluster.interference)
       for (const std::uint32_t rank : gradients) {
+        system.influences.push_back(felt(*interference, servers[shared ? 0 : rank], {rank}));
         if (shared)
-          felt_.push_back(std::make_unique<Felt>(*channels[0], [this, rank](TaskId id) { return is_of(rank, id); }));
-        system.influences.push_back(
-            felt(*interference, shared ? serve(*felt_.back(), Phase::Compute) : servers[rank], {rank}));
+          system.influences.back().load_of = [this, rank](const Server& network) {
+            return network.load_of([&](TaskId id) { return is_of(rank, id); });
+          };
       }
     if (once_.ticks)
       system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve(clock, Phase::Compute)});
@@ -293,8 +290,9 @@ class PipelineReplay {
   std::vector<WorkerClass> roles_;
   Unrolled once_;
   std::vector<WireBytes> bytes_;  // by task of once_
+  TaskGraph repeated_;
+  std::size_t copies_ = 0;  // of once_ in it
   std::vector<Stream> streams_;
-  std::vector<std::unique_ptr<Felt>> felt_;  // by rank, in the detailed fidelities
 };
 
 // What a rank's stream does in an iteration.
@@ -352,6 +350,14 @@ void add_speeds(const Job& job, Metrics& metrics) {
                             metrics.iteration_s;
 }
 
+std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const PipelineReplay& replay,
+                                      const Steady& steady) {
+  std::vector<MemoryUse> memory;
+  for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank)
+    memory.push_back(memory_of_rank(job, plan, replay.unrolled(), steady.iteration, rank));
+  return memory;
+}
+
 ParallelResult parallel_result(const Job& job) {
   ParallelResult result;
   result.degrees = job.parallel->degrees;
@@ -361,6 +367,15 @@ ParallelResult parallel_result(const Job& job) {
 }
 
 }  // namespace
+
+PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
+  PipelineReplay replay(job, plan);
+  const Steady steady = replay.run(Taking::All);
+  PipelineCost cost{steady.seconds, 0};
+  for (const MemoryUse& one : memory_by_rank(job, plan, replay, steady))
+    cost.memory_bytes = std::max(cost.memory_bytes, one.peak);
+  return cost;
+}
 
 Result simulate_pipeline(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
@@ -381,10 +396,11 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   parallel.chunks = job.parallel->pipeline->chunks_per_rank;
   parallel.exposed_dp_s = settled(steady.seconds - without_gradients);
   parallel.exposed_p2p_s = settled(without_gradients - without_sends);
+  std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
     stage.bubble_s = settled(without_sends - stage.compute_s - stage.layer_comm_s - stage.update_s);
-    stage.memory = memory_of_rank(job, plan, replay.unrolled(), steady.iteration, rank);
+    stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
   parallel.bubble_s = settled(mean_of(parallel.stages, &StageResult::bubble_s));
