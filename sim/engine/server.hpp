@@ -62,21 +62,6 @@ class Server {
   virtual std::int64_t events() const { return 0; }
 };
 
-/// What some of a server's calls make others feel: no server, but a view of one. REQUIRES: the server outlives it.
-class PartOfServer final : public Server {
- public:
-  PartOfServer(const Server& whole, WhichCalls which) : whole_(whole), which_(std::move(which)) {}
-
-  void start(TaskId, const Task&, Time) override {}
-  Time next_completion() const override { return never; }
-  void complete(Time, std::vector<TaskId>&) override {}
-  Load load() const override { return whole_.load_of(which_); }
-
- private:
-  const Server& whole_;
-  WhichCalls which_;
-};
-
 /// One task at a time, for as long as the task says, or longer while it is slowed; for ever while it stands still.
 /// REQUIRES: a window of one task.
 class Stream final : public Server {

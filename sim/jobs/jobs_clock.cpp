@@ -78,7 +78,6 @@ struct Player {
   std::vector<Stream> streams;
   Clock clock;
   std::vector<std::uint32_t> compute, codec;   // servers, by class
-  std::vector<std::unique_ptr<Server>> parts;  // of the network, as its workers feel them
   std::vector<Random> random;                  // by class
   std::vector<double> met_since, met_until;    // Meetings::lasted() where its measured time begins and ends
 };
@@ -357,8 +356,7 @@ class JobsClock final : public Observer {
       player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
     if (scenario.cluster.interference)
-      player.parts = add_interference(system_, player.compute.front(), network_->server(), network_->first_call(number),
-                                      job.job, job.classes);
+      add_interference(system_, player.compute.front(), the_network, network_->first_call(number), job.job, job.classes);
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
       system_.queues.push_back(std::move(queue));

@@ -226,26 +226,22 @@ Time inside_layers(const Job& job, const Label& label) {
   return backward ? with.backward - alone.backward : with.forward - alone.forward;
 }
 
-std::vector<std::unique_ptr<Server>> add_interference(System& system, std::uint32_t first_stream, const Server& network,
-                                                      CallId first_call, const Job& job,
-                                                      const std::vector<WorkerClass>& classes) {
-  std::vector<std::unique_ptr<Server>> parts;
+void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call, const Job& job,
+                      const std::vector<WorkerClass>& classes) {
   const std::vector<Call>& calls = job.fabric->calls();
   const auto add = [&](const std::optional<Group>& among, std::vector<std::uint32_t> on) {
     for (std::uint32_t& stream : on) stream += first_stream;
-    system.influences.push_back(
-        felt(*job.scenario.cluster.interference, static_cast<std::uint32_t>(system.servers.size()), std::move(on)));
-    parts.push_back(std::make_unique<PartOfServer>(network, [&calls, first_call, among](CallId call) {
+    const auto is_felt = [&calls, first_call, among](CallId call) {
       const CallId own = call - first_call;  // beyond all where it is another job's of before
       return own < calls.size() && (!among || calls[own].group == *among);
-    }));
-    system.servers.push_back({parts.back().get(), Phase::Compute});
+    };
+    system.influences.push_back(felt(*job.scenario.cluster.interference, network, std::move(on)));
+    system.influences.back().load_of = [is_felt](const Server& from) { return from.load_of(is_felt); };
   };
   const std::int64_t ranks = job.scenario.options.parallel.pp;
   if (ranks == 1) add(std::nullopt, classes_of(classes, std::nullopt));
   for (std::uint32_t rank = 0; ranks > 1 && rank < ranks; ++rank)
     add(job.parallel->degrees.gradients(rank), classes_of(classes, rank));
-  return parts;
 }
 
 Job prepared_for(const Plan& plan, Job job) {

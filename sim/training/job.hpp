@@ -47,11 +47,10 @@ std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vect
 Time inside_layers(const Job& job, const Label& label);
 
 /// On a network that others share, or ranks of a pipeline: the job's workers feel what it sends, of a pipeline those of
-/// a rank its reductions and gathers. Their streams are the system's from `first_stream` on, by class, the job's calls
-/// the network's from `first_call` on. Gives what stands for these in the system. REQUIRES: the job and the network
-/// outlive it; the cluster says an interference.
-std::vector<std::unique_ptr<Server>> add_interference(System& system, std::uint32_t first_stream, const Server& network,
-                                                      CallId first_call, const Job& job,
-                                                      const std::vector<WorkerClass>& classes);
+/// a rank its reductions and gathers. Their streams are the system's from `first_stream` on, by class, `network` its
+/// server, the job's calls that one's from `first_call` on. REQUIRES: the job outlives the system; the cluster says an
+/// interference.
+void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,
+                      const Job& job, const std::vector<WorkerClass>& classes);
 
 }  // namespace allreplay

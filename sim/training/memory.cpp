@@ -187,10 +187,12 @@ class Accountant {
 
 }  // namespace
 
-bool fits(const Scenario& scenario, const Result& result) {
+bool fits(const Scenario& scenario, double bytes) {
   const auto& limit = scenario.options.memory.limit;
-  return !limit || result.memory.peak <= static_cast<double>(*limit);
+  return !limit || bytes <= static_cast<double>(*limit);
 }
+
+bool fits(const Scenario& scenario, const Result& result) { return fits(scenario, result.memory.peak); }
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
   const bool given = scenario.options.places.contains("memory");

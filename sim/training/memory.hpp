@@ -8,7 +8,8 @@
 
 namespace allreplay {
 
-/// Whether it fits into the memory that the scenario says a worker has.
+/// Whether that fits into the memory that the scenario says a worker has.
+bool fits(const Scenario& scenario, double bytes);
 bool fits(const Scenario& scenario, const Result& result);
 
 struct NothingFits : InputError {

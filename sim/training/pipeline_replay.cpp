@@ -103,7 +103,10 @@ class PipelineReplay {
   }
 
   const Unrolled& unrolled() const { return once_; }
-  Unrolled take_unrolled() { return std::move(once_); }
+  Unrolled take_unrolled() {
+    take(Taking::All);
+    return std::move(once_);
+  }
   const std::vector<WorkerClass>& roles() const { return roles_; }
 
  private:
@@ -112,7 +115,8 @@ class PipelineReplay {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const bool send = plan_.transfers[index].op == CollectiveOp::Send;
       const bool counts = taking == Taking::All || (taking == Taking::SendsAlone && send);
-      once_.graph.task(once_.transfer(index)).bytes = counts ? bytes_[once_.transfer(index)] : WireBytes(0);
+      const TaskId one = once_.transfer(index);
+      once_.graph.task(one).bytes = counts ? bytes_[one] : WireBytes(0);
     }
   }
 
@@ -199,7 +203,7 @@ class PipelineReplay {
           {channels[channel].get(), shared || gradients.contains(channel) ? Phase::Communication : Phase::Compute});
     System system = system_of(once_, plan_, streams_, clock, uses);
     if (const auto& interference = job_.scenario.cluster.interference; interference && shared)
-      parts_ = add_interference(system, 0, *channels[0], 0, job_, roles_);
+      add_interference(system, 0, static_cast<std::uint32_t>(roles_.size()), 0, job_, roles_);
     else if (interference)  // a rank has a channel of its own
       for (const std::uint32_t rank : gradients)
         system.influences.push_back(felt(*interference, static_cast<std::uint32_t>(roles_.size()) + rank, {rank}));
@@ -212,7 +216,6 @@ class PipelineReplay {
   Unrolled once_;
   std::vector<WireBytes> bytes_;  // by task of once_
   std::vector<Stream> streams_;
-  std::vector<std::unique_ptr<Server>> parts_;  // of the network, as ranks feel them
 };
 
 // What a rank's stream does in an iteration.
@@ -267,6 +270,14 @@ void add_speeds(const Job& job, Metrics& metrics) {
                             metrics.iteration_s;
 }
 
+std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const PipelineReplay& replay,
+                                      const Steady& steady) {
+  std::vector<MemoryUse> memory;
+  for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank)
+    memory.push_back(memory_of_rank(job, plan, replay.unrolled(), steady.iteration, rank));
+  return memory;
+}
+
 ParallelResult parallel_result(const Job& job) {
   ParallelResult result;
   result.degrees = job.parallel->degrees;
@@ -276,6 +287,15 @@ ParallelResult parallel_result(const Job& job) {
 }
 
 }  // namespace
+
+PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
+  PipelineReplay replay(job, plan);
+  const Steady steady = replay.run(Taking::All);
+  PipelineCost cost{steady.seconds, 0};
+  for (const MemoryUse& one : memory_by_rank(job, plan, replay, steady))
+    cost.memory_bytes = std::max(cost.memory_bytes, one.peak);
+  return cost;
+}
 
 Result simulate_pipeline(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
@@ -296,10 +316,11 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   parallel.chunks = job.parallel->pipeline->chunks_per_rank;
   parallel.exposed_dp_s = settled(steady.seconds - without_gradients);
   parallel.exposed_p2p_s = settled(without_gradients - without_sends);
+  std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
     stage.bubble_s = settled(without_sends - stage.compute_s - stage.layer_comm_s - stage.update_s);
-    stage.memory = memory_of_rank(job, plan, replay.unrolled(), steady.iteration, rank);
+    stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
   parallel.bubble_s = settled(mean_of(parallel.stages, &StageResult::bubble_s));

@@ -389,7 +389,7 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
 }
 
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on) {
-  Influence influence{{network}, std::move(on), {}};
+  Influence influence{.from = network, .on = std::move(on)};
   influence.slowdown = [interference](const Load& load) {
     if (!interference.at) return load.in_flight > 0 ? interference.compute : 1.0;
     return 1 + (interference.compute - 1) * load.rate / *interference.at;

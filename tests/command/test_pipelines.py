@@ -250,6 +250,15 @@ class Pipelines(program.Case):
             found = self.result(*self.INTERLEAVED, "-o", "distributed_optimizer=false", "-o", f"align_grad_reduce={aligned}", strategy="megatron")
             self.assertAlmostEqual(found["iteration_s"], end * 1e-6, delta=1e-11)
 
+    def test_a_timeline_says_what_is_sent(self):
+        """A layer's 960 B for each of two ranks' all-reduces; of a send what p2p_bytes says, there and back for each of two."""
+        self.given(trace([(10, 20)] * 2), cluster(4))
+        for barrier in ("iteration", "layer"):  # one iteration replayed, or several
+            self.result("--pp", 2, "--micro-batches", 2, "-o", "p2p_bytes=500B", "-o", f"barrier={barrier}", "--timeline", "t.json")
+            events = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+            sent = sorted(one["args"]["bytes"] for one in events if "bytes" in one.get("args", {}) and one["ph"] == "X")
+            self.assertEqual(sent, [500] * 4 + [960] * 2, barrier)
+
     def test_megatron_gathers_ahead_of_activations(self):
         """Rank 1 gathers chunk 1 0-0.48 and at once, while it waits for 0F0 until 10.48, chunk 3 -50.48: 3F0 -60.48, 3B0
         -80.48, 3F1 -90.48, 3B1 -110.48, 1B0 -130.48, where chunk 3's 50 us of reducing start, and chunk 1's 0.48 behind."""
