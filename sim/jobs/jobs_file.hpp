@@ -100,8 +100,12 @@ struct JobsFile {
   std::vector<JobEntry> jobs;
   std::vector<Background> background;
   std::vector<ClusterEvent> events;
+  std::vector<ChangeText> changes = {};  ///< of the cluster and the profiles, before they are used
   JobsLimits limits;
 };
+
+/// "packed", "random:7", or a list of hosts. Throws InputError.
+SeatChoice read_seats(const Json& json);
 
 /// Throws InputError for all that can be said without the cluster.
 JobsFile read_jobs(const Files& files, const Json& json);
