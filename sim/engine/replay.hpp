@@ -34,7 +34,7 @@ struct Influence {
   std::uint32_t from = 0;
   std::vector<std::uint32_t> on;
   std::function<double(const Load& load)> slowdown;
-  std::function<Load(const Server& from)> load_of = [](const Server& from) { return from.load(); };
+  std::function<Load(const Server&)> load_of = [](const Server& server) { return server.load(); };
 };
 
 /// By number; a task names its queue (Task::queue). Queues before one server are asked in their order, the first again
