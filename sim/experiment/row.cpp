@@ -303,8 +303,14 @@ std::string plain_text(const Cell& cell) {
 }
 
 std::string csv_header() {
+  std::vector<std::string_view> names;
+  for (const ColumnRow& column : all) names.push_back(column.name);
+  return csv_header(names);
+}
+
+std::string csv_header(std::span<const std::string_view> names) {
   std::string line;
-  for (const ColumnRow& column : all) line += (line.empty() ? "" : ",") + csv_field(std::string(column.name));
+  for (const std::string_view name : names) line += (line.empty() ? "" : ",") + csv_field(std::string(name));
   return line;
 }
 

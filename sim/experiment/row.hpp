@@ -89,6 +89,7 @@ std::string to_json(const Row& row);                              ///< one objec
 std::string to_json(const std::vector<Row>& rows);                ///< an array of objects
 std::string json_array(const std::vector<std::string>& objects);  ///< of what to_json() wrote
 std::string csv_header();                                         ///< of all columns: one line, without its end
+std::string csv_header(std::span<const std::string_view> names);  ///< of these
 std::string to_csv(const Row& row);                               ///< one line, without its end
 std::string plain_text(const Cell& cell);                         ///< as to_csv writes it, before quoting
 

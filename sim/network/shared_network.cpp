@@ -16,7 +16,7 @@ SharedNetwork::SharedNetwork(std::vector<Tenant> tenants, std::vector<double> ra
   for (const Tenant& tenant : tenants_) {
     first_call_.push_back(static_cast<CallId>(launch_.size()));
     for (const Call& call : tenant.fabric->calls())
-      launch_.push_back(call.group.ranks > 1 ? std::optional(tenant.launch) : std::nullopt);
+      launch_.push_back(is_launched(call) ? std::optional(tenant.launch) : std::nullopt);
     launch_.resize(first_call_.back() + tenant.fabric->laid());
     while (legs_.size() < launch_.size()) legs_.push_back({static_cast<CallId>(legs_.size())});  // in one
   }

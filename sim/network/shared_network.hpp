@@ -31,8 +31,6 @@ class SharedNetwork {
 
   /// Behind the jobs' launchers; idle at first, and without others' traffic.
   Server& server() { return *server_; }
-  /// What of it is a job's own.
-  Load load_of_job(std::uint32_t job) const { return inside_->load_of_job(job); }
   /// A job's calls are numbered from here on, and behind them what NCCL sends for them.
   CallId first_call(std::size_t job) const { return first_call_[job]; }
   /// Null for one job, which meets nobody.

@@ -19,4 +19,7 @@ PipelineCost pipeline_cost(const Job& job, const Plan& plan);
 /// What simulate_pipeline() adds, for one rank, of what simulate() found: what users ask of parallelism inside layers.
 void add_parallel_result(const Job& job, const Plan& plan, Result& result);
 
+/// For how long any of these lasts, each from its first instant to its second.
+Time covered(std::vector<std::pair<Time, Time>> spans);
+
 }  // namespace allreplay

@@ -58,7 +58,7 @@ TEST_CASE("a row travels whole between processes, whatever its cells hold") {
   Packer packer;
   pack(packer, row);
   Unpacker unpacker(packer.bytes());
-  const SweptRow there = unpack_swept(unpacker);
+  const SweptRow there = unpack_swept(unpacker, SweepQuestions(Sweep()).columns);
   CHECK(unpacker.done());
   CHECK(to_csv(there.row) == to_csv(row.row));
   CHECK(to_json(there.row) == to_json(row.row));
