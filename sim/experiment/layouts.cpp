@@ -148,7 +148,7 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
       for (const std::int64_t cp : degrees(search.cp, 8))
         for (const std::int64_t pp : degrees(search.pp, search.model.layers)) {
           auto schedules = schedules_of(search, strategy);
-          if (pp == 1) schedules = {{"", 1}};
+          if (pp == 1 && !schedules.empty()) schedules = {{"", 1}};
           for (const auto& [schedule, chunks] : schedules)
             for (const std::int64_t samples : degrees(search.samples, 8))
               for (const Recompute again : recompute) {

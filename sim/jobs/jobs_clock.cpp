@@ -77,9 +77,9 @@ struct Player {
   Unrolled unrolled;
   std::vector<Stream> streams;
   Clock clock;
-  std::vector<std::uint32_t> compute, codec;   // servers, by class
-  std::vector<Random> random;                  // by class
-  std::vector<double> met_since, met_until;    // Meetings::lasted() where its measured time begins and ends
+  std::vector<std::uint32_t> compute, codec;  // servers, by class
+  std::vector<Random> random;                 // by class
+  std::vector<double> met_since, met_until;   // Meetings::lasted() where its measured time begins and ends
 };
 
 class JobsClock final : public Observer {
@@ -356,7 +356,8 @@ class JobsClock final : public Observer {
       player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
     if (scenario.cluster.interference)
-      add_interference(system_, player.compute.front(), the_network, network_->first_call(number), job.job, job.classes);
+      add_interference(system_, player.compute.front(), the_network, network_->first_call(number), job.job,
+                       job.classes);
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
       system_.queues.push_back(std::move(queue));

@@ -226,8 +226,8 @@ Time inside_layers(const Job& job, const Label& label) {
   return backward ? with.backward - alone.backward : with.forward - alone.forward;
 }
 
-void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call, const Job& job,
-                      const std::vector<WorkerClass>& classes) {
+void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,
+                      const Job& job, const std::vector<WorkerClass>& classes) {
   const std::vector<Call>& calls = job.fabric->calls();
   const auto add = [&](const std::optional<Group>& among, std::vector<std::uint32_t> on) {
     for (std::uint32_t& stream : on) stream += first_stream;

@@ -178,9 +178,11 @@ class Layouts(program.Case):
         self.assertEqual({(row["schedule"], row["chunks"]) for row in rows}, {("1f1b", 1)})
         model = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64]
         self.assertIn("--pp: no layout divides: the nearest fails as 24 layers do not make 16 equal chunks", self.refused(*model, "--pp", 16))
-        self.assertIn("--global-batch: ", self.refused(*model[:-1], 3))
+        # Three samples go one after another through one replica, but not onto 16.
+        self.assertEqual(run(*model[:-1], 3, "--budget", 1).returncode, 0)
+        self.assertIn("--global-batch: ", self.refused(*model[:-1], 3, "--pp", 1, "--tp", 1, "--cp", 1))
         self.assertIn("--tp: ", self.refused(*model, "--tp", 3))
-        self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv"))
+        self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv", "--pp", 2))
 
     def test_what_was_not_tried_may_fit(self):
         model = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8, "--memory", "1GB"]
