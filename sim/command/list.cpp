@@ -159,13 +159,13 @@ TextRows exporter_lines(const Files& /*files*/) {
 
 TextRows column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
+  for (const Column& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
 }
 
 TextRows column_table() {
   TextRows rows{{"column", "meaning"}};
-  for (const ColumnRow& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
+  for (const Column& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
   return rows;
 }
 

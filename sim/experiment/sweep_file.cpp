@@ -96,7 +96,7 @@ class Finder {
     for (std::size_t i = 0; i < rows.numbers.size(); ++i)
       if (const auto record = records.find(rows.numbers[i]); record != records.end())
         noted_[record->second.row].push_back(i);
-    for (const ColumnRow& column : allreplay::columns())
+    for (const Column& column : allreplay::columns())
       if (column.identifies)
         places_.push_back(
             static_cast<std::size_t>(std::find(columns.begin(), columns.end(), column.name) - columns.begin()));
@@ -183,7 +183,7 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
 
 std::string joined(const Row& row) {
   std::string text;
-  for (const Column& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
+  for (const NamedCell& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
   return text;
 }
 

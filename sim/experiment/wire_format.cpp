@@ -133,13 +133,13 @@ Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
 }  // namespace
 
 void pack(Packer& packer, const SweptRow& row) {
-  for (const Column& column : row.row) pack(packer, column.cell);
+  for (const NamedCell& column : row.row) pack(packer, column.cell);
   packer.add_text(row.warning);
 }
 
 SweptRow unpack_swept(Unpacker& unpacker) {
   SweptRow row;
-  for (const ColumnRow& column : columns())
+  for (const Column& column : columns())
     row.row.push_back({column.name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
   row.warning = unpacker.take_text();
   return row;

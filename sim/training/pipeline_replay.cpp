@@ -112,7 +112,7 @@ class PipelineReplay {
     }
     for (std::size_t i = 0; i < count; ++i)
       for (Task task : once_.graph.tasks()) {
-        task.rank += static_cast<std::int64_t>(i) * ranks[task.queue];
+        task.position += static_cast<std::int64_t>(i) * ranks[task.queue];
         if (!of_clock(task)) task.priority += static_cast<std::int64_t>(i) * priorities;
         graph.add(task);
       }
