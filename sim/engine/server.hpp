@@ -43,8 +43,10 @@ class Server {
   /// It changes only at instants that next_completion() has named, and with start().
   virtual Load load() const { return {}; }
 
+  /// Of tasks, by what they ask for (Task::call_id).
+  using WhichCalls = std::function<bool(std::uint32_t call)>;
   /// The same of some of its tasks. REQUIRES: the server is a network's.
-  virtual Load load_of(const std::function<bool(TaskId)>& /*which*/) const {
+  virtual Load load_of(const WhichCalls& /*which*/) const {
     throw std::logic_error("a server that does not tell its tasks apart");
   }
 
@@ -58,6 +60,21 @@ class Server {
 
   /// Events inside the server that the engine does not see: messages of a collective, for example.
   virtual std::int64_t events() const { return 0; }
+};
+
+/// What some of a server's calls make others feel: no server, but a view of one. REQUIRES: the server outlives it.
+class PartOfServer final : public Server {
+ public:
+  PartOfServer(const Server& whole, WhichCalls which) : whole_(whole), which_(std::move(which)) {}
+
+  void start(TaskId, const Task&, Time) override {}
+  Time next_completion() const override { return never; }
+  void complete(Time, std::vector<TaskId>&) override {}
+  Load load() const override { return whole_.load_of(which_); }
+
+ private:
+  const Server& whole_;
+  WhichCalls which_;
 };
 
 /// One task at a time, for as long as the task says, or longer while it is slowed; for ever while it stands still.

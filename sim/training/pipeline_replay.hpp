@@ -13,4 +13,7 @@ Result simulate_pipeline(const Job& job, const Plan& plan);
 /// The same for one rank, of what simulate() found: what users ask of parallelism inside layers.
 void add_parallel_result(const Job& job, const Plan& plan, Result& result);
 
+/// For how long any of these lasts, each from its first instant to its second.
+Time covered(std::vector<std::pair<Time, Time>> spans);
+
 }  // namespace allreplay

@@ -18,6 +18,8 @@ from program import PROGRAM, needs_program, rows_of  # noqa: E402
 CLUSTERS = {"profiles": ["resnet50_k80_b16", "densenet161_v100_b16"], "clusters": ["k80-10gbe", "v100-10gbe", "v100-56gbib"], "workers": [64],
             "strategies": ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "horovod", "us-byte", "dear"]}
 LARGE = {"profiles": ["llama3-8b_h100_b1_bf16"], "clusters": ["h100x8-8x400gbps"], "workers": [64, 512], "strategies": ["megatron", "fsdp2"]}
+ROUTES = {"profiles": ["resnet50_k80_b16"], "clusters": ["star-64-10gbe", {"cluster": "leaf-spine-64", "routing": ["d-mod-k", "ecmp"]}], "workers": [64],
+          "fidelities": ["fluid"], "strategies": ["ddp"], "plot": {"kind": "columns", "x": "cluster", "series": ["routing"]}}
 CENTRE = "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
 
 
@@ -34,7 +36,7 @@ class Browser(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         folder = Path(cls.folder.name)
-        for name, sweep in (("clusters", CLUSTERS), ("large", LARGE)):
+        for name, sweep in (("clusters", CLUSTERS), ("large", LARGE), ("routes", ROUTES)):
             (folder / f"{name}.json").write_text(json.dumps(sweep), encoding="utf-8")
         for command in (["sweep", "mgwfbp_fig10", "--out", "rows.csv"],
                         ["report", "rows.csv", "--config", "mgwfbp_fig10", "--out", "page.html"],
@@ -42,6 +44,8 @@ class Browser(unittest.TestCase):
                         ["report", "clusters.csv", "--timelines", "0", "--tie", "0", "--out", "clusters.html"],
                         ["sweep", "large.json", "--out", "large.csv"],
                         ["report", "large.csv", "--timelines", "0", "--out", "large.html"],
+                        ["sweep", "routes.json", "--out", "routes.csv"],
+                        ["report", "routes.csv", "--config", "routes.json", "--timelines", "0", "--out", "routes.html"],
                         ["sweep", "usbyte_fig16", "--out", "many.csv"],
                         ["report", "many.csv", "--timelines", "2", "--out", "many.html"]):
             subprocess.run([PROGRAM, *command], cwd=folder, check=True, capture_output=True)
@@ -191,6 +195,13 @@ class Browser(unittest.TestCase):
         x, y = self.run_script(f"{CENTRE}(document.querySelectorAll('.chart')[0].querySelectorAll('g.bar')[3])")
         self.browser.mouse("mouseMoved", x, y)
         self.assertEqual((self.tip()[""], self.tip()["cluster"]), ("mg-wfbp", "k80-10gbe"))
+
+    def test_series_of_rows_that_have_no_value(self):
+        """A star has one way, and so no routing."""
+        self.browser.open(self.file.with_name("routes.html"))
+        texts = self.run_script("[...document.querySelectorAll('.chart')[0].querySelectorAll('text')].map(e => e.textContent)")
+        for name in ("no routing, star-64-10gbe", "d-mod-k, leaf-spine-64", "ecmp, leaf-spine-64"):
+            self.assertIn(name, texts)
 
     def test_the_verdict_is_the_csv_s(self):
         """The fastest pair of each profile, and how much longer the slowest cluster takes at its best, reckoned here again."""
