@@ -160,26 +160,26 @@ TextRows exporter_lines(const Files& /*files*/) {
 
 TextRows column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
+  for (const Column& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
 }
 
 TextRows column_table() {
   TextRows rows{{"column", "meaning"}};
-  for (const ColumnRow& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
+  for (const Column& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
   return rows;
 }
 
 TextRows job_column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const JobColumnRow& column : job_columns())
+  for (const JobColumn& column : job_columns())
     rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
 }
 
 TextRows job_column_table() {
   TextRows rows{{"column", "meaning"}};
-  for (const JobColumnRow& column : job_columns()) rows.push_back({code(column.name), std::string(column.about)});
+  for (const JobColumn& column : job_columns()) rows.push_back({code(column.name), std::string(column.about)});
   return rows;
 }
 

@@ -72,7 +72,7 @@ class ManyGraphs {
   std::int64_t turn(TaskId id) const {
     const Replay& replay = of(id);
     const Task& task = replay.tasks[local(id)];
-    return task.rank + replay.number * replay.shape->in_queue[task.queue];
+    return task.position + replay.number * replay.shape->in_queue[task.queue];
   }
 
   std::optional<Time> next() const {

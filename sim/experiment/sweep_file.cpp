@@ -181,7 +181,7 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
 
 std::string joined(const Row& row) {
   std::string text;
-  for (const Column& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
+  for (const NamedCell& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
   return text;
 }
 

@@ -69,7 +69,7 @@ namespace {
 SweepRows check_requests(const Sweep& sweep, Library& library) {
   SweepRows rows;
   rows.all.header = csv_header();
-  for (const ColumnRow& column : columns())
+  for (const Column& column : columns())
     if (column.identifies) rows.all.identifying.push_back(column.name);
   NamesOfFiles names;
   for (const Request& request : sweep.requests) {
@@ -86,7 +86,7 @@ SweepRows check_requests(const Sweep& sweep, Library& library) {
 }  // namespace
 
 SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
-  for (const ColumnRow& column : allreplay::columns()) columns.push_back(column.name);
+  for (const Column& column : allreplay::columns()) columns.push_back(column.name);
   const auto asked = std::make_shared<const Sweep>(sweep);
   const auto library = std::make_shared<Library>(sweep.inputs);
   check = [=] { return check_requests(*asked, *library); };

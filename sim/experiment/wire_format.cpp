@@ -133,7 +133,7 @@ Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
 }  // namespace
 
 void pack(Packer& packer, const SweptRow& row) {
-  for (const Column& column : row.row) pack(packer, column.cell);
+  for (const NamedCell& column : row.row) pack(packer, column.cell);
   packer.add_text(row.warning);
 }
 

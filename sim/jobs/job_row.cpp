@@ -29,7 +29,7 @@ Cell of_all(const JobRecord& record) {
 
 constexpr bool identifies = true;
 
-constexpr JobColumnRow all_job_columns[] = {
+constexpr JobColumn all_job_columns[] = {
     {"jobs", "the name of the jobs file", [](const JobRecord& r) -> Cell { return r.file.name; }, identifies},
     {"job", "which of its jobs", [](const JobRecord& r) -> Cell { return r.entry.name; }, identifies},
     {"profile", "the name of its profile", [](const JobRecord& r) -> Cell { return r.scenario.profile->name; },
@@ -107,14 +107,14 @@ constexpr JobColumnRow all_job_columns[] = {
 
 Row job_row_of(const JobRecord& record, bool identity_only) {
   Row row;
-  for (const JobColumnRow& column : all_job_columns)
+  for (const JobColumn& column : all_job_columns)
     if (column.identifies || !identity_only) row.push_back({column.name, column.get(record)});
   return row;
 }
 
 }  // namespace
 
-std::span<const JobColumnRow> job_columns() { return all_job_columns; }
+std::span<const JobColumn> job_columns() { return all_job_columns; }
 
 Row job_identity(const JobRecord& record) { return job_row_of(record, true); }
 

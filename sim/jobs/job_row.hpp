@@ -22,7 +22,7 @@ struct JobRecord {
 };
 
 /// All that there is to know of a column. Adding one is a row.
-struct JobColumnRow {
+struct JobColumn {
   std::string_view name;
   std::string_view about;  ///< one line: its unit, and what it means
   Cell (*get)(const JobRecord& record);
@@ -30,7 +30,7 @@ struct JobColumnRow {
 };
 
 /// In the order in which they are written.
-std::span<const JobColumnRow> job_columns();
+std::span<const JobColumn> job_columns();
 
 /// The columns that say of which job, and which run, a row is.
 Row job_identity(const JobRecord& record);

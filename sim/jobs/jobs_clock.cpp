@@ -28,7 +28,7 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
     for (const Layer& layer : profile.layers) {
       const TaskId id =
           cycle.opening.add({.queue = first_queue + unrolled.stream(c),
-                             .rank = rank++,
+                             .position = rank++,
                              .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
       if (rank > 1) cycle.opening.precede(id - 1, id);
     }

@@ -158,7 +158,7 @@ class Asked {
   SweepRows check() {
     SweepRows rows;
     std::vector<std::string_view> names;
-    for (const JobColumnRow& column : job_columns()) {
+    for (const JobColumn& column : job_columns()) {
       names.push_back(column.name);
       if (column.identifies) rows.all.identifying.push_back(column.name);
     }
@@ -316,7 +316,7 @@ JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOve
 SweepQuestions questions_of(JobsSweep sweep) {
   SweepQuestions questions;
   questions.files = sweep.inputs.files;
-  for (const JobColumnRow& column : job_columns()) questions.columns.push_back(column.name);
+  for (const JobColumn& column : job_columns()) questions.columns.push_back(column.name);
   const auto asked = std::make_shared<Asked>(std::move(sweep));
   questions.check = [asked] { return asked->check(); };
   questions.ask = [asked](std::size_t question) { return asked->ask(question); };

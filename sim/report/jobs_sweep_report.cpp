@@ -28,7 +28,7 @@ JobLines job_lines_of(const ResultTable& result) {
 // The identifying columns in which these rows differ, or those in which they are alike.
 std::vector<std::string> identifying_columns(const ResultTable& result, const JobLines& rows, bool differ) {
   std::vector<std::string> names;
-  for (const JobColumnRow& column : job_columns()) {
+  for (const JobColumn& column : job_columns()) {
     if (!column.identifies) continue;
     const std::string name(column.name);
     const std::string& first = result.text(*rows.front(), name);

@@ -76,7 +76,8 @@ class Unroller {
     const WorkerClass& whose = classes_[label.worker_class];
     const Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
     const double slowdown = whose.slowdown;
-    return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)}, time);
+    return add(label, {.queue = queue, .position = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)},
+               time);
   }
 
   Time weight_time(LayerId layer, const Profile& profile) {
@@ -208,7 +209,7 @@ class Unroller {
       const Transfer& transfer = plan_.transfers[index];
       add({Label::Kind::Transfer, 0, index, transfer.micro_batch},
           {.queue = all_.lane(transfer.lane),
-           .rank = ranks[transfer.lane]++,
+           .position = ranks[transfer.lane]++,
            .priority = transfer.priority,
            .bytes =
                compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
@@ -230,7 +231,7 @@ class Unroller {
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
     if (!all_.per_rank_start) return all_.transfer(index);
     const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].micro_batch},
-                          {.queue = all_.arrivals(), .rank = static_cast<std::int64_t>(index * parties() + c)});
+                          {.queue = all_.arrivals(), .position = static_cast<std::int64_t>(index * parties() + c)});
     all_.graph.precede(id, all_.transfer(index));
     return id;
   }
@@ -242,7 +243,7 @@ class Unroller {
     if (tick <= Time(0)) return start;
     const TaskId id = add({Label::Kind::Tick, c, index, transfer.micro_batch},
                           {.queue = all_.clock(),
-                           .rank = static_cast<std::int64_t>(index * parties() + c),
+                           .position = static_cast<std::int64_t>(index * parties() + c),
                            .priority = transfer.ticks_from ? origin(*transfer.ticks_from) : 0,
                            .duration = tick,
                            .call_id = plan_.block_of(transfer).tick});
@@ -255,8 +256,8 @@ class Unroller {
     const auto [known, fresh] = origins_.emplace(mark, static_cast<std::int64_t>(origins_.size()) + 1);
     if (fresh) {
       const auto rank = static_cast<std::int64_t>(plan_.transfers.size() * parties() + origins_.size());
-      const TaskId id =
-          add({Label::Kind::Origin, mark.role, 0}, {.queue = all_.clock(), .rank = rank, .priority = known->second});
+      const TaskId id = add({Label::Kind::Origin, mark.role, 0},
+                            {.queue = all_.clock(), .position = rank, .priority = known->second});
       for (const std::uint32_t c : classes_of_role_[mark.role]) all_.graph.precede(all_.work(c, mark.place), id);
     }
     return known->second;

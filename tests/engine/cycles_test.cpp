@@ -159,7 +159,7 @@ TEST_CASE("what is replayed again and again is one long graph") {
         for (Task task : drawn[cycle].tasks) {
           const bool first = replay == 0;
           const bool on_lane = task.queue == drawn[cycle].lane;  // where they go as listed, from 0 on
-          task.rank += on_lane ? replay * drawn[cycle].blocks : (1 + replay) * std::ssize(drawn[cycle].tasks);
+          task.position += on_lane ? replay * drawn[cycle].blocks : (1 + replay) * std::ssize(drawn[cycle].tasks);
           if (on_lane) task.priority += replay * 3;  // those of a replay before go before
           const TaskId id = whole.add(task);
           if (first) whole.precede(wait, id);
