@@ -95,8 +95,20 @@ std::vector<std::vector<std::size_t>> events_of(const JobsFile& file, const Jobs
   return events;
 }
 
-void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, std::span<const WorkerKind> kinds,
-                 const std::vector<Shared<Profile>>& profiles) {
+// Forward and backward; each class of workers has tasks of its own, some 700 bytes for each pass.
+std::int64_t passes_of(const SeatedJob& seated) {
+  return 2 * static_cast<std::int64_t>(seated.classes.size() * seated.job.scenario.profile->layers.size()) *
+         seated.plan.sharding.accumulate;
+}
+
+void require_bearable(std::int64_t passes, const JobsFile& file, const SourceLocation& place) {
+  if (passes > file.limits.passes)
+    throw InputError(place, fmt::format("the jobs up to here have more than {} passes of layers", file.limits.passes),
+                     "more workers that are alike, or fewer layers, micro-batches or jobs");
+}
+
+void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
+                 std::span<const WorkerKind> kinds, const std::vector<Shared<Profile>>& profiles) {
   const Scenario& scenario = seated.job.scenario;
   std::map<std::int64_t, double> factors;
   for (const Slowdown& slow : scenario.stragglers.slow) factors[slow.worker] = slow.factor;
@@ -120,6 +132,7 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
         else if (!profile && !kinds[kind].profile.empty())
           profile = std::make_shared<const Profile>(*profiles[kind]);
         seated.classes.push_back({alike.slowdown, {}, 0, profile});
+        require_bearable(passes_of(seated), file, entry.place);
         seated.events.push_back(alike.events);
       }
       seated.classes[place->second].workers.push_back(rank);
@@ -227,7 +240,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
   seated.job = prepared_for(seated.plan, std::move(job));
-  set_classes(seated, file, cluster, kinds, profiles);
+  set_classes(seated, file, cluster, entry, kinds, profiles);
   seated.computing = computing_of(seated);
   seated.samples = samples_of(seated);
   return seated;
@@ -237,8 +250,12 @@ std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const
                                    std::span<const SeatChoice> choices) {
   auto seats = seat_jobs(cluster.seating, file.jobs, choices);
   std::vector<SeatedJob> all;
-  for (std::size_t number = 0; number < file.jobs.size(); ++number)
+  std::int64_t passes = 0;
+  for (std::size_t number = 0; number < file.jobs.size(); ++number) {
     all.push_back(seated_job(library, file, cluster, file.jobs[number], std::move(seats[number])));
+    passes += passes_of(all.back());
+    require_bearable(passes, file, file.jobs[number].place);
+  }
   return all;
 }
 
