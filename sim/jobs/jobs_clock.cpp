@@ -238,13 +238,14 @@ class JobsClock final : public Observer {
     if (std::ranges::equal(network->links(), network_now_->links(), same)) return;
     network_now_ = network;
     Views views;
+    std::vector<std::span<const NodeId>> going_on;
+    for (std::size_t i = 0; i < players_.size(); ++i)
+      if (!times_.jobs[i].end) going_on.emplace_back(players_[i].job->seats);  // others may be cut off
+    disturbances_->require_connected(*network, going_on, now);
     for (std::size_t i = 0; i < players_.size(); ++i) {
       const SeatedJob& job = *players_[i].job;
-      const bool over = times_.jobs[i].end.has_value();  // it may be cut off
-      if (!over) disturbances_->require_connected(*network, job.seats, now);
-      views.push_back(over ? job.job.topology : seated(network, job.seats));
+      views.push_back(times_.jobs[i].end ? job.job.topology : seated(network, job.seats));
     }
-    disturbances_->require_others_connected(*network, now);
     network_->lay(*network, views, disturbances_->ways_on(*network), now);
   }
 

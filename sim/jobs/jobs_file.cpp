@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t most_iterations = 10'000'000;
 constexpr std::size_t most_jobs = 1000;
 constexpr std::size_t most_changes = 10'000;  // events, or flows of others
+constexpr std::size_t most_classes = 10'000;
 constexpr Word<Balance> balances[] = {{Balance::Even, "even"}, {Balance::Speed, "speed"}};
 
 Time time_at(const Json& json) { return to_time(json.duration()); }
@@ -101,7 +102,7 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
   job.iterations = whole_of(json, "iterations", 1, most_iterations);
   if (const auto kinds = json.find("classes")) {
     std::int64_t workers = 0;
-    for (const Json& item : kinds->items()) {
+    for (const Json& item : items_of(*kinds, most_classes)) {
       job.kinds.push_back(read_kind(files, item));
       workers += job.kinds.back().workers;
     }

@@ -109,8 +109,22 @@ Profile with_collectives(Profile profile, const ParallelSetup& setup) {
   return profile;
 }
 
-void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, std::span<const WorkerKind> kinds,
-                 const std::vector<Shared<Profile>>& profiles) {
+// Forward and backward; each class of workers has tasks of its own, some 700 bytes for each pass, and a rank of a
+// pipeline its share of the layers.
+std::int64_t passes_of(const SeatedJob& seated) {
+  const Scenario& scenario = seated.job.scenario;
+  return 2 * static_cast<std::int64_t>(seated.classes.size() * scenario.profile->layers.size()) *
+         seated.plan.sharding.accumulate / scenario.options.parallel.pp;
+}
+
+void require_bearable(std::int64_t passes, const JobsFile& file, const SourceLocation& place) {
+  if (passes > file.limits.passes)
+    throw InputError(place, fmt::format("the jobs up to here have more than {} passes of layers", file.limits.passes),
+                     "more workers that are alike, or fewer layers, micro-batches or jobs");
+}
+
+void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
+                 std::span<const WorkerKind> kinds, const std::vector<Shared<Profile>>& profiles) {
   const Scenario& scenario = seated.job.scenario;
   const std::vector<double> factors = slowdowns(scenario.stragglers, scenario.workers, scenario.options.parallel.pp);
   std::vector<std::uint32_t> roles(factors.size(), 0);
@@ -140,6 +154,7 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
         if (profile && fresh_profile && seated.job.parallel)
           profile = std::make_shared<const Profile>(with_collectives(*profile, *seated.job.parallel));
         seated.classes.push_back({alike.slowdown, {}, alike.role, profile});
+        require_bearable(passes_of(seated), file, entry.place);
         seated.events.push_back(alike.events);
       }
       seated.classes[place->second].workers.push_back(rank);
@@ -254,7 +269,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
   seated.job = prepared_for(seated.plan, std::move(job));
-  set_classes(seated, file, cluster, kinds, profiles);
+  set_classes(seated, file, cluster, entry, kinds, profiles);
   seated.computing = computing_of(seated);
   seated.samples = samples_of(seated);
   return seated;
@@ -264,8 +279,12 @@ std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const
                                    std::span<const SeatChoice> choices) {
   auto seats = seat_jobs(cluster.seating, file.jobs, choices);
   std::vector<SeatedJob> all;
-  for (std::size_t number = 0; number < file.jobs.size(); ++number)
+  std::int64_t passes = 0;
+  for (std::size_t number = 0; number < file.jobs.size(); ++number) {
     all.push_back(seated_job(library, file, cluster, file.jobs[number], std::move(seats[number])));
+    passes += passes_of(all.back());
+    require_bearable(passes, file, file.jobs[number].place);
+  }
   return all;
 }
 
