@@ -180,7 +180,7 @@ void take_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
     const auto other = unpacker.take<double>();
     one.other = has_other ? std::optional(other) : std::nullopt;
     one.not_told_from.resize(unpacker.take<std::size_t>());
-    for (std::size_t& other : one.not_told_from) other = unpacker.take<std::size_t>();
+    for (std::size_t& twin : one.not_told_from) twin = unpacker.take<std::size_t>();
   }
 }
 

@@ -20,7 +20,7 @@ namespace allreplay {
 namespace {
 
 constexpr std::string_view recomputes[] = {"none", "selective", "full"};
-constexpr std::size_t at_once = 8;  // trials between two looks at what they leave worth trying
+constexpr std::size_t trials_at_once = 8;  // trials between two looks at what they leave worth trying
 
 std::string_view word_of(Recompute recompute) { return recomputes[static_cast<std::size_t>(recompute)]; }
 
@@ -347,7 +347,7 @@ class Search {
     while (next < order.size() && tried < search_.budget) {
       std::vector<Scenario> scenarios;
       std::vector<std::size_t> which;
-      for (; next < order.size() && scenarios.size() < at_once && tried < search_.budget; ++next) {
+      for (; next < order.size() && scenarios.size() < trials_at_once && tried < search_.budget; ++next) {
         const auto& [known, place] = order[next];
         if (known.least_s > best * (1 + search_.rule.tie)) {
           ++advice_.too_slow;

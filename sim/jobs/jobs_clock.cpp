@@ -47,22 +47,27 @@ bool some_end(std::span<const SeatedJob> jobs) {
   return std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
 }
 
-// What a run keeps, in bytes; more than that it shall not.
+// What a run keeps, in bytes; more than the limit it shall not.
 class Kept {
  public:
-  static constexpr double of_iteration = 32, of_state = 100, most = 4e9;
+  static constexpr double of_iteration = 32, of_state = 100, of_reading = 2 * sizeof(double);
 
-  explicit Kept(SourceLocation place) : place_(std::move(place)) {}
+  explicit Kept(const JobsFile& file) : file_(file) {}
 
-  void require(double bytes) const {
-    if (bytes > most)
-      throw InputError(place_, fmt::format("what is kept of so many iterations takes more than {:.0f} GB", most / 1e9),
-                       "fewer iterations, or fewer jobs");
+  void require(double more) const {
+    if (bytes_ + more > file_.limits.bytes)
+      throw InputError(
+          file_.place_of_iterations,
+          fmt::format("what is kept of so many iterations takes more than {:g} GB", file_.limits.bytes / 1e9),
+          "fewer iterations, or fewer jobs");
   }
-  void add(double bytes) { require(bytes_ += bytes); }
+  void add(double bytes) {
+    bytes_ += bytes;
+    require(0);
+  }
 
  private:
-  SourceLocation place_;
+  const JobsFile& file_;
   double bytes_ = 0;
 };
 
@@ -85,7 +90,7 @@ class JobsClock final : public Observer {
         disturbances_(disturbances),
         record_(record),
         began_(began),
-        kept_(file.place_of_iterations),
+        kept_(file),
         players_(jobs.size()),
         cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
@@ -100,7 +105,10 @@ class JobsClock final : public Observer {
     system_.servers.push_back({&network_->server(), Phase::Communication});
     for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
     times_.jobs.resize(jobs.size());
-    if (record) record->jobs.resize(jobs.size());
+    if (record) {
+      record->jobs.resize(jobs.size());
+      record->others.resize(file.background.size());
+    }
     passes_.assign(jobs.size(), false);
     some_end_ = some_end(jobs);
     const bool random = std::any_of(
@@ -150,7 +158,7 @@ class JobsClock final : public Observer {
     kept_.add(Kept::of_iteration);
     if (began_ && std::ssize(times.begins) <= awaited_of(*players_[cycle].job, file_, some_end_)) began_();
     players_[cycle].clock.restart(now);
-    passes_[cycle] = true;
+    passes_[cycle] = some_passed_ = true;
     const auto& iterations = players_[cycle].job->iterations;
     if (iterations && std::ssize(times.begins) == *iterations + 1) times.end = now;
   }
@@ -179,6 +187,8 @@ class JobsClock final : public Observer {
     }
     for (std::size_t i = 0; i < others_.size(); ++i)
       if (others_[i].next() == now) {
+        ++turns_;
+        count_step(now);
         others_[i].turn();
         if (record_) note_other(i, now);
         network_->turn(i, others_[i].is_on(), now);
@@ -188,9 +198,14 @@ class JobsClock final : public Observer {
   }
 
   bool enough(Time now, const State& state) override {
+    count_step(now);
+    if (!std::exchange(some_passed_, false)) return false;
     const bool looks = may_repeat_ && passes_[0] && all_began();
     if (!some_end_ && !warm_) warm_ = warm();
     note_meetings(now);
+    if (const Meetings* meetings = network_->meetings())
+      kept_.require(meetings->bytes() +
+                    Kept::of_reading * static_cast<double>(players_.size() * meetings->lasted().size()));
     std::fill(passes_.begin(), passes_.end(), false);
     if (some_end_)
       return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
@@ -237,10 +252,37 @@ class JobsClock final : public Observer {
     network_->lay(*network, views, disturbances_->ways_on(*network), now);
   }
 
+  // A job that starts late, and background that turns on and off, would let a run go on without end.
+  void count_step(Time now) {
+    if (++steps_ <= file_.limits.steps) return;
+    for (std::size_t i = 0; i < players_.size(); ++i)
+      if (cycles_[i].start > now)
+        throw InputError(file_.jobs[i].place / "start",
+                         fmt::format("the other jobs take more than {} steps until then", file_.limits.steps),
+                         "an earlier start");
+    if (2 * turns_ > steps_)
+      throw InputError(file_.background[most_turned()].place / "on",
+                       fmt::format("turns on and off in most of more than {} steps", file_.limits.steps),
+                       "longer \"on\" and \"off\"");
+    throw InputError(file_.place_of_iterations, fmt::format("take more than {} steps", file_.limits.steps),
+                     "fewer iterations, or jobs that differ less in speed");
+  }
+
+  std::size_t most_turned() const {
+    const auto cycle = [](const Background& one) { return one.on ? allreplay::add(*one.on, *one.off) : never; };
+    const auto found = std::min_element(file_.background.begin(), file_.background.end(),
+                                        [&](const auto& a, const auto& b) { return cycle(a) < cycle(b); });
+    return static_cast<std::size_t>(found - file_.background.begin());
+  }
+
   void note_other(std::size_t number, Time now) {
-    if (others_[number].is_on()) return record_->others.push_back({number, now, never});
-    for (JobsRecord::Other& other : record_->others)
-      if (other.number == number && other.to == never) other.to = now;
+    auto& times = record_->others[number];
+    if (!others_[number].is_on()) {
+      times.back().to = now;
+      return;
+    }
+    times.push_back({now, never});
+    if (times.size() > JobsRecord::times_of_a_flow) times.pop_front();
   }
 
   void finish_record() {
@@ -248,7 +290,8 @@ class JobsClock final : public Observer {
       record_->jobs[i].unrolled = std::move(players_[i].unrolled);
       record_->jobs[i].ends = players_[i].job->iterations.has_value();
     }
-    for (JobsRecord::Other& other : record_->others) other.to = std::min(other.to, record_->end);
+    for (auto& times : record_->others)
+      for (JobsRecord::On& on : times) on.to = std::min(on.to, record_->end);
   }
 
   // Whether the state was met before; background that is yet to begin is part of it.
@@ -414,6 +457,8 @@ class JobsClock final : public Observer {
   System system_;
   JobsTimes times_;
   std::vector<bool> passes_;  // in this instant
+  bool some_passed_ = false;
+  std::int64_t steps_ = 0, turns_ = 0;
   bool some_end_ = false, may_repeat_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by 128 bits of the state
   std::vector<double> met_since_, met_until_;                     // of a period

@@ -83,6 +83,12 @@ struct Background {
   SourceLocation place = {};
 };
 
+/// Beyond them a run is refused; tests lower them.
+struct JobsLimits {
+  std::int64_t steps = 1'000'000'000;  ///< instants at which something happens, and turns of background
+  double bytes = 4e9;                  ///< what is kept of iterations
+};
+
 struct JobsFile {
   std::string name;
   std::optional<Json> inline_cluster;  ///< else the name
@@ -95,6 +101,7 @@ struct JobsFile {
   std::vector<Background> background;
   std::vector<ClusterEvent> events;
   std::vector<ChangeText> changes = {};  ///< of the cluster and the profiles, before they are used
+  JobsLimits limits;
 };
 
 /// "packed", "random:7", or a list of hosts. Throws InputError.

@@ -126,6 +126,7 @@ class FluidNetwork final : public NetworkOfJobs {
   double next_instant(const State& state) const;
   void move_on(State& state, double to) const;
   void set_speeds(State& state) const;
+  void forget_speeds() const;
   const Speeds& speeds_of(const Counts& shapes) const;
   Meetings::Id meeting_of(const Counts& shapes, const std::vector<double>& speeds) const;
   void forget_ended(double at, std::vector<TaskId>& done);
@@ -147,9 +148,14 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> others_;  // shapes of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
-  std::vector<std::uint32_t> job_of_shape_;  // where somebody asks for meetings; of others: nobody
-  mutable Counts counts_;                    // of set_speeds(), kept for their memory
+  // Where somebody asks for meetings: by shape, whose it is (of others: nobody), and its uses of links that shapes of
+  // several jobs use, which are numbered.
+  std::vector<std::uint32_t> job_of_shape_;
+  std::vector<Shape> meeting_uses_;
+  std::vector<LinkId> meeting_links_;
+  mutable Counts counts_;  // of set_speeds(), kept for their memory
   mutable std::map<Counts, Speeds> known_speeds_;
+  mutable std::size_t known_shapes_ = 0;  // in them
 };
 
 }  // namespace allreplay

@@ -250,8 +250,15 @@ double RoundsFabric::rings_above_message(WireBytes bytes, const Call& call) cons
   if (bytes <= 0 || setup_.rails == 1 || nccl_[id] || calls()[id].algorithm->name != "ring") return 1;
   const RoundLoads& loads = loads_of(call);
   if (!loads.path.saves(setup_.alpha)) return 1;
-  const double started = loads.start_up(setup_.alpha) - loads.path.saving(setup_.alpha, 0).start_up;
-  return loads.pace(setup_.alpha, bytes).seconds / std::max(started, loads.busiest * bytes);
+  constexpr double as_long = 1.01;
+  const double takes = loads.pace(setup_.alpha, bytes).seconds;
+  const auto above = [&](double at) {
+    const double started = loads.start_up(setup_.alpha) - loads.path.saving(setup_.alpha, at).start_up;
+    return takes / std::max(started, loads.busiest * bytes);
+  };
+  // The longest path at this size has no more start-ups than the one at none, which is a long search more.
+  const double at_most = above(bytes);
+  return at_most <= as_long ? at_most : above(0);
 }
 
 FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {

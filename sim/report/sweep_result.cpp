@@ -217,6 +217,20 @@ SweepResult sweep_result_of(const ResultTable& table, const WinningRule& rule) {
 
 }  // namespace
 
+std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table) {
+  std::vector<RelativeEfficiency> all(table.rows.size());
+  const auto known = columns();
+  if (!std::all_of(known.begin(), known.end(),
+                   [&](const ColumnRow& one) { return one.later || table.has(std::string(one.name)); })) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].value = table.number(table.rows[i], "efficiency");
+    return all;
+  }
+  const SweepResult result = sweep_result_of(table, {});
+  for (const ResultGroup& group : result.groups)
+    for (const std::size_t row : group.rows) all[row] = {result.rows[row].relative_efficiency, group.reference_workers};
+  return all;
+}
+
 SweepResult read_sweep_result(const Files& files, const std::string& file, const WinningRule& rule) {
   return sweep_result_of(read_results(files, file), rule);
 }

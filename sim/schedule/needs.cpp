@@ -456,7 +456,8 @@ std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profi
 }
 
 void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const SourceLocation& place) {
-  constexpr std::int64_t most_passes = 500'000;  // of each a plan may gather and reduce: kilobytes
+  // Some 1.5 kB a pass, and four times that where each gathers its parameters.
+  const std::int64_t most_passes = step.shards_parameters() ? 500'000 : 2'000'000;
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   if (step.accumulate > 1 && step.accumulate > most_passes / (2 * layers))
     throw InputError(

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/network_change.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/core/named.hpp"
@@ -48,9 +49,7 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   if (algorithm.in_switches && fidelity == Fidelity::Message)
     throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
                      "fluid or alpha-beta");
-  if (!algorithm.rounds && !network.nccl)
-    throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
-                     "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
+  if (!algorithm.rounds) require_nccl(network, algorithm.name);
   const auto topology = topology_of(network);
   if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
     throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",

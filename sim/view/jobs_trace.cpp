@@ -132,12 +132,14 @@ class JobsTrace {
       name("thread_name", of_others, i, event_name(event));
       slice(event_name(event), of_others, i, event.at, std::min(event.end(), record_.end));
     }
-    for (const JobsRecord::Other& other : record_.others) {
-      const Background& one = file_.background[other.number];
+    for (std::size_t i = 0; i < record_.others.size(); ++i) {
+      if (record_.others[i].empty()) continue;
+      const Background& one = file_.background[i];
       const NamedLink& ends = one.link ? *one.link : *one.hosts;
       const std::string text = fmt::format("{} -> {}", ends.from.name, ends.to.name);
-      name("thread_name", of_others, file_.events.size() + other.number, text);
-      slice(text, of_others, file_.events.size() + other.number, other.from, other.to);
+      name("thread_name", of_others, file_.events.size() + i, text);
+      for (const JobsRecord::On& on : record_.others[i])
+        slice(text, of_others, file_.events.size() + i, on.from, on.to);
     }
   }
 

@@ -147,6 +147,15 @@ class Jobs(program.Case):
         rows = [{"profile": "p.csv", "workers": 2, "iterations": 10_000_000} for _ in range(13)]
         self.assertIn("/iterations: what is kept", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
 
+    def test_a_search_of_too_many_runs_is_refused(self):
+        """10,000 in a pass: 909 offsets of each of eleven jobs, or 10,000 placements."""
+        rows = [{"profile": "p.csv", "workers": 1} for _ in range(12)]
+        self.assertIn("--stagger: tries 910 offsets of 11 jobs in turn (at most 909 of each)",
+                      self.refusal(self.two(cluster={**cluster(), "workers": 12}, jobs=rows), "--stagger", "910"))
+        document = self.two()
+        document["jobs"][0]["placements"] = ["packed"] * 10_000
+        self.assertIn("--place: tries 10001 placements in turn (at most 10000 of all jobs)", self.refusal(document, "--place"))
+
     def test_what_jobs_are_not(self):
         for strategy, word in (({"name": "ddp", "start": "ranks"}, "start"), ({"name": "ddp", "pp": 2, "micro_batches": 2}, "pipeline")):
             document = self.two()

@@ -189,11 +189,11 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
 
 TEST_CASE("a plan that would fill the memory is refused before it does") {
   const File file;
-  // Three layers: 2 · 3 · 83,333 passes are just below half a million.
+  // Three layers: 2 · 3 · 333,333 passes are just below two million.
   Profile profile = two_layers();
   profile.layers.push_back({"c", Time(1), Time(2)});
-  CHECK(file.complaint(R"({"step": {"accumulate": 83334}, "blocks": [)" + both + "]}", profile) ==
-        "/step/accumulate: 83334 micro-batches of 3 layers are more than 500000 passes (at most 83333)");
+  CHECK(file.complaint(R"({"step": {"accumulate": 333334}, "blocks": [)" + both + "]}", profile) ==
+        "/step/accumulate: 333334 micro-batches of 3 layers are more than 2000000 passes (at most 333333)");
   std::string lanes;
   for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==

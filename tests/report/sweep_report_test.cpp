@@ -45,8 +45,8 @@ TEST_CASE("a sweep's table says once what all rows share, and its lines stand in
       result_of({swept_row(4, "25 MiB", 0.5), swept_row(4, "1 MB", 0.25), swept_row(8, "1 MB", 0.125)});
   const std::string text = sweep_table(result, {.width = 100});
   CHECK(text ==
-        "profile the profile, cluster the cluster, collective the collective, fidelity the fidelity, codec\n"
-        "  none, strategy the strategy, window=1\n"
+        "profile the profile, cluster the cluster (routing the routing), collective the collective, fidelity\n"
+        "  the fidelity, codec none, strategy the strategy, window=1\n"
         "\n"
         "workers  iteration  exposed comm.  colls  tokens/s a GPU   MFU  eff.  above bound  options\n"
         "                ms             ms                            %     %            %\n"

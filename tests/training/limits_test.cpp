@@ -168,11 +168,15 @@ TEST_CASE("messages that fluid would walk one by one have a limit, complete exch
   CHECK(complaint(scenario).empty());
 }
 
-TEST_CASE("micro-batches beyond half a million passes are refused") {
+TEST_CASE("micro-batches are refused beyond two million passes, or half a million that gather parameters") {
   Scenario scenario = of_tensors(5, "fsdp2");
   scenario.options.set("accumulate", "50000", {"command line", "--accumulate"});  // 2 · 5 · 50,000
   CHECK(complaint(scenario).empty());
   scenario.options.set("accumulate", "50001", {"command line", "--accumulate"});
   CHECK(complaint(scenario) ==
         "command line: --accumulate: 50001 micro-batches of 5 layers are more than 500000 passes (at most 50000)");
+  scenario = of_tensors(5, "ddp");
+  scenario.options.set("accumulate", "200001", {"command line", "--accumulate"});  // 2 · 5 · 200,001
+  CHECK(complaint(scenario) ==
+        "command line: --accumulate: 200001 micro-batches of 5 layers are more than 2000000 passes (at most 200000)");
 }
