@@ -156,7 +156,7 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
                   continue;  // its word means attention alone
                 ModelLayout one{pp, tp, cp, schedule, chunks, samples, 1, again, strategy};
                 if (auto wrong = obstacle(search, one)) {
-                  if (!nearest || wrong->check >= nearest->check) nearest = std::move(wrong);
+                  if (!nearest || wrong->check > nearest->check) nearest = std::move(wrong);
                   continue;
                 }
                 one.micro_batches = search.global_batch / (search.workers / (pp * tp * cp) * samples);

@@ -215,7 +215,7 @@ class Layouts(program.Case):
         self.assertFalse([one for one in answer["left_out"] if one.startswith("pytorch")])
         self.assertIn("the best data-parallel strategy", rows)
         pytorch = next(row for change, row in rows.items() if change.startswith("pytorch's best"))
-        self.assertGreaterEqual(pytorch["gain"], rows["FSDP"]["gain"])
+        self.assertGreaterEqual(1.02 * (1 + pytorch["gain"]), 1 + rows["FSDP"]["gain"])  # to within the tie of 2 %
         # As many samples an iteration: what is gained is time.
         gain = answer["base"]["iteration_s"] / rows["pp 8 instead of 4"]["iteration_s"] - 1
         self.assertAlmostEqual(rows["pp 8 instead of 4"]["gain"], gain, places=9)
