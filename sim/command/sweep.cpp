@@ -209,12 +209,12 @@ AskedSweep SweepArguments::asked(const Inputs& inputs) const {
                                .place_of_codec = argument("--codec"),
                                .reuse = !no_reuse,
                                .changes = changes_of(changes)};
-  const Json json = Json::read(inputs.files, inputs.files.find_data("configs", file, "sweep"));
-  if (!json.find("jobs")) {
-    const Sweep sweep = read_sweep(inputs, json, instead);
+  const Json read = Json::read(inputs.files, inputs.files.find_data("configs", file, "sweep"));
+  if (!read.find("jobs")) {
+    const Sweep sweep = read_sweep(inputs, read, instead);
     return {sweep, sweep.requests, {}, false};
   }
-  const JobsSweep sweep = read_jobs_sweep(inputs, json, instead);
+  const JobsSweep sweep = read_jobs_sweep(inputs, read, instead);
   return {questions_of(sweep), sweep.requests, sweep.files, true};
 }
 

@@ -48,16 +48,16 @@ void FluidNetwork::know_jobs() {
   job_of_shape_.assign(shapes_->size(), nobody);
   for (CallId call = 0; call < collectives_.size(); ++call)
     for (const RoundLoad& round : collectives_[call]->rounds) job_of_shape_[round.shape] = job_of_call_[call];
-  struct Link {
+  struct Met {
     std::uint32_t job = nobody;
     bool several = false;
     LinkId number = 0;
   };
-  std::map<LinkId, Link> links;
+  std::map<LinkId, Met> links;
   for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
     if (const std::uint32_t job = job_of_shape_[shape]; job != nobody)
       for (const LinkUse& use : shapes_->whole(shape)) {
-        Link& link = links[use.link];
+        Met& link = links[use.link];
         link.several |= link.job != nobody && link.job != job;
         link.job = job;
       }
