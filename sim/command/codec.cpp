@@ -56,7 +56,7 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
 }
 
 void execute(Context& context, const CodecArguments& arguments) {
-  const CodecReport report = measure_codec(request_of(context.console, arguments));
+  const CodecMeasurement report = measure_codec(request_of(context.console, arguments));
   context.console.print("{}", arguments.json ? codec_json(report) : codec_table(report, screen()));
 }
 

@@ -173,9 +173,9 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
 }
 
 // A column of results, also without its unit: "bubble".
-const ColumnRow* column_named(std::string_view topic) {
+const Column* column_named(std::string_view topic) {
   const auto all = columns();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const ColumnRow& one) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Column& one) {
     return one.name == topic || (one.name.ends_with("_s") && one.name.substr(0, one.name.size() - 2) == topic);
   });
   return found == all.end() ? nullptr : &*found;
@@ -351,7 +351,7 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   if (const ScheduleRow* schedule = row_named(schedules(), topic)) return schedule_help(*schedule, width);
   if (const ClusterKey* key = row_named(cluster_keys, topic)) return cluster_key_help(*key, width);
   if (const std::string kinds = topology_help(topic, width); !kinds.empty()) return kinds;
-  if (const ColumnRow* column = column_named(topic))
+  if (const Column* column = column_named(topic))
     return wrapped(fmt::format("{}: {}\nA column of results.\n", column->name, column->about), width, 2);
   return "";
 }

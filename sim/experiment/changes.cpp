@@ -176,8 +176,6 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
     return;
   }
   if (const auto factor = factor_of(change.value, change.place)) {
-    if (!all.any() && scenario.options.parallel.pipeline())
-      throw InputError(change.place, "stragglers does not go with pp above 1", "none");
     for (Slowdown& one : all.slow) {
       one.factor = 1 + *factor * (one.factor - 1);
       if (!(one.factor > 0))

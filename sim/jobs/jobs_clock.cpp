@@ -20,7 +20,7 @@ namespace {
 // The forward passes that come before a program that begins with a backward pass; they wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
   const std::vector<Work>& program = job.plan.program();
-  if (!program.empty() && program.front().kind == WorkKind::Forward) return;
+  if (!program.empty() && program.front().kind != WorkKind::Backward) return;
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
     const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
@@ -28,7 +28,7 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
     for (const Layer& layer : profile.layers) {
       const TaskId id =
           cycle.opening.add({.queue = first_queue + unrolled.stream(c),
-                             .rank = rank++,
+                             .position = rank++,
                              .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
       if (rank > 1) cycle.opening.precede(id - 1, id);
     }
@@ -143,13 +143,9 @@ class JobsClock final : public Observer {
     Player& player = players_[cycle];
     const auto& jitter = player.job->job.scenario.stragglers.jitter;
     if (!jitter || replay < 0) return;
-    for (TaskId id = 0; id < player.unrolled.labels.size(); ++id) {
-      const Label& label = player.unrolled.labels[id];
-      if (!is_of_worker(label)) continue;
-      const double slowdown =
-          player.job->classes[label.worker_class].slowdown * jitter->draw(player.random[label.worker_class]);
-      tasks[id].duration = scaled(player.unrolled.nominal[id], slowdown);
-    }
+    for (TaskId id = 0; id < player.unrolled.labels.size(); ++id)
+      if (const auto time = drawn(player.unrolled, id, player.job->classes, *jitter, player.random))
+        tasks[id].duration = *time;
   }
 
   void passed(std::size_t cycle, std::int64_t, Time now) override {
@@ -242,13 +238,14 @@ class JobsClock final : public Observer {
     if (std::ranges::equal(network->links(), network_now_->links(), same)) return;
     network_now_ = network;
     Views views;
+    std::vector<std::span<const NodeId>> going_on;
+    for (std::size_t i = 0; i < players_.size(); ++i)
+      if (!times_.jobs[i].end) going_on.emplace_back(players_[i].job->seats);  // others may be cut off
+    disturbances_->require_connected(*network, going_on, now);
     for (std::size_t i = 0; i < players_.size(); ++i) {
       const SeatedJob& job = *players_[i].job;
-      const bool over = times_.jobs[i].end.has_value();  // it may be cut off
-      if (!over) disturbances_->require_connected(*network, job.seats, now);
-      views.push_back(over ? job.job.topology : seated(network, job.seats));
+      views.push_back(times_.jobs[i].end ? job.job.topology : seated(network, job.seats));
     }
-    disturbances_->require_others_connected(*network, now);
     network_->lay(*network, views, disturbances_->ways_on(*network), now);
   }
 
@@ -336,14 +333,14 @@ class JobsClock final : public Observer {
     Player& player = players_[number];
     player.job = &job;
     const Scenario& scenario = job.job.scenario;
-    player.unrolled = unroll(scenario.profile, job.plan, job.classes, job.job.fabric.get(), job.job.compression,
-                             job.plan.sharding.shards(scenario.workers));
+    player.unrolled = unroll(job.job, job.plan, job.classes);
     if (scenario.stragglers.jitter)
       for (const WorkerClass& one : job.classes)
         player.random.emplace_back(scenario.stragglers.jitter->seed,
                                    job.seats[static_cast<std::size_t>(one.workers.front())]);
     // Its own streams, lanes and clock beside the others', and the network that all share.
-    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock, network_->server());
+    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock,
+                                 {{&network_->server(), Phase::Communication}});
     const auto first_queue = static_cast<QueueId>(system_.queues.size());
     std::vector<std::uint32_t> server_of;
     for (const ServerUse& use : own.servers) {
@@ -359,11 +356,9 @@ class JobsClock final : public Observer {
     if (player.unrolled.beside)
       player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
-    if (const auto& interference = scenario.cluster.interference) {
-      system_.servers.push_back({&network_->of_job(number), Phase::Communication});
-      system_.influences.push_back(
-          felt(*interference, static_cast<std::uint32_t>(system_.servers.size() - 1), player.compute));
-    }
+    if (scenario.cluster.interference)
+      add_interference(system_, player.compute.front(), the_network, network_->first_call(number), job.job,
+                       job.classes);
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
       system_.queues.push_back(std::move(queue));
@@ -376,8 +371,7 @@ class JobsClock final : public Observer {
       task.queue += first_queue;
       if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
     }
-    for (std::size_t c = 0; c < job.classes.size(); ++c)
-      cycle.carried.push_back({player.unrolled.last_work(c), player.unrolled.lead_in(c)});
+    cycle.carried = player.unrolled.carried;
     add_opening(cycle, job, player.unrolled, first_queue);
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/jobs/goodput.hpp"
@@ -65,6 +66,9 @@ class JobsRunner {
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 
+/// The largest slow-down and their mean, of the jobs that have one; 0 where none has.
+std::pair<double, double> worst_and_mean(const JobsResult& result);
+
 /// What a search found, and what there was before.
 struct FoundJobs {
   JobsResult result;
@@ -80,7 +84,8 @@ struct JobsSearch {
   bool mean = false;                    ///< it goes by the mean slow-down, else by the largest
 };
 
-/// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md).
+/// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md); where neither
+/// is searched, the file's own.
 FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search);
 
 /// As the file has them; starts so much later, by job.

@@ -121,12 +121,8 @@ Load FluidNetwork::load() const {
   return load_if([](const Running&) { return true; });
 }
 
-Load FluidNetwork::load_of(const std::function<bool(TaskId)>& which) const {
-  return load_if([&](const Running& running) { return which(running.id); });
-}
-
-Load FluidNetwork::load_of_job(std::uint32_t job) const {
-  return load_if([&](const Running& running) { return job_of(running) == job; });
+Load FluidNetwork::load_of(const WhichCalls& which) const {
+  return load_if([&](const Running& running) { return which(running.call); });
 }
 
 Time FluidNetwork::next_end() const {

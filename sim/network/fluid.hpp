@@ -55,8 +55,7 @@ class FluidNetwork final : public NetworkOfJobs {
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
   /// round starts up or is reduced.
   Load load() const override;
-  Load load_of(const std::function<bool(TaskId)>& which) const override;
-  Load load_of_job(std::uint32_t job) const override;
+  Load load_of(const WhichCalls& which) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Rounds begun.

@@ -63,7 +63,6 @@ class Meetings {
 /// A network that several jobs share, who are known by number.
 class NetworkOfJobs : public Server {
  public:
-  virtual Load load_of_job(std::uint32_t job) const = 0;
   /// Meetings::lasted() by now.
   virtual std::vector<double> met(Time now) const = 0;
 };

@@ -24,14 +24,14 @@ class Reader {
       if (!places_.emplace(table.columns[i], i).second)
         throw InputError({table.file, "line 1"}, fmt::format("has two columns '{}'", table.columns[i]),
                          "one of each name");
-    for (const ColumnRow& column : columns())
+    for (const Column& column : columns())
       if (!column.later && !has(column.name))
         throw InputError({table.file, "line 1"}, fmt::format("has no column '{}'", column.name),
                          "what `allreplay sweep --out FILE.csv` writes");
   }
 
   ResultRow read(const ResultLine& line) const {
-    for (const ColumnRow& column : columns())
+    for (const Column& column : columns())
       if (column.kind == ColumnKind::Number && has(column.name)) number(line, column.name);
     ResultRow row{line};
     row.profile = text(line, "profile");
@@ -197,7 +197,7 @@ void group_rows(SweepResult& result) {
 }  // namespace
 
 bool is_number_column(const std::string& name) {
-  const ColumnRow* column = row_named(columns(), name);
+  const Column* column = row_named(columns(), name);
   return column && column->kind == ColumnKind::Number;
 }
 
@@ -221,7 +221,7 @@ std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table) 
   std::vector<RelativeEfficiency> all(table.rows.size());
   const auto known = columns();
   if (!std::all_of(known.begin(), known.end(),
-                   [&](const ColumnRow& one) { return one.later || table.has(std::string(one.name)); })) {
+                   [&](const Column& one) { return one.later || table.has(std::string(one.name)); })) {
     for (std::size_t i = 0; i < all.size(); ++i) all[i].value = table.number(table.rows[i], "efficiency");
     return all;
   }

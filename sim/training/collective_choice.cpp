@@ -9,6 +9,7 @@
 #include "sim/collective/nccl.hpp"
 #include "sim/collective/network_change.hpp"
 #include "sim/collective/parameter_server.hpp"
+#include "sim/collective/two_level.hpp"
 #include "sim/core/named.hpp"
 
 namespace allreplay {
@@ -32,10 +33,6 @@ std::int64_t workers_together(const Scenario& scenario) {
 
 std::int64_t gpus_of_a_host(const Network& network) {
   return network.node ? network.node->workers : network.topology ? network.topology->gpus_per_host : 1;
-}
-
-std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t size) {
-  return size > 1 && workers % size == 0 ? workers / size : 1;
 }
 
 namespace {
@@ -69,7 +66,7 @@ void take_network(const Scenario& scenario, const Algorithm& algorithm, Collecti
   if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
   if (algorithm.grouped && (spec || choice.detailed()))
-    choice.options.groups = hierarchy_groups(scenario.workers, workers_together(scenario));
+    choice.options.groups = hierarchy_groups(scenario.workers, 1, workers_together(scenario));
   if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
 }
 

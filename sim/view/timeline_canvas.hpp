@@ -100,7 +100,7 @@ class BarPainter : public TimelineCanvas {
 };
 
 constexpr double timeline_page_width = 860;    ///< as wide as a page of text on a screen, where letters keep their size
-constexpr double widest_timeline_page = 2000;  ///< of a pipeline, whose micro-batches have numbers
+constexpr double widest_timeline_page = 3000;  ///< of a pipeline, whose micro-batches have numbers
 constexpr double next_iteration_width = 26;    ///< of its beginning
 extern const Look next_iteration_look;
 extern const char* const gradients_are_ready;

@@ -157,10 +157,9 @@ class Jobs(program.Case):
         self.assertIn("--place: tries 10001 placements in turn (at most 10000 of all jobs)", self.refusal(document, "--place"))
 
     def test_what_jobs_are_not(self):
-        for strategy, word in (({"name": "ddp", "start": "ranks"}, "start"), ({"name": "ddp", "pp": 2, "micro_batches": 2}, "pipeline")):
-            document = self.two()
-            document["jobs"][0]["strategy"] = strategy
-            self.assertIn(word, self.refusal(document))
+        document = self.two()
+        document["jobs"][0]["strategy"] = {"name": "ddp", "start": "ranks"}
+        self.assertIn("start", self.refusal(document))
         for event, word in (({"node": "h0", "down": True}, "down"), ({"node": "h0", "bandwidth": "x0.5"}, "bandwidth"),
                             ({"node": "s0", "slowdown": 2}, "switch"), ({"node": "h99", "stall": "1 us"}, "h99"),
                             ({"link": ["h0", "s0"], "down": True}, "/events/0")):

@@ -27,6 +27,7 @@
 #include "sim/interchange/timelines/readers.hpp"
 #include "sim/jobs/goodput.hpp"
 #include "sim/jobs/jobs_run.hpp"
+#include "sim/jobs/jobs_sweep.hpp"
 #include "sim/pipeline/rows.hpp"
 #include "sim/pipeline/schedules.hpp"
 #include "sim/report/diagnosis_report.hpp"
@@ -305,7 +306,12 @@ std::vector<std::string> jobs_files() {
 }
 
 void read_a_sweep(const std::string& text) {
-  const Sweep sweep = read_sweep({}, Json::parse(text, "configs/fuzz"));  // beside what sweeps name
+  const Json json = Json::parse(text, "configs/fuzz");  // beside what sweeps name
+  if (json.is_object() && json.find("jobs")) {
+    read_jobs_sweep({}, json);
+    return;
+  }
+  const Sweep sweep = read_sweep({}, json);
   Library library;
   if (sweep.requests.empty()) return;
   for (const std::size_t row : {std::size_t{0}, sweep.requests.size() - 1})

@@ -79,6 +79,19 @@ TEST_CASE("a run keeps no more than it may") {
         "(fewer iterations, or fewer jobs)");
 }
 
+TEST_CASE("jobs and workers that differ have no more passes than a run can hold") {
+  // Two layers, forward and backward: four passes of a class, and each job is one class.
+  TwoJobs jobs;
+  jobs.file.limits.passes = 8;
+  CHECK(jobs.refusal() == "");
+  jobs.file.limits.passes = 7;
+  const std::string right = "more workers that are alike, or fewer layers, micro-batches or jobs";
+  CHECK(jobs.refusal() == "jobs.json: /jobs/1: the jobs up to here have more than 7 passes of layers (" + right + ")");
+  // A second class of the first job, which is slower.
+  jobs.file.jobs[0].stragglers.slow = {{1, 2}};
+  CHECK(jobs.refusal() == "jobs.json: /jobs/0: the jobs up to here have more than 7 passes of layers (" + right + ")");
+}
+
 TEST_CASE("of background that turns often, only the last times are recorded") {
   // 7 iterations of at least 1.9 ms have more than 6000 times of 1 us, and as many pauses.
   TwoJobs jobs(
