@@ -80,7 +80,7 @@ class BCube final : public Topology {
   // A route is not written down before it is counted.
   class Digits final : public RouteCount {
    public:
-    explicit Digits(const BCube& bcube) : bcube_(bcube), routes_(bcube.links_.size(), 0) {}
+    explicit Digits(const BCube& bcube) : RouteCount(bcube), bcube_(bcube), routes_(bcube.links_.size(), 0) {}
 
     double add(NodeId from, NodeId to, std::uint32_t, std::int64_t times, double latency) override {
       if (from == to) return latency;

@@ -8,7 +8,7 @@ namespace {
 
 class Walked final : public RouteCount {
  public:
-  explicit Walked(const Topology& topology) : topology_(topology), loads_(topology.links().size(), 0) {}
+  explicit Walked(const Topology& topology) : RouteCount(topology), loads_(topology.links().size(), 0) {}
 
   double add(NodeId from, NodeId to, std::uint32_t stream, std::int64_t times, double latency) override {
     if (topology_.routing().kind != Routing::Kind::ByDestination) {
@@ -31,13 +31,24 @@ class Walked final : public RouteCount {
   }
 
  private:
-  const Topology& topology_;
   std::vector<double> loads_;  // whole numbers on one way: exact in any order
-  std::vector<LinkId> path_;
-  std::vector<LinkShare> shares_;
 };
 
 }  // namespace
+
+double RouteCount::most(NodeId from, NodeId to, std::uint32_t stream) {
+  double most = 0;
+  if (topology_.routing().kind != Routing::Kind::ByDestination) {
+    shares_.clear();
+    topology_.shares(from, to, stream, 0, shares_);
+    for (const LinkShare& one : shares_) most = std::max(most, weights_[one.link]);
+    return most;
+  }
+  path_.clear();
+  topology_.route(from, to, path_);
+  for (const LinkId link : path_) most = std::max(most, weights_[link]);
+  return most;
+}
 
 std::unique_ptr<RouteCount> Topology::route_count() const { return std::make_unique<Walked>(*this); }
 

@@ -45,9 +45,13 @@ struct LinkShare {
   double share = 1;
 };
 
-/// How often each link is used by many routes, one after another.
+class Topology;
+
+/// Of many routes, one after another: how often each link is used, and the most of what their links weigh.
 class RouteCount {
  public:
+  /// REQUIRES: the topology outlives it.
+  explicit RouteCount(const Topology& topology) : topology_(topology) {}
   virtual ~RouteCount() = default;
 
   /// So many routes more. Gives `latency` plus those of the route's links, in their order.
@@ -56,6 +60,18 @@ class RouteCount {
 
   /// Adds what was counted to `loads`, by LinkId, and starts again.
   virtual void take(std::span<double> loads) = 0;
+
+  /// What most() is asked of, by LinkId, at least 0. REQUIRES: `weights` outlives these questions.
+  virtual void weigh(std::span<const double> weights) { weights_ = weights; }
+
+  /// The largest weight on the route, or on any of its ways. REQUIRES: weigh() was called.
+  virtual double most(NodeId from, NodeId to, std::uint32_t stream);
+
+ protected:
+  const Topology& topology_;
+  std::span<const double> weights_;
+  std::vector<LinkId> path_;
+  std::vector<LinkShare> shares_;
 };
 
 /// By rank, how many; and two ranks.

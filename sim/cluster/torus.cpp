@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <bit>
+
 #include <fmt/format.h>
 
 #include "sim/cluster/census.hpp"
@@ -79,10 +82,11 @@ class Torus final : public Topology {
     }
   };
 
-  // A run of links along an axis is two marks, where it begins and behind its end; take() sums them up.
+  // A run of links along an axis is two marks, where it begins and behind its end; take() sums them up. The most of
+  // what they weigh is that of two runs whose length is a power of two, which may overlap.
   class Differences final : public RouteCount {
    public:
-    explicit Differences(const Torus& torus) : torus_(torus), marks_(torus.links_.size(), 0) {}
+    explicit Differences(const Torus& torus) : RouteCount(torus), torus_(torus), marks_(torus.links_.size(), 0) {}
 
     double add(NodeId from, NodeId to, std::uint32_t, std::int64_t times, double latency) override {
       std::uint32_t hops = 0;
@@ -120,7 +124,55 @@ class Torus final : public Topology {
       std::fill(marks_.begin(), marks_.end(), 0);
     }
 
+    void weigh(std::span<const double> weights) override {
+      RouteCount::weigh(weights);
+      runs_.assign(torus_.axes_.size(), {});
+      for (std::size_t a = 0; a < torus_.axes_.size(); ++a) {
+        const Axis& axis = torus_.axes_[a];
+        for (std::uint32_t length = 2; axis.size > 2 && length <= axis.size / 2; length *= 2) {
+          std::vector<double> longer(2 * static_cast<std::size_t>(torus_.hosts_));
+          for (NodeId host = 0; host < torus_.hosts_; ++host)
+            for (const std::uint32_t way : {0U, 1U})
+              longer[2 * host + way] = std::max(most_of(a, way, host, length / 2),
+                                                most_of(a, way, axis.moved(host, length / 2), length / 2));
+          runs_[a].push_back(std::move(longer));
+        }
+      }
+    }
+
+    double most(NodeId from, NodeId to, std::uint32_t) override {
+      double most = 0;
+      for (std::size_t a = 0; a < torus_.axes_.size(); ++a) {
+        const Axis& axis = torus_.axes_[a];
+        const std::uint32_t up = (axis.digit(to) + axis.size - axis.digit(from)) % axis.size;
+        if (up == 0) continue;
+        const NodeId end = axis.moved(from, up);
+        if (axis.size == 2) {
+          path_.clear();
+          torus_.cross(axis, from, path_);
+          most = std::max(most, weights_[path_[0]]);
+        } else if (2 * up <= axis.size) {
+          most = std::max(most, most_of_run(a, 0, from, up));
+        } else {
+          most = std::max(most, most_of_run(a, 1, end, axis.size - up));
+        }
+        from = end;
+      }
+      return most;
+    }
+
    private:
+    // On so many links, a power of two, from the host's upwards, of those that lead up (0) or back (1).
+    double most_of(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
+      if (length == 1) return weights_[torus_.axes_[axis].first + 2 * host + way];
+      return runs_[axis][static_cast<std::size_t>(std::bit_width(length)) - 2][2 * host + way];
+    }
+    double most_of_run(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
+      const std::uint32_t half = std::bit_floor(length);
+      return std::max(most_of(axis, way, host, half),
+                      most_of(axis, way, torus_.axes_[axis].moved(host, length - half), half));
+    }
+
     // Links from `low` upwards, up to the one before `high`; past the end of the axis, `round`, they begin anew.
     void mark(LinkId first, NodeId low, NodeId high, bool round, const Axis& axis, std::int64_t times) {
       marks_[first + 2 * low] += times;
@@ -141,8 +193,8 @@ class Torus final : public Topology {
 
     const Torus& torus_;
     std::vector<std::int64_t> marks_;  // by link
-    std::vector<LinkId> path_;
     std::vector<double> sums_;
+    std::vector<std::vector<std::vector<double>>> runs_;  // by axis, and by length 2, 4, 8, …: by host and way
   };
 
   // Across an axis of two.

@@ -139,30 +139,18 @@ void TrafficCounter::count_sends(const Round& round) {
 }
 
 std::vector<Hop> TrafficCounter::hops(const Round& round, std::span<const double> busy) {
-  const bool one_way = topology_.routing().kind == Routing::Kind::ByDestination;
-  std::vector<LinkId> route;
   std::vector<Hop> hops;
   hops.reserve(static_cast<std::size_t>(traffic_.messages));
+  routes_->weigh(busy);
   for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
     sends_.clear();
     round.sends(rank, 0, sends_);
-    for (const Send& send : sends_) {
-      Hop hop{rank * rounds_.streams + send.stream, send.to * rounds_.streams + send.into, send.channel,
-              levels_.beyond(rank, send.to)};
-      if (one_way) {
-        route.clear();
-        topology_.route(rank, send.to, route);
-        for (const LinkId link : route) {
-          hop.latency += topology_.links()[link].latency;
-          hop.busy = std::max(hop.busy, busy[link]);
-        }
-      } else {
-        path_.clear();
-        hop.latency = topology_.shares(rank, send.to, send.stream, hop.latency, path_);
-        for (const LinkShare& part : path_) hop.busy = std::max(hop.busy, busy[part.link]);
-      }
-      hops.push_back(hop);
-    }
+    for (const Send& send : sends_)
+      hops.push_back({.from = rank * rounds_.streams + send.stream,
+                      .into = send.to * rounds_.streams + send.into,
+                      .channel = send.channel,
+                      .latency = routes_->add(rank, send.to, send.stream, 0, levels_.beyond(rank, send.to)),
+                      .busy = routes_->most(rank, send.to, send.stream)});
   }
   return hops;
 }

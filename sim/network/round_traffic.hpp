@@ -53,7 +53,6 @@ class TrafficCounter {
   std::vector<Send> sends_;
   std::vector<bool> sender_, receiver_;  // by slot: whether it is one
   std::vector<Rank> latest_sender_;      // by rank: who sent to it last
-  std::vector<LinkShare> path_;
   RoundTraffic traffic_;
   std::optional<Alike> alike_;  // of the round counted latest
 };

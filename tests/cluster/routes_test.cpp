@@ -7,7 +7,7 @@
 namespace {
 
 // What holds in every topology: routes join, never pass a node twice, and are the same when asked again; links come
-// in pairs of opposite directions; names are unique.
+// in pairs of opposite directions; names are unique; what links weigh the most of a route is found without walking it.
 void check(const Topology& topology) {
   const auto links = topology.links();
   REQUIRE(links.size() % 2 == 0);
@@ -19,13 +19,22 @@ void check(const Topology& topology) {
   }
   std::set<std::string> names;
   for (NodeId node = 0; node < topology.nodes(); ++node) REQUIRE(names.insert(topology.name(node)).second);
+  std::vector<double> weights;
+  for (LinkId link = 0; link < links.size(); ++link) weights.push_back(link * 7919 % 101);
+  const auto routes = topology.route_count();
+  routes->weigh(weights);
   for (std::int64_t from = 0; from < topology.hosts(); ++from) {
     REQUIRE(route(topology, from, from).empty());
     for (std::int64_t to = 0; to < topology.hosts(); ++to) {
       way(topology, from, to);
       std::set<NodeId> seen{static_cast<NodeId>(from)};
       const auto path = route(topology, from, to);
-      for (const LinkId link : path) REQUIRE(seen.insert(links[link].to).second);
+      double most = 0;
+      for (const LinkId link : path) {
+        REQUIRE(seen.insert(links[link].to).second);
+        most = std::max(most, weights[link]);
+      }
+      REQUIRE(routes->most(static_cast<NodeId>(from), static_cast<NodeId>(to), 0) == most);
       REQUIRE(route(topology, from, to) == path);
     }
   }
