@@ -25,17 +25,6 @@ namespace {
 constexpr int bad_input = 2;
 constexpr int fault = 1;  // of this program; or work that is not all done
 
-// An empty argument is a script's unset variable, never what was meant.
-void require_no_empty_argument(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view text = argv[i];
-    if (text.empty())
-      throw allreplay::InputError(allreplay::argument(argv[i - 1]), "is followed by an empty argument", "a value");
-    if (text.starts_with("--") && text.ends_with("="))
-      throw allreplay::InputError(allreplay::argument(argv[i]), "has no value", "a value");
-  }
-}
-
 // A stream that is closed would hand its number to the next file that is opened, and what is printed would stand in
 // there. Standard output is then one that cannot be written, so that printing fails as it should.
 void fill_closed_streams() {
@@ -66,15 +55,7 @@ int run(int argc, char** argv, allreplay::Context& context) {
     allreplay::print_offers({argv + 2, argv + argc}, context);
     return 0;
   }
-  require_no_empty_argument(argc, argv);
-  allreplay::CommandLine app = allreplay::command_line();
-  allreplay::add_commands(app, argc > 1 ? argv[1] : "");
-  const std::vector<std::string> words = allreplay::with_flags_as_options(app, {argv + 1, argv + argc});
-  allreplay::require_known_words(app, words);
-  if (const auto wrong = app.parse(words, context)) {
-    context.console.print_stderr("command line: " + *wrong);
-    return bad_input;
-  }
+  allreplay::run_words({argv + 1, argv + argc}, context);
   require_printed();
   return 0;
 }

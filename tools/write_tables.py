@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SCHEMAS = ROOT / "docs" / "schema"
 ALSO = {"accumulate": ["micro_batches", "micro-batches"]}  # other names of options
-TABLE = re.compile(r"(<!-- allreplay (list \w+ --markdown) -->\n).*?(<!-- end -->\n)", re.S)
+TABLE = re.compile(r"(<!-- allreplay (list [\w-]+ --markdown) -->\n).*?(<!-- end -->\n)", re.S)
 NAMES = {"sweep.schema.json": [("strategies", r'"strategy": \{\s*"enum": ')],
          "cluster.schema.json": [("collectives", r'"collective": \{\s*"enum": '), ("topologies", r'"properties": \{"kind": \{"enum": ')]}
 

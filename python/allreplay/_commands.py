@@ -109,6 +109,8 @@ class Call:
         """One option, as Python has it."""
         if value is None or (value is False and option in self.command_known.flags):
             return
+        if isinstance(value, (list, tuple)) and not value:
+            raise input_error("command line", option, "has no value", "a value")
         if option in self.command_known.flags:
             if value is not True:
                 raise input_error("command line", option, f"is a flag, and {value!r} neither True nor False", "True")
@@ -135,10 +137,22 @@ class Call:
             else:
                 self.options.append(("--" + name.replace("_", "-"), ["?"]))  # the program says what is meant
 
+    def words(self) -> list[str]:
+        """What stands on a command line."""
+        words, positionals = [self.command], []
+        for option, values in self.options:
+            if not option.startswith("-"):
+                positionals += values
+            elif option in self.command_known.flags:
+                words.append(option)
+            else:
+                words += [f"{option}={value}" for value in values]
+        return words + (["--", *positionals] if positionals else [])
+
     def run(self) -> _core.Answer:
         """What the command says; its warnings become Python's."""
         with _running():
-            answer = _core.call(self.command, self.options, self.inputs, self.outputs)
+            answer = _core.call(self.words(), self.inputs, self.outputs)
         if answer.stderr_lines:
             _tell(answer.stderr_lines)
         return answer
@@ -228,7 +242,7 @@ def _text(value: Any, place: str) -> str:
 def call(command: str, *positional: Given, **options: Any) -> Any:
     """What `allreplay COMMAND … --json` prints, parsed; the text where the command has no --json."""
     if command not in known():
-        _core.call(command, [], [], [])  # which says that there is none
+        _core.call([command], [], [])  # which says that there is none
     one = Call(command)
     for value in positional:
         one.add(one.command_known.positional, value)

@@ -121,22 +121,21 @@ bool spans_nodes(const Calibration& log, const Network& base) {
   return layout_of(log.workers(), base.node->workers).nodes > 1;
 }
 
-bool has_both_sides(const Calibration& log, Bytes of) {
-  const auto& points = log.log.points;
-  const auto above = [&](const Measurement& row) { return row.bytes > of; };
-  return std::any_of(points.begin(), points.end(), above) && !std::all_of(points.begin(), points.end(), above);
-}
-
-// Which constants the logs can tell at all.
+// Which constants the logs can tell at all. What starts up messages of several nodes is the latency up to where a
+// rendezvous begins, and the rendezvous beyond.
 std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, const Network& base, bool nccl) {
   std::array<bool, level_constants> known{};
   for (const Calibration& log : logs) {
     const std::int64_t nodes = layout_of(log.workers(), base.node->workers).nodes;
     const std::size_t level = nodes > 1 ? bandwidth_outside : bandwidth_inside;
-    known[level] = known[level + 1] = true;
-    if (!nccl || nodes == 1) continue;
+    known[level] = true;
+    if (!nccl || nodes == 1) {
+      known[level + 1] = true;
+      continue;
+    }
     known[ll_bandwidth_outside] = true;
-    if (has_both_sides(log, base.nccl->rendezvous.value_or(some_rendezvous).from)) known[rendezvous_time] = true;
+    const Bytes from = base.nccl->rendezvous.value_or(some_rendezvous).from;
+    for (const Measurement& row : log.log.points) known[row.bytes > from ? rendezvous_time : latency_outside] = true;
     if (nodes > 2 && op_of(log) == CollectiveOp::AllReduce) known[tree_bandwidth_outside] = true;
   }
   return known;
@@ -153,21 +152,8 @@ class LevelSearch {
  public:
   LevelSearch(std::span<const Calibration> logs, Network base, bool nccl)
       : logs_(logs), base_(std::move(base)), known_(in_reach(logs, base_, nccl)), best_(level_constants, 0.0) {
-    least_ = cost(best_);
     had_rendezvous_ = base_.nccl && base_.nccl->rendezvous;
-    // Either both levels come first, or what is of NCCL between nodes does: one may take what is the other's.
-    LevelSearch other = *this;
-    search_grid();
-    const auto all = std::exchange(known_, of_levels(known_));
-    descend();
-    known_ = all;
-    search_between_nodes();
-    descend();
-    other.search_between_nodes();
-    other.search_between_nodes();
-    other.search_grid();
-    other.descend();
-    if (other.least_ < least_) *this = std::move(other);
+    search();
   }
 
   double squares_left() const { return least_; }
@@ -194,8 +180,72 @@ class LevelSearch {
     }
   }
 
-  // What others may make up for: the logs agree with twice of it as well as they agree with the fit.
+  // What others may make up for: the logs agree with twice of it as well as they agree with the fit. That is said. Of
+  // several NCCL's model has constants of the cluster to stay at: one does, and the others are fitted beside it.
   void drop_open(LevelFit& fit) {
+    for (auto open = open_together(); !open.empty(); open = open_together()) {
+      const std::set<std::size_t>& those = *open.begin();
+      if (!base_.nccl || those.size() == 1) {
+        leave_open(those, fit);
+        continue;
+      }
+      const std::size_t held = *std::min_element(
+          those.begin(), those.end(), [](std::size_t one, std::size_t other) { return turn_of(one) < turn_of(other); });
+      fit.warnings.push_back(
+          fmt::format("the logs do not tell apart {}: {} stays the cluster's", words_of(those), names[held]));
+      known_[held] = false;
+      best_[held] = 0;
+      if (held == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
+      search();
+    }
+  }
+
+ private:
+  // In which turn they are left to the cluster: first what is a part of something else, then what is small beside large
+  // messages.
+  static std::size_t turn_of(std::size_t axis) {
+    constexpr std::array order{ll_bandwidth_outside, tree_bandwidth_outside, latency_outside, latency_inside,
+                               rendezvous_time,      bandwidth_outside,      bandwidth_inside};
+    return static_cast<std::size_t>(std::find(order.begin(), order.end(), axis) - order.begin());
+  }
+
+  static std::string words_of(const std::set<std::size_t>& axes) {
+    std::vector<std::string_view> words;
+    for (const std::size_t axis : axes) words.emplace_back(names[axis]);
+    return fmt::format("{}", fmt::join(words, " and "));
+  }
+
+  void leave_open(const std::set<std::size_t>& those, LevelFit& fit) {
+    for (const std::size_t axis : those) known_[axis] = false;
+    fit.warnings.push_back(
+        those.size() == 1
+            ? fmt::format("the logs hardly determine {}: twice of it, or half, is within what the fit leaves",
+                          words_of(those))
+            : fmt::format("{} cannot be told apart by these logs, since they make up for each other: what is written "
+                          "of them holds together",
+                          words_of(those)));
+  }
+
+  // From where it stands. Either both levels come first, or what is of NCCL between nodes does: one may take what is
+  // the other's.
+  void search() {
+    least_ = cost(best_);
+    LevelSearch other = *this;
+    search_grid();
+    const auto all = std::exchange(known_, of_levels(known_));
+    descend();
+    known_ = all;
+    search_between_nodes();
+    descend();
+    other.search_between_nodes();
+    other.search_between_nodes();
+    other.search_grid();
+    other.descend();
+    if (other.least_ < least_) *this = std::move(other);
+  }
+
+  // Sets of constants that make up for each other, or of one that nothing tells.
+  std::set<std::set<std::size_t>> open_together() const {
     constexpr double part = 0.1;  // of a factor of two: what moves by less is told well enough
     std::vector<std::size_t> axes;
     std::vector<double> at;
@@ -204,7 +254,7 @@ class LevelSearch {
       axes.push_back(axis);
       at.push_back(std::exp(best_[axis]));
     }
-    if (axes.empty()) return;
+    if (axes.empty()) return {};
     const auto errors = [&](const std::vector<double>& times) {
       Factors factors = exponentials(best_);
       for (std::size_t i = 0; i < axes.size(); ++i) factors[axes[i]] = times[i];
@@ -213,29 +263,17 @@ class LevelSearch {
     const std::size_t rows = errors(at).size();
     const double noise = std::sqrt(least_ / static_cast<double>(std::max(rows, axes.size() + 1) - axes.size()));
     const auto shares = untold(errors, at, std::max(noise, 1e-6));
-    std::set<std::set<std::size_t>> together;  // those that make up for each other, or one that nothing tells
+    std::set<std::set<std::size_t>> together;
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (shares[i][i] < part * part) continue;
       std::set<std::size_t> those;
       for (std::size_t j = 0; j < axes.size(); ++j)
         if (shares[j][j] >= part * part && std::abs(shares[i][j]) >= part * part) those.insert(axes[j]);
       together.insert(std::move(those));
-      known_[axes[i]] = false;
     }
-    for (const std::set<std::size_t>& those : together) {
-      std::vector<std::string_view> words;
-      for (const std::size_t axis : those) words.emplace_back(names[axis]);
-      fit.warnings.push_back(
-          words.size() == 1
-              ? fmt::format("the logs hardly determine {}: twice of it, or half, is within what the fit leaves",
-                            words[0])
-              : fmt::format("{} cannot be told apart by these logs, since they make up for each other: what is written "
-                            "of them holds together",
-                            fmt::join(words, " and ")));
-    }
+    return together;
   }
 
- private:
   std::vector<double> all_errors(const Network& network) const {
     std::vector<double> all;
     for (const Calibration& log : logs_)
@@ -275,7 +313,7 @@ class LevelSearch {
       Factors candidate = start;
       int rest = corner;
       for (const std::size_t axis : {bandwidth_inside, latency_inside, bandwidth_outside, latency_outside}) {
-        candidate[axis] = known_[axis] ? 0.7 * (rest % 3 - 1) : 0;
+        if (known_[axis]) candidate[axis] = 0.7 * (rest % 3 - 1);
         rest /= 3;
       }
       take(std::move(candidate));
@@ -318,16 +356,19 @@ class LevelSearch {
   double least_ = 0;
 };
 
-// Where all sizes of several nodes wait for a rendezvous, it is in their start-up.
-void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs) {
+// Where all sizes of several nodes are beyond a rendezvous, or none is.
+void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs, const std::array<bool, level_constants>& reach) {
+  if (std::none_of(logs.begin(), logs.end(), [&](const Calibration& log) { return spans_nodes(log, fit.network); }))
+    return;
   const Bytes from = fit.network.nccl->rendezvous.value_or(some_rendezvous).from;
-  const auto between = [&](const Calibration& log) { return spans_nodes(log, fit.network); };
-  const auto tells = [&](const Calibration& log) { return between(log) && has_both_sides(log, from); };
-  if (std::none_of(logs.begin(), logs.end(), between) || std::any_of(logs.begin(), logs.end(), tells)) return;
-  fit.warnings.push_back(
-      fmt::format("no log of several nodes has sizes both up to {} and above: the rendezvous cannot be told from the "
-                  "start-up between nodes, which is that of both",
-                  write_size(from)));
+  if (!reach[latency_outside])
+    fit.warnings.push_back(fmt::format(
+        "no log of several nodes has sizes up to {}: their start-up is taken for a rendezvous, which larger "
+        "messages wait for, and the latency between nodes stays the cluster's",
+        write_size(from)));
+  if (!reach[rendezvous_time])
+    fit.warnings.push_back(
+        fmt::format("no log of several nodes has sizes above {}: nothing is known of a rendezvous", write_size(from)));
 }
 
 bool leaves_trace(bool NcclSetup::*flag, std::span<const Calibration> logs, const Network& fitted) {
@@ -363,7 +404,7 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
   fit.network = scaled(search.base(), factors);
   if (nccl) {
     warn_of_no_link(fit);
-    warn_of_sizes(fit, logs);
+    warn_of_sizes(fit, logs, in_reach(logs, start, true));
     fit.ll128_known = leaves_trace(&NcclSetup::ll128, logs, fit.network);
     fit.two_node_tree_known = leaves_trace(&NcclSetup::two_node_tree, logs, fit.network);
   }

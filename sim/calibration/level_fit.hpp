@@ -48,9 +48,10 @@ struct LevelFit {
 /// and Jeeves 1961) from the best of a grid. `start` has node, its rails, and nccl with bandwidths where the algorithm
 /// is nccl, of which a factor that no link can have is warned of, and whose flags `ll128` and `two_node_tree` are
 /// turned where the squares fall by a tenth; of a closed form it needs no constants, the logs' own lines being the
-/// start. Inside a node only a log inside one node has a say, between nodes only those of several; on the rendezvous
-/// only what has sizes on both sides of where it begins, since elsewhere the start-up takes its time. REQUIRES: logs of
-/// one algorithm, each fitted by calibrate().
+/// start. Inside a node only a log inside one node has a say, between nodes only those of several: of nccl, sizes up to
+/// where a rendezvous begins on the latency, and those above on the rendezvous. What nccl's logs do not tell apart
+/// stays the cluster's, one after another, until they tell the rest. REQUIRES: logs of one algorithm, each fitted by
+/// calibrate().
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);
 
 /// What the fitted levels ask for the log's collective among its workers.

@@ -8,6 +8,7 @@
 
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/name.hpp"
 #include "sim/core/text.hpp"
 
 namespace allreplay {
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::string_view own_columns[] = {"profile", "cluster", "workers",       "strategy", "collective", "fidelity",
                                             "codec",   "bytes",   "forward_ratio", "group",    "calibrate"};
+
+constexpr std::size_t most_points = 200'000;  // each of kilobytes
 
 bool has(const std::vector<std::string>& columns, std::string_view name) {
   return std::find(columns.begin(), columns.end(), name) != columns.end();
@@ -201,6 +204,7 @@ class PointReader {
     point_.group = cell("group");
     if (point_.group.empty()) point_.group = request.strategy.empty() ? cell("collective") : request.strategy;
     if (point_.group.empty()) point_.group = cell("cluster");
+    require_name(point_.group, place("group"));
     point_.cells["group"] = point_.group;
   }
 
@@ -241,6 +245,9 @@ MeasuredFile parse_measured_file(const Inputs& inputs, const std::string& text, 
   require_columns(measured.columns, head);
   measured.quantity = quantity_of(measured.columns, head);
   require_kind(measured.columns, measured.quantity, head);
+  if (rows.size() - 1 > most_points)
+    throw InputError(line_of(file, rows[most_points + 1].line), fmt::format("is beyond {} points", most_points),
+                     "several files");
   for (std::size_t i = 1; i < rows.size(); ++i) measured.points.push_back(PointReader(measured, rows[i]).read());
   require_few(measured);
   if (std::none_of(measured.points.begin(), measured.points.end(), [](const auto& point) { return point.scored(); }))

@@ -189,7 +189,7 @@ double least_cut(const Topology& topology) {
 std::optional<Bisection> bisection(const Topology& topology, const TopologySpec& spec) {
   const std::int64_t machines = topology.machines();
   if (machines < 2) return std::nullopt;
-  if (spec.changes.empty())
+  if (spec.changed_links() == 0)
     if (auto ruled = by_rule(topology, spec)) {
       ruled->bandwidth *= static_cast<double>(spec.nics.value_or(1));  // cables beside each other, or planes
       return ruled;

@@ -17,10 +17,15 @@ NodeNames::NodeNames(const Topology& network) : network_(network) {
 NodeId NodeNames::node(const std::string& name, const SourceLocation& place) const {
   const auto found = node_called_.find(name);
   if (found != node_called_.end()) return found->second;
-  const std::int64_t hosts = network_.hosts(), nodes = network_.nodes();
+  // The first and the last of each sort: hosts (or their GPUs), switches, hosts of GPUs, NICs.
   std::set<std::string> examples;
-  for (const std::int64_t node : {std::int64_t{0}, hosts - 1, hosts, nodes - 1})
-    if (node < nodes) examples.insert("'" + network_.name(static_cast<NodeId>(node)) + "'");
+  const std::int64_t switches = network_.hosts() + network_.switches();
+  std::int64_t from = 0;
+  for (const std::int64_t to : {network_.hosts(), switches, network_.nodes(), std::ssize(node_called_)}) {
+    for (const std::int64_t node : {from, to - 1})
+      if (from < to) examples.insert("'" + network_.name(static_cast<NodeId>(node)) + "'");
+    from = to;
+  }
   std::string known;
   for (const std::string& example : examples) known += (known.empty() ? "" : ", ") + example;
   throw InputError(place, fmt::format("there is no node '{}'", name), fmt::format("names are like {}", known));

@@ -72,7 +72,8 @@ std::int64_t read_ports(const Json& json) {
 double read_oversubscription(const Json& json) {
   const double ratio = json.number();
   constexpr double most = 1e6;
-  if (ratio > most) json.fail(fmt::format("{} is too much oversubscription", json.dump()), "a ratio of at most 1000000");
+  if (ratio > most)
+    json.fail(fmt::format("{} is too much oversubscription", json.dump()), "a ratio of at most 1000000");
   if (!(ratio >= 1))
     json.fail(fmt::format("{} is not an oversubscription", json.dump()), "a ratio of at least 1, such as 2");
   return ratio;
@@ -118,8 +119,7 @@ void read_routing(const Json& json, TopologySpec& spec) {
     spec.routing.kind = parse_routing(routing->text(), spec.kind, routing->place());
     spec.routing.given = true;
   }
-  if (const auto seed = json.find("seed"))
-    spec.routing.seed = static_cast<std::uint64_t>(seed->integer(0, most_seed));
+  if (const auto seed = json.find("seed")) spec.routing.seed = static_cast<std::uint64_t>(seed->integer(0, most_seed));
   const auto flows = json.find("flows");
   if (!flows) return;
   if (spec.routing.kind != Routing::Kind::Ecmp)
@@ -255,6 +255,11 @@ TopologySpec read_topology(const Json& json) {
   return spec;
 }
 
+std::int64_t TopologySpec::changed_links() const {
+  return std::count_if(changes.begin(), changes.end(),
+                       [](const LinkChange& one) { return one.down || one.latency || one.bandwidth; });
+}
+
 bool has_nics(TopologyKind kind) {
   return kind == TopologyKind::Star || kind == TopologyKind::FatTree || kind == TopologyKind::LeafSpine ||
          needs_planes(kind);
@@ -304,7 +309,8 @@ Routing parse_routing_in_words(const Routing& now, std::string_view text, Topolo
 
 std::string in_words(const Routing& routing) {
   std::vector<std::string> words;
-  if (routing.kind == Routing::Kind::Ecmp && routing.flows != 1) words.push_back(fmt::format("flows={}", routing.flows));
+  if (routing.kind == Routing::Kind::Ecmp && routing.flows != 1)
+    words.push_back(fmt::format("flows={}", routing.flows));
   if (routing.kind == Routing::Kind::Ecmp && routing.seed != 1) words.push_back(fmt::format("seed={}", routing.seed));
   return fmt::format("{}{}{}", to_string(routing), words.empty() ? "" : ":", fmt::join(words, ","));
 }

@@ -67,6 +67,9 @@ struct TopologySpec {
   /// Ports of a host: NICs, or rails.
   std::int64_t ports_of_host() const { return nics.value_or(rails); }
 
+  /// How many links are not as the kind makes them; an entry with "down": false alone says that one is.
+  std::int64_t changed_links() const;
+
   /// leaf-spine: of a leaf's link to one spine. All of them together are its hosts' links / oversubscription.
   double uplink_bandwidth() const {
     return static_cast<double>(hosts_per_leaf) * link.bandwidth / (oversubscription * static_cast<double>(spines));

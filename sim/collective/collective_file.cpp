@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "sim/core/name.hpp"
 #include "sim/core/named.hpp"
-#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t most_ranks = 65'536, most_chunks = 1 << 24, most_repeats = 65'536;
 constexpr std::int64_t most_bits = std::int64_t{1} << 33;  // of what ranks have of chunks, while the file is checked
+constexpr double most_work = 3e8;  // words moved for that, 2.4 GB where all move in one round, and ranks of rounds
 
 constexpr Word<Purpose> operations[] = {{Purpose::AllReduce, "all-reduce"},
                                         {Purpose::AllGather, "all-gather"},
@@ -31,8 +33,7 @@ struct FileSend {
 
 struct FileRound {
   std::int64_t repeat = 1;
-  std::vector<FileSend> sends;     // by sender
-  std::vector<std::size_t> first;  // where each sender's begin; one more at the end
+  std::vector<FileSend> sends;  // by sender
 };
 
 struct Schedule {
@@ -66,14 +67,19 @@ FileRound read_round(const Json& json, const Schedule& schedule) {
   if (const auto repeat = json.find("repeat")) round.repeat = repeat->integer(1, most_repeats);
   for (const Json& item : json.at("sends").items()) round.sends.push_back(read_send(item, schedule));
   if (round.sends.empty()) json.at("sends").fail("is empty", "at least one send");
-  std::stable_sort(round.sends.begin(), round.sends.end(),
-                   [](const FileSend& a, const FileSend& b) { return a.from < b.from; });
-  for (Rank rank = 0; rank <= schedule.ranks; ++rank)
-    round.first.push_back(
-        static_cast<std::size_t>(std::lower_bound(round.sends.begin(), round.sends.end(), rank,
-                                                  [](const FileSend& send, Rank from) { return send.from < from; }) -
-                                 round.sends.begin()));
+  std::ranges::stable_sort(round.sends, {}, &FileSend::from);
   return round;
+}
+
+std::size_t words_of(Rank ranks) { return (ranks + 63) / 64; }
+
+// Its bits, and where it is.
+double work_of_chunk(Rank ranks) { return static_cast<double>(words_of(ranks) + 3); }
+
+double work_of(const FileRound& round, Rank ranks) {
+  double chunks = 0;
+  for (const FileSend& one : round.sends) chunks += static_cast<double>(one.send.count);
+  return static_cast<double>(ranks) + static_cast<double>(round.repeat) * chunks * work_of_chunk(ranks);
 }
 
 Schedule read_schedule(const Json& json) {
@@ -87,7 +93,16 @@ Schedule read_schedule(const Json& json) {
     json.at("chunks").fail(
         fmt::format("{} chunks among {} ranks are too much to check", schedule.chunks, schedule.ranks),
         fmt::format("at most {}", most_bits / schedule.ranks / schedule.ranks));
-  for (const Json& round : json.at("rounds").items()) schedule.rounds.push_back(read_round(round, schedule));
+  double work = 0;
+  for (const Json& round : json.at("rounds").items()) {
+    schedule.rounds.push_back(read_round(round, schedule));
+    work += work_of(schedule.rounds.back(), schedule.ranks);
+    if (work > most_work)
+      round.fail(
+          fmt::format("the rounds up to here are too much to check among {} ranks", schedule.ranks),
+          fmt::format("in all at most {:.0f} chunks sent, in {:.0f} rounds",
+                      std::floor(most_work / work_of_chunk(schedule.ranks)), std::floor(most_work / schedule.ranks)));
+  }
   if (schedule.rounds.empty()) json.at("rounds").fail("is empty", "at least one round");
   for (const FileRound& round : schedule.rounds)
     for (const FileSend& one : round.sends)
@@ -100,46 +115,52 @@ class Contents {
  public:
   explicit Contents(const Schedule& schedule)
       : schedule_(schedule),
-        words_((schedule.ranks + 63) / 64),
+        words_(words_of(schedule.ranks)),
         bits_(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.chunks) * words_, 0),
-        doubled_(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.chunks), false) {
+        doubled_(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.chunks), false),
+        written_(doubled_.size(), Written::No) {
     for (Rank rank = 0; rank < schedule.ranks; ++rank)
       for (std::int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
         if (begins_with(rank, chunk)) bits_[place(rank, chunk) * words_ + rank / 64] |= std::uint64_t{1} << rank % 64;
   }
 
   void run(const FileRound& round) {
-    struct Carried {
-      std::vector<std::uint64_t> bits;
-      bool doubled;
-    };
-    std::vector<Carried> carried;  // what was there before the round
-    std::map<std::size_t, bool> written;
+    std::size_t chunks = 0;
+    for (const FileSend& one : round.sends) chunks += static_cast<std::size_t>(one.send.count);
+    std::vector<std::uint64_t> bits;  // what was there before the round
+    std::vector<bool> doubled;
+    bits.reserve(chunks * words_);
+    doubled.reserve(chunks);
     for (const FileSend& one : round.sends)
       for (std::int64_t i = 0; i < one.send.count; ++i) {
         const std::int64_t chunk = one.send.first + i;
         const std::size_t there = place(one.from, chunk), here = place(one.send.to, chunk);
-        carried.push_back({{at(there), at(there) + static_cast<std::ptrdiff_t>(words_)}, doubled_[there]});
-        if (std::all_of(carried.back().bits.begin(), carried.back().bits.end(), [](auto word) { return word == 0; }))
+        const auto words = std::span(bits_).subspan(there * words_, words_);
+        if (std::all_of(words.begin(), words.end(), [](auto word) { return word == 0; }))
           throw InputError(one.place, fmt::format("rank {} has nothing of chunk {} to send", one.from, chunk),
                            "what came in an earlier round");
-        const auto [found, fresh] = written.emplace(here, one.send.reduce);
-        if (!fresh && !(found->second && one.send.reduce))
+        bits.insert(bits.end(), words.begin(), words.end());
+        doubled.push_back(doubled_[there]);
+        const Written now = one.send.reduce ? Written::Reduced : Written::Replaced;
+        const Written before = std::exchange(written_[here], now);
+        if (before != Written::No && (before == Written::Replaced || now == Written::Replaced))
           throw InputError(one.place,
                            fmt::format("chunk {} of rank {} is written twice in a round", chunk, one.send.to),
                            "once, or by reductions only");
       }
-    auto next = carried.begin();
+    std::size_t number = 0;
     for (const FileSend& one : round.sends)
-      for (std::int64_t i = 0; i < one.send.count; ++i, ++next) {
+      for (std::int64_t i = 0; i < one.send.count; ++i, ++number) {
         const std::size_t here = place(one.send.to, one.send.first + i);
-        bool doubled = next->doubled || (one.send.reduce && doubled_[here]);
+        bool twice = doubled[number] || (one.send.reduce && doubled_[here]);
         for (std::size_t word = 0; word < words_; ++word) {
-          std::uint64_t& has = *(at(here) + static_cast<std::ptrdiff_t>(word));
-          doubled |= one.send.reduce && (has & next->bits[word]) != 0;
-          has = (one.send.reduce ? has : 0) | next->bits[word];
+          std::uint64_t& has = bits_[here * words_ + word];
+          const std::uint64_t came = bits[number * words_ + word];
+          twice |= one.send.reduce && (has & came) != 0;
+          has = (one.send.reduce ? has : 0) | came;
         }
-        doubled_[here] = doubled;
+        doubled_[here] = twice;
+        written_[here] = Written::No;
       }
   }
 
@@ -153,12 +174,11 @@ class Contents {
   }
 
  private:
+  enum class Written : std::uint8_t { No, Reduced, Replaced };  // in this round
+
   std::size_t place(Rank rank, std::int64_t chunk) const {
     return static_cast<std::size_t>(rank) * static_cast<std::size_t>(schedule_.chunks) +
            static_cast<std::size_t>(chunk);
-  }
-  std::vector<std::uint64_t>::iterator at(std::size_t place) {
-    return bits_.begin() + static_cast<std::ptrdiff_t>(place * words_);
   }
   bool begins_with(Rank rank, std::int64_t chunk) const {
     if (schedule_.operation == Purpose::AllGather) return rank == schedule_.owner(chunk);
@@ -179,6 +199,7 @@ class Contents {
   std::size_t words_;
   std::vector<std::uint64_t> bits_;
   std::vector<bool> doubled_;
+  std::vector<Written> written_;
 };
 
 void require_ranks(const Schedule& schedule, std::int64_t workers) {
@@ -214,9 +235,9 @@ Rounds rounds_of_file(std::shared_ptr<const Schedule> schedule) {
                 .streams = schedule->streams};
   for (std::size_t number = 0; number < schedule->rounds.size(); ++number)
     rounds.rounds.push_back({schedule->rounds[number].repeat, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-                               const FileRound& round = schedule->rounds[number];
-                               for (std::size_t i = round.first[from]; i < round.first[from + 1]; ++i)
-                                 out.push_back(round.sends[i].send);
+                               for (const FileSend& one :
+                                    std::ranges::equal_range(schedule->rounds[number].sends, from, {}, &FileSend::from))
+                                 out.push_back(one.send);
                              }});
   return rounds;
 }
@@ -230,8 +251,7 @@ std::shared_ptr<const CollectiveFile> read_collective(const Json& json) {
   for (const FileRound& round : schedule->rounds)
     for (std::int64_t turn = 0; turn < round.repeat; ++turn) contents.run(round);
   contents.require_done();
-  file->name = json.at("name").text();
-  if (!is_one_line(file->name)) json.at("name").fail("is no name", "one line of text");
+  file->name = read_name(json.at("name"));
   file->algorithm.name = file->name;
   file->algorithm.summary = "rounds from a file";
   file->algorithm.purpose = schedule->operation;

@@ -198,11 +198,12 @@ TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int6
 
 // A failed link, or one unlike the others, which no closed form has.
 void require_equal_links(const Network& network) {
-  if (!network.topology || network.topology->changes.empty()) return;
-  throw InputError(network.topology->place / "links",
-                   fmt::format("changes {} of the links, and the closed forms of alpha-beta know no single link",
-                               network.topology->changes.size()),
-                   "--fidelity fluid or message");
+  const std::int64_t changed = network.topology ? network.topology->changed_links() : 0;
+  if (changed == 0) return;
+  throw InputError(
+      network.topology->place / "links",
+      fmt::format("changes {} of the links, and the closed forms of alpha-beta know no single link", changed),
+      "--fidelity fluid or message");
 }
 
 // α's, and β's part of b.
@@ -249,9 +250,7 @@ CommCost price_op(const Network& network, const Algorithm& algorithm, Collective
     return part_of(interpolated(network, workers), whole);
   }
   if (!algorithm.coefficients) {
-    if (!network.nccl)
-      throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
-                       "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
+    require_nccl(network, algorithm.name);
     return CommCost(std::make_shared<const NcclPrice>(network, layout, op));
   }
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);

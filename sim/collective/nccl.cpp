@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -96,6 +98,14 @@ Network nccl_levels(const Network& network) {
   }
   levels.topology.reset();
   return levels;
+}
+
+void require_nccl(const Network& network, std::string_view algorithm) {
+  if (network.nccl) return;
+  const bool laid_out = network.node || network.topology;
+  throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm),
+                   laid_out ? R"("nccl": {"gpu": "h100"}, say; see docs/models.md)"
+                            : "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
 }
 
 bool is_nccl(const Call& call) {

@@ -27,6 +27,9 @@ struct NcclChoice {
 /// and no topology. REQUIRES: network.nccl.
 Network nccl_levels(const Network& network);
 
+/// Throws InputError where the network's file says nothing of what runs NCCL, naming what is missing.
+void require_nccl(const Network& network, std::string_view algorithm);
+
 /// Whether the model prices, and chooses, what the call sends: not what goes between two, or from all to all.
 bool is_nccl(const Call& call);
 

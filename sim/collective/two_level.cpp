@@ -68,6 +68,11 @@ NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const Source
   return layout_on(whole.workers(), whole.ranks, whole.stride, node_workers, place);
 }
 
+std::int64_t hierarchy_groups(std::int64_t ranks, std::int64_t stride, std::int64_t together) {
+  const std::int64_t size = together / stride;
+  return size > 1 && ranks % size == 0 ? ranks / size : 1;
+}
+
 std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
                                                    std::int64_t node_workers) {
   std::vector<std::vector<NodeShare>> groups;

@@ -26,6 +26,10 @@ struct NodeLayout {
 /// All of `workers` in nodes of `node_workers`. N <= g is one node of N.
 NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers);
 
+/// The groups of `hierarchical` among so many ranks, `stride` apart, where `together` consecutive ones lie side by
+/// side: one that holds all, unless they fill several.
+std::int64_t hierarchy_groups(std::int64_t ranks, std::int64_t stride, std::int64_t together);
+
 /// So many ranks of a group lie in a node.
 struct NodeShare {
   std::int64_t node = 0, ranks = 0;

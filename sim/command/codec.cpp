@@ -38,8 +38,7 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
     if (option.name != find_codec(arguments.codec, {}).option)
       console.warn(fmt::format("{} changes nothing here: {} does not read it", option.name, arguments.codec));
   }
-  request.options = {options.codec.density, options.codec.bits,
-                     static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, INT64_MAX, argument("--seed")))};
+  request.options = {options.codec.density, options.codec.bits, parse_seed(arguments.seed)};
 
   if (!(request.correlation >= 0 && request.correlation <= 1))
     throw InputError(argument("--correlation"), fmt::format("{} is no correlation", arguments.correlation), "0 to 1");
@@ -57,7 +56,7 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
 }
 
 void execute(Context& context, const CodecArguments& arguments) {
-  const CodecReport report = measure_codec(request_of(context.console, arguments));
+  const CodecMeasurement report = measure_codec(request_of(context.console, arguments));
   context.console.print("{}", arguments.json ? codec_json(report) : codec_table(report, screen()));
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <system_error>
@@ -354,6 +355,17 @@ void write_own(const Files& files, const Output& output, const std::string& text
   files.write(output.file, text);
 }
 
+std::uint64_t parse_seed(const std::string& text) {
+  return static_cast<std::uint64_t>(
+      parse_integer(text, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+}
+
+double positive_number(const std::string& text, const std::string& option) {
+  const double value = parse_number(text, argument(option));
+  if (!(value > 0)) throw InputError(argument(option), fmt::format("{} is not above 0", text), "a positive number");
+  return value;
+}
+
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name) {
   return files.locate_data(folder, name).value_or("");
 }
@@ -388,8 +400,7 @@ namespace {
 Option add_parallel_flag(Command command, const ParallelFlag& one, ScenarioArguments& arguments,
                          SeveralArguments* several) {
   if (!several || !one.several) return command.add_option(one.flag, arguments.parallel[one.flag], one.about);
-  return command.add_option(one.flag, several->parallel[one.flag], fmt::format("{}; several: a,b", one.about))
-      .allow_extra_args(false);
+  return command.add_option(one.flag, several->parallel[one.flag], one.about).several();
 }
 
 }  // namespace
@@ -410,8 +421,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
                            SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
                        const std::string& help) {
-    if (!several) return command.add_option(names, one, help);
-    return command.add_option(names, several->*list, help + "; several: a,b").allow_extra_args(false);
+    return several ? command.add_option(names, several->*list, help).several() : command.add_option(names, one, help);
   };
   const Option cluster = add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster);
   add_cluster_words(command, cluster, arguments.cluster_words);

@@ -149,6 +149,12 @@ std::string file_behind(const Files& files, std::string_view folder, const std::
 /// A place on the command line.
 SourceLocation argument(const std::string& option);
 
+/// What --seed says. Throws InputError.
+std::uint64_t parse_seed(const std::string& text);
+
+/// A number above 0 that an option says. Throws InputError.
+double positive_number(const std::string& text, const std::string& option);
+
 /// The names of "a,b,c", given once or several times. Throws InputError at an empty one, or one that stands twice.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
 

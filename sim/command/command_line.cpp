@@ -43,8 +43,9 @@ Option Option::required(bool whether) {
   return *this;
 }
 
-Option Option::delimiter(char between) {
-  record_->delimiter = between;
+Option Option::several() {
+  record_->several = true;
+  record_->extra_args = false;
   return *this;
 }
 
@@ -87,14 +88,14 @@ Option Option::group(const std::string& name) {
 OptionDefinition Option::definition() const {
   OptionDefinition definition;
   definition.names = record_->names_apart();
-  definition.help = record_->help;
+  definition.help = record_->help + (record_->several ? "; several: a,b" : "");
+  definition.several = record_->several;
   definition.default_text = default_of(*record_);
   definition.positional = is_positional(*record_);
   definition.required = record_->required;
   definition.group = record_->group;
   definition.flag = is_flag(*record_);
-  definition.repeatable =
-      std::holds_alternative<std::vector<std::string>*>(record_->target) && record_->delimiter == '\0';
+  definition.repeatable = std::holds_alternative<std::vector<std::string>*>(record_->target);
   return definition;
 }
 
@@ -186,7 +187,6 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
       known[&option] = one;
       one->required(option.required && option.unless.empty());
       if (option.extra_args) one->allow_extra_args(*option.extra_args);
-      if (option.delimiter != '\0') one->delimiter(option.delimiter);
       if (option.shows_default) one->capture_default_str();
       if (!option.implied.empty()) one->expected(0, 1);
     }
@@ -209,7 +209,7 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
 
 }  // namespace
 
-std::optional<std::string> CommandLine::parse(std::vector<std::string> words, Context& context) {
+void CommandLine::parse(std::vector<std::string> words, Context& context) {
   CLI::App app(description_, program_);
   app.set_version_flag("--version", version_);
   app.require_subcommand(1);
@@ -231,94 +231,9 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words, Co
     if (const auto* twice =
             called.empty() || error.get_name() != "ArgumentMismatch" ? nullptr : given_twice(*called.front()))
       what = fmt::format("{} is given {} times", twice->get_name(), twice->count());
-    return fmt::format("{} (see allreplay {}--help)", what, called.empty() ? "" : called.front()->get_name() + " ");
+    throw InputError({"command line", ""}, what,
+                     fmt::format("see allreplay {}--help", called.empty() ? "" : called.front()->get_name() + " "));
   }
-  return std::nullopt;
-}
-
-namespace {
-
-void set(const OptionRecord& option, const std::vector<std::string>& values) {
-  if (const auto* flag = std::get_if<bool*>(&option.target)) {
-    **flag = true;
-  } else if (const auto* text = std::get_if<std::string*>(&option.target)) {
-    **text = values.empty() ? option.implied : values.front();
-  } else if (const auto* texts = std::get_if<std::vector<std::string>*>(&option.target)) {
-    for (const std::string& value : values)
-      for (std::size_t start = 0; start <= value.size();) {
-        const std::size_t end =
-            option.delimiter == '\0' ? value.size() : std::min(value.find(option.delimiter, start), value.size());
-        (*texts)->push_back(value.substr(start, end - start));
-        start = end + 1;
-      }
-  }
-}
-
-// What the parser of the command line asks of one.
-void require_values(const OptionRecord& option, const std::vector<std::string>& values) {
-  const SourceLocation place = argument(option.longest_name());
-  const bool one = std::holds_alternative<std::string*>(option.target);
-  if (values.empty() && option.implied.empty() &&
-      (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
-    throw InputError(place, "has no value", "a value");
-  if (one && values.size() > 1) throw InputError(place, fmt::format("has {} values", values.size()), "one value");
-  for (const std::string& value : values)
-    if (value.empty()) throw InputError(place, "is followed by an empty argument", "a value");
-}
-
-// What the parser of the command line asks of the options together, in its words.
-void require_together(const CommandRecord& command, const std::vector<const OptionRecord*>& given) {
-  const auto is_given = [&](const OptionRecord* option) {
-    return std::find(given.begin(), given.end(), option) != given.end();
-  };
-  const auto refuse = [&](const std::string& what) {
-    throw InputError({"command line", ""}, what, fmt::format("see allreplay {} --help", command.name));
-  };
-  for (const OptionRecord& option : command.options) {
-    const std::string name = option.longest_name();
-    if (!is_given(&option)) {
-      if (option.required && std::none_of(option.unless.begin(), option.unless.end(), is_given))
-        refuse(name + " is required");
-      continue;
-    }
-    for (const OptionRecord* other : option.needs)
-      if (!is_given(other)) refuse(fmt::format("{} requires {}", name, other->longest_name()));
-    for (const OptionRecord* other : option.excludes)
-      if (is_given(other)) refuse(fmt::format("{} excludes {}", name, other->longest_name()));
-  }
-}
-
-}  // namespace
-
-namespace {
-
-std::vector<std::string> long_names(const CommandRecord& command) {
-  std::vector<std::string> names;
-  for (const OptionRecord& option : command.options)
-    if (const std::string name = option.longest_name(); name.starts_with("--")) names.push_back(name);
-  return names;
-}
-
-}  // namespace
-
-void CommandLine::call(std::string_view name, const std::vector<GivenOption>& options, Context& context) {
-  const auto found =
-      std::find_if(commands_.begin(), commands_.end(), [&](const auto& one) { return one->name == name; });
-  if (found == commands_.end()) throw std::logic_error(fmt::format("no command {}", name));
-  const CommandRecord& command = **found;
-  std::vector<const OptionRecord*> given;
-  for (const GivenOption& one : options) {
-    const auto option = std::find_if(command.options.begin(), command.options.end(),
-                                     [&](const OptionRecord& known) { return known.longest_name() == one.name; });
-    if (option == command.options.end())
-      throw InputError(argument(one.name), fmt::format("{} has no such option", name),
-                       suggest(one.name, long_names(command)));
-    require_values(*option, one.values);
-    given.push_back(&*option);
-    set(*option, one.values);
-  }
-  require_together(command, given);
-  command.run(context);
 }
 
 }  // namespace allreplay

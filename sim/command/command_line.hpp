@@ -23,8 +23,8 @@ struct OptionRecord {
   std::string help;
   std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target;  ///< none: the parser's own
   bool required = false, shows_default = false;
-  std::optional<bool> extra_args;  ///< none: as the parser does
-  char delimiter = '\0';
+  std::optional<bool> extra_args;                            ///< none: as the parser does
+  bool several = false;                                      ///< with commas between them: help says so
   std::string implied;                                       ///< its value where none follows; "": one must
   std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required where one of the last is given
   std::string group;                                         ///< under which help shows it; "" under "Options"
@@ -39,7 +39,7 @@ class Option {
   explicit Option(OptionRecord* record) : record_(record) {}
 
   Option required(bool whether = true);
-  Option delimiter(char between);
+  Option several();
   Option allow_extra_args(bool whether);
   Option implied(const std::string& value);
   Option capture_default_str();
@@ -83,12 +83,6 @@ class Command {
   CommandRecord* record_;
 };
 
-/// An option, and what it is given: "--workers" and "8"; nothing, where it is a flag.
-struct GivenOption {
-  std::string name;
-  std::vector<std::string> values;
-};
-
 class CommandLine {
  public:
   CommandLine(const std::string& program, const std::string& description, const std::string& version,
@@ -101,12 +95,8 @@ class CommandLine {
   std::string get_footer() const;
   std::vector<Command> get_subcommands() const;  ///< in the order of their definition
 
-  /// Runs the command that is called, or prints help. Returns what is wrong with the words, if anything is.
-  std::optional<std::string> parse(std::vector<std::string> words, Context& context);
-
-  /// Runs a command with these options, once. Throws InputError where they are wrong, in the words that the same has on
-  /// a command line.
-  void call(std::string_view command, const std::vector<GivenOption>& options, Context& context);
+  /// Runs the command that is called, or prints help. Throws InputError where the words are wrong.
+  void parse(std::vector<std::string> words, Context& context);
 
  private:
   std::string program_, description_, version_, footer_;

@@ -16,6 +16,7 @@
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/scenario_labels.hpp"
 #include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
@@ -294,6 +295,20 @@ std::vector<std::string> compared_files(const Files& files, const CompareArgumen
   return named;
 }
 
+// Each once, with whom it is about.
+void tell_notes(Console& console, const std::vector<Outcome>& outcomes) {
+  const ScenarioLabels labels = labels_of(outcomes);
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::string& note = outcomes[i].result.note;
+    if (note.empty()) continue;
+    auto known = std::find_if(notes.begin(), notes.end(), [&](const auto& one) { return one.first == note; });
+    if (known == notes.end()) known = notes.insert(known, {note, {}});
+    known->second.push_back(labels.label(i));
+  }
+  for (const auto& [note, about] : notes) console.note(fmt::format("{}: {}", listed(about), note));
+}
+
 void execute(Context& context, const CompareArguments& arguments) {
   for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
     if (file.empty()) continue;
@@ -310,9 +325,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
-  for (const Outcome& outcome : outcomes)
-    if (!outcome.result.note.empty())
-      context.console.note(fmt::format("{}: {}", strategy_text(outcome.scenario), outcome.result.note));
+  tell_notes(context.console, outcomes);
   if (arguments.json)
     print_json(context.console, comparison);
   else if (arguments.csv)

@@ -46,19 +46,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--collective", {.name = "COLLECTIVE", .list = "collectives"}},
       {"--fidelity", {.name = "FIDELITY", .words = names_of(fidelities)}},
       {"--framework", {.name = "FRAMEWORK,...", .words = names_of(frameworks())}},
-      {"compare --cluster", {.name = "CLUSTER,...", .list = "clusters", .file = true}},
-      {"compare --codec", {.name = "CODEC,...", .list = "codecs", .file = true}},
       {"compare --strategy", {.name = "STRATEGY,...", .list = "strategies"}},
-      {"compare --collective", {.name = "COLLECTIVE,...", .list = "collectives"}},
-      {"compare --fidelity", {.name = "FIDELITY,...", .words = names_of(fidelities)}},
-      {"compare --workers", {.name = "N,..."}},
-      {"compare --pp", {.name = "P,..."}},
-      {"compare --tp", {.name = "T,..."}},
-      {"compare --cp", {.name = "C,..."}},
-      {"compare --ep", {.name = "E,..."}},
-      {"compare --schedule", {.name = "SCHEDULE,...", .list = "schedules", .file = true}},
-      {"compare --chunks", {.name = "V,..."}},
-      {"compare --micro-batches", {.name = "M,..."}},
       {"--accumulate", {.name = "N"}},
       {"--zero", {.name = "STAGE", .words = {"0", "1", "2", "3"}}},
       {"--pp", {.name = "P"}},
@@ -193,6 +181,7 @@ ValueKind kind_of(const std::string& command, const OptionDefinition& option) {
 OptionDefinition definition_of(const std::string& command, const Option& option) {
   OptionDefinition definition = option.definition();
   if (!definition.flag) definition.value = kind_of(command, definition);
+  if (definition.several) definition.value.name += ",...";
   if (definition.value.list.empty() && definition.value.words.empty())
     definition.value.words = names_of(definition.value.annotated);
   return definition;

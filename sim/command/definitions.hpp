@@ -31,7 +31,7 @@ struct OptionDefinition {
   std::vector<std::string> names;  ///< "-p", "--profile"; of a positional its name
   std::string help;                ///< one line; where that ends with a colon, the values that are told are to follow
   std::string default_text;        ///< its default; "" where it has none
-  bool positional = false, flag = false, required = false, repeatable = false;
+  bool positional = false, flag = false, required = false, repeatable = false, several = false;
   std::string group;  ///< under which help shows it; "" under "Options"
   ValueKind value;
 

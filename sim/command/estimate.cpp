@@ -36,12 +36,6 @@ std::int64_t count(const std::string& text, const std::string& option, std::int6
   return parse_integer(text, 1, limit, argument(option));
 }
 
-double above_zero(const std::string& text, const std::string& option) {
-  const double value = parse_number(text, argument(option));
-  if (!(value > 0)) throw InputError(argument(option), fmt::format("{} is not above 0", text), "a positive number");
-  return value;
-}
-
 std::size_t index_of(const std::string& text, const std::string& option, std::vector<std::string> words) {
   const auto found = std::find(words.begin(), words.end(), text);
   if (found == words.end())
@@ -91,12 +85,16 @@ Transformer of_words(const EstimateArguments& arguments) {
   return t;
 }
 
+// What says a transformer instead of --model.
+NamedValues words_of(const EstimateArguments& arguments) {
+  return {{"--family", arguments.family}, {"--layers", arguments.layers},     {"--hidden", arguments.hidden},
+          {"--heads", arguments.heads},   {"--kv-heads", arguments.kv_heads}, {"--ffn", arguments.ffn},
+          {"--vocab", arguments.vocab}};
+}
+
 void refuse_words(const EstimateArguments& arguments) {
-  for (const auto& [text, name] : {std::pair{&arguments.family, "--family"}, std::pair{&arguments.layers, "--layers"},
-                                   std::pair{&arguments.hidden, "--hidden"}, std::pair{&arguments.heads, "--heads"},
-                                   std::pair{&arguments.kv_heads, "--kv-heads"}, std::pair{&arguments.ffn, "--ffn"},
-                                   std::pair{&arguments.vocab, "--vocab"}})
-    if (!text->empty()) throw InputError(argument(name), "beside --model", "one of them");
+  for (const auto& [name, text] : words_of(arguments))
+    if (!text.empty()) throw InputError(argument(name), "beside --model", "one of them");
 }
 
 // What estimate builds comes first: its transformers have units and activations, which the files of models/ do not.
@@ -187,10 +185,10 @@ std::optional<KnownSpeed> known_of(const EstimateArguments& arguments, const Est
     if (tokens_of(work.input) == 0)
       throw InputError(argument(option), fmt::format("samples of {} are not tokens", work.name),
                        "--samples-per-second");
-    set(option, above_zero(arguments.tokens_per_second, option), static_cast<double>(work.tokens), "tokens/s");
+    set(option, positive_number(arguments.tokens_per_second, option), static_cast<double>(work.tokens), "tokens/s");
   }
   if (!arguments.samples_per_second.empty())
-    set("--samples-per-second", above_zero(arguments.samples_per_second, "--samples-per-second"), 1, "samples/s");
+    set("--samples-per-second", positive_number(arguments.samples_per_second, "--samples-per-second"), 1, "samples/s");
   const double mfu = known ? known->samples_per_s() * work.model_flops / peak : 0;
   if (mfu > 1)
     throw InputError(
@@ -275,15 +273,16 @@ Request setting_of(const EstimateArguments& arguments) {
 }
 
 void refuse_beside_from(const EstimateArguments& arguments) {
-  for (const auto& [text, name] :
-       {std::pair{&arguments.model, "--model"}, std::pair{&arguments.recompute, "--recompute"},
-        std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.head, "--head"},
-        std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
-        std::pair{&arguments.samples_per_second, "--samples-per-second"}, std::pair{&arguments.family, "--family"},
-        std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
-        std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.kv_heads, "--kv-heads"},
-        std::pair{&arguments.ffn, "--ffn"}, std::pair{&arguments.vocab, "--vocab"}})
-    if (!text->empty())
+  NamedValues refused{{"--model", arguments.model},
+                      {"--recompute", arguments.recompute},
+                      {"--optimizer", arguments.optimizer},
+                      {"--head", arguments.head},
+                      {"--mfu", arguments.mfu},
+                      {"--tokens-per-second", arguments.tokens_per_second},
+                      {"--samples-per-second", arguments.samples_per_second}};
+  for (const auto& word : words_of(arguments)) refused.push_back(word);
+  for (const auto& [name, text] : refused)
+    if (!text.empty())
       throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a profile");
   const auto options = arguments.setting.request("").options;
   const std::string flag = arguments.setting.has_cluster() ? "--cluster"

@@ -1,5 +1,3 @@
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -20,17 +18,15 @@ struct GoodputArguments {
 };
 
 Reliability reliability_of(const GoodputArguments& arguments) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   const auto duration = [](const char* name, const std::string& text) {
     return parse_long_duration(text, argument(name));
   };
-  Reliability reliability{
-      .mtbf = duration("--mtbf", arguments.mtbf),
-      .checkpoint = duration("--checkpoint", arguments.checkpoint),
-      .restart = duration("--restart", arguments.restart),
-      .interval = parse_checkpoint_interval(arguments.interval, argument("--interval")),
-      .elastic = arguments.elastic,
-      .seed = static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, most, argument("--seed")))};
+  Reliability reliability{.mtbf = duration("--mtbf", arguments.mtbf),
+                          .checkpoint = duration("--checkpoint", arguments.checkpoint),
+                          .restart = duration("--restart", arguments.restart),
+                          .interval = parse_checkpoint_interval(arguments.interval, argument("--interval")),
+                          .elastic = arguments.elastic,
+                          .seed = parse_seed(arguments.seed)};
   if (!arguments.repair.empty()) reliability.repair = duration("--repair", arguments.repair);
   if (!arguments.spares.empty())
     reliability.spares = parse_integer(arguments.spares, 0, most_spares, argument("--spares"));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/cluster/topology_spec.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/pipeline/schedules.hpp"
@@ -172,9 +173,9 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
 }
 
 // A column of results, also without its unit: "bubble".
-const ColumnRow* column_named(std::string_view topic) {
+const Column* column_named(std::string_view topic) {
   const auto all = columns();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const ColumnRow& one) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Column& one) {
     return one.name == topic || (one.name.ends_with("_s") && one.name.substr(0, one.name.size() - 2) == topic);
   });
   return found == all.end() ? nullptr : &*found;
@@ -192,25 +193,41 @@ constexpr FileKey cluster_keys[] = {
     {"bandwidth", "of a link, or of a node's port; or beta, the time to send a byte",
      R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
     {"beta", "time to send a byte; or bandwidth, 1 / beta", R"("network": {"alpha": "5 us", "beta": "0.02 ns/B"})"},
+    {"channels", "how many channels NCCL has; where the file does not say, as many as its model gives the GPU",
+     R"("network": {"nccl": {"gpu": "h100", "channels": 16}})"},
+    {"cpu", "of a node, for NCCL: intel or amd", R"("network": {"nccl": {"gpu": "h100", "cpu": "amd"}})"},
     {"fidelity", "how collectives are priced where --fidelity does not say: alpha-beta, fluid or message",
      R"("network": {"fidelity": "fluid"})"},
     {"flows", "equal parts of a message with routing ecmp, each on a way of its own",
      R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 1}})"},
     {"gamma", "time to reduce a byte", R"("network": {"gamma": "0.1 ns/B"})"},
+    {"gpu", "of a node, for NCCL: v100, a100, h100 (GH200, too) or b200", R"("network": {"nccl": {"gpu": "h100"}})"},
     {"gpus_per_host", "how many GPUs hang on each host of a topology, over links `inner`",
+     R"("network": {"topology": {"gpus_per_host": 8, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}})"},
+    {"inner", "the links from a host to its GPUs",
      R"("network": {"topology": {"gpus_per_host": 8, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}})"},
     {"interference", "how many times as long computing takes while the network works",
      R"("interference": {"compute": 1.19})"},
     {"jitter", "how far the time of each work of each iteration is from its mean",
      R"("jitter": {"sigma": 0.05, "distribution": "lognormal", "seed": 1})"},
+    {"kind", "what shape a topology has (allreplay list topologies)",
+     R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
+    {"line_rate", "of the wire: constants that beat it are warned of",
+     R"("network": {"alpha": "25 us", "bandwidth": "9 Gbit/s", "line_rate": "10 Gbit/s"})"},
+    {"link", "how all links of a topology are; of \"nccl\", what connects the GPUs of a node: nvlink or pcie",
+     R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
     {"links", "single links of a topology that are not like the others, or have failed",
      R"("network": {"topology": {"links": [{"between": ["leaf0", "spine1"], "down": true}]}})"},
+    {"ll128", "whether NCCL has its protocol LL128, which needs GPU and port on one PCIe switch",
+     R"("network": {"nccl": {"gpu": "h100", "ll128": false}})"},
     {"measured", "what a collective was measured to take: a + b·M for M bytes",
      R"("network": {"measured": {"collective": "ring", "workers": 16, "a": "972 us", "b": "1.97 ns/B"}})"},
     {"nics", "network ports of a host of several GPUs; `planes`: copies of the network, 1 or one for each",
      R"("network": {"topology": {"gpus_per_host": 8, "nics": 8, "planes": 8}})"},
     {"node", "what connects the workers of a node; alpha and bandwidth beside it are those of a node's port",
      R"("network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}})"},
+    {"nvls", "whether NCCL may let NVLink's switches sum (NVLS)",
+     R"("network": {"nccl": {"gpu": "h100", "nvls": false}})"},
     {"oversubscription", "how many times as much hosts can send as the links above them carry",
      R"("network": {"topology": {"oversubscription": 2}})"},
     {"parallel", "degrees beside data parallelism, and a pipeline's schedule",
@@ -227,14 +244,25 @@ constexpr FileKey cluster_keys[] = {
      R"("network": {"nccl": {"gpu": "h100", "rendezvous": {"from": "2 KiB", "time": "14 us"}}})"},
     {"routing", "which way messages take where there are several: d-mod-k, adaptive or ecmp, that with flows and seed",
      R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 1}})"},
+    {"scale", "factors of bandwidths and latencies in NCCL's model, as a calibration writes them",
+     R"("network": {"nccl": {"gpu": "h100", "scale": {"network": {"bandwidth": 0.9, "latency": 1.2}}}})"},
+    {"seed", "of what is drawn: jitter, spread, and the ways that routing ecmp takes",
+     R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 7}})"},
     {"server", "what pushes to and pulls from parameter servers have in the place of alpha and beta",
      R"("network": {"server": {"alpha": "50 us", "bandwidth": "1 GB/s"}})"},
     {"spread", "how far workers differ that nobody slows, for ever: all wait for the slowest",
      R"("spread": {"sigma": 0.024})"},
     {"stragglers", "workers that are slower than the others, and how many times",
      R"("stragglers": [{"worker": 3, "slowdown": 1.5}])"},
+    {"table", "what the file's collective was measured to take on its workers, by size",
+     R"("network": {"table": [{"bytes": "4 KiB", "time": "162 us"}, {"bytes": "4 MiB", "time": "9 ms"}]})"},
+    {"tables", "the same by number of workers, two or more",
+     R"("network": {"tables": [{"workers": 8, "table": [{"bytes": "4 KiB", "time": "162 us"}, {"bytes": "4 MiB", "time": "9 ms"}]}, )"
+     R"({"workers": 16, "table": [{"bytes": "4 KiB", "time": "180 us"}, {"bytes": "4 MiB", "time": "10 ms"}]}]})"},
     {"topology", "what connects the workers, link by link (docs/topologies.md)",
      R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
+    {"two_node_tree", "whether NCCL's tree between two nodes has its whole bandwidth (true), or half of it",
+     R"("network": {"nccl": {"gpu": "h100", "two_node_tree": false}})"},
 };
 
 // What a jobs file says, and what `allreplay jobs --json` answers (docs/jobs.md).
@@ -259,6 +287,20 @@ constexpr FileKey jobs_answers[] = {
 std::string file_key_help(const FileKey& key, std::string_view where, std::size_t width) {
   return wrapped(fmt::format("{}: {}\n", key.name, key.about), width, 2) +
          fmt::format("{}:\n  {}\n", where, key.written);
+}
+
+// A kind of topology, or all kinds that have the key.
+std::string topology_help(std::string_view topic, std::size_t width) {
+  std::string text;
+  for (const KindSummary& kind : topology_kinds()) {
+    const bool has_key = std::find(kind.keys.begin(), kind.keys.end(), topic) != kind.keys.end();
+    if (kind.name != topic && (topic.empty() || !has_key)) continue;
+    std::string keys;
+    for (const std::string_view key : kind.keys)
+      if (!key.empty()) keys += fmt::format("{}{}", keys.empty() ? "; keys of its own: " : ", ", key);
+    text += wrapped(fmt::format("{}: a kind of topology: {}{}\n", kind.name, kind.summary, keys), width, 2);
+  }
+  return text.empty() ? "" : text + "See docs/topologies.md.\n";
 }
 
 // A flag that commands take and no file knows, by command.
@@ -314,9 +356,11 @@ std::string command_help(const CommandDefinition& command, std::size_t width) {
 
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics = names_of(strategies());
-  for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
-                            names_of(cluster_keys), names_of(jobs_keys), names_of(jobs_answers)})
-    topics.insert(topics.end(), names.begin(), names.end());
+  for (const auto& names :
+       {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
+        names_of(cluster_keys), names_of(jobs_keys), names_of(jobs_answers), names_of(topology_kinds())})
+    for (const std::string& name : names)  // a ring is a collective, and a topology
+      if (std::find(topics.begin(), topics.end(), name) == topics.end()) topics.push_back(name);
   return topics;
 }
 
@@ -330,7 +374,8 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   if (const FileKey* key = row_named(jobs_keys, topic)) return file_key_help(*key, "In a jobs file", width);
   if (const FileKey* key = row_named(jobs_answers, topic))
     return file_key_help(*key, "In the answer of `allreplay jobs --json`", width);
-  if (const ColumnRow* column = column_named(topic))
+  if (const std::string kinds = topology_help(topic, width); !kinds.empty()) return kinds;
+  if (const Column* column = column_named(topic))
     return wrapped(fmt::format("{}: {}\nA column of results.\n", column->name, column->about), width, 2);
   return "";
 }

@@ -22,12 +22,6 @@ struct ImportArguments {
 
 constexpr std::size_t longest_note = 4000;  // bytes
 
-double positive(const std::string& text, const std::string& option) {
-  const double value = parse_number(text, argument(option));
-  if (!(value > 0)) throw InputError(argument(option), fmt::format("{} is not above 0", text), "a positive number");
-  return value;
-}
-
 ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
   ImportOptions options = arguments.options;
   if (!arguments.batch.empty())
@@ -38,7 +32,7 @@ ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
       throw InputError(argument("--forward-ratio"), fmt::format("{} is no ratio", arguments.forward_ratio),
                        "0 to 1000, such as 0.5");
   }
-  if (!arguments.clock.empty()) options.clock = positive(arguments.clock, "--clock") * 1e9;
+  if (!arguments.clock.empty()) options.clock = positive_number(arguments.clock, "--clock") * 1e9;
   if (!options.precision.empty())
     choose_by_name(precisions, options.precision, argument("--precision"), "unknown precision '{}'");
   if (!arguments.match.empty())

@@ -19,6 +19,20 @@ struct JobsArguments {
   bool place = false, json = false, each = false;
 };
 
+// A choice is a whole run of all jobs.
+void require_bearable(const JobsSearch& search, const JobsFile& file) {
+  constexpr std::size_t most = 10'000;
+  std::size_t placements = 0;
+  for (const JobEntry& job : file.jobs) placements += job.choices.size();
+  if (search.place && placements > most)
+    throw InputError(argument("--place"), fmt::format("tries {} placements in turn", placements),
+                     fmt::format("at most {} of all jobs", most));
+  const std::size_t others = file.jobs.size() - 1;
+  if (search.stagger && others > most / static_cast<std::size_t>(*search.stagger))
+    throw InputError(argument("--stagger"), fmt::format("tries {} offsets of {} jobs in turn", *search.stagger, others),
+                     fmt::format("at most {} of each", most / others));
+}
+
 void execute(Context& context, const JobsArguments& arguments) {
   const auto began = std::chrono::steady_clock::now();
   JobsSearch search{.place = arguments.place, .mean = arguments.minimise == "mean"};
@@ -32,6 +46,7 @@ void execute(Context& context, const JobsArguments& arguments) {
                      "a name that ends with .json, for ui.perfetto.dev");
   require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}}, {arguments.file});
   const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
+  require_bearable(search, file);
   Library library(context.inputs);
   JobsRunner runner(library, context.files(), file);
   if (!context.console.output_is_captured()) runner.show_progress();

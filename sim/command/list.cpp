@@ -9,6 +9,7 @@
 #include "sim/experiment/row.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/interchange/importers/importer.hpp"
+#include "sim/jobs/job_row.hpp"
 #include "sim/report/table.hpp"
 #include "sim/search/search_space.hpp"
 
@@ -159,13 +160,26 @@ TextRows exporter_lines(const Files& /*files*/) {
 
 TextRows column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
+  for (const Column& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
 }
 
 TextRows column_table() {
   TextRows rows{{"column", "meaning"}};
-  for (const ColumnRow& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
+  for (const Column& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
+  return rows;
+}
+
+TextRows job_column_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const JobColumn& column : job_columns())
+    rows.push_back({std::string(column.name), std::string(column.about)});
+  return rows;
+}
+
+TextRows job_column_table() {
+  TextRows rows{{"column", "meaning"}};
+  for (const JobColumn& column : job_columns()) rows.push_back({code(column.name), std::string(column.about)});
   return rows;
 }
 
@@ -244,6 +258,7 @@ constexpr Listing listings[] = {
     {"importers", importer_lines, importer_table},
     {"exporters", exporter_lines},
     {"columns", column_lines, column_table},
+    {"job-columns", job_column_lines, job_column_table},
 };
 
 struct ListArguments {

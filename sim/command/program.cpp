@@ -70,13 +70,6 @@ void add_commands(CommandLine& app, std::string_view called) {
     if (!command || command->tells_of_all || &one == command) one.add(app);
 }
 
-void call_command(const std::string& name, const std::vector<GivenOption>& options, Context& context) {
-  find_by_name(commands(), name, argument(name), "no such command");
-  CommandLine app = command_line();
-  add_commands(app, name);
-  app.call(name, options, context);
-}
-
 namespace {
 
 // Of all options, as they are given.
@@ -138,6 +131,30 @@ void require_known_words(const CommandLine& app, const std::vector<std::string>&
     if (!slip) hint_at_what_is_absent(name, argument(name));
     throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
   }
+}
+
+namespace {
+
+// An empty argument is a script's unset variable, never what was meant.
+void require_no_empty(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.empty())
+      throw InputError(argument(i > 0 ? words[i - 1] : ""), "is followed by an empty argument", "a value");
+    if (word.starts_with("--") && word.ends_with("="))
+      throw InputError(argument(word.substr(0, word.size() - 1)), "has no value", "a value");
+  }
+}
+
+}  // namespace
+
+void run_words(const std::vector<std::string>& given, Context& context) {
+  require_no_empty(given);
+  CommandLine app = command_line();
+  add_commands(app, given.empty() ? "" : given.front());
+  const std::vector<std::string> words = with_flags_as_options(app, given);
+  require_known_words(app, words);
+  app.parse(words, context);
 }
 
 Failure current_failure() {

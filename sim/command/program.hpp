@@ -26,9 +26,8 @@ CommandLine command_line();
 /// Adds the command that is called, alone, unless it tells of all; all, if none is; none for --version.
 void add_commands(CommandLine& app, std::string_view called);
 
-/// A command as a function: runs it once with these options, in the words of a command line where they are wrong.
-/// Throws InputError, and what else the command throws (current_failure()).
-void call_command(const std::string& name, const std::vector<GivenOption>& options, Context& context);
+/// Runs the command that the words call. Throws InputError, and what else the command throws (current_failure()).
+void run_words(const std::vector<std::string>& given, Context& context);
 
 /// An option of a strategy, a collective or a codec that stands there as a flag, "--bucket-cap" and "10MiB", as the
 /// command's --option: "--option=--bucket-cap=10MiB". Throws InputError for one without a value.

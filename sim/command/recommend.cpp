@@ -61,8 +61,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   RecommendTask task;
   auto& [sizes, requests, request, left_out] = task;
   request.budget = arguments.budget.empty() ? 24 : parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
-  request.seed = static_cast<std::uint64_t>(
-      parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+  request.seed = parse_seed(arguments.seed);
   request.jobs = threads_for(arguments.jobs);
   request.rule = arguments.winning.rule();
   std::vector<std::string> counts;

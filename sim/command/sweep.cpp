@@ -12,6 +12,8 @@
 #include "sim/core/interruption.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
+#include "sim/jobs/jobs_sweep.hpp"
+#include "sim/report/jobs_sweep_report.hpp"
 #include "sim/report/sweep_report.hpp"
 
 namespace allreplay {
@@ -21,8 +23,13 @@ namespace {
 // What is printed of the rows that were simulated, in their order, once all are there.
 class Printout {
  public:
-  explicit Printout(const SweepArguments& arguments)
-      : json_(arguments.json), csv_(arguments.csv), table_(arguments.table), rule_(arguments.winning.rule()) {}
+  Printout(const SweepArguments& arguments, const AskedSweep& asked)
+      : json_(arguments.json),
+        csv_(arguments.csv),
+        table_(arguments.table),
+        of_jobs_(asked.of_jobs),
+        header_(csv_header(asked.questions.columns)),
+        rule_(arguments.winning.rule()) {}
 
   void add(std::size_t place, const SweptRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
@@ -34,24 +41,33 @@ class Printout {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
     if (json_) return console.print("{}\n", json_array(lines_));
     if (lines_.empty()) return;
-    std::string csv = csv_header() + "\n";
+    std::string csv = header_ + "\n";
     for (const std::string& line : lines_) csv += line + "\n";
     if (csv_) return console.print("{}", csv);
+    if (of_jobs_) {
+      const ResultTable result = parse_results(csv, "the sweep");
+      print_table(console, out, [&] { return jobs_sweep_table(result, screen()); });
+      return console.print("{}", jobs_sweep_verdict(result, screen()));
+    }
     const SweepResult result = parse_sweep_result(csv, "the sweep", rule_);
-    if (table_ || lines_.size() <= few)
-      console.print("{}\n", sweep_table(result, screen()));
-    else
-      console.print("{}\n",
-                    wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
-                                        out.empty() ? ", which --out FILE.csv or --csv would keep" : " in " + out),
-                            screen().width));
+    print_table(console, out, [&] { return sweep_table(result, screen()); });
     console.print("{}", sweep_verdict(result, screen()));
   }
 
  private:
   static constexpr std::size_t few = 30;  // as a screen shows
 
-  bool json_, csv_, table_;
+  template <class Text>
+  void print_table(Console& console, const std::string& out, const Text& text) const {
+    if (table_ || lines_.size() <= few) return console.print("{}\n", text());
+    console.print("{}\n",
+                  wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
+                                      out.empty() ? ", which --out FILE.csv or --csv would keep" : " in " + out),
+                          screen().width));
+  }
+
+  bool json_, csv_, table_, of_jobs_;
+  std::string header_;
   WinningRule rule_;
   std::map<std::size_t, std::string> warnings_;
   std::vector<std::string> lines_;
@@ -63,10 +79,11 @@ std::vector<Output> outputs_of(const std::string& out) {
   return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}, {"--out", out + ".slurm.lock"}};
 }
 
-std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arguments, const Sweep& sweep) {
+std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arguments, const AskedSweep& asked) {
   std::set<std::string> inputs{file_behind(files, "configs", arguments.file)};
+  inputs.insert(asked.jobs.begin(), asked.jobs.end());
   std::set<std::pair<std::string_view, std::string>> named;  // once each: looking them up takes longer than a row
-  for (const Request request : sweep.requests)
+  for (const Request request : asked.requests)
     named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
   for (const auto& [folder, name] : named) inputs.insert(file_behind(files, folder, name));
   inputs.insert(arguments.parts.begin(), arguments.parts.end());
@@ -108,14 +125,14 @@ void require_one_way(const SweepArguments& arguments) {
 }
 
 void merge(Context& context, const SweepArguments& arguments) {
-  const Sweep sweep = arguments.sweep(context.inputs);
-  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
-  const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
-  if (missing.empty())
+  const AskedSweep asked = arguments.asked(context.inputs);
+  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
+  const MergedSweep merged = merge_sweep(asked.questions, arguments.parts, arguments.out, arguments.force);
+  if (merged.missing.empty())
     return context.console.print_stderr(
-        fmt::format("{} in {}", counted(static_cast<std::int64_t>(sweep.requests.size()), "row"), arguments.out));
+        fmt::format("{} in {}", counted(static_cast<std::int64_t>(merged.rows), "row"), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
-                               missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
+                               missing_rows(merged.missing, merged.rows), shell_word(arguments.file),
                                shell_word(arguments.out)));
 }
 
@@ -139,9 +156,9 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   how.resume = arguments.resume;
   how.force = arguments.force;
   how.note = [&](const std::string& text) { context.console.print_stderr("note: " + text); };
-  const Sweep sweep = arguments.sweep(context.inputs);
-  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
-  Printout printout(arguments);
+  const AskedSweep asked = arguments.asked(context.inputs);
+  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
+  Printout printout(arguments, asked);
   std::optional<LastWords> last_words;  // from the first row on
   how.each = [&](std::size_t place, const SweptRow& row) {
     printout.add(place, row);
@@ -149,7 +166,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
       last_words.emplace(
           fmt::format("interrupted: the rows so far are in {}; the same command with --resume goes on", *how.out));
   };
-  const Swept swept = run_sweep(sweep, how);
+  const Swept swept = run_sweep(asked.questions, how);
   last_words.reset();
   printout.print_all(context.console, arguments.out);
   if (how.out) {
@@ -164,7 +181,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
 void execute(Context& context, const SweepArguments& arguments) {
   if (arguments.engine == "mpi")
     return on_farm(
-        context.console, [&] { return answer_rows(arguments.sweep(context.inputs)); },
+        context.console, [&] { return answer_rows(arguments.asked(context.inputs).questions); },
         [&](Farm& farm) {
           require_one_way(arguments);
           run_and_print(context, arguments, &farm);
@@ -172,7 +189,7 @@ void execute(Context& context, const SweepArguments& arguments) {
   require_one_way(arguments);
   if (arguments.engine == "slurm") {
     require_separate(context.files(), outputs_of(arguments.out),
-                     inputs_of(context.files(), arguments, arguments.sweep(context.inputs)));
+                     inputs_of(context.files(), arguments, arguments.asked(context.inputs)));
     return sweep_on_slurm(context, arguments);
   }
   if (!arguments.parts.empty()) return merge(context, arguments);
@@ -183,16 +200,22 @@ void execute(Context& context, const SweepArguments& arguments) {
 
 int SweepArguments::job_count() const { return parse_jobs(jobs); }
 
-Sweep SweepArguments::sweep(const Inputs& inputs) const {
-  return read_sweep(inputs, file,
-                    {.collective = collective,
-                     .fidelity = fidelity,
-                     .codec = codec,
-                     .place_of_collective = argument("--collective"),
-                     .place_of_fidelity = argument("--fidelity"),
-                     .place_of_codec = argument("--codec"),
-                     .reuse = !no_reuse,
-                     .changes = changes_of(changes)});
+AskedSweep SweepArguments::asked(const Inputs& inputs) const {
+  const SweepOverrides instead{.collective = collective,
+                               .fidelity = fidelity,
+                               .codec = codec,
+                               .place_of_collective = argument("--collective"),
+                               .place_of_fidelity = argument("--fidelity"),
+                               .place_of_codec = argument("--codec"),
+                               .reuse = !no_reuse,
+                               .changes = changes_of(changes)};
+  const Json json = Json::read(inputs.files, inputs.files.find_data("configs", file, "sweep"));
+  if (!json.find("jobs")) {
+    const Sweep sweep = read_sweep(inputs, json, instead);
+    return {sweep, sweep.requests, {}, false};
+  }
+  const JobsSweep sweep = read_jobs_sweep(inputs, json, instead);
+  return {questions_of(sweep), sweep.requests, sweep.files, true};
 }
 
 void add_sweep(CommandLine& app) {

@@ -9,6 +9,14 @@
 
 namespace allreplay {
 
+/// What a sweep's file asks.
+struct AskedSweep {
+  SweepQuestions questions;
+  Requests requests;              ///< which name files
+  std::vector<std::string> jobs;  ///< jobs files
+  bool of_jobs = false;           ///< its rows are of jobs that share a cluster
+};
+
 struct SweepArguments {
   std::string file, jobs = "2", out;
   std::string collective, fidelity, codec;
@@ -21,7 +29,7 @@ struct SweepArguments {
   bool dry_run = false, detach = false;  ///< slurm
 
   int job_count() const;
-  Sweep sweep(const Inputs& inputs) const;
+  AskedSweep asked(const Inputs& inputs) const;
 };
 
 /// "3/40", or "auto": what Slurm or MPI says of this process. Throws InputError.

@@ -65,7 +65,10 @@ void require_word(const char* option, const std::string& value) {
 class SlurmSweep {
  public:
   SlurmSweep(Context& context, const SweepArguments& arguments)
-      : context_(context), arguments_(arguments), folder_(arguments.out), sweep_(arguments.sweep(context.inputs)) {
+      : context_(context),
+        arguments_(arguments),
+        folder_(arguments.out),
+        rows_(arguments.asked(context.inputs).questions.check()) {
     require_word("--partition", arguments.partition);
     require_word("--time", arguments.time);
     if (!is_one_line(arguments.out) || arguments.out.find_first_of("\"\\") != std::string::npos ||
@@ -74,9 +77,7 @@ class SlurmSweep {
                        "a name without quotes, backslashes and {}");
     if (fs::exists(arguments.out) && !fs::is_regular_file(arguments.out))
       throw InputError({arguments.out, ""}, "is no file, and rows are kept in one", "name a file");
-    Library library(context.inputs);
-    rows_ = check_rows(sweep_, library);
-    const std::size_t rows = rows_.costs.size(), most = most_array_tasks();
+    const std::size_t rows = rows_.size(), most = std::min(most_array_tasks(), rows_.costs.size());
     constexpr std::size_t standard_tasks = 100;
     const std::size_t chunk =
         arguments.chunk.empty()
@@ -116,7 +117,10 @@ class SlurmSweep {
                        fmt::format("--resume waits for it, scancel {} ends it", fmt::join(jobs, " ")));
   }
 
-  void set_shares(std::size_t count) { shares_ = share_out(count, rows_.costs); }
+  void set_shares(std::size_t count) {
+    shares_.clear();
+    for (const auto& questions : share_out(count, rows_.costs)) shares_.push_back(rows_.rows_of(questions));
+  }
 
   // An earlier call's, whatever --chunk says now.
   void take_shares() {
@@ -206,8 +210,7 @@ class SlurmSweep {
   std::vector<std::size_t> missing_of(std::size_t share) const {
     const std::vector<std::size_t>& rows = shares_[share];
     if (!files().is_file(folder_.part(share))) return rows;
-    const KeptRows kept =
-        read_rows(files(), folder_.part(share), csv_header(), chosen(rows_.all, rows), &Files::read_output);
+    const KeptRows kept = read_rows(files(), folder_.part(share), chosen(rows_.all, rows), &Files::read_output);
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!kept.lines[i]) missing.push_back(rows[i]);
@@ -216,7 +219,7 @@ class SlurmSweep {
 
   // A folder for the parts: a fresh one, or that of an earlier call.
   void prepare_folder() {
-    if (!arguments_.force && !arguments_.resume) require_replaceable(files(), arguments_.out, csv_header());
+    if (!arguments_.force && !arguments_.resume) require_replaceable(files(), arguments_.out, rows_.all.header);
     if (folder_.exists() && arguments_.resume) return;
     fs::remove_all(folder_.path);
     fs::create_directory(folder_.path);
@@ -287,18 +290,17 @@ class SlurmSweep {
       throw Incomplete(fmt::format("{}: the parts were not put together; the log: {} (`{}` tries again)",
                                    arguments_.out, folder_.merge_log(), come_back()));
     if (!missing.empty())
-      throw Incomplete(fmt::format("{}: {} (`{}` computes them)", arguments_.out,
-                                   missing_rows(missing, rows_.costs.size()), come_back()));
+      throw Incomplete(
+          fmt::format("{}: {} (`{}` computes them)", arguments_.out, missing_rows(missing, rows_.size()), come_back()));
     context_.console.print_stderr(
-        fmt::format("{} in {}", counted(static_cast<std::int64_t>(rows_.costs.size()), "row"), arguments_.out));
+        fmt::format("{} in {}", counted(static_cast<std::int64_t>(rows_.size()), "row"), arguments_.out));
   }
 
   Context& context_;
   const SweepArguments& arguments_;
   Folder folder_;
-  Sweep sweep_;
   SweepRows rows_;
-  std::vector<std::vector<std::size_t>> shares_;
+  std::vector<std::vector<std::size_t>> shares_;  // rows
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/describe.hpp"
 #include "sim/cluster/make_topology.hpp"
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -39,7 +40,7 @@ Drawing topology_picture(const Cluster& cluster) {
   const TopologySpec spec = *topology_of(cluster.network);
   return links_picture(
       no_usage(make_topology(spec, cluster.workers)), spec,
-      fmt::format("{}: {}, {}", cluster.name, kind_name(spec.kind), counted(cluster.workers, "worker")));
+      fmt::format("{}: {}, {}", named_with_routing(cluster), kind_name(spec.kind), counted(cluster.workers, "worker")));
 }
 
 void execute(Context& context, const TopologyArguments& arguments) {

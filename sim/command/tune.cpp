@@ -36,8 +36,7 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
   refuse_pipelines(task.scenario, "tune");
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
-  request.seed = static_cast<std::uint64_t>(
-      parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+  request.seed = parse_seed(arguments.seed);
   request.method = choose_by_name(tune_methods, arguments.method, argument("--method"), "'{}' is no method").value;
   for (const std::string& range : arguments.over) {
     request.ranges.push_back(parse_range(range, *scenario.strategy, argument("--over")));

@@ -19,8 +19,7 @@ struct WhatIfArguments {
 WhatIfRequest request_of(const WhatIfArguments& arguments) {
   WhatIfRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
-  how.seed = static_cast<std::uint64_t>(
-      parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+  how.seed = parse_seed(arguments.seed);
   how.jobs = threads_for(arguments.jobs);
   return how;
 }

@@ -200,9 +200,9 @@ std::string processor() {
 
 }  // namespace
 
-CodecReport measure_codec(const CodecRequest& request) {
+CodecMeasurement measure_codec(const CodecRequest& request) {
   Gradients gradients(request);
-  CodecReport report{request, processor(), round_trip(request, gradients.next()), {}};
+  CodecMeasurement report{request, processor(), round_trip(request, gradients.next()), {}};
   if (request.workers > 1) report.aggregated = aggregate(request, gradients);
   return report;
 }

@@ -57,7 +57,7 @@ struct Aggregated {
   std::optional<double> lost;  ///< gtopk: Σ‖neither applied nor kept‖₁ / Σ‖applied‖₁ over the iterations
 };
 
-struct CodecReport {
+struct CodecMeasurement {
   CodecRequest request;
   std::string device;  ///< the processor, as it calls itself
   RoundTrip round_trip;
@@ -65,6 +65,6 @@ struct CodecReport {
 };
 
 /// REQUIRES: all within the bounds above, and a power of two of workers for gTop-k's tree.
-CodecReport measure_codec(const CodecRequest& request);
+CodecMeasurement measure_codec(const CodecRequest& request);
 
 }  // namespace allreplay

@@ -138,7 +138,8 @@ std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& plac
   const Bytes from = parse_size(text.substr(0, first), place),
               to = parse_size(text.substr(first + 1, second - first - 1), place);
   const double factor = parse_number(text.substr(second + 2), place);
-  if (from < 1 || to < from || !(factor > 1)) throw InputError(place, fmt::format("'{}' is an empty range", text), known);
+  if (from < 1 || to < from || !(factor > 1))
+    throw InputError(place, fmt::format("'{}' is an empty range", text), known);
   std::vector<Bytes> all;
   for (double size = static_cast<double>(from); size <= static_cast<double>(to); size *= factor) {
     const auto bytes = static_cast<Bytes>(std::llround(size));

@@ -20,6 +20,7 @@ struct Shape {
   std::size_t carried = 0;
   std::vector<std::uint32_t> needed;  // with what the replay before carries into it
   std::vector<std::int64_t> in_queue;
+  std::int64_t priorities = 0;  // one more than the largest
 
   Shape(const TaskGraph& tasks, const std::vector<Carried>& out, std::span<const Carried> in)
       : graph(&tasks), carries(tasks.tasks().size()), carried(out.size()) {
@@ -29,6 +30,7 @@ struct Shape {
     for (const Task& task : tasks.tasks()) {
       if (task.queue >= in_queue.size()) in_queue.resize(task.queue + 1, 0);
       ++in_queue[task.queue];
+      priorities = std::max(priorities, task.priority + 1);
     }
   }
 };
@@ -70,7 +72,7 @@ class ManyGraphs {
   std::int64_t turn(TaskId id) const {
     const Replay& replay = of(id);
     const Task& task = replay.tasks[local(id)];
-    return task.rank + replay.number * replay.shape->in_queue[task.queue];
+    return task.position + replay.number * replay.shape->in_queue[task.queue];
   }
 
   std::optional<Time> next() const {
@@ -172,6 +174,8 @@ class ManyGraphs {
     replay.waiting = replay.shape->needed;
     const auto tasks = replay.shape->graph->tasks();
     replay.tasks.assign(tasks.begin(), tasks.end());
+    for (Task& task : replay.tasks)  // those of a replay before go before
+      if (system_.queues[task.queue].rule.order == Order::Priority) task.priority += number * replay.shape->priorities;
     replay.spans.assign(tasks.size(), Span());
     replay.left = tasks.size();
     replay.to_carry = replay.shape->carried;

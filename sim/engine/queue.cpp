@@ -16,7 +16,7 @@ void Queue::push(TaskId id, const Task& task, std::int64_t turn, Time now) {
 void Queue::pop(const Task& task) {
   std::pop_heap(ready_.begin(), ready_.end(), std::greater<>());
   ready_.pop_back();
-  ++next_rank_;
+  ++next_position_;
   ++tasks_in_flight_;
   bytes_in_flight_ += task.bytes;
 }

@@ -24,7 +24,7 @@ class Queue {
   /// Whether a task may start now, by order and window.
   bool admits() const {
     return !ready_.empty() && tasks_in_flight_ < rule_.window.count && bytes_in_flight_ < bytes_at_most_ &&
-           (rule_.order != Order::AsListed || ready_.front().rank == next_rank_);
+           (rule_.order != Order::AsListed || ready_.front().position == next_position_);
   }
 
   /// Whose turn it is, and taking it. REQUIRES: admits().
@@ -39,14 +39,14 @@ class Queue {
  private:
   struct Entry {
     std::int64_t key;
-    std::int64_t rank;
+    std::int64_t position;
     TaskId id;
-    bool operator>(const Entry& other) const { return key != other.key ? key > other.key : rank > other.rank; }
+    bool operator>(const Entry& other) const { return key != other.key ? key > other.key : position > other.position; }
   };
 
   QueueRule rule_;
   std::vector<Entry> ready_;  // a heap, the next at the front
-  std::int64_t next_rank_ = 0;
+  std::int64_t next_position_ = 0;
   std::int64_t tasks_in_flight_ = 0;
   double bytes_at_most_;
   double bytes_in_flight_ = 0;

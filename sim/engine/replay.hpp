@@ -28,11 +28,13 @@ struct QueueUse {
   std::uint32_t server = 0;  ///< of System::servers; several queues may stand before one
 };
 
-/// What some servers do slows others: while those of `from` carry `load` together, those of `on` take slowdown(load)
-/// times as long.
+/// What a server does slows others: while `from` carries `load`, those of `on` take slowdown(load) times as long. What
+/// they feel may be a part of it: then `load_of` says of how much. REQUIRES: nobody is slowed by two.
 struct Influence {
-  std::vector<std::uint32_t> from, on;
+  std::uint32_t from = 0;
+  std::vector<std::uint32_t> on;
   std::function<double(const Load& load)> slowdown;
+  std::function<Load(const Server&)> load_of = [](const Server& server) { return server.load(); };
 };
 
 /// By number; a task names its queue (Task::queue). Queues before one server are asked in their order, the first again

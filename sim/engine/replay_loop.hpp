@@ -26,6 +26,8 @@ class ReplayLoop {
     }
     std::stable_sort(by_server_.begin(), by_server_.end(),
                      [&](QueueId a, QueueId b) { return queues_[a].server < queues_[b].server; });
+    felt_.resize(servers_.size());
+    for (std::uint32_t i = 0; i < system.influences.size(); ++i) felt_[system.influences[i].from].push_back(i);
     influences_on_.assign(servers_.size(), 1);
     own_slowdowns_.assign(servers_.size(), 1);
     std::uint32_t before = 0;
@@ -53,7 +55,10 @@ class ReplayLoop {
     wake(index);
   }
   /// Asks a server again that was changed from outside.
-  void wake(std::uint32_t index) { events_.schedule(index, servers_[index].server->next_completion()); }
+  void wake(std::uint32_t index) {
+    busy_.push_back(index);
+    schedule(index);
+  }
 
  private:
   // A server, and where in by_server_ its queues are.
@@ -67,6 +72,8 @@ class ReplayLoop {
     Queue queue;
     std::uint32_t server;
   };
+
+  void schedule(std::uint32_t index) { events_.schedule(index, servers_[index].server->next_completion()); }
 
   std::optional<Time> next() const {
     const auto event = events_.next(), other = tasks_.next();
@@ -109,7 +116,7 @@ class ReplayLoop {
     const bool shared = serving.last - serving.first > 1;
     while (start_first_admitted(serving, instant))
       if (shared && serving.server->next_completion() == instant) break;
-    wake(index);
+    schedule(index);
   }
 
   bool start_first_admitted(const Serving& serving, Time instant) {
@@ -128,23 +135,19 @@ class ReplayLoop {
 
   // Once nothing more happens in this instant: who slows whom until the next.
   void influence(Time instant) {
-    for (std::size_t i = 0; i < slowdowns_.size(); ++i) {
-      const Influence& one = system_.influences[i];
-      Load load;
-      for (const std::uint32_t from : one.from) {
-        const Load other = servers_[from].server->load();
-        load.in_flight += other.in_flight;
-        load.rate += other.rate;
+    for (const std::uint32_t from : busy_)
+      for (const std::uint32_t i : felt_[from]) {
+        const Influence& one = system_.influences[i];
+        const double slowdown = one.slowdown(one.load_of(*servers_[from].server));
+        if (slowdown == slowdowns_[i]) continue;
+        slowdowns_[i] = slowdown;
+        for (const std::uint32_t on : one.on) {
+          influences_on_[on] = slowdown;
+          servers_[on].server->slow(slowdown * own_slowdowns_[on], instant);
+          schedule(on);
+        }
       }
-      const double slowdown = one.slowdown(load);
-      if (slowdown == slowdowns_[i]) continue;
-      slowdowns_[i] = slowdown;
-      for (const std::uint32_t on : one.on) {
-        influences_on_[on] = slowdown;
-        servers_[on].server->slow(slowdown * own_slowdowns_[on], instant);
-        wake(on);
-      }
-    }
+    busy_.clear();
   }
 
   void make_ready(TaskId id, Time instant) {
@@ -158,6 +161,7 @@ class ReplayLoop {
     Serving& serving = servers_[index];
     if (serving.touched) return;
     serving.touched = true;
+    busy_.push_back(index);
     touched_[static_cast<std::size_t>(serving.phase)].push_back(index);
   }
 
@@ -168,6 +172,8 @@ class ReplayLoop {
   std::vector<Standing> queues_;
   std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
   std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
+  std::vector<std::vector<std::uint32_t>> felt_;       // by server: influences
+  std::vector<std::uint32_t> busy_;                    // whose load this instant may have changed
   std::vector<double> slowdowns_;                      // by influence
   std::vector<double> influences_on_, own_slowdowns_;  // by server
   std::vector<TaskId> done_;

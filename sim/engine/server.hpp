@@ -43,8 +43,10 @@ class Server {
   /// It changes only at instants that next_completion() has named, and with start().
   virtual Load load() const { return {}; }
 
+  /// Of tasks, by what they ask for (Task::call_id).
+  using WhichCalls = std::function<bool(std::uint32_t call)>;
   /// The same of some of its tasks. REQUIRES: the server is a network's.
-  virtual Load load_of(const std::function<bool(TaskId)>& /*which*/) const {
+  virtual Load load_of(const WhichCalls& /*which*/) const {
     throw std::logic_error("a server that does not tell its tasks apart");
   }
 

@@ -17,7 +17,7 @@ using QueueId = std::uint32_t;
 
 struct Task {
   QueueId queue = 0;
-  std::int64_t rank = 0;      ///< its place among the tasks of its queue; unique there
+  std::int64_t position = 0;  ///< its place among the tasks of its queue; unique there
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
   WireBytes bytes = 0;        ///< what it takes of a window in bytes
   Time duration{0};           ///< how long a Stream needs for it, or its launch; other servers know better

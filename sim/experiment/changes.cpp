@@ -176,8 +176,6 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
     return;
   }
   if (const auto factor = factor_of(change.value, change.place)) {
-    if (!all.any() && scenario.options.parallel.pipeline())
-      throw InputError(change.place, "stragglers does not go with pp above 1", "none");
     for (Slowdown& one : all.slow) {
       one.factor = 1 + *factor * (one.factor - 1);
       if (!(one.factor > 0))
@@ -224,7 +222,8 @@ constexpr ChangeRow rows[] = {
     {"rails", "how many network ports a node has", Changed::Network, rails},
     {"node", "how many workers a node has", Changed::Network, node},
     {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
-    {"routing", "which way messages take on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network, routing},
+    {"routing", "which way messages take on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
+     routing},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
     {"recompute", "full: units are computed again before their backward pass, and keep what they read alone",

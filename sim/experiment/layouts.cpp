@@ -148,7 +148,7 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
       for (const std::int64_t cp : degrees(search.cp, 8))
         for (const std::int64_t pp : degrees(search.pp, search.model.layers)) {
           auto schedules = schedules_of(search, strategy);
-          if (pp == 1) schedules = {{"", 1}};
+          if (pp == 1 && !schedules.empty()) schedules = {{"", 1}};
           for (const auto& [schedule, chunks] : schedules)
             for (const std::int64_t samples : degrees(search.samples, 8))
               for (const Recompute again : recompute) {
@@ -156,7 +156,7 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
                   continue;  // its word means attention alone
                 ModelLayout one{pp, tp, cp, schedule, chunks, samples, 1, again, strategy};
                 if (auto wrong = obstacle(search, one)) {
-                  if (!nearest || wrong->check >= nearest->check) nearest = std::move(wrong);
+                  if (!nearest || wrong->check > nearest->check) nearest = std::move(wrong);
                   continue;
                 }
                 one.micro_batches = search.global_batch / (search.workers / (pp * tp * cp) * samples);

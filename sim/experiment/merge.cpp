@@ -5,15 +5,14 @@
 
 namespace allreplay {
 
-std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::string>& parts, const std::string& out,
-                                     bool force) {
-  Library library(sweep.inputs);
-  const Files& files = sweep.inputs.files;
-  const FileRows all = check_rows(sweep, library).all;
+MergedSweep merge_sweep(const SweepQuestions& sweep, const std::vector<std::string>& parts, const std::string& out,
+                        bool force) {
+  const Files& files = sweep.files;
+  const FileRows all = sweep.check().all;
   std::vector<std::optional<std::string>> lines(all.numbers.size());
   std::vector<const std::string*> holders(lines.size());
   for (const std::string& part : parts) {
-    const KeptRows kept = read_rows(files, part, csv_header(), all, &Files::read);
+    const KeptRows kept = read_rows(files, part, all, &Files::read);
     if (!kept.others.empty())
       throw InputError({part, ""}, fmt::format("holds rows that this sweep does not have: {}", kept.others),
                        "compute the part again, with --resume");
@@ -25,7 +24,7 @@ std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::
       holders[row] = &part;
     }
   }
-  SweepFile file(files, out, csv_header(), all, {.resume = false, .force = force});
+  SweepFile file(files, out, all, {.resume = false, .force = force});
   std::vector<std::size_t> missing;
   for (std::size_t row = 0; row < lines.size(); ++row) {
     if (lines[row]) {
@@ -36,7 +35,7 @@ std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::
     }
   }
   file.finish();
-  return missing;
+  return {std::move(missing), lines.size()};
 }
 
 std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t rows) {

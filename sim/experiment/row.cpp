@@ -87,12 +87,12 @@ template <auto member>
 Cell parallel_cell(const Record& record) {
   return record.parallel ? Cell(record.parallel->*member) : Cell();
 }
-constexpr ColumnRow of_parallel(std::string_view name, std::string_view about, Cell (*get)(const Record&),
+constexpr Column of_parallel(std::string_view name, std::string_view about, Cell (*get)(const Record&),
                                 ColumnKind kind = number) {
   return {name, about, get, kind, !identifies, may_be_empty, later, true};
 }
 
-constexpr ColumnRow all[] = {
+constexpr Column all[] = {
     {"profile", "the name of the profile", [](const Record& r) -> Cell { return r.scenario.profile->name; }, words,
      identifies},
     {"cluster", "the name of the cluster", [](const Record& r) -> Cell { return r.scenario.cluster.name; }, words,
@@ -189,7 +189,7 @@ constexpr ColumnRow all[] = {
 
 Row row_of(const Record& record, bool identity_only) {
   Row row;
-  for (const ColumnRow& column : all)
+  for (const Column& column : all)
     if (column.identifies || !identity_only) row.push_back({column.name, column.get(record)});
   return row;
 }
@@ -211,11 +211,11 @@ JsonValue to_value(const Cell& cell) {
 }
 
 JsonValue to_object(const Row& row) {
-  const Column* degree = row_named(row, "pp");
+  const NamedCell* degree = row_named(row, "pp");
   const bool parallel = degree && !std::holds_alternative<std::monostate>(degree->cell);
   auto object = JsonValue::object();
-  for (const Column& column : row) {
-    const ColumnRow* kind = row_named(all, column.name);
+  for (const NamedCell& column : row) {
+    const Column* kind = row_named(all, column.name);
     const bool left_out = kind && (kind->if_given || (kind->of_parallel && !parallel));
     if (left_out && std::holds_alternative<std::monostate>(column.cell)) continue;
     object[std::string(column.name)] = to_value(column.cell);
@@ -225,7 +225,7 @@ JsonValue to_object(const Row& row) {
 
 }  // namespace
 
-std::span<const ColumnRow> columns() { return all; }
+std::span<const Column> columns() { return all; }
 
 SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {
   SpeedPerGpu speed;
@@ -303,14 +303,20 @@ std::string plain_text(const Cell& cell) {
 }
 
 std::string csv_header() {
+  std::vector<std::string_view> names;
+  for (const Column& column : all) names.push_back(column.name);
+  return csv_header(names);
+}
+
+std::string csv_header(std::span<const std::string_view> names) {
   std::string line;
-  for (const ColumnRow& column : all) line += (line.empty() ? "" : ",") + csv_field(std::string(column.name));
+  for (const std::string_view name : names) line += (line.empty() ? "" : ",") + csv_field(std::string(name));
   return line;
 }
 
 std::string to_csv(const Row& row) {
   std::string line;
-  for (const Column& column : row) line += (&column == row.data() ? "" : ",") + csv_field(plain_text(column.cell));
+  for (const NamedCell& column : row) line += (&column == row.data() ? "" : ",") + csv_field(plain_text(column.cell));
   return line;
 }
 

@@ -21,11 +21,11 @@ using NamedNumbers = std::vector<std::pair<std::string, double>>;
 /// What stands in a column; monostate where there is nothing to say (null, or an empty field).
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers, bool>;
 
-struct Column {
-  std::string_view name;  ///< of a ColumnRow
+struct NamedCell {
+  std::string_view name;  ///< of a Column
   Cell cell;
 };
-using Row = std::vector<Column>;
+using Row = std::vector<NamedCell>;
 
 struct CollectiveChoice;
 
@@ -43,7 +43,7 @@ struct Record {
 enum class ColumnKind : std::uint8_t { Text, Number, Options, Parts };
 
 /// All that there is to know of a column. Adding one is a row.
-struct ColumnRow {
+struct Column {
   std::string_view name;
   std::string_view about;  ///< one line: its unit, and what it means
   Cell (*get)(const Record& record);
@@ -56,7 +56,7 @@ struct ColumnRow {
 };
 
 /// In the order in which they are written.
-std::span<const ColumnRow> columns();
+std::span<const Column> columns();
 
 /// What one worker gets done; none where batch, tokens, operations or the peak are unknown.
 struct SpeedPerGpu {
@@ -89,6 +89,7 @@ std::string to_json(const Row& row);                              ///< one objec
 std::string to_json(const std::vector<Row>& rows);                ///< an array of objects
 std::string json_array(const std::vector<std::string>& objects);  ///< of what to_json() wrote
 std::string csv_header();                                         ///< of all columns: one line, without its end
+std::string csv_header(std::span<const std::string_view> names);  ///< of these
 std::string to_csv(const Row& row);                               ///< one line, without its end
 std::string plain_text(const Cell& cell);                         ///< as to_csv writes it, before quoting
 

@@ -1,12 +1,12 @@
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include "sim/experiment/progress.hpp"
-#include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/wire_format.hpp"
 
@@ -14,56 +14,54 @@ namespace allreplay {
 
 namespace {
 
-using Keep = std::function<void(std::size_t missing, const SweptRow& row)>;  // of the row missing[...]
-
-SweptRow swept(const Scenario& scenario) {
-  const Outcome outcome = run_among_others(scenario);
-  return {row_of(outcome), outcome.result.warning};
-}
+using Keep = std::function<void(std::size_t missing, const std::vector<SweptRow>& rows)>;  // of question missing[...]
 
 // Side by side in this process, kept in their order.
-void run_here(const Sweep& sweep, const std::vector<std::size_t>& missing, int jobs, Library& library,
-              const Keep& keep) {
+void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, int jobs, const Keep& keep) {
   namespace tbb = oneapi::tbb;
   const auto threads = static_cast<std::size_t>(jobs);
   const tbb::global_control most(tbb::global_control::max_allowed_parallelism, threads);
   // What is in flight lies here and only its number goes through: a pipeline that an error stops destroys no values.
   struct InFlight {
-    Scenario scenario;
-    SweptRow row;
+    SweepQuestions::Answer answer;
+    std::vector<SweptRow> rows;
   };
   std::vector<InFlight> in_flight(2 * threads);
   std::size_t taken = 0;
   const auto slot = [&](std::size_t number) -> InFlight& { return in_flight[number % in_flight.size()]; };
   const auto take = [&](tbb::flow_control& control) -> std::size_t {
     if (taken == missing.size()) return control.stop(), taken;
-    slot(taken).scenario = library.resolve(sweep.requests[missing[taken]]);
+    slot(taken).answer = sweep.ask(missing[taken]);
     return taken++;
   };
-  const auto simulate_row = [&](std::size_t number) {
-    slot(number).row = swept(std::move(slot(number).scenario));
+  const auto simulate = [&](std::size_t number) {
+    slot(number).rows = std::exchange(slot(number).answer, {})();
     return number;
   };
-  const auto keep_row = [&](std::size_t number) { keep(number, slot(number).row); };
+  const auto keep_rows = [&](std::size_t number) { keep(number, slot(number).rows); };
   tbb::parallel_pipeline(in_flight.size(),
                          tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, take) &
-                             tbb::make_filter<std::size_t, std::size_t>(tbb::filter_mode::parallel, simulate_row) &
-                             tbb::make_filter<std::size_t, void>(tbb::filter_mode::serial_in_order, keep_row));
+                             tbb::make_filter<std::size_t, std::size_t>(tbb::filter_mode::parallel, simulate) &
+                             tbb::make_filter<std::size_t, void>(tbb::filter_mode::serial_in_order, keep_rows));
 }
 
-// What rank 0 asks for: a row, and what it knows it to be made from.
+// What rank 0 asks, and what it knows that to be made from.
 struct RowJob {
-  std::size_t row;
+  std::size_t question;
   std::uint64_t inputs;
 };
 
 // By the other processes, kept as they come.
-void run_there(const std::vector<std::size_t>& missing, const SweepRows& rows, Farm& farm, const Keep& keep) {
+void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, const SweepRows& rows, Farm& farm,
+               const Keep& keep) {
   std::vector<FarmJob> jobs;
-  for (const std::size_t row : missing) jobs.push_back({row_work(row, rows.all.inputs[row]), rows.costs[row]});
+  for (const std::size_t question : missing)
+    jobs.push_back({row_work(question, rows.all.inputs[rows.first[question]]), rows.costs[question]});
   farm.run(jobs, [&](std::size_t job, const std::string& answer) {
     Unpacker unpacker(answer);
-    keep(job, unpack_swept(unpacker));
+    std::vector<SweptRow> answered(unpacker.take<std::size_t>());
+    for (SweptRow& row : answered) row = unpack_swept(unpacker, sweep.columns);
+    keep(job, answered);
   });
 }
 
@@ -82,56 +80,70 @@ std::string said_twice(const std::vector<std::string>& identities) {
 
 }  // namespace
 
-Farm::Answer answer_rows(Sweep sweep) {
-  auto library = std::make_shared<Library>(sweep.inputs);
-  return [sweep = std::move(sweep), library](const std::string& work) {
-    const auto [row, inputs] = Unpacker(work).take<RowJob>();
-    Scenario scenario = library->resolve(sweep.requests[row]);
-    if (library->digest_of(sweep.requests[row]) != inputs)
+Farm::Answer answer_rows(SweepQuestions sweep) {
+  return [sweep = std::move(sweep)](const std::string& work) {
+    const auto [question, inputs] = Unpacker(work).take<RowJob>();
+    const SweepQuestions::Answer answer = sweep.ask(question);
+    if (sweep.digest_of(question) != inputs)
       throw RankError(
           fmt::format("{}: row {} has other inputs there, or the program is another (the same files and "
                       "the same program on all hosts)",
-                      host_name(), row + 1));
+                      host_name(), question + 1));
+    const std::vector<SweptRow> rows = answer();
     Packer packer;
-    pack(packer, swept(std::move(scenario)));
+    packer.add(rows.size());
+    for (const SweptRow& row : rows) pack(packer, row);
     return packer.bytes();
   };
 }
 
-std::string row_work(std::size_t row, std::uint64_t inputs) { return Packer().add(RowJob{row, inputs}).bytes(); }
-
-Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
-  Library library(sweep.inputs);
-  return run_rows(sweep, check_rows(sweep, library), library, how);
+std::string row_work(std::size_t question, std::uint64_t inputs) {
+  return Packer().add(RowJob{question, inputs}).bytes();
 }
 
-Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how) {
+Swept run_sweep(const SweepQuestions& sweep, const SweepRun& how) { return run_rows(sweep, sweep.check(), how); }
+
+Swept run_rows(const SweepQuestions& sweep, SweepRows rows, const SweepRun& how) {
   if (const std::string twice = said_twice(rows.all.identities); how.note && !twice.empty()) how.note(twice);
   const std::vector<std::size_t> mine = share_out(how.share.count, rows.costs)[how.share.index];
+  const std::vector<std::size_t> my_rows = rows.rows_of(mine);
   std::optional<SweepFile> file;
   if (how.out)
-    file.emplace(sweep.inputs.files, *how.out, csv_header(), chosen(rows.all, mine),
+    file.emplace(sweep.files, *how.out, chosen(rows.all, my_rows),
                  SweepFile::Existing{.resume = how.resume, .force = how.force});
   if (file && how.note && !file->remark().empty()) how.note(file->remark());
-  rows.all.identities = {};                  // the file has those that it needs
-  std::vector<std::size_t> missing, places;  // in the sweep, in the file
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (file && file->keeps(i)) continue;
-    missing.push_back(mine[i]);
-    places.push_back(i);
+  rows.all.identities = {};  // the file has those that it needs
+  struct Missing {
+    std::size_t in_file, among_simulated;  // the places of its first row
+  };
+  std::vector<std::size_t> missing;  // questions of which a row is not there
+  std::vector<Missing> places;
+  std::size_t in_file = 0, simulated = 0;
+  for (const std::size_t question : mine) {
+    const std::size_t first = in_file;
+    in_file += rows.count_of(question);
+    bool kept = file.has_value();
+    for (std::size_t row = first; row < in_file; ++row) kept = kept && file->keeps(row);
+    if (kept) continue;
+    missing.push_back(question);
+    places.push_back({first, simulated});
+    simulated += in_file - first;
   }
   Progress progress("sweep", how.progress ? missing.size() : 0);
-  const auto keep = [&](std::size_t i, const SweptRow& row) {
-    if (file) file->write(places[i], to_csv(row.row));
-    if (how.each) how.each(i, row);
+  const auto keep = [&](std::size_t i, const std::vector<SweptRow>& answered) {
+    for (std::size_t row = 0; row < answered.size(); ++row) {
+      if (file && !file->keeps(places[i].in_file + row))
+        file->write(places[i].in_file + row, to_csv(answered[row].row));
+      if (how.each) how.each(places[i].among_simulated + row, answered[row]);
+    }
     if (how.progress) progress.advance();
   };
   if (how.has_workers())
-    run_there(missing, rows, *how.farm, keep);
+    run_there(sweep, missing, rows, *how.farm, keep);
   else
-    run_here(sweep, missing, how.jobs, library, keep);
+    run_here(sweep, missing, how.jobs, keep);
   if (file) file->finish();
-  return {missing.size(), mine.size()};
+  return {simulated, my_rows.size()};
 }
 
 }  // namespace allreplay

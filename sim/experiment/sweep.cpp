@@ -46,9 +46,12 @@ Requests::Choice profile_choice(const Files& files, const Json& json, const std:
 }
 
 // Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
-std::vector<std::optional<Json>> choices_of(const Json& cluster, const Json& sweep, std::string_view key) {
-  return choices(cluster.is_object() && cluster.find(key) ? cluster : sweep, key);
+std::vector<std::optional<Json>> choices_of(const std::optional<Json>& cluster, const Json& sweep,
+                                            std::string_view key) {
+  return choices(cluster && cluster->is_object() && cluster->find(key) ? *cluster : sweep, key);
 }
+
+void choose_nothing(Request& /*request*/) {}
 
 constexpr std::int64_t most_rows = 100'000;
 
@@ -131,7 +134,7 @@ std::vector<Requests::Choice> word_choices(const Files& files, Words words, Plac
       choices.push_back(choice_of(
           words, place_of, folder_of.empty() ? one->text() : beside(files, folder_of, one->text()), one->place()));
     else
-      choices.emplace_back([](Request&) {});
+      choices.emplace_back(choose_nothing);
   }
   return choices;
 }
@@ -145,7 +148,7 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
         request.place_of_workers = place;
       });
     else
-      choices.emplace_back([](Request&) {});
+      choices.emplace_back(choose_nothing);
   }
   return choices;
 }
@@ -160,7 +163,7 @@ std::vector<OptionText> routing_words(const Json& json) {
 std::vector<Requests::Choice> routing_choices(const std::vector<std::optional<Json>>& list) {
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
-    if (!one) choices.emplace_back([](Request&) {});
+    if (!one) choices.emplace_back(choose_nothing);
     for (const OptionText& word : one ? routing_words(*one) : std::vector<OptionText>())
       choices.emplace_back([change = ChangeText{word.name, word.value, word.place}](Request& request) {
         request.changes.push_back(change);
@@ -219,14 +222,14 @@ Requests::Choice cluster_choice(const Files& files, const Json& json, const std:
   return [=](Request& request) { request.cluster = path; };
 }
 
-// All that a sweep asks of one of its clusters.
-Requests::Product product_of(const Inputs& inputs, const Json& cluster, const Json& sweep,
+// All that a sweep asks of one of its clusters, or of the one that somebody else names.
+Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cluster, const Json& sweep,
                              const SweepOverrides& instead) {
   const Files& files = inputs.files;
   const std::string file = sweep.place().file;
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
   Requests::Product product;
-  product.lists.push_back({cluster_choice(files, cluster, file)});
+  product.lists.push_back({cluster ? cluster_choice(files, *cluster, file) : choose_nothing});
   product.lists.push_back(routing_choices(list("routing")));  // chosen after what follows: choices go from the last on
   product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
@@ -239,8 +242,11 @@ Requests::Product product_of(const Inputs& inputs, const Json& cluster, const Js
                                        instead.place_of_fidelity, list("fidelities")));
   product.lists.push_back(word_choices(files, &Request::codec, &Request::place_of_codec, instead.codec,
                                        instead.place_of_codec, list("codecs"), file));
-  for (const auto& strategy : list("strategies"))
-    for (Requests::Branch& branch : strategy_branches(inputs, *strategy)) product.branches.push_back(std::move(branch));
+  for (const auto& strategy : list("strategies")) {
+    if (!strategy) product.branches.push_back({choose_nothing, {}});
+    for (Requests::Branch& branch : strategy ? strategy_branches(inputs, *strategy) : std::vector<Requests::Branch>())
+      product.branches.push_back(std::move(branch));
+  }
   return product;
 }
 
@@ -251,10 +257,18 @@ Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverr
 }
 
 Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
-  const std::string file = json.place().file;
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "routing", "collectives",
                    "fidelities", "codecs", "strategies", "plot"});
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
+  Sweep sweep;
+  sweep.inputs = inputs;
+  sweep.requests = read_requests(inputs, json, instead);
+  if (const auto given = json.find("name")) sweep.name = given->text();
+  if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
+  return sweep;
+}
+
+Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
   // Lists that no cluster uses, because each has its own, are checked, too.
   for (const auto& workers : choices(json, "workers"))
     if (workers) workers->integer(1, most_workers);
@@ -263,21 +277,19 @@ Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& i
       if (one) one->text();
   for (const auto& one : choices(json, "routing"))
     if (one) routing_words(*one);
-  for (const auto& strategy : choices(json, "strategies")) strategy_branches(inputs, *strategy);
-  Sweep sweep;
-  sweep.inputs = inputs;
-  if (const auto given = json.find("name")) sweep.name = given->text();
+  for (const auto& strategy : choices(json, "strategies"))
+    if (strategy) strategy_branches(inputs, *strategy);
   if (const auto plot = json.find("plot")) plot->members();  // an object; view/plot_options.cpp knows its keys
-  if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   std::vector<std::shared_ptr<const Requests::Product>> products;
   for (const auto& cluster : choices(json, "clusters"))
-    products.push_back(std::make_shared<Requests::Product>(product_of(inputs, *cluster, json, instead)));
+    products.push_back(std::make_shared<Requests::Product>(product_of(inputs, cluster, json, instead)));
+  Requests requests;
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& product : products) {
-      if (sweep.requests.size() + product->size() > most_rows) fail_as_too_many(json);
-      sweep.requests.add(product, profile_choice(inputs.files, *profile, file));
+      if (requests.size() + product->size() > most_rows) fail_as_too_many(json);
+      requests.add(product, profile ? profile_choice(inputs.files, *profile, json.place().file) : choose_nothing);
     }
-  return sweep;
+  return requests;
 }
 
 }  // namespace allreplay

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/core/json.hpp"
@@ -39,6 +40,9 @@ Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverr
 /// The same of a file's contents.
 Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead = {});
 
+/// The lists of a sweep's file, each of which may be left out: a request then says nothing of it. Throws InputError.
+Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverrides& instead);
+
 /// A share of a sweep's rows: number `index`, from 0, of `count`.
 struct Share {
   std::size_t index = 0, count = 1;
@@ -48,6 +52,25 @@ struct Share {
 struct SweptRow {
   Row row;
   std::string warning;  ///< Result::warning
+};
+
+struct SweepRows;
+
+/// What a sweep asks, and who answers: to each question a row, or several that one simulation gives. A sweep of
+/// requests asks for a row each.
+struct SweepQuestions {
+  using Answer = std::function<std::vector<SweptRow>()>;
+
+  SweepQuestions() = default;
+  SweepQuestions(const Sweep& sweep);  // NOLINT: a sweep is its questions
+
+  Files files{};
+  std::vector<std::string_view> columns{};  ///< of all rows
+  std::function<SweepRows()> check{};       ///< resolves every question; throws InputError unless all are possible
+  /// Resolves one; it may be answered in another thread. By one thread at a time. Throws InputError.
+  std::function<Answer(std::size_t question)> ask{};
+  /// What the question that was asked is made from.
+  std::function<std::uint64_t(std::size_t question)> digest_of{};
 };
 
 struct SweepRun {
@@ -73,15 +96,20 @@ struct Swept {
 /// Simulates the rows of the share, `jobs` at a time; the rows of the file are in the order of the sweep, whatever
 /// `jobs` and `farm` are. Everything is checked before anything is written. Rows that `resume` finds done are not
 /// simulated. Throws InputError.
-Swept run_sweep(const Sweep& sweep, const SweepRun& how);
+Swept run_sweep(const SweepQuestions& sweep, const SweepRun& how);
 
 /// What the other processes of a farm do for run_sweep().
-Farm::Answer answer_rows(Sweep sweep);
+Farm::Answer answer_rows(SweepQuestions sweep);
 
-/// Puts parts together that shares of the sweep have written. Returns the numbers of the rows, from 0, that are in none
-/// of them. Throws InputError when a part is of another sweep or was made from other inputs, or two parts overlap.
-std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::string>& parts, const std::string& out,
-                                     bool force);
+struct MergedSweep {
+  std::vector<std::size_t> missing;  ///< the numbers of the rows, from 0, that are in no part
+  std::size_t rows = 0;              ///< how many there are to be
+};
+
+/// Puts parts together that shares of the sweep have written. Throws InputError when a part is of another sweep or was
+/// made from other inputs, or two parts overlap.
+MergedSweep merge_sweep(const SweepQuestions& sweep, const std::vector<std::string>& parts, const std::string& out,
+                        bool force);
 
 /// "3 of 40 rows are missing: 4, 17-18", as users count them.
 std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t rows);

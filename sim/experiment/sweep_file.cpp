@@ -96,10 +96,8 @@ class Finder {
     for (std::size_t i = 0; i < rows.numbers.size(); ++i)
       if (const auto record = records.find(rows.numbers[i]); record != records.end())
         noted_[record->second.row].push_back(i);
-    for (const ColumnRow& column : allreplay::columns())
-      if (column.identifies)
-        places_.push_back(
-            static_cast<std::size_t>(std::find(columns.begin(), columns.end(), column.name) - columns.begin()));
+    for (const std::string_view name : rows.identifying)
+      places_.push_back(static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin()));
     width_ = columns.size();
   }
 
@@ -156,14 +154,14 @@ class Finder {
 
 // The lines of the file that are the sweep's rows, by row.
 std::vector<std::optional<std::string_view>> lines_by_row(const std::string& file, const std::string& text,
-                                                          const std::string& header, const FileRows& rows,
+                                                          const FileRows& rows,
                                                           const std::map<std::size_t, RowNote>& records) {
   std::vector<std::optional<std::string_view>> by_row(rows.numbers.size());
   const std::vector<std::string_view> lines = whole_lines(text);
-  if (lines.empty() && header.starts_with(text)) return by_row;  // cut off before the first row
+  if (lines.empty() && rows.header.starts_with(text)) return by_row;  // cut off before the first row
   const std::string whole(text.substr(0, text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1));
   const std::vector<CsvRow> table = parse_csv(whole, file);
-  const auto columns = parse_csv(header, file).front().fields;
+  const auto columns = parse_csv(rows.header, file).front().fields;
   if (table.empty() || table.front().fields != columns)
     throw InputError({file, "line 1"}, "has other columns than this version writes",
                      "sweep without --resume, to another file");
@@ -183,7 +181,7 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
 
 std::string joined(const Row& row) {
   std::string text;
-  for (const Column& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
+  for (const NamedCell& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
   return text;
 }
 
@@ -244,17 +242,16 @@ class SweepFile::Output {
   Descriptor sink_;
 };
 
-SweepFile::SweepFile(Files files, const std::string& file, std::string header, FileRows rows, Existing existing)
+SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existing existing)
     : files_(std::move(files)),
       file_(file),
       path_(link_target(file)),
-      header_(std::move(header)),
       rows_of_file_(std::move(rows)),
       kept_(rows_of_file_.numbers.size()) {
   if (exists(path_) && !is_regular(path_)) {  // a device, a pipe: nothing to keep, to lock or to go on with
     if (existing.resume) throw InputError({file_, ""}, "is no file, and has no rows to keep", "leave out --resume");
     rows_ = std::make_unique<Output>(file_, path_, 0);
-    rows_->append(header_ + "\n");
+    rows_->append(rows_of_file_.header + "\n");
     return;
   }
   if (files_.was_read(path_))
@@ -263,18 +260,19 @@ SweepFile::SweepFile(Files files, const std::string& file, std::string header, F
   rows_ = std::make_unique<Output>(file_, path_, 0);
   require_own_records(existing.force);
   if (existing.resume) {
-    KeptRows kept = read_rows(files_, file_, header_, rows_of_file_, &Files::read_output);
+    KeptRows kept = read_rows(files_, file_, rows_of_file_, &Files::read_output);
     kept_ = std::move(kept.lines);
     if (!kept.others.empty())
       remark_ = fmt::format("rows of {} that are computed again: {}", one_line(file_, 4096), kept.others);
   } else if (!existing.force) {
-    require_replaceable(files_, file_, header_);
+    require_replaceable(files_, file_, rows_of_file_.header);
   }
   const std::string text = exists(path_) ? files_.read_output(path_, most_result_bytes) : "";
 
   const std::string records = path_ + ".rows";
   const std::vector<std::string_view> lines = whole_lines(text);
-  std::size_t length = header_.size() + 1;  // of the file: its header, and the rows up to the first that is not kept
+  std::size_t length =
+      rows_of_file_.header.size() + 1;  // of the file: its header, and the rows up to the first that is not kept
   while (next_ < kept_.size() && next_ + 1 < lines.size() && kept_[next_] == lines[next_ + 1])
     length += lines[++next_].size() + 1;
   const bool goes_on = existing.resume && !lines.empty();
@@ -284,7 +282,7 @@ SweepFile::SweepFile(Files files, const std::string& file, std::string header, F
       kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
   if (goes_on) files_.write(records, kept_records);  // before a row is cut off that stands in no other place
   rows_->cut(goes_on ? length : 0);
-  if (!goes_on) rows_->append(header_ + "\n");
+  if (!goes_on) rows_->append(rows_of_file_.header + "\n");
   if (!goes_on) files_.write(records, kept_records);
   records_ = std::make_unique<Output>(records, records, O_NOFOLLOW);
   write_kept();
@@ -329,12 +327,11 @@ void require_replaceable(const Files& files, const std::string& file, const std:
   }
 }
 
-KeptRows read_rows(const Files& files, const std::string& file, const std::string& header, const FileRows& rows,
-                   Read read) {
+KeptRows read_rows(const Files& files, const std::string& file, const FileRows& rows, Read read) {
   const std::string path = link_target(file);
   const std::string text = read == &Files::read || exists(path) ? (files.*read)(path, most_result_bytes) : "";
   const auto records = read_records(files, path, read);
-  const auto lines = lines_by_row(file, text, header, rows, records);
+  const auto lines = lines_by_row(file, text, rows, records);
   // By what they were made from: a sweep that has got more rows since counts them anew.
   std::multimap<std::uint64_t, const RowNote*> by_inputs;
   for (const auto& [number, record] : records) by_inputs.emplace(record.inputs, &record);

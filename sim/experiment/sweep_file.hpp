@@ -16,9 +16,11 @@ namespace allreplay {
 
 /// The rows that a file shall hold, in their order: all of a sweep, or a share of them.
 struct FileRows {
-  std::vector<std::size_t> numbers;     ///< in the sweep, from 0; rising
-  std::vector<std::string> identities;  ///< joined(identity()): what they are called
-  std::vector<std::uint64_t> inputs;    ///< digests of what they are made from
+  std::string header;                         ///< the names of all columns, as a CSV has them
+  std::vector<std::string_view> identifying;  ///< the columns that say which row it is, in the order of identities
+  std::vector<std::size_t> numbers;           ///< in the sweep, from 0; rising
+  std::vector<std::string> identities;        ///< joined(identity()): what they are called
+  std::vector<std::uint64_t> inputs;          ///< digests of what they are made from
 };
 
 /// The cells as a CSV has them, before quoting, a line each. A line end in a cell stays: it could not be in a row.
@@ -32,7 +34,7 @@ struct KeptRows {
 
 /// Reads what a sweep has written, finished or not, gaps and all. `read` is Files::read_output(), or Files::read()
 /// where the file is an input. Throws InputError when it is of another sweep.
-KeptRows read_rows(const Files& files, const std::string& file, const std::string& header, const FileRows& rows,
+KeptRows read_rows(const Files& files, const std::string& file, const FileRows& rows,
                    std::string (Files::*read)(const std::string& file, std::uint64_t most) const);
 
 /// Throws InputError unless a sweep may write over the file: there is none, or a sweep wrote it and nobody changed it.
@@ -51,7 +53,7 @@ class SweepFile {
 
   /// Throws InputError when another process writes the file, when it is no sweep's, or not this one's, or cannot be
   /// written.
-  SweepFile(Files files, const std::string& file, std::string header, FileRows rows, Existing existing);
+  SweepFile(Files files, const std::string& file, FileRows rows, Existing existing);
   ~SweepFile();
 
   /// By their places in FileRows.
@@ -77,7 +79,6 @@ class SweepFile {
 
   Files files_;
   std::string file_, path_;  // as it was named, and behind its links
-  std::string header_;
   FileRows rows_of_file_;
   std::vector<std::optional<std::string>> kept_;
   std::string remark_;

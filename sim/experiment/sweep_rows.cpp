@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/experiment/run.hpp"
 #include "sim/training/possible.hpp"
 
 namespace allreplay {
@@ -46,19 +47,56 @@ void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
     require_one(collectives_, "collectives", file->second->name, collective, {collective, "/name"});
 }
 
-SweepRows check_rows(const Sweep& sweep, Library& library) {
+void SweepRows::add(std::string identity, std::uint64_t inputs) {
+  all.numbers.push_back(all.numbers.size());
+  all.identities.push_back(std::move(identity));
+  all.inputs.push_back(inputs);
+}
+
+std::size_t SweepRows::count_of(std::size_t question) const {
+  return (question + 1 < first.size() ? first[question + 1] : size()) - first[question];
+}
+
+std::vector<std::size_t> SweepRows::rows_of(const std::vector<std::size_t>& questions) const {
+  std::vector<std::size_t> rows;
+  for (const std::size_t question : questions)
+    for (std::size_t i = 0; i < count_of(question); ++i) rows.push_back(first[question] + i);
+  return rows;
+}
+
+namespace {
+
+SweepRows check_requests(const Sweep& sweep, Library& library) {
   SweepRows rows;
+  rows.all.header = csv_header();
+  for (const Column& column : columns())
+    if (column.identifies) rows.all.identifying.push_back(column.name);
   NamesOfFiles names;
   for (const Request& request : sweep.requests) {
     const Scenario scenario = library.resolve(request);
     require_possible(scenario);
     names.add(request, scenario);
-    rows.all.numbers.push_back(rows.all.numbers.size());
-    rows.all.identities.push_back(joined(identity(scenario)));
-    rows.all.inputs.push_back(library.digest_of(request));
+    rows.first.push_back(rows.size());
     rows.costs.push_back(expected_cost(scenario));
+    rows.add(joined(identity(scenario)), library.digest_of(request));
   }
   return rows;
+}
+
+}  // namespace
+
+SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
+  for (const Column& column : allreplay::columns()) columns.push_back(column.name);
+  const auto asked = std::make_shared<const Sweep>(sweep);
+  const auto library = std::make_shared<Library>(sweep.inputs);
+  check = [=] { return check_requests(*asked, *library); };
+  ask = [=](std::size_t question) -> Answer {
+    return [scenario = library->resolve(asked->requests[question])] {
+      const Outcome outcome = run_among_others(scenario);
+      return std::vector<SweptRow>{{row_of(outcome), outcome.result.warning}};
+    };
+  };
+  digest_of = [=](std::size_t question) { return library->digest_of(asked->requests[question]); };
 }
 
 std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::vector<std::uint64_t>& costs) {
@@ -80,7 +118,7 @@ std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::ve
 }
 
 FileRows chosen(const FileRows& all, const std::vector<std::size_t>& rows) {
-  FileRows some;
+  FileRows some{.header = all.header, .identifying = all.identifying};
   for (const std::size_t row : rows) {
     some.numbers.push_back(all.numbers[row]);
     some.identities.push_back(all.identities[row]);

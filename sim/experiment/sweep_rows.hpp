@@ -24,23 +24,28 @@ class NamesOfFiles {
 
 struct SweepRows {
   FileRows all;
-  std::vector<std::uint64_t> costs;  ///< expected_cost()
+  std::vector<std::size_t> first;    ///< of each question its first row
+  std::vector<std::uint64_t> costs;  ///< of each question: expected_cost()
+
+  /// A question's next row. `inputs`: what the question is made from.
+  void add(std::string identity, std::uint64_t inputs);
+  std::size_t size() const { return all.numbers.size(); }
+  std::size_t count_of(std::size_t question) const;
+  /// Those of these questions.
+  std::vector<std::size_t> rows_of(const std::vector<std::size_t>& questions) const;
 };
 
-/// Resolves every row. Throws InputError unless all are possible.
-SweepRows check_rows(const Sweep& sweep, Library& library);
-
 /// run_sweep() of rows that have been checked.
-Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how);
+Swept run_rows(const SweepQuestions& sweep, SweepRows rows, const SweepRun& how);
 
-/// What a farm's process is asked for: a row, and what it is known to be made from.
-std::string row_work(std::size_t row, std::uint64_t inputs);
+/// What a farm's process is asked: a question, and what it is known to be made from.
+std::string row_work(std::size_t question, std::uint64_t inputs);
 
 /// About how long it takes to simulate, in no unit: to balance by.
 std::uint64_t expected_cost(const Scenario& scenario);
 
-/// The rows of each share, rising: the costly ones first, each goes to the share that has least so far. By the costs
-/// alone, which no clock has part in, so that every machine shares alike.
+/// The questions of each share, rising: the costly ones first, each goes to the share that has least so far. By the
+/// costs alone, which no clock has part in, so that every machine shares alike.
 std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::vector<std::uint64_t>& costs);
 
 /// Those rows alone.

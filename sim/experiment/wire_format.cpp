@@ -133,14 +133,14 @@ Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
 }  // namespace
 
 void pack(Packer& packer, const SweptRow& row) {
-  for (const Column& column : row.row) pack(packer, column.cell);
+  for (const NamedCell& column : row.row) pack(packer, column.cell);
   packer.add_text(row.warning);
 }
 
-SweptRow unpack_swept(Unpacker& unpacker) {
+SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns) {
   SweptRow row;
-  for (const ColumnRow& column : columns())
-    row.row.push_back({column.name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
+  for (const std::string_view name : columns)
+    row.row.push_back({name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
   row.warning = unpacker.take_text();
   return row;
 }

@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
@@ -19,7 +21,8 @@ void pack(Packer& packer, const Request& request);
 Request unpack_request(Unpacker& unpacker);
 
 void pack(Packer& packer, const SweptRow& row);
-SweptRow unpack_swept(Unpacker& unpacker);
+/// `columns`: the row's.
+SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns);
 
 /// Of the same scenario.
 Outcome unpack(Unpacker& unpacker, Scenario scenario);

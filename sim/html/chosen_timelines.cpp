@@ -84,7 +84,7 @@ class Simulator {
   }
 
   bool is_of(const ResultRow& row, const Row& names) const {
-    return std::all_of(names.begin(), names.end(), [&](const Column& column) {
+    return std::all_of(names.begin(), names.end(), [&](const NamedCell& column) {
       const auto found = std::find(result_.columns.begin(), result_.columns.end(), column.name);
       return found != result_.columns.end() &&
              row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == plain_text(column.cell);
@@ -101,22 +101,23 @@ class Simulator {
 
 ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
                                  std::size_t most) {
-  std::vector<std::pair<std::size_t, bool>> candidates;
-  for (const ResultGroup& group : result.groups) {
-    const Rows& rows = group.by_workers.rbegin()->second.rows;
+  std::vector<ChosenTimeline> candidates;
+  for (std::size_t group = 0; group < result.groups.size(); ++group) {
+    const Rows& rows = result.groups[group].by_workers.rbegin()->second.rows;
     if (rows.empty()) continue;  // nothing fits into memory
-    candidates.emplace_back(rows.front(), true);
-    if (rows.size() > 1) candidates.emplace_back(rows.back(), false);
+    candidates.push_back({rows.front(), group, true, ""});
+    if (rows.size() > 1) candidates.push_back({rows.back(), group, false, ""});
   }
   ChosenTimelines chosen;
   chosen.left_out = candidates.size() - std::min(candidates.size(), most);
   candidates.resize(candidates.size() - chosen.left_out);
   Progress progress("timelines", candidates.size());
   Simulator simulator(inputs, result, sweep);
-  for (const auto& [row, fastest] : candidates) {
-    chosen.timelines.push_back({row, fastest, simulator.rerun(result.rows[row])});
+  for (ChosenTimeline& one : candidates) {
+    one.outcome = simulator.rerun(result.rows[one.row]);
     progress.advance();
   }
+  chosen.timelines = std::move(candidates);
   return chosen;
 }
 

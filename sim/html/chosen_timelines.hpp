@@ -15,7 +15,8 @@ namespace allreplay {
 /// One row simulated again, or why it could not be.
 struct ChosenTimeline {
   std::size_t row = 0;
-  bool fastest = false;  ///< or slowest, of its group's largest size
+  std::size_t group = 0;  ///< of the result
+  bool fastest = false;   ///< or slowest, of its group's largest size
   std::variant<Outcome, std::string> outcome;
 };
 

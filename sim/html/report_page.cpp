@@ -1,12 +1,7 @@
 #include "sim/html/report_page.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
-#include <set>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,32 +10,12 @@
 #include "sim/core/json_value.hpp"
 #include "sim/html/page_files.hpp"
 #include "sim/html/page_looks.hpp"
-#include "sim/view/trace_events.hpp"
+#include "sim/picture/svg.hpp"
+#include "sim/view/timeline_picture.hpp"
 
 namespace allreplay {
 
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string html;
-  for (const char c : text) switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      default:
-        html += c;
-    }
-  return html;
-}
 
 // JSON that can stand in a script element: no "<", so neither </script> nor <!-- can occur.
 std::string for_script(const JsonValue& value) {
@@ -68,97 +43,6 @@ JsonValue rows_of(const SweepResult& result) {
     rows.push_back(std::move(cells));
   }
   return rows;
-}
-
-struct Lane {
-  std::string thread;
-  std::vector<std::pair<std::int64_t, JsonValue>> spans;  // with their starts
-};
-
-std::int64_t picoseconds(const JsonValue& microseconds) { return std::llround(microseconds.number() * 1e6); }
-
-// [kind, start, duration, name, bytes, wait, micro-batch].
-JsonValue span_of(const JsonValue& event, std::int64_t start) {
-  const JsonValue& details = event.at("args");
-  JsonValue span{details.at("activity"), start, picoseconds(event.at("dur")),
-                 details.contains("what") ? details.at("what") : event.at("name")};
-  if (details.contains("bytes")) span.push_back(details.at("bytes"));
-  if (details.contains("waited_us")) span.push_back(picoseconds(details.at("waited_us")));
-  if (details.contains("micro_batch")) {
-    while (span.items().size() < 6) span.push_back(nullptr);
-    span.push_back(details.at("micro_batch"));
-  }
-  return span;
-}
-
-// [rank that sends, rank that receives, start, duration, bytes, micro-batch].
-JsonValue send_of(const JsonValue& event, std::int64_t start) {
-  const JsonValue& details = event.at("args");
-  return {details.at("from"),
-          details.at("to"),
-          start,
-          picoseconds(event.at("dur")),
-          details.at("bytes"),
-          details.contains("micro_batch") ? details.at("micro_batch") : JsonValue(0)};
-}
-
-// The trace events again, by lane, in picoseconds since the first: of ranks of a pipeline passes instead of layers, and
-// sends; and the workers' memory as [time, bytes], where the trace has it.
-void add_timeline(JsonValue& timeline, const Outcome& outcome) {
-  const JsonValue trace = JsonValue::parse(trace_events(outcome));
-  const std::vector<JsonValue>& events = trace.at("traceEvents").items();
-  std::map<std::pair<double, double>, Lane> lanes;
-  std::map<double, std::string> processes;
-  std::map<double, JsonValue> memory;             // by process
-  std::set<std::pair<double, double>> of_passes;  // threads
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-  for (const JsonValue& event : events)
-    if (event.at("ph").text() == "X") {
-      begin = std::min(begin, picoseconds(event.at("ts")));
-      if (event.at("args").contains("chunk")) of_passes.emplace(event.at("pid").number(), event.at("tid").number());
-    }
-  for (const JsonValue& event : events) {
-    const std::string& phase = event.at("ph").text();
-    if (phase == "C")
-      memory[event.at("pid").number()].push_back({picoseconds(event.at("ts")) - begin, event.at("args").at("bytes")});
-    const std::pair thread(event.at("pid").number(), event.at("tid").number());
-    const std::string& name = event.at("name").text();
-    if (phase == "M" && name == "process_name") processes[thread.first] = event.at("args").at("name").text();
-    if (phase == "M" && name == "thread_name") lanes[thread].thread = event.at("args").at("name").text();
-    if (phase != "X") continue;
-    const std::int64_t start = picoseconds(event.at("ts")) - begin;
-    const JsonValue& details = event.at("args");
-    const std::string& activity = details.at("activity").text();
-    const bool in_a_pass = of_passes.contains(thread) && !details.contains("chunk") && activity != "update";
-    if (activity == "send")
-      timeline["sends"].push_back(send_of(event, start));
-    else if (!in_a_pass)
-      lanes[thread].spans.emplace_back(start, span_of(event, start));
-  }
-  JsonValue list = JsonValue::array();
-  for (auto& [thread, lane] : lanes) {
-    if (lane.spans.empty()) continue;
-    std::sort(lane.spans.begin(), lane.spans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    JsonValue spans = JsonValue::array();
-    for (auto& [start, span] : lane.spans) spans.push_back(std::move(span));
-    list.push_back({{"process", processes[thread.first]}, {"thread", lane.thread}, {"spans", std::move(spans)}});
-  }
-  timeline["lanes"] = std::move(list);
-  for (auto& [process, course] : memory)
-    timeline["memory"].push_back({{"process", processes[process]}, {"course", std::move(course)}});
-}
-
-JsonValue timelines_of(const ChosenTimelines& chosen) {
-  JsonValue list = JsonValue::array();
-  for (const ChosenTimeline& one : chosen.timelines) {
-    JsonValue value{{"row", one.row}, {"fastest", one.fastest}};
-    if (const auto* outcome = std::get_if<Outcome>(&one.outcome))
-      add_timeline(value, *outcome);
-    else
-      value["problem"] = std::get<std::string>(one.outcome);
-    list.push_back(std::move(value));
-  }
-  return list;
 }
 
 // --- words -----------------------------------------------------------------------------------------------------------
@@ -201,6 +85,34 @@ std::string findings_html(const std::vector<Summary::Case>& findings) {
   return html + "</section>\n";
 }
 
+// A picture for each group, of its fastest and slowest row, and why others have none.
+std::string timelines_html(const SweepResult& result, const ChosenTimelines& chosen) {
+  constexpr double zoom = 256;
+  const std::vector<ChosenTimeline>& all = chosen.timelines;
+  std::string html;
+  for (auto first = all.begin(); first != all.end();) {
+    const std::size_t group = first->group;
+    std::vector<Outcome> outcomes;
+    for (; first != all.end() && first->group == group; ++first)
+      if (const auto* outcome = std::get_if<Outcome>(&first->outcome))
+        outcomes.push_back(*outcome);
+      else
+        html += paragraph(fmt::format("No timeline of {}, the {}: {}", result.rows[first->row].series,
+                                      first->fastest ? "fastest" : "slowest", std::get<std::string>(first->outcome)),
+                          "warning");
+    if (!outcomes.empty())
+      html += fmt::format("<figure>\n{}</figure>\n",
+                          to_svg(timeline_picture(outcomes, zoom), fmt::format("timeline-{}-", group)));
+  }
+  if (chosen.left_out > 0)
+    html +=
+        paragraph(fmt::format("{} more rows, the fastest and slowest elsewhere, are not drawn; --timelines {} draws "
+                              "all.",
+                              chosen.left_out, all.size() + chosen.left_out),
+                  "note");
+  return html;
+}
+
 // The sweep's name, and what it reproduces.
 std::string provenance_html(const PageTitle& title, const std::string& name) {
   return paragraph(name + (name.empty() || title.reproduces.empty() ? "" : ": ") + title.reproduces, "reproduces");
@@ -224,13 +136,13 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   JsonValue data = JsonValue::parse(looks_json());
   data.update({{"columns", result.columns},
                {"rows", rows_of(result)},
-               {"plot", title.plot.empty() ? JsonValue() : JsonValue::parse(title.plot)},
-               {"timelines", timelines_of(chosen)},
-               {"leftOut", chosen.left_out}});
+               {"plot", title.plot.empty() ? JsonValue() : JsonValue::parse(title.plot)}});
   std::string page(page_html);  // the last holes first, so that no text that was filled in is searched
   fill(page, "script", page_js);
   fill(page, "data", for_script(data));
   fill(page, "file", escaped(file));
+  fill(page, "timelines", timelines_html(result, chosen));
+  fill(page, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
   fill(page, "findings", summary.cases.size() == 1 ? "" : findings_html(summary.cases));
   fill(page, "summary",
        verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));

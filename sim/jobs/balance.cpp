@@ -107,6 +107,7 @@ Profile with_batch(const Profile& profile, std::int64_t batch) {
   for (Layer& layer : other.layers) {
     layer.forward = scaled(layer.forward, factor);
     layer.backward = scaled(layer.backward, factor);
+    scale_parallel_parts(layer, factor, factor);
   }
   other.batch_size = batch;
   return other;

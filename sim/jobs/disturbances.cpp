@@ -1,6 +1,7 @@
 #include "sim/jobs/disturbances.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -127,19 +128,19 @@ std::vector<Way> Disturbances::ways_on(const Topology& network) const {
   return ways;
 }
 
-void Disturbances::require_connected(const Topology& network, std::span<const NodeId> seats, Time at) const {
-  for (std::uint32_t plane = 0; plane < network.planes(); ++plane) {
-    const std::vector<int> parts = connected_parts(network.nodes(), links_in(network, plane));
-    for (const NodeId seat : seats)
-      if (parts[seat] != parts[seats.front()]) cut_off(network, seats.front(), seat, at);
-  }
-}
-
-void Disturbances::require_others_connected(const Topology& network, Time at) const {
-  for (std::size_t i = 0; i < others_.size(); ++i) {
-    const NodeId ends[] = {others_[i].from, others_[i].to};
-    if (file_.background[i].hosts) require_connected(network, ends, at);
-  }
+void Disturbances::require_connected(const Topology& network, const std::vector<std::span<const NodeId>>& jobs,
+                                     Time at) const {
+  std::vector<std::vector<int>> parts;  // by plane
+  for (std::uint32_t plane = 0; plane < network.planes(); ++plane)
+    parts.push_back(connected_parts(network.nodes(), links_in(network, plane)));
+  const auto require = [&](std::span<const NodeId> seats) {
+    for (const std::vector<int>& part_of : parts)
+      for (const NodeId seat : seats)
+        if (part_of[seat] != part_of[seats.front()]) cut_off(network, seats.front(), seat, at);
+  };
+  for (const auto& seats : jobs) require(seats);
+  for (std::size_t i = 0; i < others_.size(); ++i)
+    if (file_.background[i].hosts) require(std::array{others_[i].from, others_[i].to});
 }
 
 void Disturbances::cut_off(const Topology& network, NodeId a, NodeId b, Time at) const {

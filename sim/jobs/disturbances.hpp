@@ -29,10 +29,9 @@ class Disturbances {
   /// By flow of others.
   std::vector<Way> ways_on(const Topology& network) const;
   std::vector<double> rates() const;
-  /// Throws InputError, naming the event, where the links that are down then cut one of these seats off from another,
-  /// or what a flow of others joins.
-  void require_connected(const Topology& network, std::span<const NodeId> seats, Time at) const;
-  void require_others_connected(const Topology& network, Time at) const;
+  /// `jobs`: the seats of those that go on. Throws InputError, naming the event, where the links that are down then cut
+  /// one of a job's seats off from another, or what a flow of others joins.
+  void require_connected(const Topology& network, const std::vector<std::span<const NodeId>>& jobs, Time at) const;
 
  private:
   struct Resolved {

@@ -20,7 +20,7 @@ namespace {
 // The forward passes that come before a program that begins with a backward pass; they wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
   const std::vector<Work>& program = job.plan.program();
-  if (!program.empty() && program.front().kind == WorkKind::Forward) return;
+  if (!program.empty() && program.front().kind != WorkKind::Backward) return;
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
     const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
@@ -28,7 +28,7 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
     for (const Layer& layer : profile.layers) {
       const TaskId id =
           cycle.opening.add({.queue = first_queue + unrolled.stream(c),
-                             .rank = rank++,
+                             .position = rank++,
                              .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
       if (rank > 1) cycle.opening.precede(id - 1, id);
     }
@@ -47,22 +47,27 @@ bool some_end(std::span<const SeatedJob> jobs) {
   return std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
 }
 
-// What a run keeps, in bytes; more than that it shall not.
+// What a run keeps, in bytes; more than the limit it shall not.
 class Kept {
  public:
-  static constexpr double of_iteration = 32, of_state = 100, most = 4e9;
+  static constexpr double of_iteration = 32, of_state = 100, of_reading = 2 * sizeof(double);
 
-  explicit Kept(SourceLocation place) : place_(std::move(place)) {}
+  explicit Kept(const JobsFile& file) : file_(file) {}
 
-  void require(double bytes) const {
-    if (bytes > most)
-      throw InputError(place_, fmt::format("what is kept of so many iterations takes more than {:.0f} GB", most / 1e9),
-                       "fewer iterations, or fewer jobs");
+  void require(double more) const {
+    if (bytes_ + more > file_.limits.bytes)
+      throw InputError(
+          file_.place_of_iterations,
+          fmt::format("what is kept of so many iterations takes more than {:g} GB", file_.limits.bytes / 1e9),
+          "fewer iterations, or fewer jobs");
   }
-  void add(double bytes) { require(bytes_ += bytes); }
+  void add(double bytes) {
+    bytes_ += bytes;
+    require(0);
+  }
 
  private:
-  SourceLocation place_;
+  const JobsFile& file_;
   double bytes_ = 0;
 };
 
@@ -85,7 +90,7 @@ class JobsClock final : public Observer {
         disturbances_(disturbances),
         record_(record),
         began_(began),
-        kept_(file.place_of_iterations),
+        kept_(file),
         players_(jobs.size()),
         cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
@@ -100,7 +105,10 @@ class JobsClock final : public Observer {
     system_.servers.push_back({&network_->server(), Phase::Communication});
     for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
     times_.jobs.resize(jobs.size());
-    if (record) record->jobs.resize(jobs.size());
+    if (record) {
+      record->jobs.resize(jobs.size());
+      record->others.resize(file.background.size());
+    }
     passes_.assign(jobs.size(), false);
     some_end_ = some_end(jobs);
     const bool random = std::any_of(
@@ -135,13 +143,9 @@ class JobsClock final : public Observer {
     Player& player = players_[cycle];
     const auto& jitter = player.job->job.scenario.stragglers.jitter;
     if (!jitter || replay < 0) return;
-    for (TaskId id = 0; id < player.unrolled.labels.size(); ++id) {
-      const Label& label = player.unrolled.labels[id];
-      if (!is_of_worker(label)) continue;
-      const double slowdown =
-          player.job->classes[label.worker_class].slowdown * jitter->draw(player.random[label.worker_class]);
-      tasks[id].duration = scaled(player.unrolled.nominal[id], slowdown);
-    }
+    for (TaskId id = 0; id < player.unrolled.labels.size(); ++id)
+      if (const auto time = drawn(player.unrolled, id, player.job->classes, *jitter, player.random))
+        tasks[id].duration = *time;
   }
 
   void passed(std::size_t cycle, std::int64_t, Time now) override {
@@ -150,7 +154,7 @@ class JobsClock final : public Observer {
     kept_.add(Kept::of_iteration);
     if (began_ && std::ssize(times.begins) <= awaited_of(*players_[cycle].job, file_, some_end_)) began_();
     players_[cycle].clock.restart(now);
-    passes_[cycle] = true;
+    passes_[cycle] = some_passed_ = true;
     const auto& iterations = players_[cycle].job->iterations;
     if (iterations && std::ssize(times.begins) == *iterations + 1) times.end = now;
   }
@@ -179,6 +183,8 @@ class JobsClock final : public Observer {
     }
     for (std::size_t i = 0; i < others_.size(); ++i)
       if (others_[i].next() == now) {
+        ++turns_;
+        count_step(now);
         others_[i].turn();
         if (record_) note_other(i, now);
         network_->turn(i, others_[i].is_on(), now);
@@ -188,9 +194,14 @@ class JobsClock final : public Observer {
   }
 
   bool enough(Time now, const State& state) override {
+    count_step(now);
+    if (!std::exchange(some_passed_, false)) return false;
     const bool looks = may_repeat_ && passes_[0] && all_began();
     if (!some_end_ && !warm_) warm_ = warm();
     note_meetings(now);
+    if (const Meetings* meetings = network_->meetings())
+      kept_.require(meetings->bytes() +
+                    Kept::of_reading * static_cast<double>(players_.size() * meetings->lasted().size()));
     std::fill(passes_.begin(), passes_.end(), false);
     if (some_end_)
       return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
@@ -227,20 +238,48 @@ class JobsClock final : public Observer {
     if (std::ranges::equal(network->links(), network_now_->links(), same)) return;
     network_now_ = network;
     Views views;
+    std::vector<std::span<const NodeId>> going_on;
+    for (std::size_t i = 0; i < players_.size(); ++i)
+      if (!times_.jobs[i].end) going_on.emplace_back(players_[i].job->seats);  // others may be cut off
+    disturbances_->require_connected(*network, going_on, now);
     for (std::size_t i = 0; i < players_.size(); ++i) {
       const SeatedJob& job = *players_[i].job;
-      const bool over = times_.jobs[i].end.has_value();  // it may be cut off
-      if (!over) disturbances_->require_connected(*network, job.seats, now);
-      views.push_back(over ? job.job.topology : seated(network, job.seats));
+      views.push_back(times_.jobs[i].end ? job.job.topology : seated(network, job.seats));
     }
-    disturbances_->require_others_connected(*network, now);
     network_->lay(*network, views, disturbances_->ways_on(*network), now);
   }
 
+  // A job that starts late, and background that turns on and off, would let a run go on without end.
+  void count_step(Time now) {
+    if (++steps_ <= file_.limits.steps) return;
+    for (std::size_t i = 0; i < players_.size(); ++i)
+      if (cycles_[i].start > now)
+        throw InputError(file_.jobs[i].place / "start",
+                         fmt::format("the other jobs take more than {} steps until then", file_.limits.steps),
+                         "an earlier start");
+    if (2 * turns_ > steps_)
+      throw InputError(file_.background[most_turned()].place / "on",
+                       fmt::format("turns on and off in most of more than {} steps", file_.limits.steps),
+                       "longer \"on\" and \"off\"");
+    throw InputError(file_.place_of_iterations, fmt::format("take more than {} steps", file_.limits.steps),
+                     "fewer iterations, or jobs that differ less in speed");
+  }
+
+  std::size_t most_turned() const {
+    const auto cycle = [](const Background& one) { return one.on ? allreplay::add(*one.on, *one.off) : never; };
+    const auto found = std::min_element(file_.background.begin(), file_.background.end(),
+                                        [&](const auto& a, const auto& b) { return cycle(a) < cycle(b); });
+    return static_cast<std::size_t>(found - file_.background.begin());
+  }
+
   void note_other(std::size_t number, Time now) {
-    if (others_[number].is_on()) return record_->others.push_back({number, now, never});
-    for (JobsRecord::Other& other : record_->others)
-      if (other.number == number && other.to == never) other.to = now;
+    auto& times = record_->others[number];
+    if (!others_[number].is_on()) {
+      times.back().to = now;
+      return;
+    }
+    times.push_back({now, never});
+    if (times.size() > JobsRecord::times_of_a_flow) times.pop_front();
   }
 
   void finish_record() {
@@ -248,7 +287,8 @@ class JobsClock final : public Observer {
       record_->jobs[i].unrolled = std::move(players_[i].unrolled);
       record_->jobs[i].ends = players_[i].job->iterations.has_value();
     }
-    for (JobsRecord::Other& other : record_->others) other.to = std::min(other.to, record_->end);
+    for (auto& times : record_->others)
+      for (JobsRecord::On& on : times) on.to = std::min(on.to, record_->end);
   }
 
   // Whether the state was met before; background that is yet to begin is part of it.
@@ -293,14 +333,14 @@ class JobsClock final : public Observer {
     Player& player = players_[number];
     player.job = &job;
     const Scenario& scenario = job.job.scenario;
-    player.unrolled = unroll(scenario.profile, job.plan, job.classes, job.job.fabric.get(), job.job.compression,
-                             job.plan.sharding.shards(scenario.workers));
+    player.unrolled = unroll(job.job, job.plan, job.classes);
     if (scenario.stragglers.jitter)
       for (const WorkerClass& one : job.classes)
         player.random.emplace_back(scenario.stragglers.jitter->seed,
                                    job.seats[static_cast<std::size_t>(one.workers.front())]);
     // Its own streams, lanes and clock beside the others', and the network that all share.
-    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock, network_->server());
+    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock,
+                                 {{&network_->server(), Phase::Communication}});
     const auto first_queue = static_cast<QueueId>(system_.queues.size());
     std::vector<std::uint32_t> server_of;
     for (const ServerUse& use : own.servers) {
@@ -316,11 +356,9 @@ class JobsClock final : public Observer {
     if (player.unrolled.beside)
       player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
-    if (const auto& interference = scenario.cluster.interference) {
-      system_.servers.push_back({&network_->of_job(number), Phase::Communication});
-      system_.influences.push_back(
-          felt(*interference, static_cast<std::uint32_t>(system_.servers.size() - 1), player.compute));
-    }
+    if (scenario.cluster.interference)
+      add_interference(system_, player.compute.front(), the_network, network_->first_call(number), job.job,
+                       job.classes);
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
       system_.queues.push_back(std::move(queue));
@@ -333,8 +371,7 @@ class JobsClock final : public Observer {
       task.queue += first_queue;
       if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
     }
-    for (std::size_t c = 0; c < job.classes.size(); ++c)
-      cycle.carried.push_back({player.unrolled.last_work(c), player.unrolled.lead_in(c)});
+    cycle.carried = player.unrolled.carried;
     add_opening(cycle, job, player.unrolled, first_queue);
   }
 
@@ -414,6 +451,8 @@ class JobsClock final : public Observer {
   System system_;
   JobsTimes times_;
   std::vector<bool> passes_;  // in this instant
+  bool some_passed_ = false;
+  std::int64_t steps_ = 0, turns_ = 0;
   bool some_end_ = false, may_repeat_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by 128 bits of the state
   std::vector<double> met_since_, met_until_;                     // of a period

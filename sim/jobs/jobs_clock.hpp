@@ -48,12 +48,12 @@ struct JobsRecord {
     std::deque<Replay> replays;  ///< the last that have ended
     bool ends = false;           ///< it is through behind them
   };
-  struct Other {
-    std::size_t number = 0;  ///< of a flow of others
-    Time from{0}, to{0};     ///< it was on
+  static constexpr std::size_t times_of_a_flow = 1000;
+  struct On {
+    Time from{0}, to{0};
   };
   std::vector<Job> jobs;
-  std::vector<Other> others;
+  std::vector<std::deque<On>> others;  ///< by flow of others: the last times that it was on
   Time end{0};
 
   /// When the replays of all jobs are there, if they are at any time; else from the first of them on.
@@ -65,7 +65,7 @@ std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile&
 
 /// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. `record`: filled; null: nobody
 /// asks. `began`: called for each of the iterations awaited. Deterministic. Throws InputError where an event cuts a
-/// job's hosts off from each other, and where what is kept of the iterations would take gigabytes.
+/// job's hosts off from each other, and beyond the file's limits.
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
                       JobsRecord* record = nullptr, const std::function<void()>& began = {});
 

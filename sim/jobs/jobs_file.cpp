@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t most_iterations = 10'000'000;
 constexpr std::size_t most_jobs = 1000;
 constexpr std::size_t most_changes = 10'000;  // events, or flows of others
+constexpr std::size_t most_classes = 10'000;
 constexpr Word<Balance> balances[] = {{Balance::Even, "even"}, {Balance::Speed, "speed"}};
 
 Time time_at(const Json& json) try { return to_time(read_long_duration(json)); } catch (const TimeOverflow&) {
@@ -39,30 +40,15 @@ std::uint64_t seed_of(const Json& json) {
   return static_cast<std::uint64_t>(json.integer(0, std::numeric_limits<std::int64_t>::max()));
 }
 
-SeatChoice seat_choice(const Json& json) {
-  if (json.is_array()) return {read_placement(json), {}, json.dump()};
-  const std::string text = json.text();
-  constexpr std::string_view random = "random:";
-  if (!text.starts_with(random)) try {
-      return {read_placement(json), {}, text};
-    } catch (const InputError& error) {
-      throw InputError(error.place(), error.wrong(),
-                       R"("packed", "spread", "random:SEED", or a list of hosts, such as ["h0", "h4"])");
-    }
-  const std::int64_t seed = parse_integer(std::string_view(text).substr(random.size()), 0,
-                                          std::numeric_limits<std::int64_t>::max(), json.place());
-  return {{}, static_cast<std::uint64_t>(seed), text};
-}
-
 // "placement" counts, else the first of "placements", among which a search chooses.
-void read_seats(const Json& json, JobEntry& job) {
+void read_seats_of(const Json& json, JobEntry& job) {
   const auto one = json.find("placement"), several = json.find("placements");
   if (several) {
-    for (const Json& item : several->items()) job.choices.push_back(seat_choice(item));
+    for (const Json& item : several->items()) job.choices.push_back(read_seats(item));
     if (job.choices.empty()) several->fail("is empty", "at least one placement");
     job.seats = job.choices.front();
   }
-  if (one) job.seats = seat_choice(*one);
+  if (one) job.seats = read_seats(*one);
   if (job.choices.empty()) job.choices = {job.seats};
 }
 
@@ -113,12 +99,12 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
     job.request.forward_ratio = ratio->number();
     job.request.place_of_ratio = ratio->place();
   }
-  read_seats(json, job);
+  read_seats_of(json, job);
   if (const auto start = json.find("start")) job.start = time_at(*start);
   job.iterations = whole_of(json, "iterations", 1, most_iterations);
   if (const auto kinds = json.find("classes")) {
     std::int64_t workers = 0;
-    for (const Json& item : kinds->items()) {
+    for (const Json& item : items_of(*kinds, most_classes)) {
       job.kinds.push_back(read_kind(files, item));
       workers += job.kinds.back().workers;
     }
@@ -229,6 +215,21 @@ Background read_background(const Json& json) {
 }
 
 }  // namespace
+
+SeatChoice read_seats(const Json& json) {
+  if (json.is_array()) return {read_placement(json), {}, json.dump()};
+  const std::string text = json.text();
+  constexpr std::string_view random = "random:";
+  if (!text.starts_with(random)) try {
+      return {read_placement(json), {}, text};
+    } catch (const InputError& error) {
+      throw InputError(error.place(), error.wrong(),
+                       R"("packed", "spread", "random:SEED", or a list of hosts, such as ["h0", "h4"])");
+    }
+  const std::int64_t seed = parse_integer(std::string_view(text).substr(random.size()), 0,
+                                          std::numeric_limits<std::int64_t>::max(), json.place());
+  return {{}, static_cast<std::uint64_t>(seed), text};
+}
 
 JobsFile read_jobs(const Files& files, const Json& json) {
   json.allow_only(

@@ -83,6 +83,13 @@ struct Background {
   SourceLocation place = {};
 };
 
+/// Beyond them a run is refused; tests lower them.
+struct JobsLimits {
+  std::int64_t steps = 1'000'000'000;  ///< instants at which something happens, and turns of background
+  double bytes = 4e9;                  ///< what is kept of iterations
+  std::int64_t passes = 3'000'000;     ///< of layers in an iteration, of all classes of workers of all jobs
+};
+
 struct JobsFile {
   std::string name;
   std::optional<Json> inline_cluster;  ///< else the name
@@ -94,7 +101,12 @@ struct JobsFile {
   std::vector<JobEntry> jobs;
   std::vector<Background> background;
   std::vector<ClusterEvent> events;
+  std::vector<ChangeText> changes = {};  ///< of the cluster and the profiles, before they are used
+  JobsLimits limits;
 };
+
+/// "packed", "random:7", or a list of hosts. Throws InputError.
+SeatChoice read_seats(const Json& json);
 
 /// Throws InputError for all that can be said without the cluster.
 JobsFile read_jobs(const Files& files, const Json& json);

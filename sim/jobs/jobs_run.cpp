@@ -23,19 +23,6 @@ std::optional<MeasuredTimes> times_of(const JobTimes& job, std::optional<Time> p
                         period ? std::optional(to_seconds(*period) / static_cast<double>(each.size())) : std::nullopt);
 }
 
-// What a search compares: of the jobs that have a slow-down.
-std::pair<double, double> worst_and_mean(const JobsResult& result) {
-  double worst = 0, sum = 0;
-  std::int64_t count = 0;
-  for (const JobResult& job : result.jobs)
-    if (job.slowdown) {
-      worst = std::max(worst, *job.slowdown);
-      sum += *job.slowdown;
-      ++count;
-    }
-  return {worst, count > 0 ? sum / static_cast<double>(count) : 0};
-}
-
 // Whether one is less, by more than rounding.
 bool is_less(double a, double b) { return a < b * (1 - 1e-12); }
 
@@ -161,6 +148,18 @@ const ClusterEvent* slowest_event(const JobsFile& file, double bandwidth) {
 }
 
 }  // namespace
+
+std::pair<double, double> worst_and_mean(const JobsResult& result) {
+  double worst = 0, sum = 0;
+  std::int64_t count = 0;
+  for (const JobResult& job : result.jobs)
+    if (job.slowdown) {
+      worst = std::max(worst, *job.slowdown);
+      sum += *job.slowdown;
+      ++count;
+    }
+  return {worst, count > 0 ? sum / static_cast<double>(count) : 0};
+}
 
 std::vector<SeatChoice> choices_of(const JobsFile& file) {
   std::vector<SeatChoice> choices;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/jobs/goodput.hpp"
@@ -69,6 +70,9 @@ class JobsRunner {
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 
+/// The largest slow-down and their mean, of the jobs that have one; 0 where none has.
+std::pair<double, double> worst_and_mean(const JobsResult& result);
+
 struct JobsSearch {
   bool place = false;
   std::optional<std::int64_t> stagger;  ///< so many offsets
@@ -93,7 +97,8 @@ struct FoundJobs {
   std::optional<TriedPlacements> shorter;  ///< tried, too: the shortest iterations of all, where those found are longer
 };
 
-/// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md).
+/// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md); where neither
+/// is searched, the file's own.
 FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search);
 
 /// As the file has them; starts so much later, by job.

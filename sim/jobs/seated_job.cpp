@@ -15,8 +15,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr const char* shared_cluster = "the cluster of the jobs";
-
 // All seats in the order of `spread`: by number where there is nothing to spread over.
 std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
   if (hosts_of_a_switch(spec) > 0 || spec.gpus_per_host > 1) spec.placement.kind = Placement::Kind::Spread;
@@ -26,35 +24,38 @@ std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
   return order;
 }
 
-// The factors of a worker's times, those of its seat and its own multiplied; a spread without seed is the slowest's.
+// The factors of a worker's times, those of its seat and its own multiplied.
 void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster& cluster,
                    std::span<const NodeId> seats) {
   std::map<std::int64_t, double> of_rank, of_seat;
   for (const Slowdown& slow : entry.stragglers.slow) of_rank[slow.worker] = slow.factor;
   for (const Slowdown& slow : cluster.stragglers.slow) of_seat[slow.worker] = slow.factor;
   const auto& spread = cluster.stragglers.spread;
-  std::vector<double> factors;
+  const bool by_seat = spread && spread->seed && !scenario.options.parallel.pipeline();  // pipelines refuse seeds
+  scenario.stragglers = {};
   for (std::size_t rank = 0; rank < seats.size(); ++rank) {
     double factor = 1;
     if (const auto own = of_rank.find(static_cast<std::int64_t>(rank)); own != of_rank.end()) factor *= own->second;
     if (const auto own = of_seat.find(seats[rank]); own != of_seat.end()) factor *= own->second;
-    if (spread && spread->seed) factor *= spread->of(seats[rank]);
-    factors.push_back(factor);
+    if (by_seat) factor *= spread->of(seats[rank]);
+    if (factor != 1) scenario.stragglers.slow.push_back({static_cast<std::int64_t>(rank), factor});
   }
-  if (spread && !spread->seed)
-    *std::max_element(factors.begin(), factors.end()) *= spread->expected_largest(std::ssize(seats));
-  scenario.stragglers = {};
-  for (std::size_t rank = 0; rank < factors.size(); ++rank)
-    if (factors[rank] != 1) scenario.stragglers.slow.push_back({static_cast<std::int64_t>(rank), factors[rank]});
+  if (!by_seat) scenario.stragglers.spread = spread;
   scenario.stragglers.jitter = entry.stragglers.jitter ? entry.stragglers.jitter : cluster.stragglers.jitter;
 }
 
 void require_served(const Scenario& scenario, const JobEntry& entry) {
-  const SourceLocation place = entry.place / "strategy";
   if (scenario.options.start == Start::Ranks)
-    throw InputError(place, "start=ranks is not offered to jobs", "start=together");
-  if (scenario.options.parallel.any())
-    throw InputError(place, "pipelines and tensor parallelism are not offered to jobs", "data parallelism alone");
+    throw InputError(entry.place / "strategy", "start=ranks is not offered to jobs", "start=together");
+  if (!scenario.options.parallel.any()) return;
+  const auto refuse = [](const SourceLocation& place, const std::string& what) {
+    throw InputError(place, fmt::format("{} does not go with pp, tp, cp or ep above 1", what),
+                     "one micro-batch for all workers");
+  };
+  if (entry.batch) refuse(entry.place / "batch", "batch");
+  if (entry.balance == Balance::Speed) refuse(entry.place / "balance", "balance=speed");
+  for (const WorkerKind& kind : entry.kinds)
+    if (kind.batch) refuse(kind.place / "batch", "a class's own batch");
 }
 
 // A class of workers: those of one role and kind, slowed alike, and by the same events.
@@ -95,31 +96,65 @@ std::vector<std::vector<std::size_t>> events_of(const JobsFile& file, const Jobs
   return events;
 }
 
-void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, std::span<const WorkerKind> kinds,
-                 const std::vector<Shared<Profile>>& profiles) {
+// With the collectives inside layers, which are those of the job's own profile.
+Profile with_collectives(Profile profile, const ParallelSetup& setup) {
+  const std::vector<Time> weights = profile.weight_times();
+  for (LayerId l = 0; l < profile.layers.size(); ++l) {
+    Layer& layer = profile.layers[l];
+    const Layer &with = setup.profile.layers[l], &without = setup.layers_alone->layers[l];
+    layer.forward = add(layer.forward, with.forward - without.forward);
+    layer.backward = add(layer.backward, with.backward - without.backward);
+    layer.backward_weight = weights[l];
+  }
+  return profile;
+}
+
+// Forward and backward; each class of workers has tasks of its own, some 700 bytes for each pass, and a rank of a
+// pipeline its share of the layers.
+std::int64_t passes_of(const SeatedJob& seated) {
   const Scenario& scenario = seated.job.scenario;
-  std::map<std::int64_t, double> factors;
-  for (const Slowdown& slow : scenario.stragglers.slow) factors[slow.worker] = slow.factor;
+  return 2 * static_cast<std::int64_t>(seated.classes.size() * scenario.profile->layers.size()) *
+         seated.plan.sharding.accumulate / scenario.options.parallel.pp;
+}
+
+void require_bearable(std::int64_t passes, const JobsFile& file, const SourceLocation& place) {
+  if (passes > file.limits.passes)
+    throw InputError(place, fmt::format("the jobs up to here have more than {} passes of layers", file.limits.passes),
+                     "more workers that are alike, or fewer layers, micro-batches or jobs");
+}
+
+void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
+                 std::span<const WorkerKind> kinds, const std::vector<Shared<Profile>>& profiles) {
+  const Scenario& scenario = seated.job.scenario;
+  const std::vector<double> factors = slowdowns(scenario.stragglers, scenario.workers, scenario.options.parallel.pp);
+  std::vector<std::uint32_t> roles(factors.size(), 0);
+  for (std::uint32_t role = 0; role < seated.plan.roles.size(); ++role)
+    for (const std::int64_t worker : seated.plan.roles[role].workers) roles[static_cast<std::size_t>(worker)] = role;
   const std::vector<std::vector<std::size_t>> events = events_of(file, cluster, seated);
   std::map<Alike, std::size_t> known;
   std::map<std::pair<std::size_t, std::int64_t>, std::shared_ptr<const Profile>> scaled_profiles;
   std::int64_t rank = 0;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind)
     for (std::int64_t i = 0; i < kinds[kind].workers; ++i, ++rank) {
-      const auto factor = factors.find(rank);
-      Alike alike{.kind = kind,
-                  .batch = seated.batches.empty() ? 0 : seated.batches[static_cast<std::size_t>(rank)],
-                  .slowdown = factor == factors.end() ? 1 : factor->second,
-                  .events = events[static_cast<std::size_t>(rank)],
+      const auto worker = static_cast<std::size_t>(rank);
+      Alike alike{.role = roles[worker],
+                  .kind = kind,
+                  .batch = seated.batches.empty() ? 0 : seated.batches[worker],
+                  .slowdown = factors[worker],
+                  .events = events[worker],
                   .apart = scenario.stragglers.jitter ? rank : 0};
       const auto [place, fresh] = known.emplace(alike, seated.classes.size());
       if (fresh) {
         auto& profile = scaled_profiles[{kind, alike.batch}];
+        const bool fresh_profile = !profile;
         if (!profile && alike.batch > 0)
           profile = std::make_shared<const Profile>(with_batch(profiles[kind], alike.batch));
         else if (!profile && !kinds[kind].profile.empty())
           profile = std::make_shared<const Profile>(*profiles[kind]);
-        seated.classes.push_back({alike.slowdown, {}, 0, profile});
+        if (profile && fresh_profile && seated.job.parallel)
+          profile = std::make_shared<const Profile>(with_collectives(*profile, *seated.job.parallel));
+        seated.classes.push_back({alike.slowdown, {}, alike.role, profile});
+        require_bearable(passes_of(seated), file, entry.place);
         seated.events.push_back(alike.events);
       }
       seated.classes[place->second].workers.push_back(rank);
@@ -128,20 +163,16 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
 
 // What a worker computes in an iteration of the plan, unslowed.
 Time computing_of(const SeatedJob& seated) {
-  const Scenario& scenario = seated.job.scenario;
-  const std::int64_t shards = seated.plan.sharding.shards(scenario.workers);
   Time longest{0};
   for (const WorkerClass& one : seated.classes) {
-    const Profile& profile = one.profile ? *one.profile : *scenario.profile;
-    const WorkerClass unslowed{1, {0}, one.role, one.profile};
-    const Unrolled unrolled = unroll(profile, seated.plan, {unslowed}, nullptr, seated.job.compression, shards);
+    const Unrolled unrolled = unroll(seated.job, seated.plan, {WorkerClass{1, {0}, one.role, one.profile}});
     Time sum{0};
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
-      const Label::Kind kind = unrolled.labels[id].kind;
-      const bool counts = kind == Label::Kind::Forward || kind == Label::Kind::Backward ||
-                          kind == Label::Kind::Update ||
-                          (!unrolled.beside && (kind == Label::Kind::Encode || kind == Label::Kind::Decode));
-      if (counts) sum = add(sum, unrolled.nominal[id]);
+      const Label& label = unrolled.labels[id];
+      const bool codec = label.kind == Label::Kind::Encode || label.kind == Label::Kind::Decode;
+      const bool copies = label.kind == Label::Kind::CopyOut || label.kind == Label::Kind::CopyIn;
+      if (is_of_worker(label) && !copies && !(codec && unrolled.beside))
+        sum = add(sum, unrolled.nominal[id] - inside_layers(seated.job, label));
     }
     longest = std::max(longest, sum);
   }
@@ -157,6 +188,8 @@ std::optional<double> samples_of(const SeatedJob& seated) {
     if (!profile.batch_size) return std::nullopt;
     sum += batches * static_cast<double>(*profile.batch_size) * static_cast<double>(one.workers.size());
   }
+  if (const auto& parallel = seated.job.parallel)  // workers of one replica share theirs
+    return sum / static_cast<double>(scenario.workers / parallel->degrees.dp);
   return sum;
 }
 
@@ -167,7 +200,10 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
                                         : Json::read(files, files.find_data("topologies", file.cluster, "cluster"));
   library.add_cluster(shared_cluster, json);
   JobsCluster all;
-  all.cluster = library.cluster_named(shared_cluster);
+  Scenario changed;
+  changed.cluster = library.cluster_named(shared_cluster);
+  apply_changes(changed, file.changes, Changed::Network);
+  all.cluster = std::move(changed.cluster);
   const Network& network = all.cluster.network;
   const std::string& fidelity = file.fidelity.empty() ? network.fidelity : file.fidelity;
   const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.place_of_fidelity;
@@ -195,20 +231,25 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   return all;
 }
 
+Scenario scenario_of(Library& library, const JobsCluster& cluster, const JobEntry& entry,
+                     std::span<const NodeId> seats) {
+  Request request = entry.request;
+  request.cluster = shared_cluster;
+  Scenario scenario = library.resolve(request);
+  scenario.laid_on = seated(cluster.seating.network, seats);
+  scenario.cluster.workers = cluster.cluster.workers;
+  set_slowdowns(scenario, entry, cluster, seats);
+  require_served(scenario, entry);
+  return scenario;
+}
+
 SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
                      std::vector<NodeId> seats) {
   SeatedJob seated{.name = entry.name, .seats = std::move(seats), .start = entry.start, .iterations = entry.iterations};
   for (NodeId rank = 0; rank < seated.seats.size(); ++rank)
     seated.hosts.push_back(cluster.seating.network->name(seated.seats[rank]));
 
-  Request request = entry.request;
-  request.cluster = shared_cluster;
-  Scenario scenario = library.resolve(request);
-  scenario.laid_on = allreplay::seated(cluster.seating.network, seated.seats);
-  scenario.cluster.workers = cluster.cluster.workers;
-  set_slowdowns(scenario, entry, cluster, seated.seats);
-  require_served(scenario, entry);
-
+  Scenario scenario = scenario_of(library, cluster, entry, seated.seats);
   const std::vector<WorkerKind> kinds = kinds_of(entry);
   std::vector<Shared<Profile>> profiles;
   for (const WorkerKind& kind : kinds) {
@@ -216,7 +257,8 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
       profiles.push_back(scenario.profile);
       continue;
     }
-    Request other = request;
+    Request other = entry.request;
+    other.cluster = shared_cluster;
     other.profile = kind.profile;
     other.place_of_profile = kind.place;
     profiles.push_back(library.resolve(other).profile);
@@ -227,7 +269,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
   seated.job = prepared_for(seated.plan, std::move(job));
-  set_classes(seated, file, cluster, kinds, profiles);
+  set_classes(seated, file, cluster, entry, kinds, profiles);
   seated.computing = computing_of(seated);
   seated.samples = samples_of(seated);
   return seated;
@@ -237,8 +279,12 @@ std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const
                                    std::span<const SeatChoice> choices) {
   auto seats = seat_jobs(cluster.seating, file.jobs, choices);
   std::vector<SeatedJob> all;
-  for (std::size_t number = 0; number < file.jobs.size(); ++number)
+  std::int64_t passes = 0;
+  for (std::size_t number = 0; number < file.jobs.size(); ++number) {
     all.push_back(seated_job(library, file, cluster, file.jobs[number], std::move(seats[number])));
+    passes += passes_of(all.back());
+    require_bearable(passes, file, file.jobs[number].place);
+  }
   return all;
 }
 

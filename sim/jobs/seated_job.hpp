@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@ struct SeatedJob {
   std::optional<std::int64_t> iterations;
 };
 
-/// The cluster of a file, and what there is to sit on. `cluster_name`: under which the library knows it.
+/// Under which name the library knows the cluster of a file.
+constexpr const char* shared_cluster = "the cluster of the jobs";
+
+/// The cluster of a file, and what there is to sit on.
 struct JobsCluster {
   Cluster cluster;
   Stragglers stragglers;  ///< by seat
@@ -37,6 +41,10 @@ struct JobsCluster {
 
 /// Throws InputError where the cluster cannot carry several jobs.
 JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& file);
+
+/// What a job, on these seats, is before its strategy plans. Throws InputError.
+Scenario scenario_of(Library& library, const JobsCluster& cluster, const JobEntry& entry,
+                     std::span<const NodeId> seats);
 
 /// A job of the file, or one like it, on these seats. Throws InputError.
 SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,

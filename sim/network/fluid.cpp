@@ -12,6 +12,8 @@ namespace allreplay {
 namespace {
 
 constexpr std::uint32_t nobody = 0xffffffff;
+// Speeds are known of combinations of so many shapes in all: some 500 MB.
+constexpr std::size_t most_known = 10'000'000;
 constexpr double forever = std::numeric_limits<double>::infinity();
 
 // Steps into a future that another start may make void.
@@ -42,9 +44,34 @@ void FluidNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meeti
 }
 
 void FluidNetwork::know_jobs() {
+  if (!meetings_) return;
   job_of_shape_.assign(shapes_->size(), nobody);
-  for (CallId call = 0; call < collectives_.size() && meetings_; ++call)
+  for (CallId call = 0; call < collectives_.size(); ++call)
     for (const RoundLoad& round : collectives_[call]->rounds) job_of_shape_[round.shape] = job_of_call_[call];
+  struct Link {
+    std::uint32_t job = nobody;
+    bool several = false;
+    LinkId number = 0;
+  };
+  std::map<LinkId, Link> links;
+  for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
+    if (const std::uint32_t job = job_of_shape_[shape]; job != nobody)
+      for (const LinkUse& use : shapes_->whole(shape)) {
+        Link& link = links[use.link];
+        link.several |= link.job != nobody && link.job != job;
+        link.job = job;
+      }
+  meeting_links_.clear();
+  for (auto& [id, link] : links)
+    if (link.several) {
+      link.number = static_cast<LinkId>(meeting_links_.size());
+      meeting_links_.push_back(id);
+    }
+  meeting_uses_.assign(shapes_->size(), {});
+  for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
+    for (const LinkUse& use : shapes_->whole(shape))
+      if (const auto found = links.find(use.link); found != links.end() && found->second.several)
+        meeting_uses_[shape].push_back({found->second.number, use.amount});
 }
 
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
@@ -94,12 +121,8 @@ Load FluidNetwork::load() const {
   return load_if([](const Running&) { return true; });
 }
 
-Load FluidNetwork::load_of(const std::function<bool(TaskId)>& which) const {
-  return load_if([&](const Running& running) { return which(running.id); });
-}
-
-Load FluidNetwork::load_of_job(std::uint32_t job) const {
-  return load_if([&](const Running& running) { return job_of(running) == job; });
+Load FluidNetwork::load_of(const WhichCalls& which) const {
+  return load_if([&](const Running& running) { return which(running.call); });
 }
 
 Time FluidNetwork::next_end() const {
@@ -172,7 +195,7 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
       move(state, who, *before == after ? left : *before > 0 ? left / *before * after : 0);
     }
   state.speeds_stale = true;
-  known_speeds_.clear();
+  forget_speeds();
   know_jobs();
   if (rates_) see(now);
 }
@@ -403,10 +426,19 @@ void FluidNetwork::set_speeds(State& state) const {
   state.meeting = speeds.meeting;
 }
 
+void FluidNetwork::forget_speeds() const {
+  known_speeds_.clear();
+  known_shapes_ = 0;
+}
+
 // The same few combinations return again and again.
 const FluidNetwork::Speeds& FluidNetwork::speeds_of(const Counts& shapes) const {
   const auto known = known_speeds_.find(shapes);
   if (known != known_speeds_.end()) return known->second;
+  if ((known_shapes_ += shapes.size() + 1) > most_known) {  // or they hardly ever do
+    forget_speeds();
+    known_shapes_ = shapes.size() + 1;
+  }
   std::vector<SharedFlow> flows;
   for (const auto& [shape, count] : shapes) flows.push_back({(*shapes_)[shape], static_cast<double>(count)});
   Speeds speeds{max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows)};
@@ -417,25 +449,27 @@ const FluidNetwork::Speeds& FluidNetwork::speeds_of(const Counts& shapes) const 
 
 Meetings::Id FluidNetwork::meeting_of(const Counts& shapes, const std::vector<double>& speeds) const {
   constexpr double full = 1 - 1e-9;
-  struct Used {
-    double amount = 0;
-    std::vector<std::uint32_t> jobs;
-  };
-  std::map<LinkId, Used> links;
+  std::vector<double> used(meeting_links_.size(), 0);
   for (std::size_t i = 0; i < shapes.size(); ++i)
-    for (const LinkUse& use : shapes_->whole(shapes[i].first)) {
-      Used& used = links[use.link];
-      used.amount += use.amount * speeds[i] * static_cast<double>(shapes[i].second);
-      const std::uint32_t job = job_of_shape_[shapes[i].first];
-      if (job != nobody && std::find(used.jobs.begin(), used.jobs.end(), job) == used.jobs.end())
-        used.jobs.push_back(job);
-    }
+    for (const LinkUse& use : meeting_uses_[shapes[i].first])
+      used[use.link] += use.amount * speeds[i] * static_cast<double>(shapes[i].second);
   std::vector<Meetings::Place> places;
-  for (auto& [link, used] : links) {
-    if (used.jobs.size() < 2 || used.amount < full) continue;
-    std::sort(used.jobs.begin(), used.jobs.end());
-    places.push_back({link, std::move(used.jobs)});
+  std::vector<std::uint32_t> place_of(used.size(), nobody);
+  for (LinkId link = 0; link < used.size(); ++link)
+    if (used[link] >= full) {
+      place_of[link] = static_cast<std::uint32_t>(places.size());
+      places.push_back({meeting_links_[link], {}});
+    }
+  if (places.empty()) return Meetings::none;
+  for (const auto& [shape, count] : shapes)
+    for (const LinkUse& use : meeting_uses_[shape])
+      if (place_of[use.link] != nobody && job_of_shape_[shape] != nobody)
+        places[place_of[use.link]].jobs.push_back(job_of_shape_[shape]);
+  for (Meetings::Place& place : places) {
+    std::sort(place.jobs.begin(), place.jobs.end());
+    place.jobs.erase(std::unique(place.jobs.begin(), place.jobs.end()), place.jobs.end());
   }
+  std::erase_if(places, [](const Meetings::Place& place) { return place.jobs.size() < 2; });
   return meetings_->number(places);
 }
 

@@ -55,8 +55,7 @@ class FluidNetwork final : public NetworkOfJobs {
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
   /// round starts up or is reduced.
   Load load() const override;
-  Load load_of(const std::function<bool(TaskId)>& which) const override;
-  Load load_of_job(std::uint32_t job) const override;
+  Load load_of(const WhichCalls& which) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Rounds begun.
@@ -126,6 +125,7 @@ class FluidNetwork final : public NetworkOfJobs {
   double next_instant(const State& state) const;
   void move_on(State& state, double to) const;
   void set_speeds(State& state) const;
+  void forget_speeds() const;
   const Speeds& speeds_of(const Counts& shapes) const;
   Meetings::Id meeting_of(const Counts& shapes, const std::vector<double>& speeds) const;
   void forget_ended(double at, std::vector<TaskId>& done);
@@ -147,9 +147,14 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> others_;  // shapes of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
-  std::vector<std::uint32_t> job_of_shape_;  // where somebody asks for meetings; of others: nobody
-  mutable Counts counts_;                    // of set_speeds(), kept for their memory
+  // Where somebody asks for meetings: by shape, whose it is (of others: nobody), and its uses of links that shapes of
+  // several jobs use, which are numbered.
+  std::vector<std::uint32_t> job_of_shape_;
+  std::vector<Shape> meeting_uses_;
+  std::vector<LinkId> meeting_links_;
+  mutable Counts counts_;  // of set_speeds(), kept for their memory
   mutable std::map<Counts, Speeds> known_speeds_;
+  mutable std::size_t known_shapes_ = 0;  // in them
 };
 
 }  // namespace allreplay

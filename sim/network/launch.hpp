@@ -12,6 +12,10 @@
 
 namespace allreplay {
 
+/// Whether some host launches it: not where there is nobody to talk to, and not what goes between two ranks of a
+/// pipeline. REQUIRES: it is no leg of a parameter server's.
+inline bool is_launched(const Call& call) { return call.group.ranks > 1 && call.group.members.empty(); }
+
 /// By call: the calls of the network inside that it goes in, one after another.
 using Legs = std::vector<std::vector<CallId>>;
 
@@ -36,7 +40,7 @@ class Launcher final : public Server {
            (launching_.empty() || network_->next_completion() < launching_.front().at);
   }
   Load load() const override { return network_->load(); }
-  Load load_of(const std::function<bool(TaskId)>& which) const override { return network_->load_of(which); }
+  Load load_of(const WhichCalls& which) const override { return network_->load_of(which); }
   std::int64_t events() const override { return network_->events(); }
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
 

@@ -31,6 +31,8 @@ class Meetings {
     if (fresh) {
       places_.push_back(&known->first);
       lasted_.push_back(0);
+      bytes_ += 150;
+      for (const Place& place : places) bytes_ += static_cast<double>(sizeof place + place.jobs.size() * sizeof(Id));
     }
     return known->second;
   }
@@ -39,6 +41,9 @@ class Meetings {
 
   /// How long each has lasted so far, in picoseconds.
   const std::vector<double>& lasted() const { return lasted_; }
+
+  /// What is kept of them, about.
+  double bytes() const { return bytes_; }
 
   struct Met {
     LinkId link = 0;
@@ -52,12 +57,12 @@ class Meetings {
   std::map<std::vector<Place>, Id> numbers_;
   std::vector<const std::vector<Place>*> places_{nullptr};  // by number
   std::vector<double> lasted_{0};                           // by number
+  double bytes_ = 0;
 };
 
 /// A network that several jobs share, who are known by number.
 class NetworkOfJobs : public Server {
  public:
-  virtual Load load_of_job(std::uint32_t job) const = 0;
   /// Meetings::lasted() by now.
   virtual std::vector<double> met(Time now) const = 0;
 };

@@ -115,9 +115,9 @@ void MessageNetwork::take_part(std::uint32_t index, std::uint32_t party, Time no
   instants_.push(now, {0, Nothing});
 }
 
-Load MessageNetwork::load_of(const std::function<bool(TaskId)>& which) const {
+Load MessageNetwork::load_of(const WhichCalls& which) const {
   return {std::count_if(running_.begin(), running_.end(),
-                        [&](const Running& running) { return running.busy && which(running.id); }),
+                        [&](const Running& running) { return running.busy && which(running.call); }),
           0};
 }
 
@@ -478,12 +478,6 @@ void MessageNetwork::set_other(std::uint32_t number, std::span<const LinkId> way
     leaves(way);
   }
   share(now);
-}
-
-Load MessageNetwork::load_of_job(std::uint32_t job) const {
-  return {std::count_if(running_.begin(), running_.end(),
-                        [&](const Running& running) { return running.busy && job_of(running) == job; }),
-          0};
 }
 
 // In an instant something changes on these links.

@@ -52,8 +52,7 @@ class MessageNetwork final : public NetworkOfJobs {
   Time next_completion() const override { return instants_.next(); }
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(running_.size() - idle_running_.size()), 0}; }
-  Load load_of(const std::function<bool(TaskId)>& which) const override;
-  Load load_of_job(std::uint32_t job) const override;
+  Load load_of(const WhichCalls& which) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Messages sent.

@@ -35,7 +35,7 @@ class Rendezvous final : public Server {
   void complete(Time now, std::vector<TaskId>& done) override;
   bool wakeup_is_tentative() const override { return arrived_.empty() && network_->wakeup_is_tentative(); }
   Load load() const override { return network_->load(); }
-  Load load_of(const std::function<bool(TaskId)>& which) const override { return network_->load_of(which); }
+  Load load_of(const WhichCalls& which) const override { return network_->load_of(which); }
   std::int64_t events() const override { return network_->events(); }
 
  private:

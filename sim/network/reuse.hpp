@@ -41,8 +41,8 @@ class Reuse final : public Server {
   void complete(Time now, std::vector<TaskId>& done) override;
   bool wakeup_is_tentative() const override { return !alone_ && network_->wakeup_is_tentative(); }
   Load load() const override { return alone_ ? Load{1, 0} : network_->load(); }
-  Load load_of(const std::function<bool(TaskId)>& which) const override {
-    return alone_ ? Load{which(alone_->id), 0} : network_->load_of(which);
+  Load load_of(const WhichCalls& which) const override {
+    return alone_ ? Load{which(alone_->task.call_id), 0} : network_->load_of(which);
   }
   /// What was simulated, here and to find prices.
   std::int64_t events() const override { return network_->events() + pricing_; }

@@ -17,11 +17,6 @@
 
 namespace allreplay {
 
-std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t beside) {
-  const std::int64_t size = beside / stride;
-  return size > 1 && ranks % size == 0 ? ranks / size : 1;
-}
-
 std::vector<RoundsFabric::NcclCall> RoundsFabric::nccl_calls() {
   std::vector<NcclCall> result;
   for (CallId id = 0; setup_.nccl && id < calls().size(); ++id) {
@@ -99,7 +94,7 @@ Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside
   options.rails = setup_.rails;
   if (repeats > 1) {
     const std::int64_t beside = setup_.levels.node_workers > 0 ? setup_.levels.node_workers : hosts_beside;
-    options.groups = hierarchy_of(ranks, stride, beside);
+    options.groups = hierarchy_groups(ranks, stride, beside);
   }
   std::map<InNodes, std::uint32_t> known;
   std::vector<Rounds> kinds;
@@ -125,7 +120,7 @@ Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t 
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   const std::int64_t node = setup_.levels.node_workers;
-  options.groups = group.members.empty() ? hierarchy_of(ranks, group.stride, node > 0 ? node : hosts_beside) : 1;
+  options.groups = group.members.empty() ? hierarchy_groups(ranks, group.stride, node > 0 ? node : hosts_beside) : 1;
   if (node > 1 && group.members.empty() && group.workers() > node) {
     const auto groups = groups_by_node(group.workers(), ranks, group.stride, node);
     for (const NodeShare& share : groups.front()) options.in_nodes.push_back(static_cast<Rank>(share.ranks));
@@ -250,8 +245,15 @@ double RoundsFabric::rings_above_message(WireBytes bytes, const Call& call) cons
   if (bytes <= 0 || setup_.rails == 1 || nccl_[id] || calls()[id].algorithm->name != "ring") return 1;
   const RoundLoads& loads = loads_of(call);
   if (!loads.path.saves(setup_.alpha)) return 1;
-  const double started = loads.start_up(setup_.alpha) - loads.path.saving(setup_.alpha, 0).start_up;
-  return loads.pace(setup_.alpha, bytes).seconds / std::max(started, loads.busiest * bytes);
+  constexpr double as_long = 1.01;
+  const double takes = loads.pace(setup_.alpha, bytes).seconds;
+  const auto above = [&](double at) {
+    const double started = loads.start_up(setup_.alpha) - loads.path.saving(setup_.alpha, at).start_up;
+    return takes / std::max(started, loads.busiest * bytes);
+  };
+  // The longest path at this size has no more start-ups than the one at none, which is a long search more.
+  const double at_most = above(bytes);
+  return at_most <= as_long ? at_most : above(0);
 }
 
 FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {

@@ -146,10 +146,6 @@ class MessageFabric final : public RoundsFabric {
   std::optional<FoldedRounds> folded_;
 };
 
-/// The groups of `hierarchical` among so many ranks, `stride` apart, where `beside` consecutive ones lie side by side:
-/// one that holds all, unless they fill several.
-std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t beside);
-
 /// The one that the setup's fidelity says. REQUIRES: at least as many hosts as workers; `topology` outlives the call
 /// only. Throws InputError where the algorithm cannot serve that many workers, or has no halves.
 std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topology& topology);

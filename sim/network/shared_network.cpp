@@ -11,31 +11,12 @@
 
 namespace allreplay {
 
-namespace {
-
-// A job's part of the network: nothing but its load.
-class PartOfJob final : public Server {
- public:
-  PartOfJob(const NetworkOfJobs& network, std::uint32_t job) : network_(network), job_(job) {}
-
-  void start(TaskId /*id*/, const Task& /*task*/, Time /*now*/) override {}
-  Time next_completion() const override { return never; }
-  void complete(Time /*now*/, std::vector<TaskId>& /*done*/) override {}
-  Load load() const override { return network_.load_of_job(job_); }
-
- private:
-  const NetworkOfJobs& network_;
-  std::uint32_t job_;
-};
-
-}  // namespace
-
 SharedNetwork::SharedNetwork(std::vector<Tenant> tenants, std::vector<double> rates)
     : tenants_(std::move(tenants)), rates_(std::move(rates)), ways_(rates_.size()), on_(rates_.size(), false) {
   for (const Tenant& tenant : tenants_) {
     first_call_.push_back(static_cast<CallId>(launch_.size()));
     for (const Call& call : tenant.fabric->calls())
-      launch_.push_back(call.group.ranks > 1 ? std::optional(tenant.launch) : std::nullopt);
+      launch_.push_back(is_launched(call) ? std::optional(tenant.launch) : std::nullopt);
     launch_.resize(first_call_.back() + tenant.fabric->laid());
     while (legs_.size() < launch_.size()) legs_.push_back({static_cast<CallId>(legs_.size())});  // in one
   }
@@ -44,8 +25,6 @@ SharedNetwork::SharedNetwork(std::vector<Tenant> tenants, std::vector<double> ra
 
 void SharedNetwork::serve(std::unique_ptr<NetworkOfJobs> inside) {
   inside_ = inside.get();
-  for (std::uint32_t job = 0; job < tenants_.size(); ++job)
-    of_jobs_.push_back(std::make_unique<PartOfJob>(*inside_, job));
   server_ = std::make_unique<Launcher>(std::move(inside), launch_, legs_);
 }
 

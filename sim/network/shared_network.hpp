@@ -31,8 +31,6 @@ class SharedNetwork {
 
   /// Behind the jobs' launchers; idle at first, and without others' traffic.
   Server& server() { return *server_; }
-  /// What of it is a job's own, to be asked for its load.
-  Server& of_job(std::size_t job) { return *of_jobs_[job]; }
   /// A job's calls are numbered from here on, and behind them what NCCL sends for them.
   CallId first_call(std::size_t job) const { return first_call_[job]; }
   /// Null for one job, which meets nobody.
@@ -70,7 +68,6 @@ class SharedNetwork {
  private:
   std::unique_ptr<Server> server_;
   NetworkOfJobs* inside_ = nullptr;
-  std::vector<std::unique_ptr<Server>> of_jobs_;
   std::vector<CallId> first_call_;
   std::vector<std::optional<Time>> launch_;  // by call
   Legs legs_;

@@ -144,6 +144,7 @@ class Painter {
   }
 
   void paint(const Text& one) {
+    if (one.zoom > 1) return;
     const std::string text = displayable(one.text);
     choose_font(pen_, one.size, one.bold, one.italic);
     cairo_text_extents_t extents;

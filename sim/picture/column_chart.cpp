@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,24 +27,17 @@ double height_of(const ChartColumn& column) {
 // How the names of groups stand below: in one row, in several taking turns where they would touch, or upwards.
 struct GroupNames {
   std::size_t rows = 1;
-  bool upwards = false;
+  std::vector<double> middles;  // by group; none: upwards
   double height = label_height;
   std::size_t every = 1;  // upwards: so that they do not touch
 };
 
-GroupNames layout_of(const ColumnChart& chart, double pitch) {
-  double widest = 0;
-  for (const ColumnGroup& group : chart.groups) widest = std::max(widest, text_width(group.name, label_size));
-  for (std::size_t rows = 1; rows <= 3; ++rows)
-    if (widest + 6 <= pitch * static_cast<double>(rows) || chart.groups.size() <= rows)
-      return {rows, false, label_height * static_cast<double>(rows)};
-  return {1, true, widest + 2, static_cast<std::size_t>(std::ceil(label_height / pitch))};
-}
+double width_of(const ColumnGroup& group) { return text_width(group.name, label_size); }
 
 class ColumnPainter {
  public:
   ColumnPainter(Drawing& drawing, const Box& room, const ColumnChart& chart)
-      : drawing_(drawing), chart_(chart), scale_(scale_of(chart)) {
+      : drawing_(drawing), room_(room), chart_(chart), scale_(scale_of(chart)) {
     const double left = width_of_axis_left(chart.y, scale_);
     field_ = {room.x + left, room.y + height_of_axis_name, room.width - left - style::margin / 2, chart.height};
     std::size_t most = 0;
@@ -58,10 +52,9 @@ class ColumnPainter {
                       .look = {.line = style::ink, .width = 0.8}});
     for (std::size_t group = 0; group < chart_.groups.size(); ++group) {
       const auto& columns = chart_.groups[group].columns;
-      const double middle = field_.x + pitch_ * (static_cast<double>(group) + 0.5);
       for (std::size_t i = 0; i < columns.size(); ++i)
         paint(columns[i], chart_.groups[group].name,
-              middle + column_ * (static_cast<double>(i) - static_cast<double>(columns.size() - 1) / 2));
+              middle_of(group) + column_ * (static_cast<double>(i) - static_cast<double>(columns.size() - 1) / 2));
     }
     return add_names();
   }
@@ -85,6 +78,7 @@ class ColumnPainter {
     return {axis, 0, highest, most_ticks(chart.height)};
   }
 
+  double middle_of(std::size_t group) const { return field_.x + pitch_ * (static_cast<double>(group) + 0.5); }
   double y_of(double value) const { return field_.bottom() - field_.height * scale_.share(value); }
 
   void paint(const ChartColumn& column, const std::string& group, double middle) {
@@ -143,22 +137,47 @@ class ColumnPainter {
            });
   }
 
+  // Below their groups, moved to where they are within the room: their middles, or none where two would touch.
+  std::vector<double> middles_in(std::size_t rows) const {
+    std::vector<double> middles;
+    for (std::size_t group = 0; group < chart_.groups.size(); ++group) {
+      const double half = width_of(chart_.groups[group]) / 2;
+      if (2 * half > room_.width) return {};
+      middles.push_back(std::clamp(middle_of(group), room_.x + half, room_.right() - half));
+      if (group < rows) continue;
+      const std::size_t before = group - rows;
+      if (middles[before] + width_of(chart_.groups[before]) / 2 + 6 > middles[group] - half) return {};
+    }
+    return middles;
+  }
+
+  GroupNames layout() const {
+    for (std::size_t rows = 1; rows <= 3; ++rows)
+      if (std::vector<double> middles = middles_in(rows); !middles.empty())
+        return {rows, std::move(middles), label_height * static_cast<double>(rows)};
+    double widest = 0;
+    for (const ColumnGroup& group : chart_.groups) widest = std::max(widest, width_of(group));
+    return {1, {}, widest + 2, static_cast<std::size_t>(std::ceil(label_height / pitch_))};
+  }
+
   double add_names() {
-    const GroupNames names = layout_of(chart_, pitch_);
+    const GroupNames names = layout();
+    const bool upwards = names.middles.empty();
     double bottom = field_.bottom() + 5;
     for (std::size_t group = 0; group < chart_.groups.size(); ++group) {
-      const double middle = field_.x + pitch_ * (static_cast<double>(group) + 0.5);
-      if (names.upwards && group % names.every != 0) continue;
+      const double middle = middle_of(group);
+      if (upwards && group % names.every != 0) continue;
       const double row = label_height * static_cast<double>(group % names.rows);
       drawing_.add(Path{.points = {{middle, field_.bottom()}, {middle, bottom + row}},
                         .look = {.line = row > 0 ? style::grid : style::ink, .width = 0.8}});
-      drawing_.add(Text{.at = names.upwards ? Position{middle + 3.6, bottom + 1} : Position{middle, bottom + row + 10},
-                        .text = chart_.groups[group].name,
-                        .size = label_size,
-                        .align = names.upwards ? Align::End : Align::Middle,
-                        .colour = style::ink,
-                        .upwards = names.upwards,
-                        .kind = "tick"});
+      drawing_.add(
+          Text{.at = upwards ? Position{middle + 3.6, bottom + 1} : Position{names.middles[group], bottom + row + 10},
+               .text = chart_.groups[group].name,
+               .size = label_size,
+               .align = upwards ? Align::End : Align::Middle,
+               .colour = style::ink,
+               .upwards = upwards,
+               .kind = "tick"});
     }
     bottom += names.height;
     drawing_.add(Text{.at = {field_.x + field_.width / 2, bottom + 13},
@@ -170,6 +189,7 @@ class ColumnPainter {
   }
 
   Drawing& drawing_;
+  Box room_;
   const ColumnChart& chart_;
   Scale scale_;
   Box field_;

@@ -83,14 +83,23 @@ struct Text {
   bool bold = false, italic = false;
   bool upwards = false;  ///< turned by a quarter, to be read from below to above
   std::string kind;
+  double zoom = 1;  ///< from which on it has room: beyond 1 only pages that zoom show it
 };
 
 using Shape = std::variant<Rectangle, Circle, Path, Text>;
+
+/// A part of a drawing whose x is time, for pages that zoom into it.
+struct TimeField {
+  Box box;
+  double seconds = 0;  ///< across
+  double zoom = 1;     ///< so many times at most: what is finer is drawn as one
+};
 
 struct Drawing {
   double width = 0, height = 0;
   std::string title;  ///< for readers who do not see it
   std::vector<Shape> shapes;
+  std::optional<TimeField> time_field;
 
   void add(Shape shape) { shapes.push_back(std::move(shape)); }
 };

@@ -8,26 +8,7 @@ namespace allreplay {
 
 namespace {
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : displayable(text)) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  return out;
-}
+std::string shown(std::string_view text) { return escaped(displayable(text)); }
 
 // To a hundredth of a pixel, without zeros that say nothing.
 std::string number(double value) {
@@ -46,19 +27,27 @@ std::string pattern_name(Hatch hatch, Colour colour) {
 
 class Writer {
  public:
-  explicit Writer(const Drawing& drawing) : drawing_(drawing) {}
+  Writer(const Drawing& drawing, const std::string& ids) : drawing_(drawing), ids_(ids) {}
 
   std::string write() {
     for (const Shape& shape : drawing_.shapes) std::visit([&](const auto& one) { write(one); }, shape);
     const std::string width = number(drawing_.width), height = number(drawing_.height);
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\" role=\"img\">\n<title>{2}</title>\n{3}"
+        "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\" role=\"img\"{5}>\n<title>{2}</title>\n{3}"
         "<rect class=\"page\" width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{4}</svg>\n",
-        width, height, escaped(drawing_.title), patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_);
+        width, height, shown(drawing_.title), patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_,
+        facts());
   }
 
  private:
+  std::string facts() const {
+    if (!drawing_.time_field) return "";
+    const auto& [box, seconds, zoom] = *drawing_.time_field;
+    return fmt::format(" data-field=\"{} {} {} {}\" data-seconds=\"{}\" data-zoom=\"{}\"", number(box.x), number(box.y),
+                       number(box.width), number(box.height), seconds, zoom);
+  }
+
   void write(const Rectangle& one) {
     const std::string shape = fmt::format("rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", number(one.box.x),
                                           number(one.box.y), number(one.box.width), number(one.box.height));
@@ -88,7 +77,8 @@ class Writer {
     if (one.bold) body_ += " font-weight=\"bold\"";
     if (one.italic) body_ += " font-style=\"italic\"";
     if (one.colour != Colour{}) body_ += fmt::format(" fill=\"{}\"", hex(one.colour));
-    body_ += fmt::format(">{}</text>\n", escaped(one.text));
+    if (one.zoom > 1) body_ += fmt::format(" data-zoom=\"{:.3g}\" visibility=\"hidden\"", one.zoom);
+    body_ += fmt::format(">{}</text>\n", shown(one.text));
   }
 
   // The pattern lies over the fill, so a hatched shape is drawn twice.
@@ -99,17 +89,17 @@ class Writer {
     for (const double dash : look.dashes) dashes += (dashes.empty() ? "" : " ") + number(dash);
     if (!dashes.empty()) line += fmt::format(" stroke-dasharray=\"{}\"", dashes);
     body_ += fmt::format("<{}{}{}", shape, class_of(meaning.kind), line);
-    body_ += meaning.title.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", escaped(meaning.title), element);
+    body_ += meaning.title.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", shown(meaning.title), element);
     if (look.hatch != Hatch::None)
       body_ += fmt::format("<{} fill=\"url(#{})\" pointer-events=\"none\"/>\n", shape, pattern(look));
   }
 
   static std::string class_of(const std::string& kind) {
-    return kind.empty() ? "" : fmt::format(" class=\"{}\"", escaped(kind));
+    return kind.empty() ? "" : fmt::format(" class=\"{}\"", shown(kind));
   }
 
   std::string pattern(const Look& look) {
-    const std::string name = pattern_name(look.hatch, look.hatch_colour);
+    const std::string name = ids_ + pattern_name(look.hatch, look.hatch_colour);
     if (patterns_.find("\"" + name + "\"") == std::string::npos) {
       const std::string across = look.hatch == Hatch::Crossed ? "M0 0H5M0 0V5" : "M0 0V5";
       const int turn = look.hatch == Hatch::Upright   ? 0
@@ -125,11 +115,33 @@ class Writer {
   }
 
   const Drawing& drawing_;
+  const std::string& ids_;
   std::string body_, patterns_;
 };
 
 }  // namespace
 
-std::string to_svg(const Drawing& drawing) { return Writer(drawing).write(); }
+std::string to_svg(const Drawing& drawing, const std::string& ids) { return Writer(drawing, ids).write(); }
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
+    }
+  return out;
+}
 
 }  // namespace allreplay

@@ -12,8 +12,9 @@ namespace allreplay {
 
 struct PipelineRequest {
   const Pipeline& pipeline;
-  const Profile& profile;            ///< with the collectives inside layers in the layers' times
-  const std::vector<double>& sends;  ///< by chunk: the bytes that it hands to the next, of one micro-batch
+  const Profile& profile;                ///< with the collectives inside layers in the layers' times
+  const std::vector<double>& sends;      ///< by chunk: the bytes that it hands to the next, of one micro-batch
+  const std::vector<double>& slowdowns;  ///< by rank: how many times as long it computes
   const Strategy& strategy;
   const StrategyOptions& options;
   const ParallelOptions& parallel;

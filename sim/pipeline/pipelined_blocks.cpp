@@ -18,7 +18,8 @@ BucketSchedule schedule_of_chunk(const PipelineRequest& request, std::uint32_t c
   const std::vector<Time> weights = request.profile.weight_times();
   for (LayerId layer = 0; layer < request.profile.layers.size(); ++layer)
     backward.push_back(pass == WorkKind::BackwardWeight ? weights[layer] : request.profile.layers[layer].backward);
-  const Profile part = profile_of_chunk(request.profile, layers, backward);
+  const Profile part = slowed(profile_of_chunk(request.profile, layers, backward),
+                              request.slowdowns[request.pipeline.index.rank_of[chunk]]);
   if (part.tensors.empty()) return {};
   BucketSchedule schedule = make_bucket_schedule(
       request.strategy, {part, request.cost, request.options, true, request.pipeline.degrees.of_gradients()});

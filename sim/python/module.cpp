@@ -143,22 +143,19 @@ struct Package {
   }
 }
 
-using GivenWords = std::vector<std::pair<std::string, std::vector<std::string>>>;
 using GivenTexts = std::vector<std::pair<std::string, std::string>>;
 
 // Runs without the interpreter's lock, so that threads of Python simulate side by side: what it runs on are a context
 // of its own, and what of the package is made for several threads.
-Answer call(const Package& package, const std::string& name, const GivenWords& options, const GivenTexts& inputs,
+Answer call(const Package& package, const std::vector<std::string>& words, const GivenTexts& inputs,
             const std::vector<std::string>& outputs) {
-  std::vector<GivenOption> given;
-  for (const auto& [option, values] : options) given.push_back({option, values});
   Context context{{Files(package.homes), package.strategies, package.kept}, Console(true)};
   Files& files = context.inputs.files;
   for (const auto& [file, text] : inputs) files.add(file, text);
   for (const std::string& file : outputs) files.add(file, "");
   try {
     const py::gil_scoped_release others;
-    call_command(name, given, context);
+    run_words(words, context);
   } catch (...) {
     raise_current(package.input_error);
   }
@@ -291,10 +288,9 @@ PYBIND11_MODULE(_core, module) {
       .def_readonly("written", &Answer::written)
       .def_readonly("replayed", &Answer::replayed);
   const auto package = std::make_shared<Package>();
-  module.def("call", [package](const std::string& name, const GivenWords& options, const GivenTexts& inputs,
-                               const std::vector<std::string>& outputs) {
-    return call(*package, name, options, inputs, outputs);
-  });
+  module.def("call",
+             [package](const std::vector<std::string>& words, const GivenTexts& inputs,
+                       const std::vector<std::string>& outputs) { return call(*package, words, inputs, outputs); });
   module.def("add_strategy", [package](const std::string& name, const py::function& planner) {
     add_python_strategy(*package, name, planner);
   });

@@ -29,13 +29,13 @@ std::string described(const CodecRequest& request) {
   return std::string(request.codec->name);
 }
 
-double ratio(const CodecReport& report) {
+double ratio(const CodecMeasurement& report) {
   return 4 * static_cast<double>(report.request.elements) / static_cast<double>(report.round_trip.bytes);
 }
 
 }  // namespace
 
-std::string codec_table(const CodecReport& report, const Screen& screen) {
+std::string codec_table(const CodecMeasurement& report, const Screen& screen) {
   const CodecRequest& request = report.request;
   const RoundTrip& one = report.round_trip;
   const auto share = [](double value) { return TableCell(fmt::format("{:.4g}", value)); };
@@ -70,7 +70,7 @@ std::string codec_table(const CodecReport& report, const Screen& screen) {
   return text + "\n" + rows.text(screen);
 }
 
-std::string codec_json(const CodecReport& report) {
+std::string codec_json(const CodecMeasurement& report) {
   const CodecRequest& request = report.request;
   const RoundTrip& one = report.round_trip;
   const auto or_null = [](const std::optional<double>& value) { return value ? JsonValue(*value) : JsonValue(); };

@@ -8,7 +8,7 @@
 
 namespace allreplay {
 
-std::string codec_table(const CodecReport& report, const Screen& screen = {});
-std::string codec_json(const CodecReport& report);
+std::string codec_table(const CodecMeasurement& report, const Screen& screen = {});
+std::string codec_json(const CodecMeasurement& report);
 
 }  // namespace allreplay

@@ -200,10 +200,10 @@ std::string at_the_largest(const SweepResult& result, const CaseFinding& found, 
 }
 
 std::string below_one_half(const CaseFinding& found, bool one_size) {
+  if (found.below_half.empty() && found.never_below.empty()) return "";
   if (found.below_half.empty())
-    return found.never_below.empty()
-               ? ""
-               : fmt::format("Efficiency stays above 50 % up to {}.", workers_text(found.largest));
+    return one_size ? "Efficiency is above 50 % for all."
+                    : fmt::format("Efficiency stays above 50 % up to {}.", workers_text(found.largest));
   Series parts;
   for (const auto& [workers, names] : found.below_half)
     parts.push_back(one_size ? "for " + listed(names)

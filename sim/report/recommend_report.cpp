@@ -38,10 +38,10 @@ std::string heading(const Advice& advice) {
           : fmt::format("\nefficiency: throughput of a GPU over that on {}, the fewest on which {} fits",
                         workers_text(reference.workers), reference.strategy);
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors{}",
-                     scenario.profile->name, named_with_routing(scenario.cluster), result.collective, to_string(result.fidelity),
-                     scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
-                     format_duration(m.backward_s), format_size(scenario.profile->bytes()),
-                     scenario.profile->tensors.size(), scaling);
+                     scenario.profile->name, named_with_routing(scenario.cluster), result.collective,
+                     to_string(result.fidelity), scenario.codec ? ", " + scenario.codec->name : "",
+                     format_duration(m.forward_s), format_duration(m.backward_s),
+                     format_size(scenario.profile->bytes()), scenario.profile->tensors.size(), scaling);
 }
 
 // Without their plans: a table's.

@@ -24,14 +24,14 @@ class Reader {
       if (!places_.emplace(table.columns[i], i).second)
         throw InputError({table.file, "line 1"}, fmt::format("has two columns '{}'", table.columns[i]),
                          "one of each name");
-    for (const ColumnRow& column : columns())
+    for (const Column& column : columns())
       if (!column.later && !has(column.name))
         throw InputError({table.file, "line 1"}, fmt::format("has no column '{}'", column.name),
                          "what `allreplay sweep --out FILE.csv` writes");
   }
 
   ResultRow read(const ResultLine& line) const {
-    for (const ColumnRow& column : columns())
+    for (const Column& column : columns())
       if (column.kind == ColumnKind::Number && has(column.name)) number(line, column.name);
     ResultRow row{line};
     row.profile = text(line, "profile");
@@ -197,7 +197,7 @@ void group_rows(SweepResult& result) {
 }  // namespace
 
 bool is_number_column(const std::string& name) {
-  const ColumnRow* column = row_named(columns(), name);
+  const Column* column = row_named(columns(), name);
   return column && column->kind == ColumnKind::Number;
 }
 
@@ -216,6 +216,20 @@ SweepResult sweep_result_of(const ResultTable& table, const WinningRule& rule) {
 }
 
 }  // namespace
+
+std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table) {
+  std::vector<RelativeEfficiency> all(table.rows.size());
+  const auto known = columns();
+  if (!std::all_of(known.begin(), known.end(),
+                   [&](const Column& one) { return one.later || table.has(std::string(one.name)); })) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].value = table.number(table.rows[i], "efficiency");
+    return all;
+  }
+  const SweepResult result = sweep_result_of(table, {});
+  for (const ResultGroup& group : result.groups)
+    for (const std::size_t row : group.rows) all[row] = {result.rows[row].relative_efficiency, group.reference_workers};
+  return all;
+}
 
 SweepResult read_sweep_result(const Files& files, const std::string& file, const WinningRule& rule) {
   return sweep_result_of(read_results(files, file), rule);

@@ -18,7 +18,7 @@ struct ResultRow : ResultLine {
   std::string profile, cluster, strategy, collective, fidelity, origin;
   std::string routing;  ///< "": the cluster's, or none to choose
   std::string network;  ///< the cluster as people are told it, named_with_routing()
-  std::string codec;  ///< "": none
+  std::string codec;    ///< "": none
   NamedValues options;
   NamedValues distinctions;  ///< what may tell it from others in its group: options, and more
   std::int64_t workers = 0;
@@ -55,6 +55,16 @@ struct SweepResult {
   std::vector<ResultGroup> groups;  ///< in the order in which the file begins them
   WinningRule rule;
 };
+
+/// A row's efficiency over the fewest workers on which its group's winner is known to fit.
+struct RelativeEfficiency {
+  double value = 0;
+  std::int64_t reference_workers = 1;
+};
+
+/// Of each row. Those of a table that is no sweep's CSV are the column `efficiency`, over one worker. Throws
+/// InputError.
+std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
 
 /// Whether this column of a sweep's CSV holds numbers.
 bool is_number_column(const std::string& name);

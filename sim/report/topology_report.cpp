@@ -1,5 +1,7 @@
 #include "sim/report/topology_report.hpp"
 
+#include <set>
+
 #include <fmt/format.h>
 
 #include "sim/cluster/describe.hpp"
@@ -29,15 +31,24 @@ std::string bisection_text(const TopologyFacts& known) {
   return known.hosts < 2 ? "none: one host" : "not computed for so many links";
 }
 
+// "64, on 8 of 64 hosts", where they leave some empty.
+std::string seats_text(const Topology& topology, std::int64_t workers) {
+  std::set<std::int64_t> filled;
+  for (NodeId rank = 0; rank < workers; ++rank) filled.insert(topology.seat(rank) / topology.gpus_per_host());
+  if (std::ssize(filled) == topology.machines()) return fmt::to_string(workers);
+  return fmt::format("{}, on {} of {} hosts", workers, filled.size(), topology.machines());
+}
+
 }  // namespace
 
 std::string topology_table(const Cluster& cluster, const Screen& screen) {
   const TopologySpec spec = spec_of(cluster);
-  const TopologyFacts known = facts_of(cluster);
+  const auto topology = make_topology(spec, cluster.workers);
+  const TopologyFacts known = describe(*topology, spec);
   std::vector<std::pair<std::string, TableCell>> rows{
       {"cluster", cluster.name},
       {"topology", kind_name(spec.kind)},
-      {"workers", fmt::to_string(cluster.workers)},
+      {"workers", seats_text(*topology, cluster.workers)},
       {"hosts", known.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", known.hosts, known.gpus_per_host)
                                         : fmt::to_string(known.hosts)},
       {"switches", fmt::to_string(known.switches)},

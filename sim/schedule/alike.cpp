@@ -41,7 +41,8 @@ std::uint64_t digest_of(const Plan& plan) {
   }
   for (const Transfer& transfer : plan.transfers) mix(transfer.payload.block, transfer.lane, transfer.priority);
   for (const Lane& lane : plan.lanes) mix(lane.window.count, lane.window.bytes, lane.tick.count());
-  mix(plan.program().size(), plan.gates.size(), plan.sharding.shard_group);
+  for (const Role& role : plan.roles) mix(role.program.size(), role.workers.size());
+  mix(plan.gates.size(), plan.sharding.shard_group);
   return digest;
 }
 

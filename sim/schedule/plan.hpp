@@ -2,6 +2,7 @@
 // It has no clock: what happens when is the engine's.
 #pragma once
 
+#include <cassert>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -184,11 +185,20 @@ struct Plan {
       queueing;  ///< what expand() made the transfers of; none in plans that were made without it
 
   /// What everybody runs. REQUIRES: there is one role.
-  const std::vector<Work>& program() const { return roles.front().program; }
-  std::vector<Work>& program() { return roles.front().program; }
+  const std::vector<Work>& program() const {
+    assert(roles.size() == 1);
+    return roles.front().program;
+  }
+  std::vector<Work>& program() {
+    assert(roles.size() == 1);
+    return roles.front().program;
+  }
 
   /// The bytes of the transfer's block. REQUIRES: it has one.
-  const Block& block_of(const Transfer& transfer) const { return blocks[transfer.payload.block]; }
+  const Block& block_of(const Transfer& transfer) const {
+    assert(transfer.payload.block != Payload::just_bytes);
+    return blocks[transfer.payload.block];
+  }
 };
 
 /// What a transfer of these puts on the wire in each group.

@@ -131,7 +131,8 @@ class Search {
     Clock clock(Time(0));
     const std::unique_ptr<Server> network = on_.fabric->server();
     Timeline result =
-        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, on_.scenario.cluster.interference));
+        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, {{network.get(), Phase::Communication}},
+                                         on_.scenario.cluster.interference));
     last_work_ = unrolled.last_work(0);
     sent_.assign(whole.blocks.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)

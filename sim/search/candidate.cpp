@@ -6,6 +6,7 @@
 #include "sim/search/plan_of.hpp"
 #include "sim/training/collective_choice.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/pipeline_replay.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -17,8 +18,8 @@ constexpr std::int64_t few_workers = 32;  // message by message, others are repl
 // What one start may cost to plan, in comparisons: about a second.
 constexpr double most_to_compare = 1e9;
 
-Candidate candidate_of(const Scenario& scenario, const Result& result, Plan plan) {
-  return {{result.metrics.iteration_s, result.memory.peak, fits(scenario, result)}, std::move(plan)};
+Candidate candidate_of(const Scenario& scenario, double seconds, double bytes, Plan plan) {
+  return {{seconds, bytes, fits(scenario, bytes)}, std::move(plan)};
 }
 
 }  // namespace
@@ -30,8 +31,12 @@ bool PlanCost::better_than(const PlanCost& other) const {
 }
 
 Candidate replayed(const Job& job, Plan plan) {
+  if (plan.pipeline) {
+    const PipelineCost cost = pipeline_cost(job, plan);
+    return candidate_of(job.scenario, cost.iteration_s, cost.memory_bytes, std::move(plan));
+  }
   const Result result = simulate(job, plan);
-  return candidate_of(job.scenario, result, std::move(plan));
+  return candidate_of(job.scenario, result.metrics.iteration_s, result.memory.peak, std::move(plan));
 }
 
 Job as_searched(Job job) {
@@ -80,15 +85,16 @@ Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::
     if (candidate.cost.better_than(best.cost)) best = std::move(candidate);
   };
   const auto done = [&] { return first && best.cost.fits; };
-  for (Plan& plan : found) {
-    if (done()) break;
-    const Job prepared = prepared_for(plan, job);
+  const auto try_on = [&](const Job& on, Plan plan) {
+    const Job prepared = prepared_for(plan, on);
     consider(replayed(prepared, std::move(plan)));
-  }
+  };
+  for (Plan& plan : found)
+    if (!done()) try_on(job, std::move(plan));
   for (const Scenario& other : others) {
     if (done()) break;
-    Result result = simulate(other);
-    consider(candidate_of(other, result, std::move(result.plan)));
+    const Job own = job_of(other);
+    try_on(own, plan_of(own));
   }
   best.plan.strategy = "best";
   return best;

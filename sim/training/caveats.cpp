@@ -6,6 +6,7 @@
 
 #include "sim/cluster/make_topology.hpp"
 #include "sim/collective/network_change.hpp"
+#include "sim/collective/two_level.hpp"
 
 namespace allreplay {
 
@@ -19,7 +20,7 @@ std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
   if (size <= 1 && spec && !spec->placement.packed() && (hosts_of_a_switch(*spec) > 1 || spec->gpus_per_host > 1))
     return fmt::format("no consecutive workers sit together where they are placed: {} runs as one group, a ring",
                        choice.algorithm->name);
-  if (size <= 1 || scenario.workers <= size || hierarchy_groups(scenario.workers, size) > 1) return "";
+  if (size <= 1 || scenario.workers <= size || hierarchy_groups(scenario.workers, 1, size) > 1) return "";
   return fmt::format("{} workers do not fill groups of {}: {} runs as one group, a ring", scenario.workers, size,
                      choice.algorithm->name);
 }

@@ -6,8 +6,10 @@
 #include <fmt/ranges.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/network_change.hpp"
 #include "sim/collective/parameter_server.hpp"
+#include "sim/collective/two_level.hpp"
 #include "sim/core/named.hpp"
 
 namespace allreplay {
@@ -33,10 +35,6 @@ std::int64_t gpus_of_a_host(const Network& network) {
   return network.node ? network.node->workers : network.topology ? network.topology->gpus_per_host : 1;
 }
 
-std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t size) {
-  return size > 1 && workers % size == 0 ? workers / size : 1;
-}
-
 namespace {
 
 Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
@@ -48,9 +46,7 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   if (algorithm.in_switches && fidelity == Fidelity::Message)
     throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
                      "fluid or alpha-beta");
-  if (!algorithm.rounds && !network.nccl)
-    throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
-                     "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
+  if (!algorithm.rounds) require_nccl(network, algorithm.name);
   const auto topology = topology_of(network);
   if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
     throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",
@@ -70,7 +66,7 @@ void take_network(const Scenario& scenario, const Algorithm& algorithm, Collecti
   if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
   if (algorithm.grouped && (spec || choice.detailed()))
-    choice.options.groups = hierarchy_groups(scenario.workers, workers_together(scenario));
+    choice.options.groups = hierarchy_groups(scenario.workers, 1, workers_together(scenario));
   if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
 }
 

@@ -58,7 +58,4 @@ std::shared_ptr<const Topology> topology_of(const Scenario& scenario);
 /// How many workers a node has, or a host of the topology.
 std::int64_t gpus_of_a_host(const Network& network);
 
-/// The groups of `hierarchical` among so many workers: one that holds all, unless they fill several.
-std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t together);
-
 }  // namespace allreplay

@@ -138,14 +138,12 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
 // On the topology, which ranks share.
 Job detailed_pipeline_job(Job made) {
   const Scenario& scenario = made.scenario;
-  made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  made.topology = topology_of(scenario);
   made.setup = setup_of(scenario, made.choice, *made.topology);
   made.setup.calls = calls_of_pipeline(scenario, made.choice);
   made.rounds = lay_on(made.setup, *made.topology);
   made.beneath = made.rounds;
-  // Sends, and what is tied, go between members, and are launched by nobody.
-  made.fabric =
-      launched(made.rounds, scenario.options, {}, [](const Call& call) { return call.group.members.empty(); });
+  made.fabric = launched(made.rounds, scenario.options, {}, is_launched);
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
   return made;
@@ -202,6 +200,48 @@ BlockCost price_of_blocks(const Job& job) {
   return {job.fabric->price(planned_call(job.scenario)),
           compression_of(job.scenario, *job.choice.algorithm, slowest_factor(job.scenario)),
           job.fabric->launch_of_tensor()};
+}
+
+Unrolled unroll(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes) {
+  const Scenario& scenario = job.scenario;
+  const std::int64_t shards = !plan.pipeline                     ? plan.sharding.shards(scenario.workers)
+                              : plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients()
+                                                                 : 1;
+  return unroll(job.parallel ? job.parallel->profile : *scenario.profile, plan, classes, job.fabric.get(),
+                job.compression, shards, scenario.options.start == Start::Ranks);
+}
+
+std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
+                          const Jitter& jitter, std::vector<Random>& random) {
+  const Label& label = unrolled.labels[task];
+  if (!is_of_worker(label)) return std::nullopt;
+  const std::size_t c = label.worker_class;
+  return scaled(unrolled.nominal[task], classes[c].slowdown * jitter.draw(random[c]));
+}
+
+Time inside_layers(const Job& job, const Label& label) {
+  const bool backward = label.kind == Label::Kind::Backward || label.kind == Label::Kind::BackwardInput;
+  if (!job.parallel || (!backward && label.kind != Label::Kind::Forward)) return Time(0);
+  const Layer &with = job.parallel->profile.layers[label.item], &alone = job.parallel->layers_alone->layers[label.item];
+  return backward ? with.backward - alone.backward : with.forward - alone.forward;
+}
+
+void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,
+                      const Job& job, const std::vector<WorkerClass>& classes) {
+  const std::vector<Call>& calls = job.fabric->calls();
+  const auto add = [&](const std::optional<Group>& among, std::vector<std::uint32_t> on) {
+    for (std::uint32_t& stream : on) stream += first_stream;
+    const auto is_felt = [&calls, first_call, among](CallId call) {
+      const CallId own = call - first_call;  // beyond all where it is another job's of before
+      return own < calls.size() && (!among || calls[own].group == *among);
+    };
+    system.influences.push_back(felt(*job.scenario.cluster.interference, network, std::move(on)));
+    system.influences.back().load_of = [is_felt](const Server& from) { return from.load_of(is_felt); };
+  };
+  const std::int64_t ranks = job.scenario.options.parallel.pp;
+  if (ranks == 1) add(std::nullopt, classes_of(classes, std::nullopt));
+  for (std::uint32_t rank = 0; ranks > 1 && rank < ranks; ++rank)
+    add(job.parallel->degrees.gradients(rank), classes_of(classes, rank));
 }
 
 Job prepared_for(const Plan& plan, Job job) {

@@ -36,4 +36,21 @@ BlockCost price_of_blocks(const Job& job);
 /// The same, able to carry the plan's transfers. Throws InputError where the collective has no halves.
 Job prepared_for(const Plan& plan, Job job);
 
+/// The tasks of a period of the plan, which ask the job's fabric.
+Unrolled unroll(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes);
+
+/// How long a task takes its class in one iteration, drawn; none of what is no worker's. `random`: by class.
+std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
+                          const Jitter& jitter, std::vector<Random>& random);
+
+/// What of a task of the job's profile is collectives inside its layer.
+Time inside_layers(const Job& job, const Label& label);
+
+/// On a network that others share, or ranks of a pipeline: the job's workers feel what it sends, of a pipeline those of
+/// a rank its reductions and gathers. Their streams are the system's from `first_stream` on, by class, `network` its
+/// server, the job's calls that one's from `first_call` on. REQUIRES: the job outlives the system; the cluster says an
+/// interference.
+void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,
+                      const Job& job, const std::vector<WorkerClass>& classes);
+
 }  // namespace allreplay

@@ -55,19 +55,6 @@ Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   return mixed ? std::min(halves, fabric.least(bytes, call(CollectiveOp::AllReduce), several)) : halves;
 }
 
-// On each network what all that crosses it takes at the best speed.
-Time sending(const Plan& plan, const Fabric& fabric) {
-  std::array<Time, 2> sums{};
-  for (const Transfer& transfer : plan.transfers) {
-    const Call call(transfer.op, plan.groups[transfer.group].group);
-    const Channels channels = fabric.channels(call);
-    const Time time = fabric.at_best(transfer.bytes, call);
-    for (std::size_t channel = 0; channel < sums.size(); ++channel)
-      if ((channels >> channel & 1U) != 0) sums[channel] = add(sums[channel], time);
-  }
-  return *std::max_element(sums.begin(), sums.end());
-}
-
 // What holds whoever starts when: of each call, all bytes pass the link that it uses most.
 LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
   std::map<CallId, double> bytes;
@@ -80,6 +67,19 @@ LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
 
 }  // namespace
 
+Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> group) {
+  std::array<Time, channel_count> sums{};
+  for (const Transfer& transfer : plan.transfers) {
+    if (group && transfer.group != *group) continue;
+    const Call call(transfer.op, plan.groups[transfer.group].group);
+    const Channels channels = fabric.channels(call);
+    const Time time = fabric.at_best(transfer.bytes, call);
+    for (std::size_t channel = 0; channel < sums.size(); ++channel)
+      if ((channels >> channel & 1U) != 0) sums[channel] = add(sums[channel], time);
+  }
+  return *std::max_element(sums.begin(), sums.end());
+}
+
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start) {
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
   if (per_rank_start) return busiest_link(plan, fabric);
@@ -89,7 +89,7 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
       return bytes > 0 ? add(fabric.launch_of_tensor(), least_time(fabric, plan, bytes)) : Time(0);
     });
   LowerBound bound;
-  bound.all = sending(plan, fabric);
+  bound.all = sending(plan, fabric, std::nullopt);
   return bound;
 }
 

@@ -1,7 +1,9 @@
 // How fast an iteration could be at best.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "sim/network/fabric.hpp"
 #include "sim/schedule/plan.hpp"
@@ -35,6 +37,9 @@ struct LowerBound {
 /// The bound for plans like this one; `per_rank_start`: where workers start transfers apart, and much may be on its way
 /// before the last is ready. REQUIRES: the fabric can carry it.
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start = false);
+
+/// What a plan's transfers among a group, or all, take at the best speed, on the network that takes longest.
+Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> group);
 
 /// Whether compute tasks and nothing else: no codec's.
 bool is_work(const Label& label);

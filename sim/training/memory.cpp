@@ -14,27 +14,30 @@ namespace allreplay {
 
 namespace {
 
+// Of one element.
+double gradient_bytes(const Profile& profile) {
+  const Tensor& any = profile.tensors.front();
+  return static_cast<double>(any.bytes) / static_cast<double>(any.elements);
+}
+
 class Accountant {
  public:
   Accountant(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode)
-      : profile_(scenario.profile),
+      : scenario_(scenario),
+        profile_(scenario.profile),
         plan_(plan),
         unrolled_(unrolled),
         spans_(episode.timeline.spans),
         places_(plan.program()),
-        shards_(static_cast<double>(plan.sharding.shards(scenario.workers))),
-        gradient_(static_cast<double>(profile_.tensors.front().bytes) /
-                  static_cast<double>(profile_.tensors.front().elements)),
-        parameter_(gradient_ * profile_.parameter_share()),
-        state_(scenario.options.memory.state) {
+        gradient_(gradient_bytes(profile_)) {
     if (unrolled.transfers == 0) return;
     find_uses();
   }
 
   MemoryUse use() {
     MemoryUse use;
+    use.parts = standing();
     if (profile_.tells_activations()) use.parts.activations = 0;
-    set_standing(use.parts);
     const double buffer =
         plan_.memory_policy.reduce_buffer >= 0 ? static_cast<double>(plan_.memory_policy.reduce_buffer) * gradient_ : 0;
     const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer + buffer;
@@ -50,20 +53,13 @@ class Accountant {
   }
 
  private:
-  // What is held all the time.
-  void set_standing(MemoryParts& parts) const {
-    const auto elements = static_cast<double>(profile_.elements());
+  MemoryParts standing() const {
     double resident = 0;
     if (plan_.memory_policy.resident)
       for (const Slice& slice : plan_.blocks[*plan_.memory_policy.resident].slices)
         resident += static_cast<double>(slice.bytes) / gradient_;
-    const MemoryPolicy& holding = plan_.memory_policy;
-    const double held = holding.parameter > 0 ? static_cast<double>(holding.parameter) : parameter_;
-    const double made = holding.gradient > 0 ? static_cast<double>(holding.gradient) : gradient_;
-    const auto share = [&](bool shared) { return shared ? shards_ : 1; };
-    parts.parameters = held * ((elements - resident) / share(plan_.sharding.shards_parameters()) + resident);
-    parts.gradients = made * elements / (holding.whole_gradients ? 1 : share(plan_.sharding.shards_gradients()));
-    parts.optimizer = elements * state_.value_or(held == 2 ? 12 : 8) / share(plan_.sharding.shards_optimizer());
+    return standing_memory(scenario_, plan_, static_cast<double>(profile_.elements()), resident,
+                           static_cast<double>(plan_.sharding.shards(scenario_.workers)));
   }
 
   Time start(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].start; }
@@ -179,28 +175,46 @@ class Accountant {
     }
   }
 
+  const Scenario& scenario_;
   const Profile& profile_;
   const Plan& plan_;
   const Unrolled& unrolled_;
   const std::vector<Span>& spans_;
   ProgramIndex places_;
-  double shards_, gradient_, parameter_;
-  std::optional<double> state_;
+  double gradient_;
   std::vector<std::size_t> awaited_;
 };
 
 }  // namespace
 
-bool fits(const Scenario& scenario, const Result& result) {
+bool fits(const Scenario& scenario, double bytes) {
   const auto& limit = scenario.options.memory.limit;
-  return !limit || result.memory.peak <= static_cast<double>(*limit);
+  return !limit || bytes <= static_cast<double>(*limit);
 }
+
+bool fits(const Scenario& scenario, const Result& result) { return fits(scenario, result.memory.peak); }
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
   const bool given = scenario.options.places.contains("memory");
   throw NothingFits(given ? scenario.options.place_of("memory") : SourceLocation{scenario.profile->name, "/device"},
                     fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
                     fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
+}
+
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
+                            double shards) {
+  const MemoryPolicy& policy = plan.memory_policy;
+  const double gradient = gradient_bytes(scenario.profile);
+  const double held =
+      policy.parameter > 0 ? static_cast<double>(policy.parameter) : gradient * scenario.profile->parameter_share();
+  const double made = policy.gradient > 0 ? static_cast<double>(policy.gradient) : gradient;
+  const auto share = [&](bool shared) { return shared ? shards : 1; };
+  MemoryParts parts;
+  parts.parameters = held * ((elements - resident) / share(plan.sharding.shards_parameters()) + resident);
+  parts.gradients = made * elements / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
+  parts.optimizer =
+      elements * scenario.options.memory.state.value_or(held == 2 ? 12 : 8) / share(plan.sharding.shards_optimizer());
+  return parts;
 }
 
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {

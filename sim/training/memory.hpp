@@ -8,7 +8,8 @@
 
 namespace allreplay {
 
-/// Whether it fits into the memory that the scenario says a worker has.
+/// Whether that fits into the memory that the scenario says a worker has.
+bool fits(const Scenario& scenario, double bytes);
 bool fits(const Scenario& scenario, const Result& result);
 
 struct NothingFits : InputError {
@@ -17,6 +18,11 @@ struct NothingFits : InputError {
 
 /// Throws NothingFits: nothing that was tried fits, and the least, of `bytes`, is that of `smallest`.
 [[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest);
+
+/// What a worker holds all the time of so many elements: `resident` whole, the others as the plan shares them out among
+/// `shards`. REQUIRES: the profile has tensors.
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
+                            double shards);
 
 /// From the last replayed iteration.
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);

@@ -133,8 +133,6 @@ void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoi
   if (options.strategy.sharding.shard_group > 0)
     refuse_in_pipeline(options.place_of("shard_group"), "shard_group", "shards among all data-parallel workers");
   if (scenario.stragglers.jitter) refuse_in_pipeline(scenario.cluster.place / "jitter", "jitter", "none");
-  if (!scenario.stragglers.slow.empty())
-    refuse_in_pipeline(scenario.cluster.place / "stragglers", "stragglers", "none");
   if (scenario.stragglers.spread && scenario.stragglers.spread->seed)
     refuse_in_pipeline(scenario.cluster.place / "spread/seed", "seed", "a spread without it");
   for (const auto& [name, only] : settled_options)
@@ -232,7 +230,8 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
                       .layers_alone = scenario.profile,
                       .profile = *scenario.profile,
                       .pipeline = {},
-                      .sends = {}};
+                      .sends = {},
+                      .slowdowns = {}};
   LayerPrices prices(scenario, choice, setup.degrees, fabric);
   const std::vector<Time> weights = setup.profile.weight_times();
   for (LayerId l = 0; l < setup.profile.layers.size(); ++l) {
@@ -246,11 +245,14 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
   if (!parallel_of(scenario).pipeline()) return setup;
   setup.pipeline = pipeline_of(scenario);
   setup.sends = send_bytes(scenario, *setup.pipeline);
+  const std::vector<double> slow = slowdowns(scenario.stragglers, scenario.workers, setup.degrees.pp);
+  for (auto rank = slow.begin(); rank != slow.end(); rank += setup.degrees.of_rank())
+    setup.slowdowns.push_back(*std::max_element(rank, rank + setup.degrees.of_rank()));
   return setup;
 }
 
 PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost) {
-  return {*setup.pipeline,           setup.profile,         setup.sends, *scenario.strategy,
+  return {*setup.pipeline,           setup.profile,         setup.sends, setup.slowdowns, *scenario.strategy,
           scenario.options.strategy, parallel_of(scenario), cost};
 }
 

@@ -18,7 +18,8 @@ struct ParallelSetup {
   Profile profile;               ///< with them in the layers' times
   // With pp above 1:
   std::optional<Pipeline> pipeline;
-  std::vector<double> sends;  ///< bytes, by chunk
+  std::vector<double> sends;      ///< bytes, by chunk
+  std::vector<double> slowdowns;  ///< by rank: of its slowest worker, for which all others of it wait
 };
 
 Degrees degrees_of(const Scenario& scenario);

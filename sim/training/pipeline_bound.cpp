@@ -1,7 +1,8 @@
 #include "sim/training/pipeline_bound.hpp"
 
 #include <algorithm>
-#include <array>
+
+#include "sim/training/lower_bound.hpp"
 
 namespace allreplay {
 
@@ -22,7 +23,7 @@ class PipelineBound {
     const bool in_turn = plan_.pipeline->barrier == Barrier::Iteration && (plan_.together || !splits());
     for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank) {
       const Time work = working(rank);
-      most = std::max({most, add(work, updating(rank)), sending(rank)});
+      most = std::max({most, add(work, updating(rank)), sending(plan_, *job_.fabric, rank)});
       if (in_turn) most = std::max(most, add(work, around(rank)));
     }
     return most;
@@ -48,10 +49,13 @@ class PipelineBound {
     }
   }
 
+  // As long as it takes the rank.
+  Time on(std::uint32_t rank, Time time) const { return scaled(time, job_.parallel->slowdowns[rank]); }
+
   Time working(std::uint32_t rank) const {
     Time sum{0};
     for (const Work& work : plan_.roles[rank].program)
-      if (work.kind != WorkKind::Update && work.kind != WorkKind::Mark) sum = add(sum, time_of(work));
+      if (work.kind != WorkKind::Update && work.kind != WorkKind::Mark) sum = add(sum, on(rank, time_of(work)));
     return sum;
   }
 
@@ -59,7 +63,7 @@ class PipelineBound {
     Time sum{0};
     for (std::size_t place = 0; place < unrolled_.works(rank); ++place)
       if (const TaskId id = unrolled_.work(rank, place); unrolled_.labels[id].kind == Label::Kind::Update)
-        sum = add(sum, unrolled_.nominal[id]);
+        sum = add(sum, unrolled_.graph.tasks()[id].duration);
     return sum;
   }
 
@@ -70,9 +74,10 @@ class PipelineBound {
     Time sum = updating(pipeline_.index.rank_of[0]);
     const bool back = !splits();
     for (std::uint32_t chunk = 0; chunk < lowest; ++chunk) {
+      const std::uint32_t home = pipeline_.index.rank_of[chunk];
       for (LayerId layer = pipeline_.chunks[chunk].first; layer <= pipeline_.chunks[chunk].last; ++layer) {
-        sum = add(sum, profile_.layers[layer].forward);
-        if (back) sum = add(sum, profile_.layers[layer].backward);
+        sum = add(sum, on(home, profile_.layers[layer].forward));
+        if (back) sum = add(sum, on(home, profile_.layers[layer].backward));
       }
       sum = add(sum, send(chunk, chunk + 1));
       if (back) sum = add(sum, send(chunk + 1, chunk));
@@ -85,21 +90,6 @@ class PipelineBound {
     if (sender == receiver || job_.choice.detailed()) return Time(0);
     return job_.beneath->alone(job_.parallel->sends[std::min(from, to)],
                                {CollectiveOp::Send, job_.parallel->degrees.pairs(sender, receiver)});
-  }
-
-  // What a rank's reductions and gathers take at the best speed, on each network.
-  Time sending(std::uint32_t rank) const {
-    const Group own = job_.parallel->degrees.gradients(rank);
-    std::array<Time, channel_count> sums{};
-    for (const Transfer& one : plan_.transfers) {
-      if (one.op == CollectiveOp::Send || !(plan_.groups[one.group].group == own)) continue;
-      const Call call(one.op, own);
-      const Channels channels = job_.fabric->channels(call);
-      const Time time = job_.fabric->at_best(one.bytes, call);
-      for (std::size_t channel = 0; channel < sums.size(); ++channel)
-        if ((channels >> channel & 1U) != 0) sums[channel] = add(sums[channel], time);
-    }
-    return *std::max_element(sums.begin(), sums.end());
   }
 
   const Job& job_;

@@ -1,5 +1,6 @@
 #include "sim/training/pipeline_memory.hpp"
 
+#include "sim/training/memory.hpp"
 #include "sim/training/memory_ledger.hpp"
 
 namespace allreplay {
@@ -21,8 +22,9 @@ class RankAccountant {
 
   MemoryUse use() {
     MemoryUse use;
+    use.parts = standing();
     if (profile_.tells_activations()) use.parts.activations = 0;
-    const double always = set_standing(use.parts);
+    const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer;
     Ledger ledger;
     hold_gathered(ledger);
     hold_reductions(ledger);
@@ -36,23 +38,12 @@ class RankAccountant {
     return rank_of_layer(*job_.parallel->pipeline, profile_.tensors[tensor].layer) == rank_;
   }
 
-  double set_standing(MemoryParts& parts) const {
+  MemoryParts standing() const {
     double elements = 0;
     for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor)
       if (is_own(tensor)) elements += static_cast<double>(profile_.tensors[tensor].elements);
-    const Tensor& any = profile_.tensors.front();
-    const double gradient = static_cast<double>(any.bytes) / static_cast<double>(any.elements);
-    const MemoryPolicy& policy = plan_.memory_policy;
-    const double held =
-        policy.parameter > 0 ? static_cast<double>(policy.parameter) : gradient * profile_.parameter_share();
-    const double made = policy.gradient > 0 ? static_cast<double>(policy.gradient) : gradient;
-    const auto workers = static_cast<double>(job_.parallel->degrees.of_gradients());
-    const auto share = [&](bool shared) { return shared ? workers : 1; };
-    parts.parameters = held * elements / share(plan_.sharding.shards_parameters());
-    parts.gradients = made * elements / (policy.whole_gradients ? 1 : share(plan_.sharding.shards_gradients()));
-    parts.optimizer = elements * job_.scenario.options.memory.state.value_or(held == 2 ? 12 : 8) /
-                      share(plan_.sharding.shards_optimizer());
-    return parts.parameters + parts.gradients + parts.optimizer;
+    return standing_memory(job_.scenario, plan_, elements, 0,
+                           static_cast<double>(job_.parallel->degrees.of_gradients()));
   }
 
   const Span& span(std::size_t place) const { return spans_[unrolled_.work(rank_, place)]; }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/digest.hpp"
+#include "sim/engine/cycles.hpp"
 #include "sim/training/pipeline_bound.hpp"
 #include "sim/training/pipeline_memory.hpp"
 
@@ -31,197 +32,138 @@ struct Steady {
   std::int64_t events = 0, network_events = 0;
 };
 
-// All tasks of a rank take as long as its slowest worker is expected to (docs/models.md, spread).
+// One class a rank: whom its slowest worker keeps waiting nobody notices.
 std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan) {
   std::vector<WorkerClass> ranks = worker_classes({}, job.scenario.workers, true, plan.roles);
-  if (const auto& spread = job.scenario.stragglers.spread)
-    for (WorkerClass& rank : ranks) rank.slowdown = spread->expected_largest(job.parallel->degrees.of_rank());
+  for (WorkerClass& rank : ranks) rank.slowdown = job.parallel->slowdowns[rank.role];
   return ranks;
 }
 
-// What one rank feels of a network that all share: no server, but a view of one.
-class Felt final : public Server {
+// Iterations one after another, until one is as another was: then all that follows is.
+class Iterations final : public Observer {
  public:
-  Felt(const Server& network, std::function<bool(TaskId)> which) : network_(network), which_(std::move(which)) {}
+  // `first`: the task that rank 0 starts with.
+  explicit Iterations(TaskId first) : first_(first) {}
 
-  void start(TaskId, const Task&, Time) override {}
-  Time next_completion() const override { return never; }
-  void complete(Time, std::vector<TaskId>&) override {}
-  Load load() const override { return network_.load_of(which_); }
+  bool goes_on(std::size_t, std::int64_t) override { return true; }
+  void ended(std::size_t, std::int64_t, std::span<const Span> spans) override {
+    const std::size_t number = all.size();
+    all.emplace_back(spans.begin(), spans.end());
+    if (to > 0) return;
+    repeats = number < longest_search_of_period;
+    const auto [known, fresh] = seen_.emplace(digest_of(number), number);
+    if (repeats && fresh) return;
+    from = repeats ? known->second : longest_search_of_period / 2;
+    to = number;
+  }
+  bool enough(Time, const State&) override { return to > 0; }
+
+  // When rank 0 starts its first work.
+  Time start(std::size_t iteration) const { return all[iteration][first_].start; }
+
+  std::vector<std::vector<Span>> all;
+  std::size_t from = 0, to = 0;  // what repeats
+  bool repeats = true;
 
  private:
-  const Server& network_;
-  std::function<bool(TaskId)> which_;
-};
-
-class PipelineReplay {
- public:
-  PipelineReplay(const Job& job, const Plan& plan)
-      : job_(job),
-        plan_(plan),
-        roles_(ranks_of(job, plan)),
-        once_(unroll(job.parallel->profile, plan, roles_, job.fabric.get(), std::nullopt,
-                     plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients() : 1)) {
-    for (const Task& task : once_.graph.tasks()) bytes_.push_back(task.bytes);
-  }
-
-  Steady run(Taking taking) {
-    take(taking);
-    if (plan_.together) return one_iteration(once_.graph);
-    for (std::size_t count = 4;; count = std::min(4 * count, longest_search_of_period + 2))
-      if (auto steady = several(count)) return std::move(*steady);
-  }
-
-  const Unrolled& unrolled() const { return once_; }
-  Unrolled take_unrolled() { return std::move(once_); }
-  const std::vector<WorkerClass>& roles() const { return roles_; }
-
- private:
-  std::size_t tasks() const { return once_.labels.size(); }
-
-  // What takes no time has no bytes.
-  void take(Taking taking) {
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
-      const bool send = plan_.transfers[index].op == CollectiveOp::Send;
-      const bool counts = taking == Taking::All || (taking == Taking::SendsAlone && send);
-      once_.graph.task(once_.transfer(index)).bytes = counts ? bytes_[once_.transfer(index)] : WireBytes(0);
-    }
-  }
-
-  Steady one_iteration(const TaskGraph& graph) {
-    Steady steady;
-    steady.iteration = replayed(graph, steady);
-    Time end{0};
-    for (const Span& span : steady.iteration.spans) end = std::max(end, span.end);
-    steady.seconds = to_seconds(end);
-    steady.busy_s = to_seconds(busy(steady.iteration.spans, 1, Time(0), never));
-    return steady;
-  }
-
-  // So many iterations, one behind another, as one graph.
-  TaskGraph repeated(std::size_t count) const {
-    TaskGraph graph;
-    const auto size = static_cast<TaskId>(tasks());
-    graph.name = once_.graph.name;
-    std::vector<std::int64_t> ranks;  // by queue: how many tasks it has
-    std::int64_t priorities = 0;
-    for (const Task& task : once_.graph.tasks()) {
-      ranks.resize(std::max<std::size_t>(ranks.size(), task.queue + 1));
-      ++ranks[task.queue];
-      if (!of_clock(task)) priorities = std::max(priorities, task.priority + 1);
-    }
-    for (std::size_t i = 0; i < count; ++i)
-      for (Task task : once_.graph.tasks()) {
-        task.rank += static_cast<std::int64_t>(i) * ranks[task.queue];
-        if (!of_clock(task)) task.priority += static_cast<std::int64_t>(i) * priorities;
-        graph.add(task);
-      }
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto shift = static_cast<TaskId>(i) * size;
-      for (TaskId id = 0; id < size; ++id)
-        for (const TaskId successor : once_.graph.successors(id)) graph.precede(shift + id, shift + successor);
-      if (i + 1 == count) break;
-      for (std::size_t role = 0; role < roles_.size(); ++role)
-        graph.precede(shift + once_.last_work(role), shift + size + once_.lead_in(role));
-      for (const Gate& gate : plan_.gates)
-        if (gate.next) graph.precede(shift + task_of(gate.before), shift + size + task_of(gate.after));
-    }
-    graph.link();
-    return graph;
-  }
-
-  // Its priorities are numbers of origins.
-  bool of_clock(const Task& task) const { return once_.ticks && task.queue == once_.clock(); }
-
-  TaskId task_of(const PlanPoint& point) const {
-    if (const auto* work = std::get_if<WorkPoint>(&point)) return once_.work(work->role, work->place);
-    if (const auto* transfer = std::get_if<TransferPoint>(&point)) return once_.transfer(transfer->index);
-    return once_.lead_in(std::get<StartPoint>(point).role);
-  }
-
-  // The period, if so many iterations show it. The last two may miss those behind them, on a network that all share.
-  std::optional<Steady> several(std::size_t count) {
-    Steady steady;
-    const Timeline all = replayed(repeated(count), steady);
-    const std::size_t whole = count - 2;
-    std::map<std::uint64_t, std::size_t> seen;
-    std::size_t from = 0, to = 0;
-    for (std::size_t i = 0; i < whole && to == 0; ++i) {
-      const auto [known, fresh] = seen.emplace(digest_of(all, i), i);
-      if (fresh) continue;
-      from = known->second;
-      to = i;
-    }
-    if (to == 0 && whole < longest_search_of_period) return std::nullopt;
-    steady.repeats = to > 0;
-    if (to == 0) {
-      from = longest_search_of_period / 2;
-      to = longest_search_of_period;
-    }
-    const Time begin = start(all, from), end = start(all, to);
-    const auto iterations = static_cast<double>(to - from);
-    steady.seconds = to_seconds(end - begin) / iterations;
-    steady.busy_s = to_seconds(busy(all.spans, count, begin, end)) / iterations;
-    steady.iteration = iteration(all, from);
-    return steady;
-  }
-
-  // Of the iteration: when rank 0 starts its first work.
-  Time start(const Timeline& all, std::size_t i) const { return all.spans[i * tasks() + once_.work(0, 0)].start; }
-
-  // When everything of an iteration happens, since rank 0 starts it: if that is what it was, all that follows is.
-  std::uint64_t digest_of(const Timeline& all, std::size_t i) const {
-    const Time origin = start(all, i);
+  // When everything of an iteration happens, since rank 0 starts it.
+  std::uint64_t digest_of(std::size_t iteration) const {
+    const Time origin = start(iteration);
     std::uint64_t state = 0;
-    for (const Span& span : std::span(all.spans).subspan(i * tasks(), tasks())) {
+    for (const Span& span : all[iteration]) {
       state = digest(static_cast<std::uint64_t>((span.start - origin).count()), state);
       state = digest(static_cast<std::uint64_t>((span.end - origin).count()), state);
     }
     return state;
   }
 
-  Timeline iteration(const Timeline& all, std::size_t i) const {
-    Timeline one;
-    one.events = all.events;
-    const auto spans = std::span(all.spans).subspan(i * tasks(), tasks());
-    one.spans.assign(spans.begin(), spans.end());
+  TaskId first_;
+  std::map<std::uint64_t, std::size_t> seen_;
+};
+
+class PipelineReplay {
+ public:
+  PipelineReplay(const Job& job, const Plan& plan)
+      : job_(job), plan_(plan), roles_(ranks_of(job, plan)), once_(unroll(job, plan, roles_)) {
+    for (const Task& task : once_.graph.tasks()) bytes_.push_back(task.bytes);
+  }
+
+  Steady run(Taking taking) {
+    take(taking);
+    Steady steady;
+    Clock clock(Time(0));
+    const std::vector<std::unique_ptr<Server>> channels = this->channels();
+    const System system = this->system(channels, clock);
+    if (plan_.together)
+      one_iteration(system, steady);
+    else
+      several(system, steady);
+    for (const auto& channel : channels) steady.network_events += channel->events();
+    return steady;
+  }
+
+  const Unrolled& unrolled() const { return once_; }
+  Unrolled take_unrolled() {
+    take(Taking::All);
+    return std::move(once_);
+  }
+  const std::vector<WorkerClass>& roles() const { return roles_; }
+
+ private:
+  // What takes no time has no bytes.
+  void take(Taking taking) {
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const bool send = plan_.transfers[index].op == CollectiveOp::Send;
+      const bool counts = taking == Taking::All || (taking == Taking::SendsAlone && send);
+      const TaskId one = once_.transfer(index);
+      once_.graph.task(one).bytes = counts ? bytes_[one] : WireBytes(0);
+    }
+  }
+
+  void one_iteration(const System& system, Steady& steady) {
+    steady.iteration = replay(once_.graph, system);
+    steady.events = steady.iteration.events;
+    Time end{0};
+    for (const Span& span : steady.iteration.spans) end = std::max(end, span.end);
+    steady.seconds = to_seconds(end);
+    steady.busy_s = to_seconds(busy(std::span(&steady.iteration.spans, 1), Time(0), end));
+  }
+
+  void several(const System& system, Steady& steady) {
+    Iterations iterations(once_.work(0, 0));
+    std::vector<Cycle> cycles(1);
+    cycles[0].graph = once_.graph;
+    cycles[0].carried = once_.carried;
+    steady.events = replay_cycles(cycles, system, iterations);
+    steady.repeats = iterations.repeats;
+    const Time begin = iterations.start(iterations.from), period = iterations.start(iterations.to) - begin;
+    const std::size_t count = iterations.to - iterations.from;
+    const auto those = std::span(iterations.all).subspan(iterations.from, count);
+    steady.seconds = to_seconds(period) / static_cast<double>(count);
+    steady.busy_s = to_seconds(busy(those, begin, period)) / static_cast<double>(count);
+    steady.iteration = {std::move(iterations.all[iterations.from]), steady.events};
     Time earliest = never;
-    for (const Span& span : one.spans) earliest = std::min(earliest, span.start);
-    for (Span& span : one.spans) {
+    for (const Span& span : steady.iteration.spans) earliest = std::min(earliest, span.start);
+    for (Span& span : steady.iteration.spans) {
       span.ready -= earliest;
       span.start -= earliest;
       span.end -= earliest;
     }
-    return one;
   }
 
-  // How long, between two instants, any reduction or gather is in flight.
-  Time busy(std::span<const Span> spans, std::size_t iterations, Time from, Time to) const {
+  // How long in a period any reduction or gather is in flight. What begins or ends beside it does so in each period.
+  Time busy(std::span<const std::vector<Span>> iterations, Time begin, Time period) const {
     std::vector<std::pair<Time, Time>> flights;
-    for (std::size_t i = 0; i < iterations; ++i)
+    for (const std::vector<Span>& spans : iterations)
       for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
         if (is_of_data(plan_.transfers[index])) {
-          const Span& span = spans[i * tasks() + once_.transfer(index)];
-          flights.emplace_back(std::max(span.start, from), std::min(span.end, to));
+          const Span& span = spans[once_.transfer(index)];
+          const Time start = period > Time(0) ? ((span.start - begin) % period + period) % period : Time(0);
+          const Time end = start + (span.end - span.start);
+          flights.emplace_back(start, std::min(end, period));
+          flights.emplace_back(Time(0), std::min(end - period, period));
         }
-    std::sort(flights.begin(), flights.end());
-    Time sum{0}, until{0};
-    for (const auto& [start, end] : flights) {
-      if (end <= until || end <= start) continue;
-      sum += end - std::max(start, until);
-      until = end;
-    }
-    return sum;
-  }
-
-  Timeline replayed(const TaskGraph& graph, Steady& steady) {
-    streams_.assign(roles_.size(), Stream());
-    Clock clock(Time(0));
-    const std::vector<std::unique_ptr<Server>> channels = this->channels();
-    const Timeline timeline = replay(graph, system(channels, clock));
-    steady.events = timeline.events;
-    for (const auto& channel : channels) steady.network_events += channel->events();
-    return timeline;
+    return covered(std::move(flights));
   }
 
   // A reduction or a gather: no send, and nothing that is tied.
@@ -238,54 +180,34 @@ class PipelineReplay {
 
   // In the detailed fidelities all lanes share one network.
   std::vector<std::unique_ptr<Server>> channels() const {
+    std::vector<std::unique_ptr<Server>> channels;
     if (job_.choice.detailed()) {
-      std::vector<std::unique_ptr<Server>> one;
-      one.push_back(job_.fabric->server());
-      return one;
+      channels.push_back(job_.fabric->server());
+      return channels;
     }
     std::uint32_t count = 0;
     for (const Lane& lane : plan_.lanes) count = std::max(count, lane.channel + 1);
     const std::set<std::uint32_t> gradients = channels_of_gradients();
-    std::vector<std::unique_ptr<Server>> channels;
     for (std::uint32_t channel = 0; channel < count; ++channel)
       channels.push_back(gradients.contains(channel) ? job_.fabric->server() : job_.beneath->server());
     return channels;
   }
 
   System system(const std::vector<std::unique_ptr<Server>>& channels, Clock& clock) {
-    System system;
-    const auto serve = [&](Server& server, Phase phase) {
-      system.servers.push_back({&server, phase});
-      return static_cast<std::uint32_t>(system.servers.size() - 1);
-    };
-    for (Stream& stream : streams_) system.queues.push_back({"compute", {}, serve(stream, Phase::Compute)});
-    // A send of no length settles as a task of no length does, before a reduction is chosen.
-    const std::set<std::uint32_t> gradients = channels_of_gradients();
-    std::vector<std::uint32_t> servers;
     const bool shared = job_.choice.detailed();
+    const std::set<std::uint32_t> gradients = channels_of_gradients();
+    // A send of no length settles as a task of no length does, before a reduction is chosen.
+    std::vector<ServerUse> uses;
     for (std::uint32_t channel = 0; channel < channels.size(); ++channel)
-      servers.push_back(
-          serve(*channels[channel], shared || gradients.contains(channel) ? Phase::Communication : Phase::Compute));
-    for (const Lane& lane : plan_.lanes)
-      system.queues.push_back({lane.name, {lane.order, lane.window}, servers[shared ? 0 : lane.channel]});
-    // A rank feels its own reductions and gathers: all of its channel, or those on the network that all share.
-    felt_.clear();
-    if (const auto& interference = job_.scenario.cluster.interference)
-      for (const std::uint32_t rank : gradients) {
-        if (shared)
-          felt_.push_back(std::make_unique<Felt>(*channels[0], [this, rank](TaskId id) { return is_of(rank, id); }));
-        system.influences.push_back(
-            felt(*interference, shared ? serve(*felt_.back(), Phase::Compute) : servers[rank], {rank}));
-      }
-    if (once_.ticks)
-      system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve(clock, Phase::Compute)});
+      uses.push_back(
+          {channels[channel].get(), shared || gradients.contains(channel) ? Phase::Communication : Phase::Compute});
+    System system = system_of(once_, plan_, streams_, clock, uses);
+    if (const auto& interference = job_.scenario.cluster.interference; interference && shared)
+      add_interference(system, 0, static_cast<std::uint32_t>(roles_.size()), 0, job_, roles_);
+    else if (interference)  // a rank has a channel of its own
+      for (const std::uint32_t rank : gradients)
+        system.influences.push_back(felt(*interference, static_cast<std::uint32_t>(roles_.size()) + rank, {rank}));
     return system;
-  }
-
-  // Whether a task of the replayed iterations is a reduction or a gather of the rank.
-  bool is_of(std::uint32_t rank, TaskId id) const {
-    const Label& label = once_.labels[id % tasks()];
-    return label.kind == Label::Kind::Transfer && plan_.transfers[label.item].group == rank;
   }
 
   const Job& job_;
@@ -294,12 +216,11 @@ class PipelineReplay {
   Unrolled once_;
   std::vector<WireBytes> bytes_;  // by task of once_
   std::vector<Stream> streams_;
-  std::vector<std::unique_ptr<Felt>> felt_;  // by rank, in the detailed fidelities
 };
 
 // What a rank's stream does in an iteration.
 StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t rank) {
-  const ParallelSetup& setup = *job.parallel;
+  const Pipeline& pipeline = *job.parallel->pipeline;
   StageResult stage;
   Time compute{0}, inside{0}, update{0};
   for (std::size_t place = 0; place < unrolled.works(rank); ++place) {
@@ -311,18 +232,15 @@ StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t ran
       continue;
     }
     if (!is_of_worker(label)) continue;
-    const Layer &with = setup.profile.layers[label.item], &alone = setup.layers_alone->layers[label.item];
-    const Time collectives = label.kind == Label::Kind::Forward          ? with.forward - alone.forward
-                             : label.kind == Label::Kind::BackwardWeight ? Time(0)
-                                                                         : with.backward - alone.backward;
+    const Time collectives = inside_layers(job, label);
     inside = add(inside, collectives);
     compute = add(compute, time - collectives);
   }
   stage.compute_s = to_seconds(compute);
   stage.layer_comm_s = to_seconds(inside);
   stage.update_s = to_seconds(update);
-  for (const std::uint32_t chunk : setup.pipeline->chunks_of(rank))
-    stage.chunks.push_back({chunk, setup.pipeline->chunks[chunk].first, setup.pipeline->chunks[chunk].layers()});
+  for (const std::uint32_t chunk : pipeline.chunks_of(rank))
+    stage.chunks.push_back({chunk, pipeline.chunks[chunk].first, pipeline.chunks[chunk].layers()});
   return stage;
 }
 
@@ -352,6 +270,14 @@ void add_speeds(const Job& job, Metrics& metrics) {
                             metrics.iteration_s;
 }
 
+std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const PipelineReplay& replay,
+                                      const Steady& steady) {
+  std::vector<MemoryUse> memory;
+  for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank)
+    memory.push_back(memory_of_rank(job, plan, replay.unrolled(), steady.iteration, rank));
+  return memory;
+}
+
 ParallelResult parallel_result(const Job& job) {
   ParallelResult result;
   result.degrees = job.parallel->degrees;
@@ -361,6 +287,15 @@ ParallelResult parallel_result(const Job& job) {
 }
 
 }  // namespace
+
+PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
+  PipelineReplay replay(job, plan);
+  const Steady steady = replay.run(Taking::All);
+  PipelineCost cost{steady.seconds, 0};
+  for (const MemoryUse& one : memory_by_rank(job, plan, replay, steady))
+    cost.memory_bytes = std::max(cost.memory_bytes, one.peak);
+  return cost;
+}
 
 Result simulate_pipeline(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
@@ -381,10 +316,11 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   parallel.chunks = job.parallel->pipeline->chunks_per_rank;
   parallel.exposed_dp_s = settled(steady.seconds - without_gradients);
   parallel.exposed_p2p_s = settled(without_gradients - without_sends);
+  std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
     stage.bubble_s = settled(without_sends - stage.compute_s - stage.layer_comm_s - stage.update_s);
-    stage.memory = memory_of_rank(job, plan, replay.unrolled(), steady.iteration, rank);
+    stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
   parallel.bubble_s = settled(mean_of(parallel.stages, &StageResult::bubble_s));
@@ -409,6 +345,18 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   result.unrolled = replay.take_unrolled();
   result.episodes.push_back({Time(0), std::move(steady.iteration)});
   return result;
+}
+
+Time covered(std::vector<std::pair<Time, Time>> spans) {
+  std::sort(spans.begin(), spans.end());
+  Time sum{0}, until{0};
+  for (const auto& [start, end] : spans) {
+    const Time from = std::max(start, until);
+    if (end <= from) continue;
+    sum += end - from;
+    until = end;
+  }
+  return sum;
 }
 
 void add_parallel_result(const Job& job, const Plan& plan, Result& result) {

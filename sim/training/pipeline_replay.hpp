@@ -10,7 +10,16 @@ namespace allreplay {
 /// plan is a pipeline's, and the job was made for it.
 Result simulate_pipeline(const Job& job, const Plan& plan);
 
-/// The same for one rank, of what simulate() found: what users ask of parallelism inside layers.
+/// What a search asks of it: one replay.
+struct PipelineCost {
+  double iteration_s = 0, memory_bytes = 0;
+};
+PipelineCost pipeline_cost(const Job& job, const Plan& plan);
+
+/// What simulate_pipeline() adds, for one rank, of what simulate() found: what users ask of parallelism inside layers.
 void add_parallel_result(const Job& job, const Plan& plan, Result& result);
+
+/// For how long any of these lasts, each from its first instant to its second.
+Time covered(std::vector<std::pair<Time, Time>> spans);
 
 }  // namespace allreplay

@@ -231,7 +231,8 @@ void require_hosts_of_switches(const Scenario& scenario, const CollectiveChoice&
   if (scenario.workers <= gpus)
     refuse(fmt::format("has no switch above the {} workers of one host", scenario.workers), "more hosts, or ring");
   if (scenario.workers % gpus != 0)
-    refuse(fmt::format("cannot serve {} workers on hosts of {}: the last host is only partly filled", scenario.workers, gpus),
+    refuse(fmt::format("cannot serve {} workers on hosts of {}: the last host is only partly filled", scenario.workers,
+                       gpus),
            fmt::format("a multiple of {}", gpus));
   if (spec && !fills_hosts(*spec))
     refuse("sums in hosts first, and ranks are dealt from host to host", "a placement that fills hosts");
@@ -247,11 +248,10 @@ void require_switches(const Scenario& scenario, const CollectiveChoice& choice, 
       if (rank % gpus % trees == tree) ranks.push_back(rank);
     for (const LinkId link : topology.tree_above(static_cast<std::uint32_t>(tree), ranks))
       if (topology.links()[link].bandwidth <= 0)
-        throw InputError(
-            place_of_collective(scenario),
-            fmt::format("{} needs the link from {} to {}, which is down", choice.algorithm->name,
-                        topology.name(topology.links()[link].from), topology.name(topology.links()[link].to)),
-            "ring, for example");
+        throw InputError(place_of_collective(scenario),
+                         fmt::format("{} needs the link from {} to {}, which is down", choice.algorithm->name,
+                                     topology.name(topology.port(link)), topology.name(topology.port(link ^ 1U))),
+                         "ring, for example");
   }
 }
 

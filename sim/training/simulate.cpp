@@ -41,8 +41,7 @@ class Training {
         job_(job),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(scenario_.profile, plan, classes_, job.fabric.get(), job.compression,
-                         plan.sharding.shards(scenario_.workers), scenario_.options.start == Start::Ranks)),
+        unrolled_(unroll(job, plan, classes_)),
         bound_(bound_of(scenario_.profile, plan, *job.fabric, unrolled_.per_rank_start)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
@@ -63,23 +62,15 @@ class Training {
 
   /// Replays an iteration and moves on to the next. `keep`: as one of the last two, whose timelines are asked for.
   void step(bool keep = true) {
-    if (together_) return step_together(keep);
-    prepare();
     const std::unique_ptr<Server> network = this->network();
-    const Time origin = *std::max_element(offsets_.begin(), offsets_.end());
-    Clock clock(origin);
-    const System system = system_of(unrolled_, plan_, streams_, clock, *network, scenario_.cluster.interference);
-    episodes_.push_back({start_, replay(unrolled_.graph, system)});
+    Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
+    const std::vector<ServerUse> channel{{network.get(), Phase::Communication}};
+    if (together_)
+      replay_together(channel, clock, keep);
+    else
+      replay_apart(channel, clock);
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
-    const Timeline& timeline = episodes_.back().timeline;
-    events_ += timeline.events;
     network_events_ += network->events();
-    busy_ = add(busy_, communicating(transfers_of(timeline, unrolled_)));
-    add_computing(computing());
-    std::vector<Time> starts;
-    for (std::size_t c = 0; c < classes_.size(); ++c)
-      starts.push_back(add(start_, timeline.spans[unrolled_.last_work(c)].end));
-    begin_at(starts);
   }
 
   Mark mark() const {
@@ -125,15 +116,10 @@ class Training {
 
   void prepare() {
     for (std::size_t c = 0; c < classes_.size(); ++c) unrolled_.graph.task(unrolled_.lead_in(c)).duration = offsets_[c];
-    const auto& jitter = scenario_.stragglers.jitter;
-    if (!jitter) return;
-    for (TaskId id = 0; id < unrolled_.labels.size(); ++id) {
-      const Label& label = unrolled_.labels[id];
-      if (!is_of_worker(label)) continue;
-      const std::size_t c = label.worker_class;
-      const double slowdown = classes_[c].slowdown * jitter->draw(random_[c]);
-      unrolled_.graph.task(id).duration = scaled(unrolled_.nominal[id], slowdown);
-    }
+    if (const auto& jitter = scenario_.stragglers.jitter)
+      for (TaskId id = 0; id < unrolled_.labels.size(); ++id)
+        if (const auto time = drawn(unrolled_, id, classes_, *jitter, random_))
+          unrolled_.graph.task(id).duration = *time;
   }
 
   // The lower bound of this iteration by the times that each class has in it.
@@ -154,22 +140,28 @@ class Training {
     return all;
   }
 
-  static std::span<const Span> transfers_of(const Timeline& timeline, const Unrolled& unrolled) {
-    return std::span(timeline.spans).subspan(unrolled.transfer(0), unrolled.transfers);
+  void replay_apart(const std::vector<ServerUse>& channel, Clock& clock) {
+    prepare();
+    const Time start = start_;
+    Timeline timeline =
+        replay(unrolled_.graph, system_of(unrolled_, plan_, streams_, clock, channel, scenario_.cluster.interference));
+    add_computing(computing());
+    std::vector<Time> ends;
+    for (std::size_t c = 0; c < classes_.size(); ++c) ends.push_back(timeline.spans[unrolled_.last_work(c)].end);
+    pass(timeline, unrolled_, ends);
+    episodes_.push_back({start, std::move(timeline)});
   }
 
-  // How long any transfer is in flight: the union of their spans.
-  static Time communicating(std::span<const Span> transfers) {
-    std::vector<std::pair<Time, Time>> spans;
-    for (const Span& span : transfers) spans.emplace_back(span.start, span.end);
-    std::sort(spans.begin(), spans.end());
-    Time sum{0}, until{0};
-    for (const auto& [start, end] : spans) {
-      if (end <= until) continue;
-      sum += end - std::max(start, until);
-      until = end;
-    }
-    return sum;
+  // On to the next iteration. `ends`: of the classes' programs.
+  void pass(const Timeline& timeline, const Unrolled& unrolled, std::span<const Time> ends) {
+    events_ += timeline.events;
+    std::vector<std::pair<Time, Time>> flights;
+    for (const Span& span : std::span(timeline.spans).subspan(unrolled.transfer(0), unrolled.transfers))
+      flights.emplace_back(span.start, span.end);
+    busy_ = add(busy_, covered(std::move(flights)));
+    std::vector<Time> starts;
+    for (const Time end : ends) starts.push_back(add(start_, end));
+    begin_at(starts);
   }
 
   // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of
@@ -177,8 +169,7 @@ class Training {
 
   // Those of one worker, without the order of its program, which the batch has. False where another order is asked for.
   bool link_one() {
-    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, job_.fabric.get(), std::nullopt,
-                  plan_.sharding.shards(scenario_.workers));
+    one_ = unroll(job_, plan_, {WorkerClass{}});
     const TaskId places = one_.lead_in(1);
     for (const Task& task : one_.graph.tasks()) of_one_.add(task);
     for (TaskId id = 0; id < of_one_.tasks().size(); ++id)
@@ -192,7 +183,7 @@ class Training {
     return true;
   }
 
-  void step_together(bool keep) {
+  void replay_together(const std::vector<ServerUse>& channel, Clock& clock, bool keep) {
     BatchedWorkers batched(classes_.size(), one_.lead_in(1));
     add_computing(draw_times(batched));
     Timeline whole;
@@ -200,9 +191,7 @@ class Training {
       whole.spans.resize(unrolled_.labels.size());
       batched.served = [&](TaskId place, std::span<const Time> ends) { keep_spans(batched, place, ends, whole); };
     }
-    const std::unique_ptr<Server> network = job_.fabric->server();
-    Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
-    System system = system_of(one_, plan_, streams_, clock, *network);
+    System system = system_of(one_, plan_, streams_, clock, channel);
     system.servers[0].server = &batched;
     system.queues[one_.stream(0)].rule = {Order::AsListed, {.count = Window::unlimited}};
     const Timeline timeline = replay(of_one_, system);
@@ -211,14 +200,8 @@ class Training {
       std::copy(timeline.spans.begin() + one_.transfer(0), timeline.spans.end(),
                 whole.spans.begin() + unrolled_.transfer(0));
       episodes_.push_back({start_, std::move(whole)});
-      if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     }
-    events_ += timeline.events;
-    network_events_ += network->events();
-    busy_ = add(busy_, communicating(transfers_of(timeline, one_)));
-    std::vector<Time> starts;
-    for (const Time end : batched.ends()) starts.push_back(add(start_, end));
-    begin_at(starts);
+    pass(timeline, one_, batched.ends());
   }
 
   // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores. What
@@ -375,11 +358,8 @@ std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
 }  // namespace
 
 double slowest_factor(const Scenario& scenario) {
-  if (scenario.options.parallel.pipeline()) {
-    const auto& spread = scenario.stragglers.spread;
-    return spread ? spread->expected_largest(degrees_of(scenario).of_rank()) : 1;
-  }
-  return slowest(worker_classes(scenario.stragglers, scenario.workers));
+  const std::vector<double> all = slowdowns(scenario.stragglers, scenario.workers, scenario.options.parallel.pp);
+  return *std::max_element(all.begin(), all.end());
 }
 
 Shared<Profile> slowest_profile(const Scenario& scenario) {

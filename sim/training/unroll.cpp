@@ -16,8 +16,11 @@ class Unroller {
       : profile_(profile), plan_(plan), classes_(classes), fabric_(fabric), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
     all_.lead_ins = {0};
-    for (const WorkerClass& one : classes)
-      all_.lead_ins.push_back(all_.lead_ins.back() + 1 + static_cast<TaskId>(program_of(one).size()));
+    classes_of_role_.resize(plan.roles.size());
+    for (std::uint32_t c = 0; c < classes.size(); ++c) {
+      all_.lead_ins.push_back(all_.lead_ins.back() + 1 + static_cast<TaskId>(program_of(classes[c]).size()));
+      classes_of_role_[classes[c].role].push_back(c);
+    }
     if (fabric) number_calls(*fabric);
     all_.lanes = plan.lanes.size();
     all_.transfers = plan.transfers.size();
@@ -38,8 +41,13 @@ class Unroller {
       const std::vector<Visit> visits = this->visits();
       for (std::uint32_t c = 0; c < all_.classes; ++c) add_codec(c, visits);
     }
-    for (const Gate& gate : plan_.gates) add_gate(gate);
+    for (const Gate& gate : plan_.gates)
+      if (!gate.next) for_each_edge(gate, [&](TaskId before, TaskId after) { all_.graph.precede(before, after); });
+    // What a replay carries into the next, all carry to the first class alone, where none starts before the others.
+    for (std::size_t c = 1; c < all_.classes && plan_.together; ++c)
+      all_.graph.precede(all_.lead_in(0), all_.lead_in(c));
     all_.graph.link();
+    carry();
     return std::move(all_);
   }
 
@@ -68,7 +76,8 @@ class Unroller {
     const WorkerClass& whose = classes_[label.worker_class];
     const Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
     const double slowdown = whose.slowdown;
-    return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)}, time);
+    return add(label, {.queue = queue, .position = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)},
+               time);
   }
 
   Time weight_time(LayerId layer, const Profile& profile) {
@@ -200,7 +209,7 @@ class Unroller {
       const Transfer& transfer = plan_.transfers[index];
       add({Label::Kind::Transfer, 0, index, transfer.micro_batch},
           {.queue = all_.lane(transfer.lane),
-           .rank = ranks[transfer.lane]++,
+           .position = ranks[transfer.lane]++,
            .priority = transfer.priority,
            .bytes =
                compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
@@ -222,7 +231,7 @@ class Unroller {
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
     if (!all_.per_rank_start) return all_.transfer(index);
     const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].micro_batch},
-                          {.queue = all_.arrivals(), .rank = static_cast<std::int64_t>(index * parties() + c)});
+                          {.queue = all_.arrivals(), .position = static_cast<std::int64_t>(index * parties() + c)});
     all_.graph.precede(id, all_.transfer(index));
     return id;
   }
@@ -234,7 +243,7 @@ class Unroller {
     if (tick <= Time(0)) return start;
     const TaskId id = add({Label::Kind::Tick, c, index, transfer.micro_batch},
                           {.queue = all_.clock(),
-                           .rank = static_cast<std::int64_t>(index * parties() + c),
+                           .position = static_cast<std::int64_t>(index * parties() + c),
                            .priority = transfer.ticks_from ? origin(*transfer.ticks_from) : 0,
                            .duration = tick,
                            .call_id = plan_.block_of(transfer).tick});
@@ -247,37 +256,41 @@ class Unroller {
     const auto [known, fresh] = origins_.emplace(mark, static_cast<std::int64_t>(origins_.size()) + 1);
     if (fresh) {
       const auto rank = static_cast<std::int64_t>(plan_.transfers.size() * parties() + origins_.size());
-      const TaskId id =
-          add({Label::Kind::Origin, mark.role, 0}, {.queue = all_.clock(), .rank = rank, .priority = known->second});
-      all_.graph.precede(all_.work(mark.role, mark.place), id);
+      const TaskId id = add({Label::Kind::Origin, mark.role, 0},
+                            {.queue = all_.clock(), .position = rank, .priority = known->second});
+      for (const std::uint32_t c : classes_of_role_[mark.role]) all_.graph.precede(all_.work(c, mark.place), id);
     }
     return known->second;
   }
 
   // Between two transfers for each party, else for each class of the role that the gate names.
-  void add_gate(const Gate& gate) {
-    if (gate.next) return;  // there is no next one
-    const bool between = gate.transfer_before() && gate.transfer_after();
-    if (plan_.pipeline) {  // classes are roles, and a gate names its own
-      all_.graph.precede(end_of(gate.before, role_of(gate.before)), start_of(gate.after, role_of(gate.after)));
-      return;
-    }
-    for (std::size_t c = 0; c < (between ? parties() : all_.classes); ++c)
-      if (between || (in_role(gate.before, c) && in_role(gate.after, c)))
-        all_.graph.precede(end_of(gate.before, c), start_of(gate.after, c));
+  template <class Edge>
+  void for_each_edge(const Gate& gate, const Edge& edge) const {
+    const auto role = role_of(gate.before) ? role_of(gate.before) : role_of(gate.after);
+    if (!role)
+      for (std::uint32_t party = 0; party < parties(); ++party)
+        edge(end_of(gate.before, party), start_of(gate.after, party));
+    else if (role == role_of(gate.after) || gate.transfer_after())
+      for (const std::uint32_t c : classes_of_role_[*role]) edge(end_of(gate.before, c), start_of(gate.after, c));
   }
 
-  static std::size_t role_of(const PlanPoint& point) {
+  // None of a transfer's.
+  static std::optional<std::uint32_t> role_of(const PlanPoint& point) {
     if (const auto* work = std::get_if<WorkPoint>(&point)) return work->role;
     if (const auto* start = std::get_if<StartPoint>(&point)) return start->role;
-    return 0;
+    return std::nullopt;
   }
 
-  bool in_role(const PlanPoint& point, std::size_t c) const {
-    const std::uint32_t role = classes_[c].role;
-    if (const auto* work = std::get_if<WorkPoint>(&point)) return work->role == role;
-    if (const auto* start = std::get_if<StartPoint>(&point)) return start->role == role;
-    return true;
+  // A class's next program follows on its last. Where all start together they wait for all that nothing waits for.
+  void carry() {
+    if (plan_.together) {
+      for (TaskId id = 0; id < all_.graph.tasks().size(); ++id)
+        if (all_.graph.successors(id).empty()) all_.carried.push_back({id, all_.lead_in(0)});
+      return;
+    }
+    for (std::size_t c = 0; c < all_.classes; ++c) all_.carried.push_back({all_.last_work(c), all_.lead_in(c)});
+    for (const Gate& gate : plan_.gates)
+      if (gate.next) for_each_edge(gate, [&](TaskId before, TaskId after) { all_.carried.push_back({before, after}); });
   }
 
   TaskId end_of(const PlanPoint& point, std::size_t c) const {
@@ -365,6 +378,7 @@ class Unroller {
   std::map<std::pair<CollectiveOp, std::uint32_t>, CallId> call_ids_;  // by operation and group
   // By transfer, and by class where they start apart: what waits for all that comes before.
   std::vector<TaskId> departures_;
+  std::vector<std::vector<std::uint32_t>> classes_of_role_;
   Unrolled all_;
 };
 
@@ -376,7 +390,7 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
 }
 
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on) {
-  Influence influence{{network}, std::move(on), {}};
+  Influence influence{.from = network, .on = std::move(on)};
   influence.slowdown = [interference](const Load& load) {
     if (!interference.at) return load.in_flight > 0 ? interference.compute : 1.0;
     return 1 + (interference.compute - 1) * load.rate / *interference.at;
@@ -385,28 +399,30 @@ Influence felt(const Interference& interference, std::uint32_t network, std::vec
 }
 
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
-                 Server& network, const std::optional<Interference>& interference) {
+                 const std::vector<ServerUse>& channels, const std::optional<Interference>& interference) {
   streams.assign(unrolled.beside ? 2 * unrolled.classes : unrolled.classes, Stream());
   System system;
-  const auto serve = [&](Server& server, Phase phase) {
-    system.servers.push_back({&server, phase});
+  const auto serve = [&](const ServerUse& server) {
+    system.servers.push_back(server);
     return static_cast<std::uint32_t>(system.servers.size() - 1);
   };
   // The program is a chain; what the codec has to do comes between its works, first come, first served.
   for (std::size_t c = 0; c < unrolled.classes; ++c)
-    system.queues.push_back({"compute", {}, serve(streams[c], Phase::Compute)});
-  const std::uint32_t shared = serve(network, Phase::Communication);
-  if (unrolled.per_rank_start) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, shared});
-  for (const Lane& lane : plan.lanes) system.queues.push_back({lane.name, {lane.order, lane.window}, shared});
+    system.queues.push_back({"compute", {}, serve({&streams[c], Phase::Compute})});
+  const auto first = static_cast<std::uint32_t>(system.servers.size());
+  for (const ServerUse& channel : channels) serve(channel);
+  if (unrolled.per_rank_start) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, first});
+  for (const Lane& lane : plan.lanes)
+    system.queues.push_back({lane.name, {lane.order, lane.window}, first + (channels.size() > 1 ? lane.channel : 0)});
   for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
-    system.queues.push_back({"codec", {}, serve(streams[i], Phase::Compute)});
+    system.queues.push_back({"codec", {}, serve({&streams[i], Phase::Compute})});
   if (interference) {
     std::vector<std::uint32_t> compute(unrolled.classes);  // the streams are served first
     std::iota(compute.begin(), compute.end(), 0U);
-    system.influences.push_back(felt(*interference, shared, std::move(compute)));
+    system.influences.push_back(felt(*interference, first, std::move(compute)));
   }
   if (unrolled.ticks)
-    system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve(clock, Phase::Compute)});
+    system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve({&clock, Phase::Compute})});
   return system;
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
-#include "sim/engine/replay.hpp"
+#include "sim/engine/cycles.hpp"
 #include "sim/network/fabric.hpp"
 #include "sim/schedule/codec.hpp"
 #include "sim/schedule/plan.hpp"
@@ -54,7 +54,8 @@ inline bool is_of_worker(const Label& label) {
 
 struct Unrolled {
   TaskGraph graph;
-  std::vector<Label> labels;  ///< by task
+  std::vector<Label> labels;     ///< by task
+  std::vector<Carried> carried;  ///< into the period that follows
   std::vector<Time> nominal;  ///< by task: how long it takes a worker that nothing slows; 0 for lead-ins and transfers
   std::size_t classes = 0;
   std::vector<TaskId> lead_ins;  ///< by class; and one past the last class's program
@@ -99,9 +100,11 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
 /// Of the compute streams `on` by what a network carries.
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on);
 
-/// What an unrolled plan runs on, idle. `streams` is filled with what serves the workers; ticks are the clock's.
-/// REQUIRES: `streams`, `clock` and `network` outlive it.
+/// What an unrolled plan runs on, idle: streams first, by class, then what carries its lanes: `channels` by
+/// Lane::channel, or one that all share. `streams` is filled with what serves the workers; ticks are the clock's.
+/// `interference`: of all workers by the first channel. REQUIRES: `streams`, `clock` and the channels outlive it.
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
-                 Server& network, const std::optional<Interference>& interference = std::nullopt);
+                 const std::vector<ServerUse>& channels,
+                 const std::optional<Interference>& interference = std::nullopt);
 
 }  // namespace allreplay

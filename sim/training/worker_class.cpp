@@ -6,16 +6,16 @@
 
 namespace allreplay {
 
-namespace {
-
-// By worker: what stragglers and the spread make of its times.
-std::vector<double> factors_of(const Stragglers& stragglers, std::int64_t workers, bool together) {
+std::vector<double> slowdowns(const Stragglers& stragglers, std::int64_t workers, std::int64_t ranks, bool together) {
   std::vector<double> factors(static_cast<std::size_t>(workers), 1.0);
   for (const Slowdown& slow : stragglers.slow)
     if (slow.worker < workers) factors[static_cast<std::size_t>(slow.worker)] = slow.factor;
   if (!stragglers.spread) return factors;
   if (!stragglers.spread->seed) {
-    *std::max_element(factors.begin(), factors.end()) *= stragglers.spread->expected_largest(workers);
+    const std::int64_t of_rank = workers / ranks;
+    const double expected = stragglers.spread->expected_largest(of_rank);
+    for (auto rank = factors.begin(); rank != factors.end(); rank += of_rank)
+      *std::max_element(rank, rank + of_rank) *= expected;
     return factors;
   }
   std::vector<double> own = factors;
@@ -28,11 +28,9 @@ std::vector<double> factors_of(const Stragglers& stragglers, std::int64_t worker
   return factors;
 }
 
-}  // namespace
-
 std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold,
                                         const std::vector<Role>& roles, bool together) {
-  const std::vector<double> factors = factors_of(stragglers, workers, together);
+  const std::vector<double> factors = slowdowns(stragglers, workers, 1, together);
   std::vector<std::uint32_t> role_of(static_cast<std::size_t>(workers), 0);
   for (std::uint32_t role = 0; role < roles.size(); ++role)
     for (const std::int64_t worker : roles[role].workers) role_of[static_cast<std::size_t>(worker)] = role;
@@ -49,10 +47,11 @@ std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64
   return classes;
 }
 
-double slowest(const std::vector<WorkerClass>& classes) {
-  double most = 0;
-  for (const WorkerClass& one : classes) most = std::max(most, one.slowdown);
-  return most;
+std::vector<std::uint32_t> classes_of(const std::vector<WorkerClass>& classes, std::optional<std::uint32_t> role) {
+  std::vector<std::uint32_t> own;
+  for (std::uint32_t c = 0; c < classes.size(); ++c)
+    if (!role || classes[c].role == *role) own.push_back(c);
+  return own;
 }
 
 }  // namespace allreplay

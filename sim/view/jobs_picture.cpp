@@ -33,6 +33,7 @@ Chart slowdowns(const JobsResult& result) {
              }};
   for (double place = 0; place <= jobs + 1; ++place) chart.x.ticks.push_back(place);
   chart.y = {.name = "iteration, times that alone"};
+  chart.series.push_back({.name = "alone", .points = {{0, 1}, {jobs + 1, 1}}, .reference = true});
   Series mean{.name = "mean", .points = {}, .line = false, .style = 0};
   bool named = false;
   for (std::size_t job = 0; job < result.jobs.size(); ++job) {
@@ -49,8 +50,35 @@ Chart slowdowns(const JobsResult& result) {
   return chart;
 }
 
-// By job, by bin: bytes per second, of one link.
-using Load = std::vector<std::vector<double>>;
+// What a transfer sends over a link, by bin.
+struct LinkBytes {
+  std::size_t job = 0, first = 0;  // the first bin
+  std::vector<double> bytes;
+};
+
+// When its bytes moved within its span, a record does not say: evenly, as far as the link has room for all.
+void make_room(std::vector<LinkBytes>& transfers, double room) {
+  constexpr int most_passes = 1000;
+  for (int pass = 0; pass < most_passes; ++pass) {
+    std::vector<double> sums(bins, 0);
+    for (const LinkBytes& one : transfers)
+      for (std::size_t i = 0; i < one.bytes.size(); ++i) sums[one.first + i] += one.bytes[i];
+    if (*std::max_element(sums.begin(), sums.end()) <= room * (1 + 1e-6)) return;
+    for (LinkBytes& one : transfers) {
+      double beyond = 0, free = 0;
+      for (std::size_t i = 0; i < one.bytes.size(); ++i) {
+        const double sum = sums[one.first + i];
+        if (sum > room) beyond += one.bytes[i] * (1 - room / sum);
+        free += std::max(0., room - sum);
+      }
+      if (!(beyond > 0 && free > 0)) continue;
+      for (std::size_t i = 0; i < one.bytes.size(); ++i) {
+        const double sum = sums[one.first + i];
+        one.bytes[i] = sum > room ? one.bytes[i] * room / sum : one.bytes[i] + beyond * (room - sum) / free;
+      }
+    }
+  }
+}
 
 class Loads {
  public:
@@ -82,31 +110,38 @@ class Loads {
   }
 
   Chart chart(LinkId link) const {
-    Load load(result_.jobs.size(), std::vector<double>(bins, 0));
+    std::vector<LinkBytes> transfers;
     const double width = to_seconds(to_ - from_) / static_cast<double>(bins);
     for_each_transfer([&](std::size_t job, const std::vector<double>& per_byte, double bytes, const Span& span) {
       if (per_byte[link] == 0 || span.end <= span.start) return;
       const double first = to_seconds(span.start - from_) / width, last = to_seconds(span.end - from_) / width;
-      const double rate = per_byte[link] * bytes / to_seconds(span.end - span.start);
+      const double in_a_bin = per_byte[link] * bytes / (last - first);
       const auto begin = static_cast<std::size_t>(std::max(0., std::floor(first)));
       const std::size_t end = std::min(bins, static_cast<std::size_t>(std::ceil(last)));
+      LinkBytes one{job, begin, {}};
       for (std::size_t bin = begin; bin < end; ++bin) {
         const auto at = static_cast<double>(bin);
-        load[job][bin] += rate * (std::min(last, at + 1) - std::max(first, at));
+        one.bytes.push_back(in_a_bin * (std::min(last, at + 1) - std::max(first, at)));
       }
+      transfers.push_back(std::move(one));
     });
     const double bandwidth = result_.jobs.front().seated.job.topology->links()[link].bandwidth;
     Chart chart;
     chart.height = 130;
     chart.x = {.name = "time (s)", .from = 0};
     chart.y = {.name = "of its bandwidth (%)", .from = 0, .to = 100};
+    make_room(transfers, bandwidth * width);
+    std::vector<std::vector<double>> load(result_.jobs.size(), std::vector<double>(bins, 0));  // of the bandwidth
+    for (const LinkBytes& one : transfers)
+      for (std::size_t i = 0; i < one.bytes.size(); ++i)
+        load[one.job][one.first + i] += one.bytes[i] / (bandwidth * width);
     // One upon the other: the sums of all first, and those of fewer before them.
     for (std::size_t job = 1; job < load.size(); ++job)
       for (std::size_t bin = 0; bin < bins; ++bin) load[job][bin] += load[job - 1][bin];
     for (std::size_t job = load.size(); job-- > 0;) {
       Series series{.name = result_.jobs[job].seated.name, .points = {}, .style = job, .bar_width = width};
       for (std::size_t bin = 0; bin < bins; ++bin)
-        series.points.push_back({width * (static_cast<double>(bin) + 0.5), 100 * load[job][bin] / bandwidth});
+        series.points.push_back({width * (static_cast<double>(bin) + 0.5), 100 * load[job][bin]});
       chart.series.push_back(std::move(series));
     }
     return chart;
@@ -141,24 +176,26 @@ Drawing jobs_picture(const JobsResult& result, const JobsRecord& record) {
   Figure figure{.title = fmt::format("{} jobs on {}", result.jobs.size(), result.cluster), .columns = 1};
   figure.panel_width = 820;
   const Chart slow = slowdowns(result);
-  if (slow.series.size() > 1) {
+  if (slow.series.size() > 2) {
     figure.legend = legend_of(slow);
-    figure.panels.push_back(panel("Slow-down", slow));
+    figure.panels.push_back(panel("Slow-down of " + figure.title, slow));
   }
   const Loads loads(result, record);
   const Topology& topology = *result.jobs.front().seated.job.topology;
   bool named = false;
   for (const LinkId link : loads.busiest()) {
     Chart chart = loads.chart(link);
-    if (!std::exchange(named, true))
-      for (LegendEntry& entry : legend_of(chart)) figure.legend.push_back(std::move(entry));
+    std::vector<LegendEntry> names = legend_of(chart);  // of the last job first, as they are stacked
+    if (!std::exchange(named, true)) figure.legend.insert(figure.legend.end(), names.rbegin(), names.rend());
     const Link& one = topology.links()[link];
-    figure.panels.push_back(panel(fmt::format("{} -> {}", topology.name(one.from), topology.name(one.to)), chart));
+    figure.panels.push_back(
+        panel(fmt::format("Load of {} -> {}", topology.name(one.from), topology.name(one.to)), chart));
   }
   if (figure.panels.empty())
     figure.panels.push_back(panel("nothing was measured", Chart{.series = {{.points = {{0, 0}}}}}));
-  figure.note = fmt::format("{}. Bytes of a transfer are spread evenly over its time in flight.",
-                            result.period_s ? "Steady" : "The last iterations");
+  figure.note =
+      fmt::format("{}. Bytes of a transfer are spread over its time in flight, evenly as far as links have room.",
+                  result.period_s ? "Steady" : "The last iterations");
   return draw(figure);
 }
 

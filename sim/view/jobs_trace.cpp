@@ -61,8 +61,8 @@ class JobsTrace {
     const int process = static_cast<int>(number) + 1;
     name("process_name", process, 0, job.name);
     for (std::size_t c = 0; c < job.classes.size(); ++c) {
-      name("thread_name", process, c, class_name(job.classes[c]));
-      if (unrolled.beside) name("thread_name", process, codec_thread(job, c), "codec, " + class_name(job.classes[c]));
+      name("thread_name", process, c, class_name(job, c));
+      if (unrolled.beside) name("thread_name", process, codec_thread(job, c), "codec, " + class_name(job, c));
     }
     std::vector<Threads> lanes(job.plan.lanes.size());
     std::vector<std::vector<std::size_t>> threads(lanes.size());
@@ -92,8 +92,10 @@ class JobsTrace {
   }
   static std::size_t first_lane_thread(const SeatedJob& job) { return 2 * job.classes.size(); }
 
-  static std::string class_name(const WorkerClass& one) {
-    const std::string first = fmt::format("worker {}", one.workers.front());
+  static std::string class_name(const SeatedJob& job, std::size_t worker_class) {
+    const WorkerClass& one = job.classes[worker_class];
+    const std::string first =
+        fmt::format("{}worker {}", job.plan.pipeline ? job.plan.roles[one.role].name + ", " : "", one.workers.front());
     return one.workers.size() == 1 ? first : fmt::format("{} workers like {}", one.workers.size(), first);
   }
 
@@ -102,6 +104,10 @@ class JobsTrace {
     switch (label.kind) {
       case Label::Kind::Forward:
         return "F " + layer();
+      case Label::Kind::BackwardInput:
+        return "I " + layer();
+      case Label::Kind::BackwardWeight:
+        return "W " + layer();
       case Label::Kind::Update:
         return "update";
       case Label::Kind::CopyOut:
@@ -132,12 +138,14 @@ class JobsTrace {
       name("thread_name", of_others, i, event_name(event));
       slice(event_name(event), of_others, i, event.at, std::min(event.end(), record_.end));
     }
-    for (const JobsRecord::Other& other : record_.others) {
-      const Background& one = file_.background[other.number];
+    for (std::size_t i = 0; i < record_.others.size(); ++i) {
+      if (record_.others[i].empty()) continue;
+      const Background& one = file_.background[i];
       const NamedLink& ends = one.link ? *one.link : *one.hosts;
       const std::string text = fmt::format("{} -> {}", ends.from.name, ends.to.name);
-      name("thread_name", of_others, file_.events.size() + other.number, text);
-      slice(text, of_others, file_.events.size() + other.number, other.from, other.to);
+      name("thread_name", of_others, file_.events.size() + i, text);
+      for (const JobsRecord::On& on : record_.others[i])
+        slice(text, of_others, file_.events.size() + i, on.from, on.to);
     }
   }
 

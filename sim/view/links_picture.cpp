@@ -328,7 +328,7 @@ class LinksPicture {
     drawing_.add(Path{.points = {{x, middle}, {x + 16, middle}}, .look = used_look(use.busiest)});
     drawing_.add(Text{.at = {x + 22, y + 11},
                       .text = use.busiest > 0
-                                  ? fmt::format("{} used, busiest {}", percent(use.mean), percent(use.busiest))
+                                  ? fmt::format("mean {}, busiest {}", percent(use.mean), percent(use.busiest))
                                   : "not used",
                       .colour = style::ink,
                       .kind = "use"});

@@ -27,7 +27,8 @@ std::vector<Position> front_of(std::vector<Position> points) {
 Chart memory_chart(const std::vector<Advice>& ranking) {
   const Scenario& scenario = ranking.front().tuned.scenario;
   Chart chart;
-  chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, named_with_routing(scenario.cluster), scenario.workers);
+  chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, named_with_routing(scenario.cluster),
+                            scenario.workers);
   chart.x = {.name = "memory of a worker", .label = [](double gigabytes) { return fmt::format("{:g} GB", gigabytes); }};
   std::vector<Position> all;
   bool large = false;

@@ -1,8 +1,9 @@
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "sim/picture/chart.hpp"
 #include "sim/view/plot_figure.hpp"
 
 namespace allreplay {
@@ -13,9 +14,17 @@ constexpr double curves_height = 205;
 
 // What of a row a curve of this kind shows.
 double curve_value(const PlotData& data, PlotKind kind, std::size_t row) {
-  if (kind == PlotKind::Lines) return data.y[row];
-  const double value = data.table.number(*data.rows[row], kind == PlotKind::Speedup ? "speedup" : "efficiency");
-  return kind == PlotKind::Efficiency ? 100 * value : value;
+  if (kind == PlotKind::Efficiency) return 100 * data.efficiencies[row].value;
+  return kind == PlotKind::Lines ? data.y[row] : data.table.number(*data.rows[row], "speedup");
+}
+
+// What all of a panel's efficiencies are over.
+std::string efficiency_name(const PlotData& data, const PlotPanel& panel) {
+  std::set<std::int64_t> references;
+  for (const PlotSeries& series : panel.series)
+    for (const PlotPoint& point : series.points) references.insert(data.efficiencies[point.row].reference_workers);
+  if (references == std::set<std::int64_t>{1}) return "scaling efficiency (%)";
+  return fmt::format("scaling efficiency over {} workers (%)", fmt::join(references, " or "));
 }
 
 class Curves {
@@ -40,15 +49,15 @@ class Curves {
       std::stable_sort(curve.points.begin(), curve.points.end(), [](auto& a, auto& b) { return a.x < b.x; });
       chart.series.push_back(std::move(curve));
     }
-    chart.y = axis_of(kind, least, greatest, logarithmic);
+    chart.y = axis_of(panel, kind, least, greatest, logarithmic);
     add_ideal(chart, kind);
     return chart;
   }
 
  private:
-  ChartAxis axis_of(PlotKind kind, double least, double greatest, bool logarithmic) const {
+  ChartAxis axis_of(const PlotPanel& panel, PlotKind kind, double least, double greatest, bool logarithmic) const {
     if (kind == PlotKind::Efficiency) {
-      ChartAxis axis{.name = "scaling efficiency (%)"};
+      ChartAxis axis{.name = efficiency_name(data_, panel)};
       if (greatest <= 100) axis.to = 100;
       return axis;
     }
@@ -111,13 +120,7 @@ Figure curves_figure(const PlotData& data) {
                                    [&](const auto& one) { return names_fit(one.second, figure.panel_width); });
   for (auto& [title, chart] : charts) {
     chart.names_at_ends = at_ends;
-    if (!at_ends)
-      for (const LegendEntry& entry : legend_of(chart))
-        if (std::none_of(figure.legend.begin(), figure.legend.end(),
-                         [&](const LegendEntry& known) { return known.name == entry.name; }))
-          figure.legend.push_back(entry);
-    figure.panels.push_back(
-        {title, [chart = chart](Drawing& drawing, const Box& room) { return add_chart(drawing, room, chart); }});
+    add_panel(figure, title, std::move(chart));
   }
   return figure;
 }

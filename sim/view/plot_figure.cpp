@@ -70,6 +70,17 @@ Figure figure_of(const PlotData& data, std::size_t panels, const std::string& ti
   return figure;
 }
 
+void add_panel(Figure& figure, const std::string& title, Chart chart) {
+  if (!chart.names_at_ends)
+    for (const LegendEntry& entry : legend_of(chart))
+      if (std::none_of(figure.legend.begin(), figure.legend.end(),
+                       [&](const LegendEntry& known) { return known.name == entry.name; }))
+        figure.legend.push_back(entry);
+  figure.panels.push_back({title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
+                             return add_chart(drawing, room, chart);
+                           }});
+}
+
 PlotSeriesLooks::PlotSeriesLooks(const PlotData& data, const std::vector<PlotPanel>& panels) {
   std::set<std::string> known;
   for (const PlotPanel& panel : panels)

@@ -1,8 +1,8 @@
 // A sweep's rows as a figure: what the "plot" of its configuration asks for.
 #pragma once
 
+#include "sim/picture/chart.hpp"
 #include "sim/picture/figure.hpp"
-#include "sim/picture/scale.hpp"
 #include "sim/view/plot_table.hpp"
 
 namespace allreplay {
@@ -20,6 +20,9 @@ Figure trials_figure(const PlotData& data);
 
 /// Columns and notes that they share: how wide panels are, and whose layer times were not measured.
 Figure figure_of(const PlotData& data, std::size_t panels, const std::string& title);
+
+/// A chart as a panel. What its series are called joins the legend, once, unless it stands at their ends.
+void add_panel(Figure& figure, const std::string& title, Chart chart);
 
 /// The names of all series, in the order of the file, each once; and where each stands among the looks.
 class PlotSeriesLooks {

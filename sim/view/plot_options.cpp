@@ -125,7 +125,11 @@ const std::map<std::string, std::string, std::less<>> axis_words{
 const std::vector<PlotKindRow>& plot_kinds() {
   static const std::vector<PlotKindRow> kinds{
       {PlotKind::Speedup, "speedup", "how many times faster than one worker, with the ideal", {"speedup"}, true},
-      {PlotKind::Efficiency, "efficiency", "speed-up per worker, in per cent", {"efficiency"}, true},
+      {PlotKind::Efficiency,
+       "efficiency",
+       "throughput of a worker over that on the fewest, in per cent",
+       {"efficiency"},
+       true},
       {PlotKind::Lines, "lines", "any one number, a line per series, alone or over another row's", {}, true},
       {PlotKind::Bars,
        "bars",

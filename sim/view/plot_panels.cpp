@@ -39,6 +39,13 @@ std::string what_differs(const PlotData& data, const ResultLine& a, const Result
   return "";
 }
 
+// "no routing", where its rows have nothing in those columns.
+std::string series_of(const PlotData& data, const ResultLine& row) {
+  const std::vector<std::string>& columns = data.options.series;
+  std::string name = title_of(data, row, columns);
+  return name.empty() && !columns.empty() ? "no " + data.options.axis_name(columns.front()) : name;
+}
+
 }  // namespace
 
 void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data,
@@ -64,7 +71,7 @@ std::vector<PlotPanel> panels_of(const PlotData& data) {
     const ResultLine& row = *data.rows[i];
     PlotPanel& panel = with_name(panels, &PlotPanel::title, title_of(data, row, options.panels));
     require_at_most(most_panels, panels.size(), "panels", data, row);
-    PlotSeries& series = with_name(panel.series, &PlotSeries::name, title_of(data, row, options.series));
+    PlotSeries& series = with_name(panel.series, &PlotSeries::name, series_of(data, row));
     require_at_most(most_series, panel.series.size(), "series in one panel", data, row);
     require_at_most(most_points, series.points.size(), "points in one series", data, row);
     const std::string x = options.label(data.table.text(row, options.x));

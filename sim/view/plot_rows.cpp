@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.hpp"
-#include "sim/picture/chart.hpp"
 #include "sim/view/activity_looks.hpp"
 #include "sim/view/plot_figure.hpp"
 
@@ -28,16 +27,6 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> rows_by_panel(cons
     found->second.push_back(i);
   }
   return panels;
-}
-
-void add_panel(Figure& figure, const std::string& title, Chart chart) {
-  for (const LegendEntry& entry : legend_of(chart))
-    if (std::none_of(figure.legend.begin(), figure.legend.end(),
-                     [&](const LegendEntry& known) { return known.name == entry.name; }))
-      figure.legend.push_back(entry);
-  figure.panels.push_back({title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
-                             return add_chart(drawing, room, chart);
-                           }});
 }
 
 // --- histograms ------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
   for (const RowSelection* selection : {&options.where, &options.mark, &options.over_rows})
     for (const auto& condition : *selection) table.place(condition.first);
 
-  PlotData data{table, options, {}, {}};
+  PlotData data{table, options, {}, {}, {}};
   for (const auto& [key, selection] : {std::pair("where", &options.where), {"mark", &options.mark}}) {
     data.rows.clear();
     for (const ResultLine& row : table.rows)
@@ -105,6 +105,11 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
     if (selects(table, options.where, row)) data.rows.push_back(&row);
   for (const ResultLine* row : data.rows)
     for (const std::string& column : numbers) table.number(*row, column);
+  if (std::find(options.kinds.begin(), options.kinds.end(), PlotKind::Efficiency) != options.kinds.end()) {
+    const std::vector<RelativeEfficiency> all = relative_efficiencies(table);
+    for (const ResultLine* row : data.rows)
+      data.efficiencies.push_back(all[static_cast<std::size_t>(row - table.rows.data())]);
+  }
   if (!draws_y) return data;
   const auto bases = options.over_rows.empty() ? std::map<std::string, double>() : bases_of(table, options);
   for (const ResultLine* row : data.rows) {

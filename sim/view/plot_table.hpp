@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/experiment/result_table.hpp"
+#include "sim/report/sweep_result.hpp"
 #include "sim/view/plot_options.hpp"
 
 namespace allreplay {
@@ -20,7 +20,8 @@ struct PlotData {
   const ResultTable& table;
   const PlotOptions& options;
   std::vector<const ResultLine*> rows;
-  std::vector<double> y;  ///< of each; empty where the kind draws other columns
+  std::vector<double> y;                         ///< of each; empty where the kind draws other columns
+  std::vector<RelativeEfficiency> efficiencies;  ///< of each; empty where no kind draws them
 };
 PlotData data_of(const ResultTable& table, const PlotOptions& options);
 

@@ -28,7 +28,7 @@ void BarPainter::add_labels(const TimelineRow& row, double top, double height) {
 // Bars that follow each other without a gap are one shape as long as that is thin.
 std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first) const {
   const auto width = [&](std::size_t from, std::size_t to) {
-    return scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
+    return zoom_ * scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
   };
   std::size_t last = first;
   while (last + 1 < row.bars.size() && row.bars[last + 1].activity == row.bars[first].activity &&
@@ -45,6 +45,13 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
   std::string count = first == last ? "" : fmt::format(" and {} more", last - first);
   if (timeline_.micro_batches() && from.activity != Activity::Update)
     count += fmt::format(" (micro-batch {})", from.micro_batch + 1);
+  std::string transfer;
+  if (from.activity >= Activity::Collective) {
+    Bytes bytes = 0;
+    for (std::size_t i = first; i <= last; ++i) bytes += row.bars[i].bytes;
+    transfer = ", " + format_size(bytes);
+    if (from.start > from.ready) transfer += ", waited " + format_duration(to_seconds(from.start - from.ready));
+  }
   Look look = look_of(from.activity);
   if (width > 3 && height > 4) {
     look.line = colour(0xFFFFFF);
@@ -56,8 +63,8 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
   drawing_.add(
       Rectangle{{x(start), top, width, height},
                 look,
-                {what, fmt::format("{} {}{}: {}, from {} to {}", what, from.name, count, format_duration(end - start),
-                                   format_duration(start), format_duration(end))}});
+                {what, fmt::format("{} {}{}: {}, from {} to {}{}", what, from.name, count, format_duration(end - start),
+                                   format_duration(start), format_duration(end), transfer)}});
 }
 
 // Where it fits.
@@ -66,15 +73,17 @@ void BarPainter::add_label(const Bar& bar, const Box& box) {
   if (box.height < size + 2) return;
   const std::string words = words_of(bar, words_);
   const double width = text_width(words, size) + 4, middle = box.x + box.width / 2;
-  if (width + 2 > box.width) return;
+  const double zoom = (width + 2) / box.width;
+  if (zoom > zoom_) return;
   const Box patch{middle - width / 2, box.y + 3, width, box.height - 6};  // hatches would cross the letters
-  drawing_.add(Rectangle{patch, {.fill = look_of(bar.activity).fill}, {}});
+  if (zoom <= 1) drawing_.add(Rectangle{patch, {.fill = look_of(bar.activity).fill}, {}});
   drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.4},
                     .text = words,
                     .size = size,
                     .align = Align::Middle,
                     .colour = ink_on(bar.activity),
-                    .kind = "name"});
+                    .kind = "name",
+                    .zoom = zoom});
 }
 
 }  // namespace allreplay

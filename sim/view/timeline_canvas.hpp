@@ -65,9 +65,10 @@ bool is_of_block(const Bar& bar);
 /// A place for one iteration. What draws its parts derives from it.
 class TimelineCanvas {
  public:
+  /// `zoom`: how far into it a page can zoom.
   TimelineCanvas(Drawing& drawing, const DrawnIteration& timeline, double left, double pixels_per_second,
-                 BlockWords words)
-      : drawing_(drawing), timeline_(timeline), left_(left), scale_(pixels_per_second), words_(words) {}
+                 BlockWords words, double zoom)
+      : drawing_(drawing), timeline_(timeline), left_(left), scale_(pixels_per_second), words_(words), zoom_(zoom) {}
 
  protected:
   double x(double seconds) const { return left_ + scale_ * seconds; }
@@ -80,6 +81,7 @@ class TimelineCanvas {
   const DrawnIteration& timeline_;
   double left_, scale_;
   BlockWords words_;
+  double zoom_;
 };
 
 /// Draws bars with their words.
@@ -98,7 +100,7 @@ class BarPainter : public TimelineCanvas {
 };
 
 constexpr double timeline_page_width = 860;    ///< as wide as a page of text on a screen, where letters keep their size
-constexpr double widest_timeline_page = 2000;  ///< of a pipeline, whose micro-batches have numbers
+constexpr double widest_timeline_page = 3000;  ///< of a pipeline, whose micro-batches have numbers
 constexpr double next_iteration_width = 26;    ///< of its beginning
 extern const Look next_iteration_look;
 extern const char* const gradients_are_ready;

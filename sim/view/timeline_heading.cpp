@@ -34,7 +34,8 @@ class HeadingPainter : public TimelineCanvas {
     drawing_.add(Text{.at = {after, top + 12},
                       .text = fitted(options, 10, drawing_.width - style::margin - after),
                       .size = 10,
-                      .colour = style::faint_ink});
+                      .colour = style::faint_ink,
+                      .kind = "heading"});
     return top + 18;
   }
 

@@ -122,7 +122,7 @@ class MemoryPainter : public TimelineCanvas {
       const double begin = x(timeline_.at(course[i].at));
       MemoryPoint most = course[i];
       std::size_t next = i + 1;
-      for (; next < course.size() && x(timeline_.at(course[next].at)) < begin + 1; ++next)
+      for (; next < course.size() && x(timeline_.at(course[next].at)) < begin + 1 / zoom_; ++next)
         most.bytes = std::max(most.bytes, course[next].bytes);
       drawn.push_back(most);
       if (next > i + 1) drawn.push_back(course[next - 1]);

@@ -91,7 +91,7 @@ bool has_blocks(const std::vector<DrawnIteration>& timelines) {
 
 }  // namespace
 
-Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
+Drawing timeline_picture(const std::vector<Outcome>& outcomes, double zoom) {
   const ScenarioLabels apart_names = labels_of(outcomes);
   std::vector<DrawnIteration> timelines;
   for (std::size_t i = 0; i < outcomes.size(); ++i) timelines.emplace_back(outcomes[i], apart_names.label(i));
@@ -106,7 +106,8 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   }
   const double left = style::margin + std::min(names, 190.0) + 8, beside = left + style::margin + next_iteration_width;
   double wanted = 0;
-  for (const DrawnIteration& one : timelines) wanted = std::max(wanted, scale_of_passes(one));
+  if (zoom == 1)
+    for (const DrawnIteration& one : timelines) wanted = std::max(wanted, scale_of_passes(one));
   const double page = std::clamp(beside + wanted * longest, timeline_page_width, widest_timeline_page);
   const Box field{left, 0, page - beside, 0};
   const double scale = field.width / longest;
@@ -118,15 +119,21 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const double fields_top = top;
   const BlockWords words = words_for(timelines, scale);
   for (const DrawnIteration& one : timelines)
-    top = add_iteration({panels, one, left, scale, words}, one.pipeline(), top) + 8;
+    top = add_iteration({panels, one, left, scale, words, zoom}, one.pipeline(), top) + 8;
 
   const FittingUnit unit = unit_of_duration(longest);
   const ChartAxis axis{.name = fmt::format("time since {} began ({})", beginning(timelines), unit.name),
                        .from = 0,
                        .to = longest / unit.size};
   const Box whole{field.x, fields_top, field.width, top - fields_top};
+  const std::size_t axis_begins = drawing.shapes.size();
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.size}, field.width));
+  if (zoom > 1) {
+    drawing.time_field = TimeField{whole, longest, zoom};
+    for (std::size_t i = axis_begins; i < drawing.shapes.size(); ++i)
+      if (auto* line = std::get_if<Path>(&drawing.shapes[i])) line->meaning.kind = "time";
+  }
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
   const bool numbered = words == BlockWords::Number && has_blocks(timelines);
   const std::string note = notes_on_pipelines(timelines) +

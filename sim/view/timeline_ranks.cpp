@@ -98,15 +98,15 @@ class RankPainter : public BarPainter {
         {what, fmt::format("{}{}: {}, from {} to {}", what, bar.activity == Activity::Update ? "" : " " + bar.name,
                            format_duration(end - start), format_duration(start), format_duration(end))}});
     const std::string number = std::to_string(bar.micro_batch + timeline_.rows.first_micro_batch);
-    if (bar.activity == Activity::Update || box.height < number_size + 2 ||
-        text_width(number, number_size) + 1 > box.width)
-      return;
+    const double zoom = (text_width(number, number_size) + 1) / box.width;
+    if (bar.activity == Activity::Update || box.height < number_size + 2 || zoom > zoom_) return;
     drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.1},
                       .text = number,
                       .size = number_size,
                       .align = Align::Middle,
                       .colour = ink_on(bar.activity),
-                      .kind = "micro-batch"});
+                      .kind = "micro-batch",
+                      .zoom = zoom});
   }
 
   double lower_ = 0;   // each chunk of a rank than the one before it

@@ -63,8 +63,7 @@ class Instant : public Transport {
 void check(benchmark::State& state) {
   const Folder folder;
   for (auto _ : state) {
-    Library library;
-    benchmark::DoNotOptimize(check_rows(read_sweep({}, folder("s.json")), library));
+    benchmark::DoNotOptimize(SweepQuestions(read_sweep({}, folder("s.json"))).check());
   }
   state.SetItemsProcessed(state.iterations() * 100'000);
 }
@@ -79,18 +78,17 @@ BENCHMARK(share_out_rows)->Name("share_out")->Arg(4)->Arg(1000)->Arg(100'000)->U
 
 void serve(benchmark::State& state) {
   const Folder folder;
-  const Sweep sweep = read_sweep({}, folder("s.json"));
-  Library library;
-  const SweepRows rows = check_rows(sweep, library);
+  const SweepQuestions sweep = read_sweep({}, folder("s.json"));
+  const SweepRows rows = sweep.check();
   const std::string answer = answer_rows(sweep)(row_work(0, rows.all.inputs[0]));
   for (auto _ : state) {
     state.PauseTiming();
-    SweepRows mine = check_rows(sweep, library);
+    SweepRows mine = sweep.check();
     Farm farm(std::make_unique<Instant>(static_cast<int>(state.range(0)), answer));
     fs::remove(folder("out.csv"));
     state.ResumeTiming();
     benchmark::DoNotOptimize(
-        run_rows(sweep, std::move(mine), library, {.out = folder("out.csv"), .progress = false, .farm = &farm}));
+        run_rows(sweep, std::move(mine), {.out = folder("out.csv"), .progress = false, .farm = &farm}));
   }
   state.SetItemsProcessed(state.iterations() * 100'000);
 }

@@ -41,7 +41,8 @@ NetworkSetup each(const std::string& collective, std::int64_t workers, Fidelity 
 // One block after another, or `window` together.
 Timeline run(Server& server, const std::vector<Bytes>& blocks, std::int64_t window = 1) {
   TaskGraph graph;
-  for (std::size_t i = 0; i < blocks.size(); ++i) graph.add({.rank = static_cast<std::int64_t>(i), .bytes = blocks[i]});
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    graph.add({.position = static_cast<std::int64_t>(i), .bytes = blocks[i]});
   graph.link();
   const System system{{{"network", {Order::AsListed, {window}}, 0}}, {{&server, Phase::Communication}}, {}};
   return replay(graph, system);

@@ -58,7 +58,8 @@ void replay_iteration(benchmark::State& state) {
     std::vector<Stream> streams;
     SerialChannel network(cost);
     Clock ticks(Time(0));
-    benchmark::DoNotOptimize(replay(unrolled.graph, system_of(unrolled, plan, streams, ticks, network)));
+    benchmark::DoNotOptimize(
+        replay(unrolled.graph, system_of(unrolled, plan, streams, ticks, {{&network, Phase::Communication}})));
     completions += static_cast<std::int64_t>(unrolled.graph.tasks().size());
   }
   state.SetItemsProcessed(completions);

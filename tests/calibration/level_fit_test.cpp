@@ -94,7 +94,14 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK(none.factors[3] == Approx(32).epsilon(1e-2));
   REQUIRE(!none.warnings.empty());
   CHECK(none.warnings.back().find("start-up between nodes is x 32") != std::string::npos);
-  CHECK(none.warnings.back().find("no such link exists") != std::string::npos);
+  CHECK(none.warnings.back().find("the cluster has no start-up (alpha is 0)") != std::string::npos);
+  Network started = start;
+  started.alpha = 1e-6;
+  Network farther = started;
+  farther.nccl->network.latency = 32;
+  const LevelFit no_link = fit_levels(std::vector<Calibration>{log_of(farther, "nccl", 32)}, started);
+  REQUIRE(!no_link.warnings.empty());
+  CHECK(no_link.warnings.back().find("no such link exists") != std::string::npos);
   // A reduce-scatter by itself.
   const std::vector<Calibration> half{log_of(truth, "nccl", 8, Purpose::ReduceScatter, CollectiveOp::ReduceScatter)};
   CHECK(fit_levels(half, start).factors[0] == Approx(0.9).epsilon(1e-3));
@@ -128,17 +135,29 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
       fit_levels(std::vector<Calibration>{log_of(truth, "nccl", 16), log_of(truth, "nccl", 64)}, start);
   CHECK_FALSE(four.two_node_tree_known);
   CHECK(four.known[rendezvous_time]);
-  // Where every size waits for a rendezvous, the start-up is that of both.
+  // Where every size waits for a rendezvous, all of the start-up beyond the cluster's own is its.
   const auto large = [&](std::int64_t workers) {
     return log_of(truth, "nccl", workers, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 12);
   };
   const LevelFit both = fit_levels(std::vector<Calibration>{large(16), large(64)}, start);
-  CHECK_FALSE(both.known[rendezvous_time]);
-  CHECK_FALSE(both.network.nccl->rendezvous.has_value());
+  CHECK_FALSE(both.known[latency_outside]);
+  CHECK(both.factors[latency_outside] == 1);
+  REQUIRE(both.network.nccl->rendezvous.has_value());
+  CHECK(both.network.nccl->rendezvous->time == Approx(14e-6).epsilon(0.05));
   REQUIRE(!both.warnings.empty());
-  CHECK(both.warnings.back() ==
-        "no log of several nodes has sizes both up to 2 KiB and above: the rendezvous cannot be told from the start-up "
-        "between nodes, which is that of both");
+  CHECK(
+      both.warnings.back() ==
+      "no log of several nodes has sizes up to 2 KiB: their start-up is taken for a rendezvous, which larger messages "
+      "wait for, and the latency between nodes stays the cluster's");
+  // Of four nodes, from 1 MiB on, with noise of 5 %: the bandwidth between nodes is told, whatever else is not, and the
+  // latency is the cluster's.
+  std::vector<Calibration> noisy{log_of(truth, "nccl", 16, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 20)};
+  for (std::size_t i = 0; i < noisy[0].log.points.size(); ++i)
+    noisy[0].log.points[i].seconds *= i % 2 == 0 ? 1.05 : 0.95;
+  const LevelFit large_sizes = fit_levels(noisy, start);
+  CHECK(large_sizes.known[bandwidth_outside]);
+  CHECK(large_sizes.factors[bandwidth_outside] == Approx(1).epsilon(0.1));
+  CHECK(large_sizes.factors[latency_outside] == 1);
   // Two nodes whose trees send as much as rings.
   truth.nccl = start.nccl;
   truth.nccl->two_node_tree = false;

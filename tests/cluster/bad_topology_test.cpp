@@ -142,6 +142,12 @@ TEST_CASE("changes that do not make sense") {
   CHECK_THAT(complaint(json_of("leaf-spine", R"("leaves": 2, "spines": 3, "hosts_per_leaf": 2,
                                                 "links": [{"between": ["h0", "h9"], "down": true}])")),
              Contains("(names are like 'h0', 'h3', 'leaf0', 'spine2')"));
+  CHECK_THAT(
+      complaint(json_of("leaf-spine", R"("leaves": 2, "spines": 3, "hosts_per_leaf": 2, "gpus_per_host": 4,
+                                                "inner": {"latency": "0 s", "bandwidth": "9 GB/s"}, "nics": 2,
+                                                "links": [{"between": ["h0.nic2", "leaf0"], "down": true}])")),
+      Contains("/links/0/between/0: there is no node 'h0.nic2' (names are like 'h0', 'h0.gpu0', 'h0.nic0', 'h3', "
+               "'h3.gpu3', 'h3.nic1', 'leaf0', 'spine2')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "h1"], "down": true})")),
              Contains("/links/0/between: no link joins 'h0' and 'h1' ('h0' is linked to 's0')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0"], "down": true})")), Contains("/links/0/between: names 1 nodes"));
@@ -191,7 +197,8 @@ TEST_CASE("a cluster file may leave beta to its topology, but not alpha") {
   CHECK(cluster(R"("alpha": "1 us", )" + topology).network.topology->kind == TopologyKind::Star);
   CHECK(cluster(R"("alpha": "1 us", "bandwidth": "1 GB/s", )" + topology).network.beta == 1e-9);
   CHECK_THAT(error_message([&] { cluster(topology); }), Contains("/network: the key 'alpha' is missing"));
-  CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us")"); }), Contains("/network: the key 'bandwidth' (or 'beta') is missing"));
+  CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us")"); }),
+             Contains("/network: the key 'bandwidth' (or 'beta') is missing"));
   CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us", "topologi": 1)"); }),
              Contains("did you mean 'topology'?"));
   CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us", "topology": {"kind": "star"})"); }),

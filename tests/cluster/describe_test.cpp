@@ -89,6 +89,18 @@ TEST_CASE("diameters by rule are those of the routes") {
   agree("ring", 6, R"("links": [{"between": ["h0", "h1"], "latency": "9 us"}])");
 }
 
+TEST_CASE("a link that is said not to be down is as its kind makes it") {
+  const std::string_view up = R"("ports": 8, "links": [{"between": ["h0", "edge0"], "down": false}])";
+  const TopologyFacts plain = facts("fat-tree", 128, R"("ports": 8)"), said = facts("fat-tree", 128, up);
+  CHECK((said.bisection->exact && said.bisection->bandwidth == plain.bisection->bandwidth));
+  CHECK(said.diameter->hops == plain.diameter->hops);
+  CHECK(spec_of(json_of("fat-tree", up)).changed_links() == 0);
+  CHECK(spec_of(json_of("star", R"("links": [{"between": ["h0", "s0"], "down": true},
+                                             {"between": ["h1", "s0"], "latency": "1 us"},
+                                             {"between": ["h2", "s0"], "down": false}])"))
+            .changed_links() == 2);
+}
+
 TEST_CASE("bisections are the least of all cuts") {
   const auto agree = [](std::string_view kind, std::int64_t workers, std::string_view rest = "") {
     CAPTURE(kind, workers, rest);

@@ -80,8 +80,8 @@ TEST_CASE("a measured size takes at least what was measured, to the bit") {
   CHECK(cost.least(2) == to_time(0.5));      // between 0.7 and 0.1: 0.5, less than 2 · 0.7
   CHECK(cost.least(1024) == to_time(25.6));  // 256 times the four bytes
   CHECK(cost.least(1) == to_time(0.7));
-  // At a size of the table its own time counts, too: 85.5 ps / 11 · 11 and 1533.5 ps / 13 · 13 are, in binary, just below
-  // what they stand for and what lies on the line from the point before, which would be rounded up.
+  // At a size of the table its own time counts, too: 85.5 ps / 11 · 11 and 1533.5 ps / 13 · 13 are, in binary, just
+  // below what they stand for and what lies on the line from the point before, which would be rounded up.
   CHECK(CommCost(std::vector<CostPoint>{{2, 2681e-12}, {11, 85.5e-12}}).least(11) == Time(85));
   CHECK(CommCost(std::vector<CostPoint>{{2, 4261e-12}, {13, 1533.5e-12}}).least(13) == Time(1533));
 }
@@ -92,9 +92,7 @@ TEST_CASE("the halves of an all-reduce: the reduction belongs to the first, and 
   network.beta = 1e-9;
   network.gamma = 0.5e-9;
   const Algorithm& ring = find_algorithm("ring", {});
-  const auto us = [&](CollectiveOp op) {
-    return to_seconds(price_ops(network, ring, 8, 8, {})[op](1'000'000)) * 1e6;
-  };
+  const auto us = [&](CollectiveOp op) { return to_seconds(price_ops(network, ring, 8, 8, {})[op](1'000'000)) * 1e6; };
   // 7 start-ups each; 7/8 of the bytes each; 7/8 of them reduced in the first.
   CHECK(us(CollectiveOp::ReduceScatter) == Approx(70 + 875 + 437.5));
   CHECK(us(CollectiveOp::AllGather) == Approx(70 + 875));

@@ -124,7 +124,9 @@ TEST_CASE("what no closed form on two levels serves is refused") {
   CHECK(complaint("parameter-server", {.servers = 4}).find("servers=4") != std::string::npos);
   CHECK(complaint("double-binary-tree", {.tree_bandwidth = TreeBandwidth::Paper}).find("tree_bandwidth=paper") !=
         std::string::npos);
-  CHECK(complaint("nccl", {}).find("says nothing of what nccl runs on") != std::string::npos);
+  CHECK(complaint("nccl", {}) ==
+        "c.json: /network: says nothing of what nccl runs on (\"nccl\": {\"gpu\": \"h100\"}, say; "
+        "see docs/models.md)");
 }
 
 TEST_CASE("a measurement inside one node is not carried out of it; one of several is, and it is said") {

@@ -154,6 +154,27 @@ class Compare(program.Case):
         done = self.run_program("compare", *SMALL, "--cluster", ",".join(["k80-10gbe"] * 11), "--workers", "1:1000:+1")
         self.assertEqual((done.returncode, done.stderr), (2, "command line: these are more than 10000 combinations (fewer of them, or a sweep)\n"))
 
+    def test_two_files_of_one_name(self):
+        """No row would tell them apart."""
+        ring = {"name": "ring", "operation": "all-reduce", "ranks": 2, "chunks": 1,
+                "rounds": [{"sends": [{"from": 0, "to": 1, "chunk": 0, "reduce": True}, {"from": 1, "to": 0, "chunk": 0, "reduce": True}]}]}
+        (self.folder / "ring.json").write_text(json.dumps(ring), encoding="utf-8")
+        for file, beta in (("a.json", 1), ("b.json", 2)):
+            (self.folder / file).write_text(json.dumps({"name": "s2", "workers": 2, "network": {"alpha": "1 us", "beta": f"{beta} ns/B"}}), encoding="utf-8")
+        profile = str(ROOT / "traces" / "resnet20_p102_b128.json")
+        for clusters, collectives, says in ((["a.json", "b.json"], ["ring"], "two clusters are called 's2': a.json and b.json"),
+                                            (["a.json"], ["ring", "ring.json"], "two collectives are called 'ring': the one built in and ring.json")):
+            sweep = {"profiles": [profile], "clusters": clusters, "collectives": collectives, "strategies": ["ddp"]}
+            (self.folder / "sweep.json").write_text(json.dumps(sweep), encoding="utf-8")
+            for words in (("compare", "-p", profile, "--cluster", ",".join(clusters), "--collective", ",".join(collectives), "-s", "ddp"),
+                          ("sweep", "sweep.json")):
+                done = self.run_program(*words)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                self.assertIn(says, done.stderr)
+                self.assertIn("/name: ", done.stderr)
+        done = self.run_program("compare", "-p", profile, "--cluster", "a.json,a.json", "-s", "ddp")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_pictures_say_what_differs(self):
         self.wide(*TWO, "--workers", "8", "-s", "wfbp,ddp", "--plot", "bars.svg", "--timeline", "lines.svg")
         for file in ("bars.svg", "lines.svg"):

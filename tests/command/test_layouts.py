@@ -178,9 +178,11 @@ class Layouts(program.Case):
         self.assertEqual({(row["schedule"], row["chunks"]) for row in rows}, {("1f1b", 1)})
         model = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64]
         self.assertIn("--pp: no layout divides: the nearest fails as 24 layers do not make 16 equal chunks", self.refused(*model, "--pp", 16))
-        self.assertIn("--global-batch: ", self.refused(*model[:-1], 3))
+        # Three samples go one after another through one replica, but not onto 16.
+        self.assertEqual(run(*model[:-1], 3, "--budget", 1).returncode, 0)
+        self.assertIn("--global-batch: ", self.refused(*model[:-1], 3, "--pp", 1, "--tp", 1, "--cp", 1))
         self.assertIn("--tp: ", self.refused(*model, "--tp", 3))
-        self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv"))
+        self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv", "--pp", 2))
 
     def test_what_was_not_tried_may_fit(self):
         model = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8, "--memory", "1GB"]
@@ -215,7 +217,7 @@ class Layouts(program.Case):
         self.assertFalse([one for one in answer["left_out"] if one.startswith("pytorch")])
         self.assertIn("the best data-parallel strategy", rows)
         pytorch = next(row for change, row in rows.items() if change.startswith("pytorch's best"))
-        self.assertGreaterEqual(pytorch["gain"], rows["FSDP"]["gain"])
+        self.assertGreaterEqual(1.02 * (1 + pytorch["gain"]), 1 + rows["FSDP"]["gain"])  # to within the tie of 2 %
         # As many samples an iteration: what is gained is time.
         gain = answer["base"]["iteration_s"] / rows["pp 8 instead of 4"]["iteration_s"] - 1
         self.assertAlmostEqual(rows["pp 8 instead of 4"]["gain"], gain, places=9)

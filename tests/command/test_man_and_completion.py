@@ -40,7 +40,7 @@ def commands():
 @needs_program
 class Names(unittest.TestCase):
     def test_names_alone(self):
-        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers", "exporters", "columns"):
+        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers", "exporters", "columns", "job-columns"):
             self.assertEqual(output("list", what, "--names").splitlines(), names(what))
 
     def test_words_that_are_always_the_same(self):

@@ -125,6 +125,8 @@ class Operations(program.Case):
         down = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "link": LINK}
         down["links"] = [{"between": ["leaf1", "spine0"], "down": True}]
         self.refused("in-network", *self.cluster({"alpha": "5 us", "topology": down}), *flags, "fluid")
+        ports = {**down, "gpus_per_host": 2, "inner": LINK, "nics": 2, "links": [{"between": ["h3.nic1", "leaf1"], "down": True}]}
+        self.refused("needs the link from h3.nic1 to leaf1, which is down", *self.cluster({"alpha": "5 us", "topology": ports}, 8), *flags, "fluid")
         down["links"] = [{"between": ["leaf1", "spine1"], "down": True}]  # in no tree: tree 0's root is spine 0
         self.row(self.cluster({"alpha": "5 us", "topology": down}), *flags, "fluid")
         for strategy, options in (("dear", []), ("wfbp", ["--option", "zero=2"]), ("fsdp2", [])):
@@ -223,6 +225,12 @@ class Operations(program.Case):
         words = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--fidelity", "fluid"]
         for command, flags in (("run", ["-s", "wfbp"]), ("compare", ["-s", "wfbp"])):
             self.assertIn("of what the collectives take is start-ups", run(command, *words, *flags, cwd=self.folder).stderr)
+        self.cluster({"alpha": "1 us", "topology": {**leaves["topology"], "routing": "adaptive"}})
+        (self.folder / "plain.json").write_text(json.dumps({"name": "plain", "workers": 4, "network": leaves}), encoding="utf-8")
+        words[3] = "c.json,plain.json"
+        told = run("compare", *words, "-s", "wfbp,s-sgd", cwd=self.folder).stderr.splitlines()
+        self.assertEqual([line.partition(": adaptive spreads")[0] for line in told if "adaptive spreads" in line],
+                         ["note: wfbp on c (routing adaptive) and s-sgd on c (routing adaptive)"])
 
     def gpus(self, **more):
         """Four hosts of two GPUs and two NICs in two leaves, 8:1."""

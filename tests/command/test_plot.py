@@ -119,6 +119,14 @@ class Pictures(Case):
             self.assertIn(text, texts)
         self.assertIn("time per iteration (s)", self.texts("sweep.csv", "--kind", "columns"))
 
+    def test_series_of_rows_that_have_no_value(self):
+        """A cluster with one way has no routing."""
+        rows = [line + "," + routing for line, routing in zip(SWEEP.splitlines(), ("routing", "", "", "ecmp", "ecmp"))]
+        self.write("sweep.csv", "\n".join(rows) + "\n")
+        texts = self.texts("sweep.csv", "--kind", "columns", "--set", "series=routing", "--set", "panels=strategy")
+        self.assertIn("no routing", texts)
+        self.assertNotIn("", texts)
+
     def test_dots_are_rows_of_series(self):
         """A row for each, the one with the largest number last; a dot for each place, which the legend names."""
         self.write("sweep.csv", SWEEP)

@@ -349,11 +349,34 @@ class RealClusters(program.Case):
     def test_help_on_what_a_cluster_says(self):
         for key, says in (("spread", '"spread": {"sigma": 0.024}'), ("server", '"server": {"alpha": "50 us"'), ("interference", '"interference": {"compute": 1.19}')):
             self.assertIn(says, self.output("help", key))
-        # Every key of help is one that a cluster file takes.
-        for key in ("interference", "jitter", "server", "spread", "stragglers"):
-            written = json.loads("{" + self.output("help", key).split("In a cluster file:\n")[1] + "}")
-            self.cluster({**nodes(4, "5 GB/s", "1 GB/s", 1), **written.pop("network", {})}, 8, **written)
-            self.output("run", "--profile", self.write("trace.csv", ONE), "--cluster", "cluster.json", "--strategy", "wfbp")
+
+    def test_help_knows_every_key_of_a_cluster(self):
+        """And what it writes is what a cluster file takes: the file's part of help, in a cluster that can have it."""
+        schema = json.loads((program.ROOT / "docs" / "schema" / "cluster.schema.json").read_text(encoding="utf-8"))
+        topology = {key for kind in schema["$defs"]["topology"]["oneOf"] for key in kind["properties"]}
+        keys = {*schema["properties"], *schema["$defs"]["network"]["properties"], *schema["$defs"]["nccl"]["properties"], *topology}
+        self.assertGreater(len(keys), 60)
+        two_levels = nodes(8, "5 GB/s", "1 GB/s", 1)
+        link = {"latency": "1 us", "bandwidth": "1 GB/s"}
+        gpus = {"link": link, "gpus_per_host": 8, "inner": {"latency": "1 us", "bandwidth": "9 GB/s"}}
+        kinds = {"star": {}, "rail": {"rails": 1, **gpus}, "leaf-spine": {"leaves": 2, "hosts_per_leaf": 8, "spines": 2, **gpus}}
+        tried = 0
+        for key in sorted(keys - {"name", "description", "source"}):
+            written = self.output("help", key).split("In a cluster file:\n")[1:]
+            if not written:  # an option, a flag, or a key of a kind of topology
+                continue
+            tried += 1
+            said = json.loads("{" + written[0].splitlines()[0] + "}")
+            network = said.pop("network", {})
+            if topology := network.pop("topology", None):
+                kind = topology.get("kind", "leaf-spine")
+                network = {"alpha": "1 us", "fidelity": "fluid", "topology": {"kind": kind, **kinds[kind], **topology}}
+            elif not {"measured", "table", "tables", "line_rate"} & set(network):
+                network = {**{one: value for one, value in two_levels.items() if one != "bandwidth" or "beta" not in network}, **network}
+            with self.subTest(key):
+                self.cluster(network, 16, **said)
+                self.output("collective", "--cluster", "cluster.json", "--bytes", "1MB")
+        self.assertGreater(tried, 35)
 
     def test_help_offers_what_a_strategy_takes(self):
         self.assertIn("--reshard all|none ", self.output("help", "composer"))

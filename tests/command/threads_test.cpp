@@ -33,13 +33,8 @@ Heard run_one(const Common& common, int number) {
   files.add("mine.csv", fmt::format("layer,params,forward_us,backward_us\na,1000000,10,{}\n", number));
   files.add("bars.svg", "");
   common.strategies->add("own", schedule_wfbp);
-  call_command("compare",
-               {{"--profile", {"mine.csv"}},
-                {"--cluster", {"k80-10gbe"}},
-                {"--strategies", {"own"}},
-                {"--plot", {"bars.svg"}},
-                {"--csv", {}}},
-               context);
+  run_words({"compare", "--profile=mine.csv", "--cluster=k80-10gbe", "--strategies=own", "--plot=bars.svg", "--csv"},
+            context);
   context.console.warn(fmt::format("of {}", number));
   context.console.warn(fmt::format("of {}", number));
   const std::string& csv = context.console.printed;

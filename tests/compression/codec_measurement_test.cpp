@@ -82,14 +82,14 @@ TEST_CASE("several workers: bytes, and the error against the true mean") {
   signs.correlation = 1;
   CHECK(measure_codec(signs).aggregated->total_error == Approx(measure_codec(signs).round_trip.error).epsilon(0.02));
   signs.elements = 1;  // down to the only element: ±1 for 8 times the same x
-  const CodecReport one = measure_codec(signs);
+  const CodecMeasurement one = measure_codec(signs);
   CHECK(one.aggregated->error == Approx(one.aggregated->total_error));
   CHECK(one.aggregated->error == Approx(one.round_trip.error));
   // New gradients each time, and one iteration: all of it is that one.
   signs.correlation = 0;
   signs.elements = 1000;
   signs.iterations = 1;
-  const CodecReport once = measure_codec(signs);
+  const CodecMeasurement once = measure_codec(signs);
   CHECK(once.aggregated->total_error == Approx(once.aggregated->error));
 }
 

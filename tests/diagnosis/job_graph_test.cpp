@@ -154,9 +154,9 @@ TEST_CASE("the replay is the engine's, to the picosecond") {
     TaskGraph tasks;  // an op each, then a gate of each group, which takes no time
     std::int64_t rank = 0;
     for (const double duration : durations)
-      tasks.add({.rank = rank++, .duration = Time(static_cast<std::int64_t>(duration))});
+      tasks.add({.position = rank++, .duration = Time(static_cast<std::int64_t>(duration))});
     for (std::size_t group = 0; group < graph.groups(); ++group) {
-      const TaskId gate = tasks.add({.rank = rank++});
+      const TaskId gate = tasks.add({.position = rank++});
       for (const std::uint32_t before : graph.followed_by(group)) tasks.precede(before, gate);
       for (std::uint32_t member = graph.group_first[group]; member < graph.group_first[group + 1]; ++member)
         tasks.precede(gate, member);

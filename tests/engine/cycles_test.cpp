@@ -78,9 +78,13 @@ Drawn draw(Random& random, QueueId first, QueueId streams, QueueId lane) {
     drawn.tasks.push_back({lane, block, static_cast<std::int64_t>(random.below(3)),
                            1 + static_cast<std::int64_t>(random.below(3)),
                            Time(1 + static_cast<std::int64_t>(random.below(7)))});
+    const bool of_next = random.below(3) == 0;  // who waits for it: then replays overlap on the lane
     for (QueueId stream = 0; stream < streams; ++stream) {
       drawn.edges.push_back({stream * works + from, id});
-      drawn.edges.push_back({id, stream * works + to});
+      if (of_next)
+        drawn.carried.push_back({id, stream * works + to});
+      else
+        drawn.edges.push_back({id, stream * works + to});
     }
   }
   for (QueueId stream = 0; stream < streams; ++stream)
@@ -155,7 +159,8 @@ TEST_CASE("what is replayed again and again is one long graph") {
         for (Task task : drawn[cycle].tasks) {
           const bool first = replay == 0;
           const bool on_lane = task.queue == drawn[cycle].lane;  // where they go as listed, from 0 on
-          task.rank += on_lane ? replay * drawn[cycle].blocks : (1 + replay) * std::ssize(drawn[cycle].tasks);
+          task.position += on_lane ? replay * drawn[cycle].blocks : (1 + replay) * std::ssize(drawn[cycle].tasks);
+          if (on_lane) task.priority += replay * 3;  // those of a replay before go before
           const TaskId id = whole.add(task);
           if (first) whole.precede(wait, id);
         }

@@ -13,7 +13,7 @@ struct Waiting {
   Waiting(const QueueRule& rule, const std::vector<std::int64_t>& bytes) : queue(rule) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const Task task{0, static_cast<std::int64_t>(i), 0, bytes[i], Time(1)};
-      queue.push(graph.add(task), task, task.rank, Time(5));
+      queue.push(graph.add(task), task, task.position, Time(5));
     }
     graph.link();
   }

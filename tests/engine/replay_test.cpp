@@ -215,7 +215,7 @@ TEST_CASE("a server slows another, exactly at piecewise constant speeds") {
   Stream worker;
   Felt channel;
   System felt = system({{"worker", {}, Phase::Compute, &worker}, {"channel", {}, Phase::Communication, &channel}});
-  felt.influences.push_back({{1}, {0}, [](const Load& load) { return load.in_flight > 0 ? 1.5 : 1.0; }});
+  felt.influences.push_back({1, {0}, [](const Load& load) { return load.in_flight > 0 ? 1.5 : 1.0; }});
   const Timeline timeline = replay(graph, felt);
   CHECK(timeline.spans[a].end == Time(10));
   CHECK(timeline.spans[sent].end == Time(19));
@@ -242,7 +242,7 @@ TEST_CASE("an end under a slow-down is rounded when it is reached, not at every 
   System felt = system({{"worker", {}, Phase::Compute, &worker},
                         {"channel", {}, Phase::Communication, &channel},
                         {"pauses", {}, Phase::Compute, &pauses}});
-  felt.influences.push_back({{1}, {0}, [](const Load& load) { return load.in_flight > 0 ? 1.1 : 1.0; }});
+  felt.influences.push_back({1, {0}, [](const Load& load) { return load.in_flight > 0 ? 1.1 : 1.0; }});
   CHECK(replay(graph, felt).spans[work].end == Time(103));
 }
 

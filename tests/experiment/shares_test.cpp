@@ -34,7 +34,7 @@ class SharesFolder : public OwnFolder {
   std::vector<std::size_t> merge(const std::vector<std::string>& parts, const std::string& out = "all.csv") const {
     std::vector<std::string> files;
     for (const std::string& part : parts) files.push_back((*this)(part));
-    return merge_sweep(read_sweep({}, (*this)("s.json")), files, (*this)(out), false);
+    return merge_sweep(read_sweep({}, (*this)("s.json")), files, (*this)(out), false).missing;
   }
 };
 
@@ -150,6 +150,7 @@ TEST_CASE("shares and a farm give the rows of one process, for every shipped swe
   const SharesFolder folder;
   for (const std::string& name : Files().list_data("configs")) {
     INFO(name);
+    if (Json::read(Files(), Files().find_data("configs", name, "sweep")).find("jobs")) continue;  // tests/jobs
     Sweep sweep = read_sweep({}, name);
     // Up to 16 rows, from all over the sweep.
     std::vector<std::size_t> some;
@@ -162,7 +163,7 @@ TEST_CASE("shares and a farm give the rows of one process, for every shipped swe
       parts.push_back(folder("part" + std::to_string(i) + ".csv"));
       run_sweep(sweep, {.jobs = 2, .out = parts.back(), .progress = false, .force = true, .share = {i, 3}});
     }
-    CHECK(merge_sweep(sweep, parts, folder("merged.csv"), true).empty());
+    CHECK(merge_sweep(sweep, parts, folder("merged.csv"), true).missing.empty());
     CHECK(folder.rows("merged.csv") == folder.rows("one.csv"));
     with_ranks(
         3, [&](int) { return answer_rows(sweep); },

@@ -53,12 +53,12 @@ TEST_CASE("a row travels whole between processes, whatever its cells hold") {
                         NamedNumbers{{"parameters", 1e9}, {"activations", 0}},
                         true};
   static_assert(std::size(cells) == std::variant_size_v<Cell>);
-  for (const ColumnRow& column : columns()) row.row.push_back({column.name, cells[kind++ % std::size(cells)]});
+  for (const Column& column : columns()) row.row.push_back({column.name, cells[kind++ % std::size(cells)]});
   row.warning = "beyond what was measured";
   Packer packer;
   pack(packer, row);
   Unpacker unpacker(packer.bytes());
-  const SweptRow there = unpack_swept(unpacker);
+  const SweptRow there = unpack_swept(unpacker, SweepQuestions(Sweep()).columns);
   CHECK(unpacker.done());
   CHECK(to_csv(there.row) == to_csv(row.row));
   CHECK(to_json(there.row) == to_json(row.row));

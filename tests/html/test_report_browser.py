@@ -18,6 +18,8 @@ from program import PROGRAM, needs_program, rows_of  # noqa: E402
 CLUSTERS = {"profiles": ["resnet50_k80_b16", "densenet161_v100_b16"], "clusters": ["k80-10gbe", "v100-10gbe", "v100-56gbib"], "workers": [64],
             "strategies": ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "horovod", "us-byte", "dear"]}
 LARGE = {"profiles": ["llama3-8b_h100_b1_bf16"], "clusters": ["h100x8-8x400gbps"], "workers": [64, 512], "strategies": ["megatron", "fsdp2"]}
+ROUTES = {"profiles": ["resnet50_k80_b16"], "clusters": ["star-64-10gbe", {"cluster": "leaf-spine-64", "routing": ["d-mod-k", "ecmp"]}], "workers": [64],
+          "fidelities": ["fluid"], "strategies": ["ddp"], "plot": {"kind": "columns", "x": "cluster", "series": ["routing"]}}
 CENTRE = "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
 
 
@@ -34,7 +36,7 @@ class Browser(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         folder = Path(cls.folder.name)
-        for name, sweep in (("clusters", CLUSTERS), ("large", LARGE)):
+        for name, sweep in (("clusters", CLUSTERS), ("large", LARGE), ("routes", ROUTES)):
             (folder / f"{name}.json").write_text(json.dumps(sweep), encoding="utf-8")
         for command in (["sweep", "mgwfbp_fig10", "--out", "rows.csv"],
                         ["report", "rows.csv", "--config", "mgwfbp_fig10", "--out", "page.html"],
@@ -42,6 +44,8 @@ class Browser(unittest.TestCase):
                         ["report", "clusters.csv", "--timelines", "0", "--tie", "0", "--out", "clusters.html"],
                         ["sweep", "large.json", "--out", "large.csv"],
                         ["report", "large.csv", "--timelines", "0", "--out", "large.html"],
+                        ["sweep", "routes.json", "--out", "routes.csv"],
+                        ["report", "routes.csv", "--config", "routes.json", "--timelines", "0", "--out", "routes.html"],
                         ["sweep", "usbyte_fig16", "--out", "many.csv"],
                         ["report", "many.csv", "--timelines", "2", "--out", "many.html"]):
             subprocess.run([PROGRAM, *command], cwd=folder, check=True, capture_output=True)
@@ -192,6 +196,13 @@ class Browser(unittest.TestCase):
         self.browser.mouse("mouseMoved", x, y)
         self.assertEqual((self.tip()[""], self.tip()["cluster"]), ("mg-wfbp", "k80-10gbe"))
 
+    def test_series_of_rows_that_have_no_value(self):
+        """A star has one way, and so no routing."""
+        self.browser.open(self.file.with_name("routes.html"))
+        texts = self.run_script("[...document.querySelectorAll('.chart')[0].querySelectorAll('text')].map(e => e.textContent)")
+        for name in ("no routing, star-64-10gbe", "d-mod-k, leaf-spine-64", "ecmp, leaf-spine-64"):
+            self.assertIn(name, texts)
+
     def test_the_verdict_is_the_csv_s(self):
         """The fastest pair of each profile, and how much longer the slowest cluster takes at its best, reckoned here again."""
         self.browser.open(self.file.with_name("clusters.html"))
@@ -240,29 +251,12 @@ class Browser(unittest.TestCase):
         self.run_script("document.querySelector('input[data-facet=profile]').click()")
         self.assertEqual(self.run_script("document.querySelectorAll('.chart').length"), 1)
 
-    def ends(self):
-        """Where the last box of each timeline of the first figure ends, in parts of its width."""
-        return self.run_script("""(() => { const picture = document.querySelector('svg.timeline[tabindex]');
-            const boxes = [...picture.querySelectorAll('rect:not(.band):not(.chosen)')].map(e => ['x', 'y', 'width'].map(key => Number(e.getAttribute(key))));
-            const titles = [...picture.querySelectorAll('text[font-weight]')].map(e => Number(e.getAttribute('y')));
-            return titles.map((y, i) => Math.max(...boxes.filter(b => b[1] > y && b[1] < (titles[i + 1] ?? 1e9)).map(b => b[0] + b[2])) /
-                picture.viewBox.baseVal.width); })()""")
-
-    def test_timelines_have_scales_of_their_own_and_a_common_one(self):
+    def test_timelines_are_on_one_scale(self):
         fastest, slowest = (float(self.row("googlenet_k80_b32", strategy, 2048)["iteration_s"]) for strategy in ("optimal-merge", "s-sgd"))
         self.assertLess(fastest, 0.5 * slowest)
-        for end in self.ends():
-            self.assertAlmostEqual(end, 1, delta=0.003)
-        self.assertEqual(self.run_script("document.querySelector('.zoom output').textContent"), "all of each iteration")
-        self.on_one_scale()
-        for end, expected in zip(self.ends(), (fastest / slowest, 1)):
-            self.assertAlmostEqual(end, expected, delta=0.003)
-        self.run_script("document.querySelector('input[name=scale][value=own]').click()")
-        for end in self.ends():
-            self.assertAlmostEqual(end, 1, delta=0.003)
-
-    def on_one_scale(self):
-        self.run_script("document.querySelector('input[name=scale][value=common]').click()")
+        ends = self.run_script("""(() => { const picture = document.querySelector('svg.timeline'), left = Number(picture.dataset.field.split(' ')[0]);
+            return [...picture.querySelectorAll('rect.next')].map(e => Number(e.getAttribute('x')) - left); })()""")
+        self.assertAlmostEqual(ends[0] / ends[1], fastest / slowest, delta=0.001)
 
     def range(self):
         """From, to and whole, in seconds, of timelines on one scale."""
@@ -271,24 +265,29 @@ class Browser(unittest.TestCase):
         parts = text.replace(" to ", " ").replace(" of ", " ").split(" ")
         return [float(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2])]
 
+    def middle(self):
+        """The middle of the first timeline's field on the screen."""
+        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline'))")
+        return x + self.run_script("""(() => { const e = document.querySelector('svg.timeline'), box = e.getBoundingClientRect(), page = e.viewBox.baseVal.width;
+            const [left, , across] = e.dataset.field.split(' ').map(Number); return ((left + across / 2) / page - 1 / 2) * box.width; })()"""), y
+
     def test_a_timeline_zooms_and_pans(self):
         slowest = float(self.row("googlenet_k80_b32", "s-sgd", 2048)["iteration_s"])
-        self.on_one_scale()
         start, end, whole = self.range()
         self.assertEqual(start, 0)
         self.assertAlmostEqual(end, slowest, delta=1e-3 * slowest)
-        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline[tabindex]'))")
+        x, y = self.middle()
         self.browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-300)
         start, end, _ = self.range()
         self.assertLess(end - start, 0.7 * whole)
         self.assertAlmostEqual((start + end) / 2, whole / 2, delta=0.01 * whole)  # about the pointer
         self.browser.mouse("mousePressed", x, y, button="left", clickCount=1)
-        self.browser.mouse("mouseMoved", x + 200, y, button="left", buttons=1)
-        self.browser.mouse("mouseReleased", x + 200, y, button="left", clickCount=1)
+        self.browser.mouse("mouseMoved", x + 100, y, button="left", buttons=1)
+        self.browser.mouse("mouseReleased", x + 100, y, button="left", clickCount=1)
         moved = self.range()
         self.assertLess(moved[0], start)
         self.assertAlmostEqual(moved[1] - moved[0], end - start, delta=0.002 * whole)
-        self.run_script("document.querySelector('svg.timeline[tabindex]').focus()")
+        self.run_script("document.querySelector('svg.timeline').focus()")
         self.browser.key("0", text="0")
         self.assertEqual(self.range(), [0, whole, whole])
         self.browser.key("+", text="+")
@@ -303,30 +302,59 @@ class Browser(unittest.TestCase):
         self.run_script("new Promise(done => setTimeout(done, 300))")
         self.assertGreater(self.run_script("scrollY"), scrolled)
 
+    def field(self):
+        """[tag, kind, x, width, shown] of all that follows time, and of the axis's words."""
+        return self.run_script("""[...document.querySelectorAll('svg.timeline')[0].querySelectorAll('.field > *')].map(e => [e.tagName,
+            e.getAttribute('class'), Number(e.getAttribute('x')), Number(e.getAttribute('width')), e.getAttribute('visibility') !== 'hidden'])""")
+
+    def test_what_is_zoomed_into_is_drawn_wider_and_named(self):
+        """Sixteen times as wide about the middle: bars and gaps grow so, letters keep their size, names come that have room now."""
+        before = self.field()
+        left, _, across, _ = map(float, self.run_script("document.querySelector('svg.timeline').dataset.field").split())
+        self.run_script("document.querySelector('svg.timeline').focus()")
+        for _ in range(4):
+            self.browser.key("+", text="+")
+        after = self.field()
+        self.assertEqual(len(before), len(after))
+        place = lambda x: left + 16 * (x - left - across / 2) + across / 2
+        bars = 0
+        for (tag, kind, x, width, _), (_, _, x_after, width_after, _) in zip(before, after):
+            if tag == "rect" and kind:
+                bars += 1
+                self.assertAlmostEqual(x_after, place(x), delta=0.02)
+                if width > 0.4:  # nothing is drawn thinner
+                    self.assertAlmostEqual(width_after, 16 * width, delta=0.02)
+            elif tag == "text":
+                self.assertAlmostEqual(x_after, place(x), delta=0.02)
+        self.assertGreater(bars, 100)
+        names = lambda shapes: sum(shown for tag, kind, _, _, shown in shapes if (tag, kind) == ("text", "name"))
+        self.assertGreater(names(after), names(before))
+        self.browser.key("0", text="0")
+        self.assertEqual(self.field(), before)
+
     def test_boxes_of_a_timeline_tell_themselves(self):
-        self.run_script("document.querySelector('svg.timeline[tabindex]').focus()")
+        self.run_script("document.querySelector('svg.timeline').focus()")
         self.browser.key("ArrowRight", modifiers=8)
-        self.assertEqual(self.tip()[""][:2], "B ")  # the backward pass of the output layer comes first
-        self.assertEqual(self.tip()["starts at"], "0 s")
+        self.assertRegex(self.tip()[""], "^backward .*, from 0 s ")  # that of the output layer comes first
         self.browser.key("ArrowDown", modifiers=8)
-        self.assertTrue(self.tip()[""].startswith("block 0"), self.tip())
-        self.assertIn("MB", self.tip()["bytes"])
-        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline[tabindex] rect.wait'))")
-        self.browser.mouse("mouseMoved", x, y)
-        self.assertEqual(self.tip()[""], "waits for communication")
+        self.assertRegex(self.tip()[""], "^collective block 0 .* MB")
+        self.browser.key("Escape")
+        self.assertIsNone(self.tip())
+        x, y = self.run_script(f"{CENTRE}([...document.querySelectorAll('svg.timeline rect.waiting')].at(-1))")
+        self.browser.mouse("mouseMoved", x, y - 12)  # beside its number
+        self.assertRegex(self.tip()[""], "^computing waits ")
 
     def test_pinching(self):
         self.browser.resize(390, 844, touch=True)
         self.browser.open(self.file)
-        self.on_one_scale()
         whole = self.range()[2]
-        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline[tabindex]'))")
+        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline'))")
         def touch(kind, spread):
             points = [{"x": x - spread, "y": y, "id": 0}, {"x": x + spread, "y": y, "id": 1}] if spread else []
             self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
             self.browser.settle()
-        touch("touchStart", 30)
-        for spread in (40, 60, 90, 120):
+        touch("touchStart", 10)
+        for spread in (15, 20, 30, 40):
             touch("touchMove", spread)
         touch("touchEnd", 0)
         start, end, _ = self.range()
@@ -344,8 +372,8 @@ class Browser(unittest.TestCase):
 
     def overlaps(self):
         """Pairs of texts of one picture that cover each other."""
-        return self.run_script("""[...document.querySelectorAll('.chart, svg.timeline[tabindex]')].flatMap(picture => {
-            const boxes = [...picture.querySelectorAll('text')].map(e => [e.textContent, e.getBoundingClientRect()]);
+        return self.run_script("""[...document.querySelectorAll('.chart, svg.timeline')].flatMap(picture => {
+            const boxes = [...picture.querySelectorAll('text:not([visibility=hidden])')].filter(e => getComputedStyle(e).display !== 'none').map(e => [e.textContent, e.getBoundingClientRect()]);
             return boxes.flatMap(([text, a], i) => boxes.slice(i + 1).filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
                 Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3).map(([other]) => `${text} | ${other}`)); })""")
 
@@ -363,7 +391,7 @@ class Browser(unittest.TestCase):
         controls = self.run_script("""[...document.querySelectorAll('button, input, select, fieldset, .controls')]
             .filter(e => e.getClientRects().length).map(e => e.outerHTML.slice(0, 80))""")
         self.assertEqual(controls, [])
-        for what in (".chart", "svg.timeline[tabindex]", "table", ".warning", ".badge", "th"):
+        for what in (".chart", "svg.timeline", "table", ".warning", ".badge", "th"):
             self.assertGreater(self.run_script(f"document.querySelector('{what}').getClientRects().length"), 0, what)
         self.assertEqual(self.run_script("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.browser.media("print", "dark")

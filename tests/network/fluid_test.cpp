@@ -27,12 +27,12 @@ Traffic random_traffic(Random& random) {
   const Bytes most = random.below(2) == 0 ? 8'000'000 : 20'000;  // rounds of mostly bytes, or of mostly start-up
   const auto pause = random.below(3) == 0 ? std::uint64_t{1} : 1 + random.below(20'000'000'000);  // ps
   for (std::int64_t i = 0; i < count; ++i)
-    traffic.graph.add({.queue = 0, .rank = i, .duration = Time(static_cast<std::int64_t>(random.below(pause)))});
+    traffic.graph.add({.queue = 0, .position = i, .duration = Time(static_cast<std::int64_t>(random.below(pause)))});
   for (std::int64_t i = 0; i < count; ++i) {
     const auto bytes = static_cast<Bytes>(random.below(20) == 0 ? 0 : alike ? most / 2 : random.below(most));
     const auto call_id = static_cast<std::uint32_t>(random.below(2));
     traffic.graph.precede(static_cast<TaskId>(i),
-                          traffic.graph.add({.queue = 1, .rank = i, .bytes = bytes, .call_id = call_id}));
+                          traffic.graph.add({.queue = 1, .position = i, .bytes = bytes, .call_id = call_id}));
   }
   traffic.graph.link();
   return traffic;

@@ -158,11 +158,11 @@ TEST_CASE("a network hears of parties from the start of their task on") {
   system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, 6});
   system.queues.push_back({"lane", {}, 6});
   std::vector<TaskId> tasks;
-  for (std::int64_t i = 0; i < 2; ++i) tasks.push_back(graph.add({.queue = 7, .rank = i}));
+  for (std::int64_t i = 0; i < 2; ++i) tasks.push_back(graph.add({.queue = 7, .position = i}));
   std::map<TaskId, Rendezvous::Arrival> arrivals;
   for (std::uint32_t i = 0; i < 6; ++i) {
     const TaskId work = graph.add({.queue = i, .duration = Time(at[i / 3][i % 3])});
-    const TaskId arrival = graph.add({.queue = 6, .rank = i});
+    const TaskId arrival = graph.add({.queue = 6, .position = i});
     graph.precede(work, arrival);
     graph.precede(arrival, tasks[i / 3]);
     arrivals[arrival] = {tasks[i / 3], i % 3};

@@ -5,6 +5,7 @@ two, options of all kinds. What the peer refuses is drawn again.
 """
 
 import json
+import random
 import shlex
 from fractions import Fraction
 
@@ -216,6 +217,10 @@ def drawn(pick, strategy):
         network["collective"] = "ring"
     flags, files = random_flags(pick, strategy, shape, options)
     cluster = {"name": "random", "workers": shape.workers, "network": network}
+    other = random.Random(json.dumps(network))  # so that all else is drawn as it was before anybody was slow
+    if other.random() < 0.3:
+        cluster["stragglers"] = [{"worker": worker, "slowdown": other.choice([1.25, 1.5, 2, 0.5])}
+                                 for worker in other.sample(range(shape.workers), other.randint(1, 2))]
     if pick.random() < 0.2:  # the same in the cluster file
         keys = [key for key in SHAPE if key in flags and key != "stages" and not files]
         cluster["parallel"] = {key: flags[key] if key == "schedule" else int(flags[key]) for key in keys}

@@ -339,8 +339,8 @@ class BlockWriter(RankWriter):
     def merged(self, chunk):
         """The plans of reference.py, of the chunk as a model of its own with its last pass's times."""
         word, layers = self.actions[self.last_pass[chunk]], self.s.chunks[chunk]
-        rows = [reference.Layer(self.s.layers[layer].name, self.s.long("F", layer, self.rank),
-                                self.s.long(word.kind, layer, self.rank),
+        rows = [reference.Layer(self.s.layers[layer].name, self.s.slowed(self.s.long("F", layer, self.rank), self.rank),
+                                self.s.slowed(self.s.long(word.kind, layer, self.rank), self.rank),
                                 [(str(place), elements * self.s.gradient)
                                  for place, elements in enumerate(self.s.layers[layer].tensors)]) for layer in layers]
         tensors = reference.backward_order(rows)

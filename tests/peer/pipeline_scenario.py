@@ -88,6 +88,7 @@ class Scenario:
         self.update = rounded(coded.duration(given["update"])) if "update" in given else in_trace
         self.zero = self.number("zero", 0)
         self.read_degrees(trace.get("parallel", {}))
+        self.read_stragglers(cluster.get("stragglers", []))
         self.read_rows(files or {})
         self.read_cut()
         self.stage = {"megatron": int(self.flag("distributed_optimizer")), "fsdp2": 3}.get(self.strategy, self.zero)
@@ -109,6 +110,11 @@ class Scenario:
 
     def flag(self, key, default="false"):
         return self.options.get(key, default) == "true"
+
+    def read_stragglers(self, rows):
+        factors = {row["worker"]: exact(row["slowdown"]) for row in rows}
+        self.slow = [max(factors.get(worker, 1) for worker in range(rank * self.stride, (rank + 1) * self.stride))
+                     for rank in range(self.ranks)]
 
     def read_degrees(self, profile):
         self.ranks, self.experts = self.number("pp", 1), self.number("ep", 1)
@@ -203,6 +209,10 @@ class Scenario:
 
     def long(self, kind, layer, rank):
         return sum(self.task(kind, layer, rank))
+
+    def slowed(self, time, rank):
+        """A task's time on a rank's slowest worker, for whom the others wait."""
+        return rounded(time * self.slow[rank])
 
     def update_of(self, layers):
         """U's share of some layers, as run."""

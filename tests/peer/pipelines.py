@@ -131,7 +131,7 @@ class Replay:
             return False
         step = stream[place]
         self.next[rank], self.running[rank], step.start = place + 1, step, self.now
-        self.at(self.now + step.computing + step.collectives, self.step_over, step)
+        self.at(self.now + self.s.slowed(step.computing + step.collectives, rank), self.step_over, step)
         self.reached(step, "start")
         return True
 
@@ -255,29 +255,39 @@ def memory(found, rank):
 
 # ---- results --------------------------------------------------------------------------------------------------------
 
-def spent(s, rank):
-    """(computing, collectives inside layers, update) of a rank in an iteration, in ps."""
-    tasks = [s.task(word.kind, layer, rank) for word in s.actions[rank] for layer in s.chunks[word.chunk]]
+def tasks(s, rank):
+    """(computing, collectives inside layers) of each of a rank's tasks, in ps."""
+    return [s.task(word.kind, layer, rank) for word in s.actions[rank] for layer in s.chunks[word.chunk]]
+
+
+def updates(s, rank):
     whole = s.of_rank(rank)
-    update = sum(s.update_of([layer]) for layer in whole) if s.by_layer and not s.zero else s.update_of(whole)
-    return sum(task[0] for task in tasks), sum(task[1] for task in tasks), update
+    return [s.update_of([layer]) for layer in whole] if s.by_layer and not s.zero else [s.update_of(whole)]
+
+
+def spent(s, rank):
+    """(computing, collectives inside layers, update) of a rank in an iteration that nothing slows, in ps."""
+    return sum(task[0] for task in tasks(s, rank)), sum(task[1] for task in tasks(s, rank)), sum(updates(s, rank))
 
 
 def lower_bound(s):
     """ps that no plan of the same kind beats."""
-    home = s.homes[0]
+    def updating(rank):
+        return sum(s.slowed(update, rank) for update in updates(s, rank))
+
+    def passes(kind, chunks):
+        return sum(s.slowed(s.long(kind, layer, s.homes[chunk]), s.homes[chunk]) for chunk in chunks
+                   for layer in s.chunks[chunk])
+
     bounds = []
     for rank in range(s.ranks):
-        computing, collectives, update = spent(s, rank)
-        work = computing + collectives
-        bounds.append(work + update)
+        work = sum(s.slowed(sum(task), rank) for task in tasks(s, rank))
+        bounds.append(work + updating(rank))
         before = range(min(s.own[rank]))
         if not s.by_layer and not (s.split and s.barrier == "stage"):
-            ahead = sum(s.long("F", layer, s.homes[chunk]) for chunk in before for layer in s.chunks[chunk])
-            ahead += sum(s.send_time(chunk, chunk + 1) for chunk in before)
-            behind = sum(s.long("B", layer, s.homes[chunk]) for chunk in before for layer in s.chunks[chunk])
-            behind += sum(s.send_time(chunk + 1, chunk) for chunk in before)
-            bounds.append(ahead + work + (0 if s.split else behind) + spent(s, home)[2])
+            ahead = passes("F", before) + sum(s.send_time(chunk, chunk + 1) for chunk in before)
+            behind = passes("B", before) + sum(s.send_time(chunk + 1, chunk) for chunk in before)
+            bounds.append(ahead + work + (0 if s.split else behind) + updating(s.homes[0]))
     return bounds
 
 

@@ -184,7 +184,6 @@ def refusals():
                                                        "zero-3")),
         ({}, "--pp 2 --codec fp16", "codec"), ({}, "-s fsdp2 --pp 2 --shard-group 2", "shard"),
         ({}, "--pp 2 --zero 1 --shard-group 2", "shard"),
-        ({"cluster": {"stragglers": [{"worker": 0, "slowdown": 2}]}}, "--pp 2", "stragglers"),
         ({"cluster": {"jitter": {"distribution": "normal", "sigma": 0.1, "seed": 1}}}, "--pp 2", "jitter"),
         *(({}, f"-s fsdp2 --pp 2 -o {option}", option.split("=")[0]) for option in
           ("reshard=all", "reshard=but-last", "reduce=every", "prefetch=1", "reduce_buffers=1", "copy=1GB/s")),

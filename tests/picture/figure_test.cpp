@@ -134,17 +134,27 @@ TEST_CASE("panels stand in rows of two, their charts at one height") {
 }
 
 TEST_CASE("columns are as high as their numbers, in groups whose names do not touch") {
-  for (const std::size_t groups : {1U, 4U, 11U, 40U}) {
+  for (const auto& [groups, word] : std::vector<std::pair<std::size_t, std::string>>{{1, "EFSignSGD "},
+                                                                                     {4, "EFSignSGD "},
+                                                                                     {6, "a leaf-spine, adaptive "},
+                                                                                     {11, "EFSignSGD "},
+                                                                                     {40, "EFSignSGD "}}) {
     INFO(groups);
     ColumnChart chart{.x_name = "codec", .y = {.name = "efficiency (%)", .to = 100}};
     for (std::size_t g = 0; g < groups; ++g) {
-      chart.groups.push_back({"EFSignSGD " + std::to_string(g), {}});
+      chart.groups.push_back({word + std::to_string(g), {}});
       for (const double value : {25.0, 50.0})
         chart.groups.back().columns.push_back({"", {{value, bar_look(series_look(0)), "one"}}, "25"});
     }
     const Drawing drawing =
         draw(Figure{.panels = {{"", [&](Drawing& on, const Box& room) { return add_column_chart(on, room, chart); }}}});
     require_legible(drawing);
+    for (const Text& name : shapes<Text>(drawing, "tick"))  // the last one's, too, which is wider than its columns
+      if (!name.upwards && name.align == Align::Middle) {
+        const double half = text_width(name.text, name.size) / 2;
+        CHECK(name.at.x - half >= 0);
+        CHECK(name.at.x + half <= drawing.width);
+      }
     const auto parts = shapes<Rectangle>(drawing, "part");
     REQUIRE(parts.size() == 2 * groups);
     for (std::size_t i = 0; i < parts.size(); i += 2) {

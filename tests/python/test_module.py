@@ -257,7 +257,7 @@ class BadInput(unittest.TestCase):
         for option, given in (("profile", []), ("strategy", ()), ("workers", []), ("accumulate", [])):
             self.fails("--" + option, f"--{option}: has no value (a value)", **{option: given})
         self.fails("--plan", "has no value", strategy=None, plan=[])
-        self.fails("--profile", "has 2 values (one value)", profile=[SIX, SIX])
+        self.fails("", "command line: --profile is given 2 times", profile=[SIX, SIX])
         for call in (lambda: allreplay.run(SIX, [], "ddp"), lambda: allreplay.compare(SIX, EIGHT, []), lambda: allreplay.compare(SIX, EIGHT, workers=[]),
                      lambda: allreplay.call("calibrate", []), lambda: allreplay.validate([])):
             with self.assertRaisesRegex(allreplay.InputError, "^command line: .*: has no value"):

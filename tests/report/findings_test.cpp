@@ -78,6 +78,10 @@ TEST_CASE("where efficiency falls below one half") {
   CHECK(one.below_half == std::map<std::int64_t, Series>{{4, {"b"}}, {8, {"a"}}});
   CHECK(one.never_below == Series{"c"});
   CHECK(found(result_row("p", "a", 8, 4)).below_half.empty());
+  const auto last = [](const std::string& rows) { return summarize(result_of(rows)).cases.at(0).sentences.back(); };
+  CHECK(last(result_row("p", "a", 8, 4)) == "Efficiency is above 50 % for all.");
+  CHECK(last(result_row("p", "a", 4, 4) + result_row("p", "a", 8, 4)) ==
+        "Efficiency stays above 50 % up to 8 workers.");
 }
 
 TEST_CASE("what does not fit into memory wins nothing, however fast") {

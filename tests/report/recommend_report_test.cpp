@@ -174,6 +174,17 @@ TEST_CASE("every reason of more than half a thousandth of the iteration has its 
   CHECK(said > 1);
 }
 
+TEST_CASE("what no schedule can change counts the update, as the table's efficiency does") {
+  // Twenty layers of 3 ms and an update of 20 ms; a network so fast that all but the first layer's block hides.
+  Scenario fast = scenario("wfbp");
+  fast.profile.own().update = to_time(20e-3);
+  fast.cluster.network.alpha = 1e-7, fast.cluster.network.beta = 1e-13;
+  const std::string page = recommend_report(ranking_of({fast}), {}, {.width = 1000});
+  INFO(page);
+  CHECK(page.find("Computing takes 80 ms, and") != std::string::npos);
+  CHECK(page.find("up to 100.0 % efficiency is possible without shards.") != std::string::npos);
+}
+
 TEST_CASE("what does not fit is marked at every size, and reaches no line") {
   // Whole parameters, gradients and states on every worker, or an eighth of them: between the two there is a limit.
   std::vector<Scenario> list{scenario("ddp"), scenario("fsdp2")};

@@ -10,14 +10,14 @@ namespace {
 
 Row swept_row(std::int64_t workers, const std::string& cap, double iteration_s) {
   Row row;
-  for (const ColumnRow& column : columns()) {
+  for (const Column& column : columns()) {
     Cell cell = 0.5;
     if (column.kind == ColumnKind::Text) cell = "the " + std::string(column.name);
     if (column.kind == ColumnKind::Parts) cell = NamedNumbers();
     row.push_back({column.name, cell});
   }
   const auto set = [&](std::string_view name, const Cell& cell) {
-    for (Column& column : row)
+    for (NamedCell& column : row)
       if (column.name == name) column.cell = cell;
   };
   set("workers", workers);
@@ -60,7 +60,7 @@ TEST_CASE("a sweep's table says once what all rows share, and its lines stand in
 TEST_CASE("a sweep's table marks what does not fit into the memory that a row says there is, and ties") {
   Row row = swept_row(4, "1 MB", 0.5);
   const auto set = [&](std::string_view name, const Cell& cell) {
-    for (Column& column : row)
+    for (NamedCell& column : row)
       if (column.name == name) column.cell = cell;
   };
   set("memory_bytes", 90e9);

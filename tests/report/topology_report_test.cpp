@@ -27,6 +27,10 @@ TEST_CASE("the topology report, for people") {
         "links      8\n"
         "diameter   4 links, 4 us\n"
         "bisection  20 Gbit/s\n");
+  // One of two leaves of two hosts; spread, a host of each.
+  const std::string leaves = R"("topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1,
+    "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}, "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "9 GB/s"}})";
+  CHECK(topology_table(cluster(leaves)).find("workers    4, on 2 of 4 hosts\n") != std::string::npos);
   const std::string spread = std::string(cube).insert(cube.size() - 1, R"(, "placement": "spread")");
   CHECK(topology_table(cluster(spread)).find("bisection  20 Gbit/s\nplacement  spread\n") != std::string::npos);
 }

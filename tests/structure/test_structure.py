@@ -85,7 +85,7 @@ class Structure(unittest.TestCase):
         page = (ROOT / "docs" / "dev" / "adding.md").read_text(encoding="utf-8")
         test = (ROOT / "tests" / "report" / "adding_test.cpp").read_text(encoding="utf-8")
         for file in sorted((ROOT / "docs" / "examples").glob("*.cpp")):
-            self.assertIn(f"```cpp\n{file.read_text(encoding='utf-8')}```", page, file.name)
+            self.assertIn(f"](../examples/{file.name})", page)
             self.assertIn(f'#include "docs/examples/{file.name}"', test)
 
     def test_commands_speak_through_the_console(self):
@@ -98,6 +98,15 @@ class Structure(unittest.TestCase):
         text = (SIM / "CMakeLists.txt").read_text()
         for path in SIM.rglob("*.cpp"):
             self.assertRegex(text, rf"\b{re.escape(path.name)}\b", str(path.relative_to(ROOT)))
+
+    def test_every_test_is_run(self):
+        """A file of tests that is in no list is never built, and nobody sees that it fails."""
+        text = (ROOT / "tests" / "CMakeLists.txt").read_text()
+        listed = {f"{module}/{file}" for module, files in re.findall(r"allreplay_test\((\w+) ([^)]*)\)", text) for file in files.split()}
+        listed |= set(re.findall(r"[\w/]+/\w+\.(?:cpp|py)", text))
+        files = [path.relative_to(ROOT / "tests").as_posix() for pattern in ("*/*_test.cpp", "*/test_*.py") for path in sorted((ROOT / "tests").glob(pattern))]
+        self.assertGreater(len(files), 150)
+        self.assertEqual([file for file in files if file not in listed], [])
 
 
 if __name__ == "__main__":

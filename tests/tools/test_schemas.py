@@ -104,6 +104,8 @@ JOBS = {"name": "j", "cluster": {"name": "c", "network": {"alpha": "1 us", "topo
                    {"at": "0 s", "job": "a", "worker": 0, "slowdown": 2}, {"at": "0 s", "node": "h1", "stall": "1 us"}]}
 
 TOPOLOGY = "/network/topology"
+JOBS_SWEEP = {"jobs": [{**JOBS, "name": "two", "events": []}], "strategies": ["ddp"], "placements": ["packed", {"a": "random:2"}], "searches": [{}, {"stagger": 2, "minimise": "mean"}]}
+
 MORE = {  # kind of file: document, what to change in it, each refused by both
     "cluster": [
         (NODES, [("/network/node", REMOVE), ("/network/node/workers", 0), ("/network/node/alpha", REMOVE), ("/network/node/bandwidth", REMOVE), ("/network/node/beta", "1 ns/B"),
@@ -140,7 +142,10 @@ MORE = {  # kind of file: document, what to change in it, each refused by both
                          ("/strategies/3/decode_at", "never"), ("/strategies/3/iterations", 0), ("/strategies/3/sharing", "no"), ("/strategies/3/first_bucket", 5),
                          ("/clusters/0", {"cluster": "plain.json", "worker": [2]}), ("/clusters/0", {"workers": [2]}), ("/clusters/0", {"cluster": "plain.json", "workers": [0]}),
                          ("/profiles/0", {"profile": "trace.json", "forward_ratio": "half"}), ("/profiles/0", {"profile": "trace.json", "forward_ratio": -1}),
-                         ("/codecs", [1])])],
+                         ("/codecs", [1]), ("/placements", ["packed"]), ("/searches", [{}])]),
+              (JOBS_SWEEP, [("/jobs", []), ("/jobs", REMOVE), ("/jobs/0", 3), ("/jobs/0/name", REMOVE), ("/jobs/0/cluster", REMOVE), ("/jobs/0/jobs/0/workers", 0),
+                            ("/placements", []), ("/placements/0", "everywhere"), ("/placements/1/a", "random:x"), ("/searches", []), ("/searches/1", "place"),
+                            ("/searches/1/stagger", 0), ("/searches/1/minimise", "most"), ("/searches/1/seed", 1), ("/strategies", []), ("/workers", [0])])],
 }
 
 
@@ -267,7 +272,9 @@ class Schemas(program.Case):
             for key in document:
                 with self.subTest(f"{kind}: {key}"):
                     self.write("bad.json", changed(document, f"/{key}", REMOVE))
-                    self.assertEqual(self.program(kind, "bad.json").returncode == 2, key in read(kind)["required"])
+                    schema = read(kind)
+                    required = schema["oneOf"][0]["required"] if kind == "sweep" else schema["required"]  # of one without jobs
+                    self.assertEqual(self.program(kind, "bad.json").returncode == 2, key in required)
 
     def test_names(self):
         """Strategies, collectives, topologies, codecs and options are those of the program."""

@@ -130,10 +130,10 @@ bool reduces(const Scenario& scenario, std::string_view strategy, std::int64_t b
 }
 
 // By micro-batch and tensor, the slices that transfers of a kind carry.
-using Carried = std::map<std::pair<std::uint32_t, TensorId>, std::vector<Slice>>;
+using CarriedSlices = std::map<std::pair<std::uint32_t, TensorId>, std::vector<Slice>>;
 template <class Wanted>
-Carried carried(const Plan& plan, const Wanted& wanted) {
-  Carried all;
+CarriedSlices carried(const Plan& plan, const Wanted& wanted) {
+  CarriedSlices all;
   for (const Transfer& transfer : plan.transfers)
     if (wanted(transfer))
       for (const Slice& slice : plan.block_of(transfer).slices)
@@ -229,13 +229,13 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
   for_all(204, 60, [](Scenario& scenario, std::string_view strategy) {
     const Plan plan = plan_of(scenario);
     const StrategyOptions& options = scenario.options.strategy;
-    const Carried reduced = carried(plan, reduces_shards), gathered = carried(plan, is_gather),
-                  summed = carried(plan, is_replica);
+    const CarriedSlices reduced = carried(plan, reduces_shards), gathered = carried(plan, is_gather),
+                        summed = carried(plan, is_replica);
     for (TensorId id = 0; id < scenario.profile->tensors.size(); ++id) {
       const Tensor& tensor = scenario.profile->tensors[id];
       std::int64_t gathers = 0;
       for (std::int64_t batch = 0; batch < options.sharding.accumulate; ++batch) {
-        const auto count = [&](const Carried& of) {
+        const auto count = [&](const CarriedSlices& of) {
           const auto found = of.find({static_cast<std::uint32_t>(batch), id});
           return found == of.end() ? 0 : times(found->second, tensor);
         };

@@ -5,6 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/picture/legible.hpp"
+#include "tests/report/results.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/picture/series_look.hpp"
@@ -179,4 +180,33 @@ TEST_CASE("a figure marks what does not fit into memory, and says so") {
   PlotOptions histogram;
   histogram.kinds = {PlotKind::Histogram};
   CHECK(says(figure(some, histogram), "1 of 4 rows do not fit into the memory of a worker."));
+}
+
+TEST_CASE("efficiencies are over the fewest workers on which the winner fits, and the axis says so") {
+  // 3 s of computing take 4, 5 and 6 s: 75, 60 and 50 % of one worker, which could not hold the model; nor can four.
+  const auto sized = [](const std::string& options) {
+    std::string csv = result_header;
+    csv.insert(csv.size() - 1, ",memory_bytes");
+    for (const auto& [workers, seconds, bytes] : {std::tuple(4, 4, "9e10"), {8, 5, "7e10"}, {16, 6, "6e10"}}) {
+      std::string row = result_row("p", "fsdp2", workers, seconds, options);
+      csv += row.insert(row.size() - 1, std::string(",") + bytes);
+    }
+    return csv;
+  };
+  PlotOptions options;
+  options.kinds = {PlotKind::Efficiency};
+  const auto drawn = [&](const std::string& limit) {
+    std::string all;
+    for (const Shape& shape : figure(sized(limit), options).shapes)
+      if (const auto* text = std::get_if<Text>(&shape); text && text->kind == "axis")
+        all += text->text + "; ";
+      else if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "point")
+        all += one->meaning.title + "; ";
+      else if (const auto* circle = std::get_if<Circle>(&shape); circle && circle->meaning.kind == "point")
+        all += circle->meaning.title + "; ";
+    return all;
+  };
+  CHECK(drawn(limit_80_gb) ==
+        "workers; scaling efficiency over 8 workers (%); FSDP2: 4, 125; FSDP2: 8, 100; FSDP2: 16, 83.3333; ");
+  CHECK(drawn("") == "workers; scaling efficiency (%); FSDP2: 4, 75; FSDP2: 8, 60; FSDP2: 16, 50; ");
 }

@@ -706,7 +706,7 @@ TEST_CASE("of a pipeline's reductions that is exposed which no rank's computing 
 TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
   Profile profile;
   profile.name = "p";
-  for (LayerId layer = 0; layer < 8; ++layer) {
+  for (LayerId layer = 0; layer < 16; ++layer) {
     profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
     profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
   }
@@ -719,4 +719,17 @@ TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
   CHECK(drawing.width <= 2000);
   CHECK(texts(drawing, "micro-batch").size() == 2 * 8 * 32);
   CHECK(paths(drawing, "send").size() == 2 * 7 * 32);
+  // Two chunks a rank, and input and weight gradients apart: six passes of a micro-batch on a rank. The micro-batches
+  // whose two gradients follow each other may be one bar.
+  scenario.options.parallel.schedule = "zbv";
+  scenario.options.parallel.chunks = 2;
+  const Outcome outcome = run(scenario);
+  const Drawing apart = timeline_picture({outcome});
+  require_legible(apart);
+  CHECK(apart.width <= 3000);
+  std::size_t passes = 0;
+  for (const TimelineRow& row : timeline_rows(outcome, outcome.result.episodes.back()).passes)
+    for (const Bar& bar : row.bars) passes += bar.activity != Activity::Update ? 1 : 0;
+  CHECK(passes >= 4 * 8 * 32);
+  CHECK(texts(apart, "micro-batch").size() == passes);
 }

@@ -7,7 +7,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NUMBERS = {"workers", "iteration_s", "forward_s", "backward_s", "exposed_comm_s", "comm_busy_s", "codec_s", "update_s", "copy_s", "collectives", "speedup", "efficiency", "bubble_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s",
-           "samples_per_s", "lower_bound_s", "memory_bytes", "events", "network_events", "wall_s"}
+           "samples_per_s", "lower_bound_s", "memory_bytes", "events", "network_events", "wall_s",
+           "alone_s", "slowdown", "worst_slowdown", "mean_slowdown", "fairness"}  # of jobs
 
 
 class Sweeps:
@@ -56,4 +57,5 @@ def parsed(row):
     """Numbers as numbers, None where there is none; a column for each option."""
     options = dict(text.split("=", 1) for text in row["options"].split(";") if text)
     values = {column: (float(text) if text else None) if column in NUMBERS else text for column, text in row.items()}
-    return {**options, **values, "workers": int(values["workers"]), "collectives": int(values["collectives"])}
+    whole = {column: int(values[column]) for column in ("workers", "collectives") if column in values}
+    return {**options, **values, **whole}

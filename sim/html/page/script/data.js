@@ -15,7 +15,7 @@ const rows = data.rows.map((cells, index) => {
 
 const distinct = (list) => [...new Set(list)];
 const differs = (key) => distinct(rows.map((row) => row[key])).length > 1;
-const label = (value) => plot.labels?.[value] ?? String(value);
+const label = (value) => plot.labels?.[value] ?? String(value ?? "");
 const asList = (value) => (Array.isArray(value) ? value : [value]);
 const isNumeric = (text) => text !== "" && Number.isFinite(Number(text));
 

@@ -38,7 +38,6 @@ const stripes = (id, size, angles, colour, width) => svg("pattern", { id, width:
 /** What fills of bars refer to, once a page. */
 function makeHatches() {
   const hatches = data.looks.map(({ hatch }, place) => (hatch.length > 0 ? stripes(`hatch-${place}`, 5, hatch, "var(--page)", 2) : null));
-  const waits = stripes("wait-hatch", 6, [45], "var(--waits)", 2.4);
   document.body.append(svg("svg", { width: 0, height: 0, style: "position:absolute", "aria-hidden": "true" },
-    svg("defs", {}, ...hatches.filter(Boolean), waits)));
+    svg("defs", {}, ...hatches.filter(Boolean))));
 }

@@ -7,6 +7,7 @@ function valueOf(row, key) {
   return option === undefined ? "" : option.slice(key.length + 1);
 }
 const joined = (keys) => (row) => keys.map((key) => label(valueOf(row, key))).filter((text) => text !== "").join(", ");
+const named = (keys) => (row) => joined(keys)(row) || (keys.length > 0 ? `no ${axisName(keys[0])}` : ""); // series
 const axisName = (column) => plot.labels?.[column] ?? column.replace(/_s$/, "").replaceAll("_", " ");
 
 const planned = { x: plot.x ?? "workers", series: asList(plot.series ?? "strategy"), panels: asList(plot.panels ?? "profile") };
@@ -75,8 +76,8 @@ function grouped() {
   const isSized = differs("workers"), areClusters = differs("cluster") && !isSized; // several clusters at one size stand side by side
   const attempts = [];
   if (data.plot && areClusters && planned.x === "workers")
-    attempts.push(() => group("cluster", joined(without(planned.series, "cluster")), joined(without(planned.panels, "cluster"))));
-  if (data.plot) attempts.push(() => group(planned.x, joined(planned.series), joined(planned.panels)));
+    attempts.push(() => group("cluster", named(without(planned.series, "cluster")), joined(without(planned.panels, "cluster"))));
+  if (data.plot) attempts.push(() => group(planned.x, named(planned.series), joined(planned.panels)));
   if (areClusters) attempts.push(() => group("cluster", bySeries, joined(differing(without(GROUPS, "cluster")))));
   attempts.push(() => group("workers", bySeries, joined(differing(GROUPS))));
   attempts.push(() => group("index", bySeries, joined(differing(GROUPS)))); // rows that stand there twice

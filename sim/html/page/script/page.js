@@ -4,7 +4,7 @@ makeHatches();
 const drawTable = makeTable();
 makeFilters(() => { drawCharts(); drawTable(); });
 makeCharts();
-makeTimelines();
+document.querySelectorAll("#figures figure").forEach(makeTimeline);
 
 // On paper everything is unfolded, and drawn as wide as the paper.
 const PAPER = 700; // px between the margins
@@ -12,7 +12,6 @@ const folded = [];
 function redraw() {
   drawCharts();
   drawTable();
-  redraws.forEach((one) => one.redraw());
 }
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details:not([open])")) {
