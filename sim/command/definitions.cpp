@@ -138,7 +138,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--budget", number},
       {"--seed", number},
       {"jobs file", file},
-      {"--stagger", number},
+      {"--stagger", {.name = "[N]"}},
       {"--minimise", {.name = "AIM", .words = {"worst", "mean"}}},
       {"--mtbf", {.name = "TIME"}},
       {"--checkpoint", {.name = "TIME"}},

@@ -31,7 +31,7 @@ Reliability reliability_of(const GoodputArguments& arguments) {
   if (!arguments.spares.empty())
     reliability.spares = parse_integer(arguments.spares, 0, most_spares, argument("--spares"));
   if (!arguments.horizon.empty()) reliability.horizon = duration("--horizon", arguments.horizon);
-  require_possible(reliability, argument("--mtbf"));
+  require_possible(reliability, argument("--mtbf"), argument("--horizon"));
   return reliability;
 }
 
@@ -43,6 +43,7 @@ void execute(Context& context, const GoodputArguments& arguments) {
   const Outcome outcome = run_with_progress(context.console, library.resolve(request));
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, outcome);
+  context.console.note(idle_reliability(reliability));
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   if (arguments.json)
     context.console.print("{}\n", with_member(run_json(outcome), "goodput", goodput_json(goodput).dump()));
@@ -63,6 +64,7 @@ void add_goodput(CommandLine& app) {
   Command command = app.add_subcommand("goodput", "what failures and checkpoints leave of the throughput");
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
+  command.get_option("--strategy").required().unless(command.get_option("--plan"));
   command.add_option("--mtbf", arguments->mtbf, "mean time between failures of one node, such as \"200 d\"").required();
   command.add_option("--checkpoint", arguments->checkpoint, "how long computing waits for one, such as \"60 s\"")
       .required();
@@ -72,9 +74,9 @@ void add_goodput(CommandLine& app) {
       .add_option("--interval", arguments->interval,
                   "between checkpoints: a duration, a number of iterations, or optimal")
       .capture_default_str();
-  command.add_option("--repair", arguments->repair, "until a node that failed is a spare (0 s)");
+  command.add_option("--repair", arguments->repair, "with --spares: until a node that failed is a spare (0 s)");
   command.add_option("--spares", arguments->spares, "nodes that stand by (always one more)");
-  command.add_flag("--elastic", arguments->elastic, "also: go on with fewer nodes where none stands by");
+  command.add_flag("--elastic", arguments->elastic, "with --spares, also: go on with fewer nodes where none stands by");
   command.add_option("--horizon", arguments->horizon, "how long to simulate (a thousand failures, in the mean)");
   command.add_option("--seed", arguments->seed, "of the simulated failures").capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");

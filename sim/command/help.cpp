@@ -181,12 +181,13 @@ const Column* column_named(std::string_view topic) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// What a cluster file says, but for what is an option, too.
-struct ClusterKey {
+// A word of a file or of an answer, with an example.
+struct FileKey {
   std::string_view name, about, written;
 };
 
-constexpr ClusterKey cluster_keys[] = {
+// What a cluster file says, but for what is an option, too.
+constexpr FileKey cluster_keys[] = {
     {"alpha", "start-up of a message; with a topology, on top of its links",
      R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
     {"bandwidth", "of a link, or of a node's port; or beta, the time to send a byte",
@@ -264,9 +265,28 @@ constexpr ClusterKey cluster_keys[] = {
      R"("network": {"nccl": {"gpu": "h100", "two_node_tree": false}})"},
 };
 
-std::string cluster_key_help(const ClusterKey& key, std::size_t width) {
+// What a jobs file says, and what `allreplay jobs --json` answers (docs/jobs.md).
+constexpr FileKey jobs_keys[] = {
+    {"background", "traffic of others, which yields as training does",
+     R"("background": [{"from": "h0", "to": "h9", "rate": "4 Gbit/s", "on": "20 ms", "off": "30 ms"}])"},
+    {"events", "links, switches and workers that are slower, or down, for a while",
+     R"("events": [{"at": "1 s", "for": "200 ms", "link": ["edge0", "agg1"], "bandwidth": "x0.5"}])"},
+    {"placements", "where a job may sit; --place chooses among them, and without it the first counts",
+     R"("jobs": [{"profile": "resnet50_k80_b16", "workers": 8, "placements": ["packed", "random:1", ["h0", "h4"]]}])"},
+    {"reliability", "how often a job's nodes fail, and what it does about it (docs/goodput.md)",
+     R"("reliability": {"mtbf": "200 d", "checkpoint": "60 s", "restart": "5 min"})"},
+};
+constexpr FileKey jobs_answers[] = {
+    {"contention", "of a job: for which share of its time it and another both use a link while that is full",
+     R"("contention": [{"link": "leaf0 -> spine1", "with": "b", "share": 0.39}])"},
+    {"fairness", "Jain's index of the jobs' slow-downs: 1 where all are alike", R"("fairness": 0.988)"},
+    {"slowdown", "of a job: its mean iteration, divided by that of the job alone on the same seats",
+     R"("slowdown": 1.242)"},
+};
+
+std::string file_key_help(const FileKey& key, std::string_view where, std::size_t width) {
   return wrapped(fmt::format("{}: {}\n", key.name, key.about), width, 2) +
-         fmt::format("In a cluster file:\n  {}\n", key.written);
+         fmt::format("{}:\n  {}\n", where, key.written);
 }
 
 // A kind of topology, or all kinds that have the key.
@@ -336,8 +356,9 @@ std::string command_help(const CommandDefinition& command, std::size_t width) {
 
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics = names_of(strategies());
-  for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
-                            names_of(cluster_keys), names_of(topology_kinds())})
+  for (const auto& names :
+       {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
+        names_of(cluster_keys), names_of(jobs_keys), names_of(jobs_answers), names_of(topology_kinds())})
     for (const std::string& name : names)  // a ring is a collective, and a topology
       if (std::find(topics.begin(), topics.end(), name) == topics.end()) topics.push_back(name);
   return topics;
@@ -349,7 +370,10 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   if (const Codec* codec = row_named(codecs(), topic)) return codec_help(*codec, width);
   if (const OptionRow* option = row_named(option_rows(), option_of(topic))) return option_help(*option, width);
   if (const ScheduleRow* schedule = row_named(schedules(), topic)) return schedule_help(*schedule, width);
-  if (const ClusterKey* key = row_named(cluster_keys, topic)) return cluster_key_help(*key, width);
+  if (const FileKey* key = row_named(cluster_keys, topic)) return file_key_help(*key, "In a cluster file", width);
+  if (const FileKey* key = row_named(jobs_keys, topic)) return file_key_help(*key, "In a jobs file", width);
+  if (const FileKey* key = row_named(jobs_answers, topic))
+    return file_key_help(*key, "In the answer of `allreplay jobs --json`", width);
   if (const std::string kinds = topology_help(topic, width); !kinds.empty()) return kinds;
   if (const Column* column = column_named(topic))
     return wrapped(fmt::format("{}: {}\nA column of results.\n", column->name, column->about), width, 2);
@@ -360,8 +384,8 @@ void add_help(CommandLine& app) {
   auto topic = std::make_shared<std::string>();
   Command command = app.add_subcommand(
       "help",
-      "what a command, a strategy, a collective, a codec, a schedule, an option, a key of a cluster file or a column "
-      "of results is, and which options it takes");
+      "what a command, a strategy, a collective, a codec, a schedule, an option, a key of a cluster or jobs file or "
+      "a column of results is, and which options it takes");
   command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
   command.callback([&app, topic](Context& context) {

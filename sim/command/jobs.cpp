@@ -62,7 +62,17 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!arguments.timeline.empty()) context.files().write(arguments.timeline, jobs_trace(found.result, file, record));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, jobs_picture(found.result, record));
   const FoundJobs* told = searches ? &found : nullptr;
-  if (!arguments.json) return context.console.print("{}", jobs_report(found.result, told, screen()));
+  for (const std::string& note : jobs_notes(file, found.result)) context.console.note(note);
+  if (!arguments.json) {
+    // Where both other jobs and events slow one: how much is whose.
+    const JobResult* worst = most_slowed(found.result);
+    std::optional<JobsResult> undisturbed;
+    if (worst && !worst->contention.empty() && !disturbances_text(file).empty())
+      undisturbed =
+          runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
+    return context.console.print(
+        "{}", jobs_report(file, found.result, told, undisturbed ? &*undisturbed : nullptr, screen()));
+  }
   JsonValue json = jobs_json(found.result, told, arguments.each);
   json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   context.console.print("{}\n", json.dump());
@@ -74,8 +84,9 @@ void add_jobs(CommandLine& app) {
   auto arguments = std::make_shared<JobsArguments>();
   Command command = app.add_subcommand("jobs", "several jobs on one cluster, and clusters that change meanwhile");
   command.add_option("file", arguments->file, "a jobs file (docs/jobs.md)").required();
-  command.add_flag("--place", arguments->place, "search the jobs' placements for the least slow-down");
-  command.add_option("--stagger", arguments->stagger, "search so many offsets to each job's start").implied("8");
+  command.add_flag("--place", arguments->place,
+                   "search the jobs' placements for the least slow-down against the job alone on the same seats");
+  command.add_option("--stagger", arguments->stagger, "search so many offsets (8) to each job's start").implied("8");
   command.add_option("--minimise", arguments->minimise, "what searches go by: the worst slow-down, or the mean")
       .capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");

@@ -77,7 +77,7 @@ std::vector<std::int64_t> batches_of(const JobEntry& job, const Profile& own,
   const auto none = std::find(samples.begin(), samples.end(), 0);
   if (none != samples.end())
     throw InputError(job.place, fmt::format("worker {} of '{}' gets no sample", none - samples.begin(), job.name),
-                     "a larger batch");
+                     "use a larger batch");
   return samples;
 }
 

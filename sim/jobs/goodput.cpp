@@ -66,10 +66,21 @@ class SpareNodes {
   std::priority_queue<double, std::vector<double>, std::greater<>> coming_;
 };
 
+double throughput_on(std::int64_t nodes, const GoodputJob& job) try {
+  return job.relative_throughput(nodes);
+} catch (const InputError& error) {
+  throw InputError(error.place(), fmt::format("elastic, on {} of the {} nodes: {}", nodes, job.nodes, error.wrong()),
+                   error.right());
+}
+
 }  // namespace
 
+double horizon_of(const Reliability& reliability, std::int64_t nodes) {
+  return reliability.horizon.value_or(1000 * reliability.mtbf / static_cast<double>(nodes));
+}
+
 Operated operate(const Reliability& reliability, const GoodputJob& job, double work, bool elastic) {
-  const double horizon = reliability.horizon.value_or(1000 * reliability.mtbf / static_cast<double>(job.nodes));
+  const double horizon = horizon_of(reliability, job.nodes);
   const double segment = work + reliability.checkpoint;
   Random random(reliability.seed, 0);
   SpareNodes spares(reliability.spares);
@@ -88,7 +99,7 @@ Operated operate(const Reliability& reliability, const GoodputJob& job, double w
     }
     const bool ended = grows <= fails && grows <= horizon;
     const double segments = ended ? whole : segments_by(std::min(fails, horizon));
-    useful += segments * work * (nodes < job.nodes ? job.relative_throughput(nodes) : 1);
+    useful += segments * work * (nodes < job.nodes ? throughput_on(nodes, job) : 1);
     restart = reliability.restart;
     if (ended) {
       now = grows;
@@ -145,6 +156,7 @@ Goodput goodput_of(const Reliability& reliability, const GoodputJob& job, const 
   goodput.chosen = of_iterations(goodput.interval_iterations);
   goodput.simulated = operate(reliability, job, goodput.chosen.seconds, false);
   if (reliability.elastic) goodput.elastic = operate(reliability, job, goodput.chosen.seconds, true);
+  goodput.undisturbed_samples_per_s = job.samples_per_s;
   if (job.samples_per_s) goodput.samples_per_s = *job.samples_per_s * goodput.chosen.useful_fraction;
   return goodput;
 }

@@ -39,7 +39,8 @@ struct Goodput {
   IntervalChoice chosen, young, daly, optimal;  ///< `chosen` is a whole number of iterations
   Operated simulated;
   std::optional<Operated> elastic;
-  std::optional<double> samples_per_s;  ///< useful ones, expected
+  std::optional<double> samples_per_s;              ///< useful ones, expected
+  std::optional<double> undisturbed_samples_per_s;  ///< if nothing failed
 };
 
 /// The part of the time that is useful where each `work` seconds end with a checkpoint: Daly's complete formula (Future
@@ -52,6 +53,9 @@ double young_interval(double mtbf, double checkpoint);
 double daly_interval(double mtbf, double checkpoint);
 /// What makes useful_fraction() largest: M·y with −ln(1 − y) − y = C/M.
 double optimal_interval(double mtbf, double checkpoint);
+
+/// How long is simulated, in seconds.
+double horizon_of(const Reliability& reliability, std::int64_t nodes);
 
 /// Failures of nodes in use, independent and exponential, until the horizon. `work`: seconds between checkpoints.
 /// Deterministic in the seed. REQUIRES: require_possible().

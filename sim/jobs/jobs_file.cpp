@@ -20,7 +20,9 @@ constexpr std::size_t most_changes = 10'000;  // events, or flows of others
 constexpr std::size_t most_classes = 10'000;
 constexpr Word<Balance> balances[] = {{Balance::Even, "even"}, {Balance::Speed, "speed"}};
 
-Time time_at(const Json& json) { return to_time(json.duration()); }
+Time time_at(const Json& json) try { return to_time(read_long_duration(json)); } catch (const TimeOverflow&) {
+  json.fail(json.dump() + " is longer than can be simulated", "at most 106 days");
+}
 
 std::optional<std::int64_t> whole_of(const Json& object, std::string_view key, std::int64_t least, std::int64_t most) {
   const auto found = object.find(key);
@@ -137,11 +139,12 @@ void read_bandwidth(const Json& json, ClusterEvent& event) {
   const std::string text = json.text();
   if (!text.starts_with('x')) {
     event.rate = json.rate();
-    if (!(*event.rate > 0)) json.fail("is no bandwidth", "more than 0, or \"down\": true");
+    if (!(*event.rate > 0)) json.fail("is not a valid bandwidth", "more than 0, or \"down\": true");
     return;
   }
   event.times = parse_number(std::string_view(text).substr(1), json.place());
-  if (!(*event.times > 0)) json.fail(fmt::format("'{}' is no bandwidth", text), "more than x0, or \"down\": true");
+  if (!(*event.times > 0))
+    json.fail(fmt::format("'{}' is not a valid bandwidth", text), "more than x0, or \"down\": true");
 }
 
 ClusterEvent read_event(const Json& json) {
@@ -153,7 +156,7 @@ ClusterEvent read_event(const Json& json) {
   if (lasts) event.lasts = time_at(*lasts);
   const auto link = json.find("link"), node = json.find("node"), job = json.find("job");
   if (!!link + !!node + !!job != 1)
-    json.fail("has not one subject", "one of \"link\", \"node\", or \"job\" with \"worker\"");
+    json.fail("needs exactly one of \"link\", \"node\" and \"job\"", "\"job\" goes with \"worker\"");
   if (link) event.link = read_link(*link);
   if (node) event.node = NamedHost{node->text(), node->place()};
   if (job) event.worker = {NamedHost{job->text(), job->place()}, json.at("worker").integer(0, most_workers)};
@@ -161,7 +164,8 @@ ClusterEvent read_event(const Json& json) {
   const auto bandwidth = json.find("bandwidth"), down = json.find("down"), slowdown = json.find("slowdown"),
              stall = json.find("stall");
   if (!!bandwidth + !!down + !!slowdown + !!stall != 1)
-    json.fail("has not one change", "one of \"bandwidth\", \"down\", \"slowdown\" and \"stall\"");
+    json.fail("needs exactly one of \"bandwidth\", \"down\", \"slowdown\" and \"stall\"",
+              "events of their own for several changes");
   if (bandwidth) read_bandwidth(*bandwidth, event);
   if (down) event.down = down->boolean();
   if (down && !event.down) down->fail("is no change", "true, \"at\" and \"for\" the time");
@@ -216,7 +220,12 @@ SeatChoice read_seats(const Json& json) {
   if (json.is_array()) return {read_placement(json), {}, json.dump()};
   const std::string text = json.text();
   constexpr std::string_view random = "random:";
-  if (!text.starts_with(random)) return {read_placement(json), {}, text};
+  if (!text.starts_with(random)) try {
+      return {read_placement(json), {}, text};
+    } catch (const InputError& error) {
+      throw InputError(error.place(), error.wrong(),
+                       R"("packed", "spread", "random:SEED", or a list of hosts, such as ["h0", "h4"])");
+    }
   const std::int64_t seed = parse_integer(std::string_view(text).substr(random.size()), 0,
                                           std::numeric_limits<std::int64_t>::max(), json.place());
   return {{}, static_cast<std::uint64_t>(seed), text};
@@ -245,7 +254,7 @@ JobsFile read_jobs(const Files& files, const Json& json) {
   std::set<std::string> names;
   for (JobEntry& job : file.jobs) {
     if (!names.insert(job.name).second)
-      throw InputError(job.place, fmt::format("another job is called '{}'", job.name), "names of their own");
+      throw InputError(job.place, fmt::format("another job is called '{}'", job.name), "names must be unique");
     job.request.fidelity = file.fidelity;
     job.request.place_of_fidelity = file.place_of_fidelity;
   }

@@ -1,10 +1,13 @@
 #include "sim/jobs/jobs_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <set>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "sim/experiment/progress.hpp"
 #include "sim/jobs/balance.hpp"
@@ -33,11 +36,14 @@ class Descent {
     if (search_.place)
       for (std::size_t job = 0; job < file.jobs.size(); ++job) found_.choices[job] = file.jobs[job].choices.front();
     found_.offsets.assign(file.jobs.size(), Time(0));
+    found_.search = search_;
     found_.result = evaluate();
     std::tie(found_.worst_before, found_.mean_before) = worst_and_mean(found_.result);
     if (search_.place)
       descend([&](std::size_t job) { return file.jobs[job].choices.size(); },
               [&](std::size_t job, std::size_t i) { found_.choices[job] = file.jobs[job].choices[i]; });
+    std::tie(found_.worst_placed, found_.mean_placed) = worst_and_mean(found_.result);
+    find_shorter();
     if (search_.stagger)
       descend([&](std::size_t job) { return job == 0 ? 1 : static_cast<std::size_t>(*search_.stagger); },
               [&](std::size_t job, std::size_t i) { found_.offsets[job] = offset(job, i); });
@@ -48,7 +54,32 @@ class Descent {
  private:
   JobsResult evaluate() {
     ++found_.evaluations;
-    return runner_.run(found_.choices, starts_of(runner_.file(), found_.offsets));
+    JobsResult result = runner_.run(found_.choices, starts_of(runner_.file(), found_.offsets));
+    if (search_.place) tried_.push_back({found_.choices, means_of(result)});
+    return result;
+  }
+
+  static std::vector<double> means_of(const JobsResult& result) {
+    std::vector<double> means;
+    for (const JobResult& job : result.jobs) means.push_back(job.together ? job.together->mean : 0);
+    return means;
+  }
+
+  // A slow-down is against the job alone on the same seats, so that slow seats do not count: were iterations shorter
+  // elsewhere, by more than the three decimals of a slow-down?
+  void find_shorter() {
+    const std::vector<double> found = means_of(found_.result);
+    double least = 1 - 1e-3;
+    for (TriedPlacements& one : tried_) {
+      double sum = 0;
+      std::int64_t count = 0;
+      for (std::size_t job = 0; job < found.size(); ++job)
+        if (found[job] > 0 && one.means_s[job] > 0) sum += one.means_s[job] / found[job], ++count;
+      if (count == 0 || sum / static_cast<double>(count) >= least) continue;
+      least = sum / static_cast<double>(count);
+      found_.shorter = std::move(one);
+    }
+    tried_.clear();
   }
 
   Time offset(std::size_t job, std::size_t i) const {
@@ -101,7 +132,20 @@ class Descent {
   JobsRunner& runner_;
   const JobsSearch& search_;
   FoundJobs found_;
+  std::vector<TriedPlacements> tried_;
 };
+
+// The event that changes most while it lasts; null: none makes anything slower.
+const ClusterEvent* slowest_event(const JobsFile& file, double bandwidth) {
+  const ClusterEvent* slowest = nullptr;
+  double most = 1;
+  for (const ClusterEvent& event : file.events) {
+    double factor = event.slowdown.value_or(event.times ? 1 / *event.times : event.rate ? bandwidth / *event.rate : 1);
+    if (std::isinf(factor)) factor = 1 + to_seconds(*event.lasts);  // a stall: it has a length
+    if (factor > most) most = factor, slowest = &event;
+  }
+  return slowest;
+}
 
 }  // namespace
 
@@ -136,13 +180,22 @@ JobsRunner::JobsRunner(Library& library, const Files& files, const JobsFile& fil
       cluster_(jobs_cluster(library, files, file)),
       disturbances_(file, cluster_.seating.network) {}
 
+JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record,
+                             const std::function<void()>& began) const try {
+  return replay_jobs(jobs, file_, disturbed ? &disturbances_ : nullptr, record, began);
+} catch (const TimeOverflow&) {  // each number was acceptable, all together are not
+  constexpr std::string_view wrong = "simulated time passes 106 days";
+  const ClusterEvent* event =
+      disturbed ? slowest_event(file_, disturbances_.network().links().front().bandwidth) : nullptr;
+  if (event) throw InputError(event->place, fmt::format("{} with this event", wrong), "a smaller change");
+  throw InputError({file_.place_of_iterations.file, ""}, wrong, "earlier starts, fewer iterations, or shorter times");
+}
+
 const JobsRunner::Alone& JobsRunner::alone(std::size_t job, const SeatedJob& seated) {
-  const auto [known, fresh] = alone_.try_emplace({job, seated.seats});
-  if (fresh) {
-    const JobsTimes times = replay_jobs({&seated, 1}, file_, nullptr);
-    known->second = {times_of(times.jobs.front(), times.period), times.events};
-  }
-  return known->second;
+  const std::pair key(job, seated.seats);
+  if (const auto known = alone_.find(key); known != alone_.end()) return known->second;
+  const JobsTimes times = replay({&seated, 1}, false);
+  return alone_[key] = {times_of(times.jobs.front(), times.period), times.events};
 }
 
 // The job's first so many ranks, by themselves: each keeps its batch.
@@ -165,7 +218,7 @@ double JobsRunner::throughput(const JobEntry& entry, const SeatedJob& seated, st
   if (entry.kinds.empty() && seated.batches.empty()) fewer.kinds.clear();
   const SeatedJob job = seated_job(library_, file_, cluster_, fewer,
                                    {seated.seats.begin(), seated.seats.begin() + static_cast<std::ptrdiff_t>(workers)});
-  const JobsTimes times = replay_jobs({&job, 1}, file_, nullptr);
+  const JobsTimes times = replay({&job, 1}, false);
   return job.samples.value_or(static_cast<double>(workers)) / times_of(times.jobs.front(), times.period)->mean;
 }
 
@@ -187,7 +240,8 @@ Goodput JobsRunner::goodput(const JobEntry& entry, const JobResult& result) {
   return goodput_of(*entry.reliability, {nodes, result.together->mean, result.samples_per_s, relative}, entry.place);
 }
 
-JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record) {
+JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record,
+                           bool disturbed) {
   std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
   for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
   std::optional<Progress> progress;
@@ -196,7 +250,7 @@ JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const 
     progress.emplace("jobs", static_cast<std::size_t>(iterations_awaited(seated, file_)));
     began = [&progress] { progress->advance(); };
   }
-  JobsTimes times = replay_jobs(seated, file_, &disturbances_, record, began);
+  JobsTimes times = replay(seated, disturbed, record, began);
   progress.reset();
   JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
   if (times.period) result.period_s = to_seconds(*times.period);
@@ -208,6 +262,8 @@ JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const 
     job.together = times_of(times.jobs[number], times.period);
     if (job.alone) job.exposed_alone_s = job.alone->mean - computing;
     if (job.together) {
+      job.from = times.jobs[number].begins[times.jobs[number].first];
+      job.to = times.jobs[number].begins[times.jobs[number].first + times.jobs[number].count];
       job.exposed_s = job.together->mean - computing;
       if (job.seated.samples) job.samples_per_s = *job.seated.samples / job.together->mean;
       if (job.alone) {

@@ -19,6 +19,7 @@ struct JobResult {
   std::optional<MeasuredTimes> alone, together;  ///< none where nothing was measured
   std::optional<double> slowdown, exposed_s, exposed_alone_s, samples_per_s;
   std::optional<double> lost_s;  ///< none where the run is steady
+  Time from{0}, to{0};           ///< what was measured: of the first iteration the begin, of the last the end
   std::optional<Time> end;
   std::vector<Contention> contention;
   std::optional<Reliability> reliability;
@@ -42,8 +43,9 @@ class JobsRunner {
   JobsRunner(Library& library, const Files& files, const JobsFile& file);
 
   /// Each job where its choice puts it, from its start. Throws InputError where it cannot.
-  /// `record`: of the jobs together; null: nobody asks.
-  JobsResult run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record = nullptr);
+  /// `record`: of the jobs together; null: nobody asks. `disturbed`: with the file's events and background.
+  JobsResult run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record = nullptr,
+                 bool disturbed = true);
 
   const JobsFile& file() const { return file_; }
   /// From now on runs say how far they have come.
@@ -54,6 +56,8 @@ class JobsRunner {
     std::optional<MeasuredTimes> times;
     std::int64_t events = 0;
   };
+  JobsTimes replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record = nullptr,
+                   const std::function<void()>& began = {}) const;
   const Alone& alone(std::size_t job, const SeatedJob& seated);
   double throughput(const JobEntry& entry, const SeatedJob& seated, std::int64_t workers);
   Goodput goodput(const JobEntry& entry, const JobResult& result);
@@ -69,19 +73,28 @@ class JobsRunner {
 /// The largest slow-down and their mean, of the jobs that have one; 0 where none has.
 std::pair<double, double> worst_and_mean(const JobsResult& result);
 
-/// What a search found, and what there was before.
-struct FoundJobs {
-  JobsResult result;
-  std::vector<SeatChoice> choices;  ///< by job
-  std::vector<Time> offsets;
-  double worst_before = 0, mean_before = 0, worst = 0, mean = 0;  ///< slow-downs
-  std::int64_t evaluations = 0;
-};
-
 struct JobsSearch {
   bool place = false;
   std::optional<std::int64_t> stagger;  ///< so many offsets
   bool mean = false;                    ///< it goes by the mean slow-down, else by the largest
+};
+
+/// Placements that a search tried, and how long an iteration takes on them, by job; 0 where none was measured.
+struct TriedPlacements {
+  std::vector<SeatChoice> choices;
+  std::vector<double> means_s;
+};
+
+/// What a search found, and what there was before.
+struct FoundJobs {
+  JobsSearch search;
+  JobsResult result;
+  std::vector<SeatChoice> choices;  ///< by job
+  std::vector<Time> offsets;
+  double worst_before = 0, mean_before = 0, worst = 0, mean = 0;  ///< slow-downs
+  double worst_placed = 0, mean_placed = 0;                       ///< before offsets
+  std::int64_t evaluations = 0;
+  std::optional<TriedPlacements> shorter;  ///< tried, too: the shortest iterations of all, where those found are longer
 };
 
 /// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md); where neither

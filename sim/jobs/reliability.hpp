@@ -41,7 +41,11 @@ CheckpointInterval parse_checkpoint_interval(std::string_view text, const Source
 /// The key "reliability" of a job. Throws InputError.
 Reliability read_reliability(const Json& object);
 
-/// Throws InputError at `place` where a number is not possible, alone or beside the others.
-void require_possible(const Reliability& reliability, const SourceLocation& place);
+/// The same of a text in a file. Throws InputError.
+double read_long_duration(const Json& text);
+
+/// Throws InputError at the place of the number that is not possible.
+void require_possible(const Reliability& reliability, const SourceLocation& place_of_mtbf,
+                      const SourceLocation& place_of_horizon);
 
 }  // namespace allreplay

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/random.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -102,6 +103,7 @@ std::vector<std::size_t> free_pieces(const Seating& seating, const Room& room, c
 std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<const JobEntry> jobs,
                                            std::span<const SeatChoice> choices) {
   Room room(seating);
+  const std::string piece = seating.whole_nodes ? "node" : "seat";
   std::vector<std::vector<NodeId>> seats(jobs.size());
   for (const bool lists : {true, false})
     for (std::size_t job = 0; job < jobs.size(); ++job) {
@@ -109,12 +111,17 @@ std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<con
       if ((choice.placement.kind == Placement::Kind::Listed) != lists) continue;
       const std::vector<std::size_t> pieces =
           lists ? listed(room, jobs[job], choice) : free_pieces(seating, room, choice, job);
-      if (pieces.size() < room.needed(jobs[job].workers))
-        throw InputError(
-            jobs[job].place,
-            fmt::format("'{}' finds {} free {}{} for {} workers", jobs[job].name, pieces.size(),
-                        seating.whole_nodes ? "node" : "seat", pieces.size() == 1 ? "" : "s", jobs[job].workers),
-            fmt::format("a cluster of more than {} workers, or smaller jobs", seating.seats));
+      const std::size_t needed = room.needed(jobs[job].workers);
+      if (pieces.size() < needed && lists)
+        throw InputError(choice.placement.place,
+                         fmt::format("the list is too short: {} for {} workers", counted(std::ssize(pieces), piece),
+                                     jobs[job].workers),
+                         "hosts with " + counted(static_cast<std::int64_t>(needed), piece));
+      if (pieces.size() < needed)
+        throw InputError(jobs[job].place,
+                         fmt::format("'{}' finds {} for {} workers", jobs[job].name,
+                                     counted(std::ssize(pieces), "free " + piece), jobs[job].workers),
+                         fmt::format("a cluster of more than {} workers, or smaller jobs", seating.seats));
       seats[job] = room.take(pieces, jobs[job].workers);
     }
   return seats;

@@ -10,10 +10,13 @@ namespace allreplay {
 
 namespace {
 
-// "1.79 h": checkpoints and failures are hours apart.
+// "1.79 h": checkpoints and failures are hours apart; a horizon has many days.
 std::string long_text(double seconds) {
   for (const auto& [unit, size] : {std::pair("d", 86400.), {"h", 3600.}, {"min", 60.}})
-    if (seconds >= 2 * size) return fmt::format("{:.4g} {}", seconds / size, unit);
+    if (seconds >= 1e4 * size)
+      return fmt::format("{:.0f} {}", seconds / size, unit);
+    else if (seconds >= 2 * size)
+      return fmt::format("{:.4g} {}", seconds / size, unit);
   return format_duration(seconds);
 }
 
@@ -39,14 +42,30 @@ std::string goodput_report(const Goodput& goodput, const Reliability& reliabilit
                                      {"Young", &goodput.young}})
     intervals.add({name, long_text(choice->seconds), cell::percent(choice->useful_fraction, 3)});
   const bool waits = reliability.spares.has_value();
-  std::vector<std::pair<std::string, TableCell>> after{{"simulated", operated_text(goodput.simulated, waits)}};
+  std::vector<std::pair<std::string, TableCell>> after{
+      {"simulated", fmt::format("over {}: {}", long_text(horizon_of(reliability, goodput.nodes)),
+                                operated_text(goodput.simulated, waits))}};
   if (goodput.elastic) after.emplace_back("elastic", operated_text(*goodput.elastic, waits));
-  const std::string verdict = goodput.samples_per_s
-                                  ? fmt::format(": {:.4g} samples/s of {:.4g}", *goodput.samples_per_s,
-                                                *goodput.samples_per_s / goodput.chosen.useful_fraction)
-                                  : std::string();
-  return fmt::format("\n{}\n{}\n{}\n{} of the time is useful{}\n", facts(rows, screen), intervals.text(screen),
-                     facts(after, screen), percent(goodput.chosen.useful_fraction), verdict);
+  // The formula knows no spares that run out.
+  const Operated& operated = goodput.elastic ? *goodput.elastic : goodput.simulated;
+  const double useful = waits ? operated.useful_fraction : goodput.chosen.useful_fraction;
+  std::string verdict = fmt::format("{} of the time is useful ({}", percent(useful),
+                                    waits ? fmt::format("simulated{}, with {}", goodput.elastic ? ", elastic" : "",
+                                                        counted(*reliability.spares, "spare"))
+                                          : "expected, with a spare whenever one is needed");
+  verdict += ")";
+  if (const auto& all = goodput.undisturbed_samples_per_s)
+    verdict += fmt::format(": {:.4g} samples/s of {:.4g}", useful * *all, *all);
+  return fmt::format("\n{}\n{}\n{}\n{}", facts(rows, screen), intervals.text(screen), facts(after, screen),
+                     wrapped(verdict + "\n", screen.width));
+}
+
+std::string idle_reliability(const Reliability& reliability) {
+  if (reliability.spares || (reliability.repair == 0 && !reliability.elastic)) return "";
+  return fmt::format("{} nothing without spares: a node always stands by", reliability.repair == 0 ? "elastic changes"
+                                                                           : !reliability.elastic
+                                                                               ? "repair changes"
+                                                                               : "repair and elastic change");
 }
 
 JsonValue goodput_json(const Goodput& goodput) {

@@ -11,6 +11,9 @@ namespace allreplay {
 
 std::string goodput_report(const Goodput& goodput, const Reliability& reliability, const Screen& screen = {});
 
+/// What counts for nothing, for a note; "" where all does.
+std::string idle_reliability(const Reliability& reliability);
+
 JsonValue goodput_json(const Goodput& goodput);
 
 }  // namespace allreplay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
@@ -9,8 +10,19 @@
 
 namespace allreplay {
 
-/// `found`: what a search found, with what there was before; else null.
-std::string jobs_report(const JobsResult& result, const FoundJobs* found, const Screen& screen = {});
+/// The job that is slowed most, if any is by more than rounding and its own jitter make of nothing; else null.
+const JobResult* most_slowed(const JobsResult& result);
+
+/// "events", "background", "events and background"; "" where the file has neither.
+std::string disturbances_text(const JobsFile& file);
+
+/// `found`: what a search found, with what there was before; else null. `undisturbed`: the jobs without the file's
+/// events and background; null: nobody asks.
+std::string jobs_report(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
+                        const JobsResult* undisturbed, const Screen& screen = {});
+
+/// What whoever reads the result should know of how it was measured, a line each.
+std::vector<std::string> jobs_notes(const JobsFile& file, const JobsResult& result);
 
 /// `each`: with all measured iterations.
 JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each);

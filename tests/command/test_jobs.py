@@ -126,11 +126,94 @@ class Jobs(program.Case):
 
     def test_the_example(self):
         told = program.output("jobs", EXAMPLE, env=program.WIDE)
-        self.assertRegex(told, r"first is slowed most: .*; it waits on edge\d -> agg\d with second")
+        self.assertRegex(told, r"first is slowed most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
         before = json.loads(program.output("jobs", EXAMPLE, "--json"))
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
         self.assertLess(found["search"]["worst"], found["before"]["worst"])
+
+    def test_a_shorter_iteration_that_was_tried_is_said(self):
+        """Slow-downs of 1 tie, and the earlier choice is kept, though the second job is slow on its seats by itself: packed it was
+        tried, too, and as both are alone in their half of the tree it takes what it takes with nobody else. Nobody starts later."""
+        told = program.output("jobs", EXAMPLE, "--place", env=program.WIDE)
+        document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+        document["jobs"] = [{key: value for key, value in document["jobs"][1].items() if key != "placements"}]  # packed
+        packed = self.answer(document)["jobs"][0]["iteration_s"]
+        self.assertRegex(told, rf"also tried: with first packed and second packed, an iteration of second {packed:.3f} s \(found: 3\.\d+ s\)")
+        self.assertNotIn("later", told)
+        self.assertNotIn("offset", told)
+
+    def text(self, document, *words):
+        """What is printed, and what is said aside."""
+        self.answer(document, *words)  # the files
+        done = self.run_program("jobs", "jobs.json", *words, env=program.WIDE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def long_and_short(self, **of_long):
+        """Jobs that never meet; an iteration of the second takes 1000 times as long to compute, 1.9 s."""
+        (self.folder / "long.csv").write_text("layer,params,forward_us,backward_us\nl0,500000,900000,1000000\n", encoding="utf-8")
+        document = self.two(fidelity="fluid")
+        document["jobs"][1].update(profile="long.csv", **of_long)
+        return document
+
+    def test_a_short_job_is_measured_in_one_phase_of_a_long_one(self):
+        """Four iterations of 2 ms are less than one of 1.9 s; where the long one ends, the short one is measured until then."""
+        said = "a was measured for less than one iteration of b"
+        self.assertIn(said, self.text(self.long_and_short())[1])
+        self.assertNotIn(said, self.text(self.long_and_short(iterations=4))[1])
+        self.assertIn(said, self.text(self.long_and_short(), "--stagger", "2")[1])
+        self.assertEqual(self.text(self.two(fidelity="fluid"))[1], "")
+
+    def test_an_event_outside_what_was_measured(self):
+        """At 1000 s all is over; at 0 s, for an hour, nothing is. Of a link it is anybody's."""
+        for event, said in (({"at": "1000 s", "node": "h0", "slowdown": 2}, r"event 0 lies outside what was measured of a \(\S+ ms to \S+ ms\)\n"),
+                            ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, r"of a \(.* and b \("),
+                            ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, "^$"),
+                            ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, "^$"),
+                            ({"at": "0 s", "node": "h9", "slowdown": 2}, "of any job: nobody sits there")):
+            with self.subTest(event):
+                document = self.two(events=[event])
+                document["cluster"]["workers"] = 10
+                self.assertRegex(self.text(document)[1], said)
+
+    def test_what_events_cost(self):
+        """Alone on the network, a job can be slowed by the event only; with another on its link, it is said what is left without it."""
+        document = self.two(events=[{"at": "0 s", "node": "h0", "slowdown": 5000}])
+        told = self.text(document)[0]
+        self.assertIn("; the cause is events: it shares no full link with another job", told)
+        self.assertIn("exposed comm. of a includes what slows computing", told)
+        self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and 99th %, though the second is 5000 times the first
+        shared = {"cluster": leaves(), "fidelity": "fluid", "iterations": 4, "jobs": [
+            {"name": name, "profile": "p.csv", "workers": 4, "placement": hosts} for name, hosts in (("a", ["h0", "h1", "h4", "h5"]), ("b", ["h2", "h3", "h6", "h7"]))]}
+        alike = self.answer(shared)["jobs"]
+        told = self.text({**shared, "events": [{"at": "0 s", "link": ["leaf0", "spine0"], "bandwidth": "x0.5"}]})[0]
+        self.assertIn(f"; without events it takes {alike[0]['slowdown']:.3f} times as long", told)
+        self.assertNotIn("exposed comm. of", told)
+
+    def test_jitter_is_no_slowdown(self):
+        """Jobs that never meet: random times make the measured means differ, and no job is slowed."""
+        document = self.two(fidelity="fluid", iterations=20)
+        document["jobs"][0]["jitter"] = {"distribution": "lognormal", "sigma": 0.5, "seed": 3}
+        document["jobs"][1]["start"] = "7 ms"
+        self.assertGreater(abs(self.answer(document)["jobs"][0]["slowdown"] - 1), 5e-4)
+        self.assertIn("No job is slowed", self.text(document)[0])
+
+    def test_no_offset_helps(self):
+        told = self.text(self.two(fidelity="fluid"), "--stagger", "2")[0]
+        self.assertIn("no offset to a start helps", told)
+        self.assertNotIn("later", told)
+
+    def test_long_durations(self):
+        for long, short in (("0.001 min", "60 ms"), ("0.00001 h", "36 ms")):
+            both = [self.answer(self.two(events=[{"at": at, "for": at, "node": "h0", "slowdown": 2}], iterations=40)) for at in (long, short)]
+            self.assertEqual(both[0]["jobs"], both[1]["jobs"])
+            self.assertGreater(both[0]["jobs"][0]["slowdown"], 1)
+
+    def test_words_of_jobs_have_help(self):
+        for topic, says in (("placements", "In a jobs file"), ("contention", "`allreplay jobs --json`"), ("slowdown", "alone on the same seats")):
+            self.assertIn(says, program.output("help", topic, env=program.WIDE))
+        self.assertIn("--stagger [N]", program.output("jobs", "--help"))
 
     def test_how_many_offsets(self):
         """A value of its own, or 8: the first run, and seven more offsets of the second job, at least once."""
@@ -146,6 +229,21 @@ class Jobs(program.Case):
         """What is kept of 13 times 10 million iterations is more than 4 GB, at 32 B for each."""
         rows = [{"profile": "p.csv", "workers": 2, "iterations": 10_000_000} for _ in range(13)]
         self.assertIn("/iterations: what is kept", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
+
+    def test_what_is_wrong_is_named(self):
+        """Also with the clock's end: 5e12 times 0.9 ms is beyond 106 days."""
+        for change, says in (({"placement": ["h0", "h1"]}, "/jobs/0/placement: the list is too short: 2 seats for 4 workers (hosts with 4 seats)"),
+                             ({"placement": "random"}, '"random:SEED"'), ({"name": "b"}, "names must be unique")):
+            with self.subTest(change):
+                document = self.two()
+                document["jobs"][0].update(change)
+                self.assertIn(says, self.refusal(document))
+        for event, says in (({"node": "h0"}, "needs exactly one of"), ({"slowdown": 2}, "needs exactly one of"),
+                            ({"at": "200 d", "node": "h0", "slowdown": 2}, "/events/0/at: \"200 d\" is longer than can be simulated"),
+                            ({"link": ["h0", "s0"], "bandwidth": "x0"}, "'x0' is not a valid bandwidth"),
+                            ({"node": "h0", "slowdown": 5e12}, "jobs.json: /events/0: ")):
+            with self.subTest(event):
+                self.assertIn(says, self.refusal(self.two(events=[{"at": "0 s", **event}])))
 
     def test_a_search_of_too_many_runs_is_refused(self):
         """10,000 in a pass: 909 offsets of each of eleven jobs, or 10,000 placements."""
