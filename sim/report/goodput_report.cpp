@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
