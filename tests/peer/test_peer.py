@@ -47,8 +47,7 @@ def answer(command, *options):
     if not module:
         return allreplay(command, *options, "--json")
     words = [str(word) for word in options]
-    return json.loads(module.call(command, [*((flag, [value]) for flag, value in zip(words[::2], words[1::2])),
-                                            ("--json", [])], [], []).printed)
+    return json.loads(module.call([command, *words, "--json"], [], []).printed)
 
 
 def decimal(value):

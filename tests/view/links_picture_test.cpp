@@ -95,7 +95,7 @@ TEST_CASE("a star has its switch above its workers") {
   CHECK(star.links[3].look.width == Approx(0.8 + 3.2 * 0.375));
   // Beside it the level, of its eight directions six at 15 %: (6 · 15 + 2 · 37.5) / 8 %.
   CHECK(star.rows == std::vector<std::string>{"h ×4", "s"});
-  CHECK(star.facts == std::vector<std::string>{"h - s", "4 × 3.2 Gbit/s to 8 Gbit/s", "20.6 % used, busiest 37.5 %"});
+  CHECK(star.facts == std::vector<std::string>{"h - s", "4 × 3.2 Gbit/s to 8 Gbit/s", "mean 20.6 %, busiest 37.5 %"});
   CHECK(star.parts.empty());
 }
 
@@ -166,8 +166,8 @@ TEST_CASE("512 GPUs are one host of many, in a frame that says how many") {
   // Eight rings share the bytes: each GPU sends 2·511/512 MB in all, over a link that could carry 40; each NIC an
   // eighth of it, of 10; with PXN nothing goes up to the spines.
   CHECK(rails.facts == std::vector<std::string>{"rail - spine", "512 × 8 Gbit/s", "not used", "h - rail",
-                                                "512 × 8 Gbit/s", "2.5 % used, busiest 2.5 %", "gpu - h",
-                                                "512 × 32 Gbit/s", "5.0 % used, busiest 5.0 %"});
+                                                "512 × 8 Gbit/s", "mean 2.5 %, busiest 2.5 %", "gpu - h",
+                                                "512 × 32 Gbit/s", "mean 5.0 %, busiest 5.0 %"});
   // The frame is around the host and its GPUs, and around nothing else.
   const Box& frame = rails.parts[0].box;
   for (const Circle& node : rails.nodes) {
