@@ -253,6 +253,8 @@ void read_schedule(const Files& files, const std::string& cluster_file, Scenario
     throw InputError({file, ""}, "is empty", "a row of actions for each rank");
   given->rows = parse_rows(text, file);
   if (!scenario.options.places.contains("pp")) {
+    if (given->rows.size() == 1)
+      throw InputError({file, ""}, "has one row", "a row of actions for each rank, at least 2");
     parallel.pp = std::ssize(given->rows);
     scenario.options.places["pp"] = place;
   }

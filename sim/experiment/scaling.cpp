@@ -37,7 +37,11 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
 ScalingReference scaling_reference(const Outcome& winner) {
   ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name)};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
-  for (const std::int64_t workers : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers)) try {
+  // A pipeline's plan that is given is one for so many workers.
+  const bool fixed = winner.scenario.given && winner.scenario.options.parallel.pipeline();
+  const auto counts =
+      fixed ? std::vector<std::int64_t>() : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers);
+  for (const std::int64_t workers : counts) try {
       Scenario fewer = winner.scenario;
       fewer.workers = workers;
       std::int64_t& group = fewer.options.strategy.sharding.shard_group;

@@ -224,9 +224,10 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {m.exposed_comm_s < 0        ? "  saved by workers that are fast"
-       : scenario.stragglers.any() ? "  exposed, including stragglers"
-                                   : "  exposed communication",
+      {m.exposed_comm_s < 0 ? "  saved by workers that are fast"
+       : scenario.stragglers.any() && !scenario.options.parallel.pipeline()  // there they are in the bubble
+           ? "  exposed, including stragglers"
+           : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
       {"  of it reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
       {"  of it sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},

@@ -338,6 +338,15 @@ class Pipelines(program.Case):
         self.assertAlmostEqual(found["iteration_s"], (146 + 68 / 7) * 1e-3, delta=1e-11)
         self.assertAlmostEqual(found["exposed_p2p_s"], 20 / 7 * 1e-3, delta=1e-11)
         self.assertEqual((found["strategy"], found["pp"], found["micro_batches"], found["schedule"]), ("by-hand", 2, 2, "1f1b"))
+        # With a limit of memory, efficiency is over fewer workers, but a plan is one for so many.
+        limited = json.loads(program.output("run", *words, "--plan", ROOT / "docs/examples/two_ranks.json", "--memory", "80GB", "--json"))
+        self.assertEqual((limited["iteration_s"], limited["reference_workers"]), (found["iteration_s"], 8))
+
+    def test_a_schedule_of_one_row(self):
+        (self.folder / "one.csv").write_text("0F0,0B0\n", encoding="utf-8")
+        self.given(trace([(10, 20)] * 2), cluster(4, **FREE))
+        done = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", "--schedule", "one.csv")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "one.csv: has one row (a row of actions for each rank, at least 2)\n"))
 
     def refused_plan(self, plan, *words):
         (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
