@@ -63,6 +63,7 @@ struct TopologySpec {
   Placement placement;
   Routing routing;
   SourceLocation place;
+  SourceLocation place_of_workers;  ///< who asks for so many workers, if not the cluster's file
 
   /// Ports of a host: NICs, or rails.
   std::int64_t ports_of_host() const { return nics.value_or(rails); }

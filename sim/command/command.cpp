@@ -250,25 +250,41 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   return request;
 }
 
-void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, const Outcome& outcome) {
+namespace {
+
+bool is_idle(const std::string& option, const Outcome& outcome) {
+  const auto steps = step_options();
+  const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
+  // A default that has no text of its own is not among what is used.
+  const bool default_text =
+      outcome.scenario.options.get(option).empty() && std::find(own.begin(), own.end(), option) != own.end();
+  if (default_text || option == "sharing" || std::find(steps.begin(), steps.end(), option) != steps.end()) return false;
   const NamedValues used = options_that_matter(outcome.scenario);
-  for (const OptionText& option : arguments.request("").options) {
-    const auto steps = step_options();
-    const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
-    // A default that has no text of its own is not among what is used.
-    const bool default_text = outcome.scenario.options.get(option.name).empty() &&
-                              std::find(own.begin(), own.end(), option.name) != own.end();
-    const bool counts =
-        default_text || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
-        std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
-    const ParallelOptions& parallel = outcome.scenario.options.parallel;
-    const bool without = !parallel.pipeline() && !outcome.scenario.options.places.contains("pp");
-    if (without && (of_pipelines(option.name) || (option.name == "chunks" && !counts)))
+  return std::none_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option; });
+}
+
+// What is of pipelines, where there is none.
+bool lacks_pipeline(const std::string& option, const Outcome& outcome) {
+  const Options& options = outcome.scenario.options;
+  if (options.parallel.pipeline() || options.places.contains("pp")) return false;
+  return of_pipelines(option) || (option == "chunks" && is_idle(option, outcome));
+}
+
+}  // namespace
+
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes) {
+  const auto all = [&](const std::string& option, bool (*holds)(const std::string&, const Outcome&)) {
+    return std::all_of(outcomes.begin(), outcomes.end(), [&](const Outcome& one) { return holds(option, one); });
+  };
+  for (const OptionText& option : arguments.request("").options)
+    if (all(option.name, lacks_pipeline))
       console.warn(fmt::format("{} changes nothing here: there is no --pp", option.name));
-    else if (!counts)
+    else if (all(option.name, is_idle) && outcomes.size() > 1)
+      console.warn(fmt::format("{} changes nothing here: none of the {} that are compared reads it", option.name,
+                               outcomes.size()));
+    else if (all(option.name, is_idle))
       console.warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
-                               outcome.scenario.strategy->name, outcome.result.collective));
-  }
+                               outcomes.front().scenario.strategy->name, outcomes.front().result.collective));
 }
 
 void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {

@@ -461,7 +461,7 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   if (known) note_known(arguments, request, *known, at.outcome, made);
   context.console.warn(at.outcome.result.warning);
   if (!at.note.empty()) made.notes.push_back(at.note);
-  warn_of_idle_options(context.console, arguments.setting, at.outcome);
+  warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});
   finish(context, arguments, made, request.work.model(),
          summary(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
 }
@@ -515,13 +515,13 @@ void add_estimate(CommandLine& app) {
       "--tp and --cp, with --sequence-parallel: the profile is one worker's of such a group,\n"
       "with what the group sends inside layers.\n"
       "How good this is: docs/estimation.md. Examples:\n"
-      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
-      "    --precision bf16 --out mine.json\n"
-      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
-      "    --tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 \\\n"
-      "    --strategy fsdp2 --out mine.json\n"
-      "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 \\\n"
-      "    --sequence-parallel --recompute selective --out mine.json\n"
+      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 "
+      "--precision bf16 --out mine.json\n"
+      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 "
+      "--tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 "
+      "--strategy fsdp2 --out mine.json\n"
+      "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 "
+      "--sequence-parallel --recompute selective --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
   command.callback([a](Context& context) { execute(context, *a); });
 }

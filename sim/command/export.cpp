@@ -78,7 +78,7 @@ void execute(Context& context, const ExportArguments& arguments) {
     scenario.workers = request.workers.value_or(1);
   } else {
     scenario = library.resolve(request);
-    refuse_pipelines(scenario, "export");
+    refuse_pipelines(scenario, "export", "plan --json, which run --plan replays");
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};

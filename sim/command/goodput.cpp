@@ -42,7 +42,7 @@ void execute(Context& context, const GoodputArguments& arguments) {
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
   const Outcome outcome = run_with_progress(context.console, library.resolve(request));
   context.console.warn(outcome.result.warning);
-  warn_of_idle_options(context.console, arguments.scenario, outcome);
+  warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   context.console.note(idle_reliability(reliability));
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   if (arguments.json)
@@ -81,8 +81,8 @@ void add_goodput(CommandLine& app) {
   command.add_option("--seed", arguments->seed, "of the simulated failures").capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 \\\n"
-      "    --mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"");
+      "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 "
+      "--mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

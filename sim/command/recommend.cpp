@@ -77,7 +77,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
-      refuse_pipelines(scenario, "recommend");
+      refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
       if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
         if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
         continue;
@@ -158,15 +158,17 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
 
 // Which layouts of a transformer there are, instead of how to tune what a profile fixes.
 void execute_of_model(Context& context, const RecommendArguments& arguments) {
-  for (const auto& [text, flag] : {std::pair{&arguments.plot, "--plot"}, std::pair{&arguments.engine, "--engine"}})
-    if (!text->empty()) throw InputError(argument(flag), "beside --model", "--profile");
-  if (!arguments.frameworks.empty())
-    throw InputError(argument("--framework"),
-                     "does not go with --model, which has words for Megatron-LM and torchtitan",
-                     "--strategies megatron, or fsdp2");
+  if (!arguments.engine.empty()) throw InputError(argument("--engine"), "does not go with --model", "--jobs");
+  std::vector<std::string> strategies;
+  if (!arguments.frameworks.empty() || !arguments.strategies.empty()) strategies = chosen_strategies(arguments);
+  if (!arguments.named())
+    std::erase_if(strategies, [](const std::string& name) { return !find_strategy(name, {}).in_pipelines; });
+  if (strategies.empty() && !arguments.frameworks.empty())
+    throw InputError(argument("--framework"), "none of these offers anything for pipelines, which --model searches",
+                     "megatron or pytorch");
   recommend_layouts(context,
                     {arguments.model, arguments.device, arguments.tokens, arguments.budget, arguments.jobs,
-                     arguments.strategies, arguments.json},
+                     arguments.plot, strategies, arguments.json},
                     arguments.scenario, arguments.winning.rule());
 }
 
@@ -199,7 +201,8 @@ void add_recommend(CommandLine& app) {
   const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
-                  fmt::format("what these frameworks offer: {}", fmt::join(names_of(frameworks()), ", ")))
+                  fmt::format("what these frameworks offer: {}; with --model what goes in pipelines of that",
+                              fmt::join(names_of(frameworks()), ", ")))
       .excludes(names);
   command
       .add_option("--efficiency", arguments->line,
@@ -216,8 +219,8 @@ void add_recommend(CommandLine& app) {
   command.footer(
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
       "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9\n"
-      "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 \\\n"
-      "    --global-batch 1024");
+      "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 "
+      "--global-batch 1024");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

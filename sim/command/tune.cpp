@@ -33,7 +33,7 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
   require_separate(inputs.files, {{"--out", arguments.out}}, arguments.scenario.files(inputs.files));
   Library library(inputs);
   TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
-  refuse_pipelines(task.scenario, "tune");
+  refuse_pipelines(task.scenario, "tune", "compare and sweep, which take lists; or recommend --model");
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = parse_seed(arguments.seed);
