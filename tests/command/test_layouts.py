@@ -196,7 +196,6 @@ class Layouts(program.Case):
         self.assertRegex(smallest, "recompute full")
         self.assertEqual(int(workers) % 8, 0)
         self.assertTrue(self.json_of(*model, "--workers", workers, "--global-batch", workers)[0]["fits"])
-        self.assertIn("none of", self.refused(*model, "--workers", int(workers) // 2, "--global-batch", int(workers) // 2))
         more = f"{float(room.split()[0]) + 1}GB"
         self.assertTrue(self.json_of(*model, "--workers", 8, "--global-batch", 8, "--memory", more)[0]["fits"])
 
@@ -213,7 +212,7 @@ class Layouts(program.Case):
                  "--pp", 4]
         row = self.json_of(*words)[0]
         table = output(*words, env=program.WIDE).split("\n-----")[1].splitlines()[1].split()
-        self.assertEqual(table[-6], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
+        self.assertEqual(table[-5], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
         self.assertGreater(row["bubble_s"], 0)
 
     def test_layouts_as_a_picture(self):
@@ -221,7 +220,7 @@ class Layouts(program.Case):
         rows = self.json_of(*words, "--plot", self.folder / "p.svg", "--framework", "megatron")
         self.assertEqual({row["strategy"] for row in rows}, {"megatron"})
         picture = (self.folder / "p.svg").read_text(encoding="utf-8")
-        for name in {f"megatron, {row['schedule']}" if row["pp"] > 1 else "megatron" for row in rows}:
+        for name in {f"megatron, {row['schedule']}" if row.get("pp", 1) > 1 else "megatron" for row in rows}:
             self.assertIn(f">{name}<", picture)
         self.assertIn("--plot: ", self.refused(*words, "--plot", self.folder / "p.txt"))
         self.assertIn("--framework: ", self.refused(*words, "--framework", "deepspeed"))

@@ -126,14 +126,14 @@ class Pipelines(program.Case):
         self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 5, "cp": 1}}, cluster(12))
         self.assertTrue(self.refusal("-n", 11).startswith("command line: --workers: "))
         star = {"kind": "fat-tree", "ports": 4, "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}
-        self.given(trace([(10, 20)] * 4), {"name": "c", "workers": 17, "network": {"topology": star, "collective": "ring"}})
+        self.given(trace([(10, 20)] * 4), {"name": "c", "workers": 17, "network": {"alpha": "0 us", "topology": star, "collective": "ring"}})
         self.assertTrue(self.refusal().startswith("cluster.json: /network/topology: 17 workers do not fit "))
         self.assertTrue(self.refusal("-n", 18).startswith("command line: --workers: 18 workers do not fit "))
 
     def test_links_of_a_pipeline(self):
         """Two ranks of two replicas: a micro-batch's activations go one way, its gradients the other."""
         star = {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}
-        self.given(trace([(10, 20)] * 4, output_bytes=5000), {"name": "c", "workers": 4, "network": {"topology": star, "collective": "ring"}})
+        self.given(trace([(10, 20)] * 4, output_bytes=5000), {"name": "c", "workers": 4, "network": {"alpha": "0 us", "topology": star, "collective": "ring"}})
         for fidelity in ("fluid", "message"):
             found = self.result("--pp", 2, "--micro-batches", 3, "--fidelity", fidelity, "--links", "--timeline", "t.json", "--plot", "t.svg")
             # Three micro-batches of 5 kB from each worker, and, in a ring of two, its two layers' 240 elements of 4 bytes once.
@@ -160,8 +160,8 @@ class Pipelines(program.Case):
         self.given(trace([(10, 20)] * 4), cluster(8))
         text = self.run_program("plan", "-p", "trace.json", "-c", "cluster.json", "--pp", 4, "--micro-batches", 4, "-s", "ddp").stdout
         # A layer a rank, one block each; three cuts, which four micro-batches pass there and back.
-        self.assertTrue(text.startswith("ddp: 4 blocks in 4 transfers of 4 ranks, and 24 sends between these; reduce: "), text)
-        self.assertEqual(text.split("\n\n")[0].count("reduce"), 1)
+        self.assertTrue(text.startswith("ddp: 4 blocks in 4 transfers of 4 ranks, and 24 sends between these; network: "), text)
+        self.assertEqual(text.split("\n\n")[0].count("network"), 1)
         one = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "--pp", 2, "--micro-batches", 1, "-s", "ddp").stdout
         self.assertIn("1 micro-batch\n", one)
 
