@@ -6,6 +6,7 @@
 #include "sim/core/file.hpp"
 #include "sim/jobs/jobs_run.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/report/jobs_notes.hpp"
 #include "sim/report/jobs_report.hpp"
 #include "sim/view/jobs_picture.hpp"
 #include "sim/view/jobs_trace.hpp"
