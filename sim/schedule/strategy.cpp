@@ -68,7 +68,7 @@ std::span<const Strategy> strategies() {
        schedule_wfbp},
       {"sync-easgd",
        {"SyncEASGD", 1},
-       "all tensors in one collective after the backward pass, as Sync EASGD sends them",
+       "all tensors in one collective after the backward pass, as in Sync EASGD",
        {},
        offer_sync_easgd,
        schedule_sync_easgd},
@@ -82,7 +82,7 @@ std::span<const Strategy> strategies() {
       {"ddp", {"DDP", 5}, "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, schedule_ddp},
       {.name = "horovod",
        .look = {"Horovod", 6},
-       .summary = "Horovod's fusion of what is ready at each tick of its loop",
+       .summary = "Horovod's fusion of the tensors that are ready at each tick of its loop",
        .options = {"threshold", "cycle"},
        .offer = offer_horovod,
        .schedule = schedule_horovod,
@@ -114,7 +114,7 @@ std::span<const Strategy> strategies() {
        .barrier = Barrier::Layer},
       {.name = "byteps",
        .look = {"BytePS", 19},
-       .summary = "partitions of every tensor to parameter servers, what is ready first goes first",
+       .summary = "partitions of every tensor to parameter servers, in the order in which they become ready",
        .options = {"partition", "credit", "release"},
        .offer = offer_byteps,
        .schedule = schedule_byteps,
@@ -132,7 +132,7 @@ std::span<const Strategy> strategies() {
        .in_pipelines = false},
       {.name = "mergecomp",
        .look = {"MergeComp", 11},
-       .summary = "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
+       .summary = "groups of tensors that are compressed and sent together, by MergeComp's Algorithm 2",
        .options = {"groups", "stop", "grouping"},
        .schedule = schedule_mergecomp,
        .decode_at = DecodeAt::Encode,
@@ -154,7 +154,7 @@ std::span<const Strategy> strategies() {
        .sharded = {3, true}},
       {.name = "composer",
        .look = {"Composer", 20},
-       .summary = "Composer's FSDP, llm-foundry's too: fsdp1 with backward_prefetch=post",
+       .summary = "the FSDP of Composer and llm-foundry: fsdp1 with backward_prefetch=post",
        .options = {"wrap", "reshard", "limit"},
        .offer = offer_composer,
        .plan = plan_composer,
@@ -182,7 +182,7 @@ std::span<const Strategy> strategies() {
        .sharded = {3}},
       {.name = "megatron",
        .look = {"Megatron", 18},
-       .summary = "Megatron-Core's DistributedDataParallel, its optimizer shared out, gathers in the forward pass",
+       .summary = "Megatron-Core's DistributedDataParallel with its distributed optimizer, gathers in the forward pass",
        .options = {"bucket_size", "distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather",
                    "align_grad_reduce"},
        .offer = offer_megatron,
@@ -190,7 +190,7 @@ std::span<const Strategy> strategies() {
        .sharded = {1, true, shares_the_optimizer}},
       {"best",
        {"Best found", 17},
-       "the best plan that a search finds among those without shards, or at --zero's stage",
+       "the best plan that a search finds among those without sharding, or at --zero's stage",
        {"partition", "credit", "bucket_cap", "first_bucket", "threshold", "cycle"},
        {},
        nullptr},
@@ -200,9 +200,8 @@ std::span<const Strategy> strategies() {
 
 void AddedStrategies::add(const std::string& name, Scheduling schedule) {
   const SourceLocation place{fmt::format("strategy '{}'", name), ""};
-  if (row_named(strategies(), name))
-    throw InputError(place, "is the name of one that comes with the program", "a name of its own");
-  if (name == every_strategy) throw InputError(place, "stands for every strategy", "a name of its own");
+  if (row_named(strategies(), name)) throw InputError(place, "is the name of a built-in strategy", "another name");
+  if (name == every_strategy) throw InputError(place, "means every strategy", "another name");
   const std::lock_guard guard(mutex_);
   auto latest = std::make_shared<const Scheduling>(std::move(schedule));
   for (Added& one : all_)

@@ -44,16 +44,16 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   const Fidelity fidelity = find_fidelity(name, place);
   if (fidelity == Fidelity::AlphaBeta) return fidelity;
   if (algorithm.in_switches && fidelity == Fidelity::Message)
-    throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
+    throw InputError(place, fmt::format("{} is summed in switches, but message only has ranks", algorithm.name),
                      "fluid or alpha-beta");
   if (!algorithm.rounds) require_nccl(network, algorithm.name);
   const auto topology = topology_of(network);
   if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
-    throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",
+    throw InputError(place, "message cannot spread a message over all routes, as routing adaptive does",
                      "fluid, or ecmp or d-mod-k");
   if (!topology)
     throw InputError(place,
-                     fmt::format("{} needs a topology, and the cluster '{}' has none", name, scenario.cluster.name),
+                     fmt::format("{} needs a topology, but the cluster '{}' has none", name, scenario.cluster.name),
                      "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
   return fidelity;
 }
@@ -81,7 +81,7 @@ const Algorithm& require_serving(const Algorithm& algorithm, CollectiveOp op, co
   std::vector<std::string_view> names;
   for (const Algorithm& one : algorithms())
     if (serving(one, op)) names.push_back(one.name);
-  throw InputError(place, fmt::format("{} cannot do the operation {}", algorithm.name, to_string(op)),
+  throw InputError(place, fmt::format("{} does not support the operation {}", algorithm.name, to_string(op)),
                    fmt::format("{}", fmt::join(names, ", ")));
 }
 

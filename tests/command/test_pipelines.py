@@ -429,7 +429,7 @@ class Pipelines(program.Case):
                 (changed(*reduce, "op", to="send"), "does not go"), (changed(*reduce, "lane", to="network 1"), "lane"),
                 (changed(*reduce, "after", to=["start"]), "no moment"),
                 (changed(*reduce, "after", to=[{"forward": "l1", "rank": 2}]), "rank"),
-                (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for what waits for it"),
+                (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for itself"),
                 (changed(*gather, "axis", to="data 1", of=shards), "lane"),
                 (changed(*gather, "block", to=len(json.loads(shards)["blocks"]) - 1, of=shards), "is not gathered"), (changed(*gather, of=shards), "is not gathered"), (changed(*gather, "after", to=[], of=shards), "before the update"),
                 (changed(*gather, "before", to=[], of=shards), "no pass waits"), (changed(*gather, "held_until", of=shards), "holds it"),
@@ -483,8 +483,8 @@ class Pipelines(program.Case):
                              ([*pipeline, "--schedule", "zb-h1", "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "-o", "barrier=layer", "-o", "update_barrier=all"], "update_barrier"),
                              (["--pp", 0], "pp"),
-                             ([*pipeline, "--accumulate", 2], "--micro-batches: is the same thing as --accumulate"),
-                             ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks a rank")):
+                             ([*pipeline, "--accumulate", 2], "--micro-batches: is the same option as --accumulate"),
+                             ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks per rank")):
             with self.subTest(words=words):
                 self.assertIn(named, self.refusal(*words))
         for option in ("prefetch=2", "reduce_buffers=2", "copy=1GB/s", "reshard=all", "reduce=every"):
