@@ -54,6 +54,8 @@ class Installed(Case):
         self.does("allreplay", "compare", *case, "--strategies", "wfbp,ddp", "--timeline", "t.svg")
 
         self.assertTrue((self.prefix / "share" / "allreplay" / "traces" / "LICENCES.txt").is_file())  # of what others measured
+        for package in ("allreplay", "liballreplay-dev"):
+            self.assertEqual((self.prefix / "share" / "doc" / package / "copyright").read_text(), (ROOT / "LICENSE").read_text())
         manual = self.prefix / "share" / "man" / "man1" / "allreplay.1"
         self.assertEqual(manual.read_text(), self.does("allreplay", "man"))
         completed = self.does("bash", "-c", f"source '{self.prefix}/share/bash-completion/completions/allreplay'; complete -p allreplay")
