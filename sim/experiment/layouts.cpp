@@ -116,7 +116,7 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
   if (one.tp > 1 && search.tokens / one.cp % one.tp != 0)
     return Obstacle{0, "--tp", fmt::format("tp {} does not divide {} tokens", one.tp, search.tokens / one.cp)};
   if (one.pp > 1 && (chunks > t.layers || (of_a_framework(one.strategy) && t.layers % chunks != 0)))
-    return Obstacle{1, "--pp", fmt::format("{} layers do not make {} equal chunks", t.layers, chunks)};
+    return Obstacle{1, "--pp", fmt::format("{} layers cannot be divided into {} equal chunks", t.layers, chunks)};
   if (search.workers % group != 0)
     return Obstacle{
         2, "--workers",
@@ -124,12 +124,12 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
   const std::int64_t at_once = search.workers / group * one.samples;
   if (search.global_batch % at_once != 0)
     return Obstacle{3, "--global-batch",
-                    fmt::format("{} samples are no multiple of {}: {} at a time on each of {} replicas",
+                    fmt::format("{} samples are not a multiple of {}: {} at a time on each of {} replicas",
                                 search.global_batch, at_once, one.samples, search.workers / group)};
   const std::int64_t batches = search.global_batch / at_once;
   if (one.strategy == "megatron" && one.chunks > 1 && batches % one.pp != 0)
     return Obstacle{3, "--global-batch",
-                    fmt::format("{}, no multiple of pp {}", counted(batches, "micro-batch"), one.pp)};
+                    fmt::format("{}, not a multiple of pp {}", counted(batches, "micro-batch"), one.pp)};
   if (one.strategy == "fsdp2" && one.schedule == "1f1b" && batches < one.pp)  // PyTorch's PipelineScheduleSingle
     return Obstacle{3, "--global-batch", fmt::format("{}, fewer than pp {}", counted(batches, "micro-batch"), one.pp)};
   return std::nullopt;
@@ -173,8 +173,10 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
                      fmt::format("{} has no such schedule{}", fmt::join(search.strategies, ", "),
                                  search.chunks ? fmt::format(" of {}", counted(*search.chunks, "chunk")) : ""),
                      "another, or another of --strategies");
-  throw InputError({"command line", nearest->flag}, "no layout divides: the nearest fails as " + nearest->why,
-                   fmt::format("what powers of two divide, tp up to {} (a node); others by --pp, --tp, --cp", node));
+  throw InputError(
+      {"command line", nearest->flag}, "no layout divides evenly; the nearest fails because " + nearest->why,
+      fmt::format("numbers that powers of two divide, with tp up to {} (a node); give others by --pp, --tp, --cp",
+                  node));
 }
 
 // --- what each comes to ----------------------------------------------------------------------------------------------
@@ -464,7 +466,7 @@ std::vector<std::string> free_all(LayoutSearch& search) {
 
 // One that fits, among the few that are likeliest to.
 std::optional<ModelLayout> fitting(Library& library, LayoutSearch search) try {
-  search.budget = trials_at_once;
+  search.budget = std::min<std::size_t>(search.budget, 40);
   search.in_parts = 0;
   search.begin = {};
   search.advance = {};
@@ -482,7 +484,7 @@ std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& sear
   if (!remedy.without.empty())
     if (const auto found = fitting(library, free)) return remedy.layout = *found, remedy;
   remedy.without.clear();
-  constexpr std::int64_t most_times = 1024;
+  constexpr std::int64_t most_times = 64;
   for (std::int64_t times = 2; times <= most_times && search.workers * times <= most_workers; times *= 2) {
     LayoutSearch more = search;
     more.workers = remedy.workers = times * search.workers;

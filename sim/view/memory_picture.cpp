@@ -57,9 +57,9 @@ Chart chart_of(const TriedByName& tried, const Scenario& one, const std::string&
         {.name = fmt::format("--memory {}", write_size(*limit)),
          .points = {{static_cast<double>(*limit) / 1e9, low}, {static_cast<double>(*limit) / 1e9, high}},
          .markers = false});
-  chart.series.push_back({.name = "nothing beats in both", .points = front_of(std::move(all)), .markers = false});
+  chart.series.push_back({.name = "Pareto front", .points = front_of(std::move(all)), .markers = false});
   chart.note = fmt::format("{}every {}{}", large ? "×: does not fit; " : "", what,
-                           activations ? "" : "; without activations, of which the profile says nothing");
+                           activations ? "" : "; without activations, which the profile does not have");
   return chart;
 }
 
