@@ -70,10 +70,9 @@ std::string summary(const Estimate& made, const std::string& input, const Device
   if (speed.mfu) rows.push_back({"MFU", percent(*speed.mfu / group)});
   if (made.efficiency > 0) rows.push_back({"of the roofline", percent(made.efficiency)});
   if (device) rows.push_back({"device's memory", format_size(device->memory)});
-  const std::string note = device && kept > device->memory
-                               ? "note: the activations alone do not fit into the device's memory: fewer samples at a "
-                                 "time, or --recompute\n"
-                               : "";
+  const std::string note = device && kept > device->memory ? "note: the activations alone do not fit into the device's "
+                                                             "memory: use fewer samples at a time, or --recompute\n"
+                                                           : "";
   return facts(rows, screen()) + wrapped(note, screen().width, 2);
 }
 
@@ -99,8 +98,7 @@ void rescale(Context& context, const EstimateArguments& arguments) {
   const std::string text = context.files().read(file);
   const Profile profile = parse_profile(context.files(), text, file);
   if (!profile.batch_size)
-    throw InputError(argument("--from"), fmt::format("{} is no profile: it says neither batch nor device", file),
-                     "a profile (JSON)");
+    throw InputError(argument("--from"), fmt::format("{} has neither batch size nor device", file), "a profile (JSON)");
   Model model = model_of_profile(context.files(), Json::parse(text, file));
   Change change;
   if (!arguments.batch.empty()) change.batch = whole_number(arguments.batch, "--batch");
@@ -109,7 +107,7 @@ void rescale(Context& context, const EstimateArguments& arguments) {
   if (!arguments.from_device.empty()) change.measured = read_device(context.files(), arguments.from_device);
   change.precision = arguments.precision;
   if (!change.batch && !change.tokens && !change.device && change.precision.empty())
-    throw InputError(argument("--from"), "nothing is to change", "--batch, --device, --precision or --seq");
+    throw InputError(argument("--from"), "changes nothing", "--batch, --device, --precision or --seq");
   const Estimate made = rescaled(context.files(), profile, model, change);
   if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
   const Outcome outcome = run(Library(context.inputs).resolve(alone_on_a_gpu(), made.profile));
@@ -144,19 +142,19 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
                 flags.empty() ? known.text() : fmt::format("{} with {}", known.text(), fmt::join(flags, " ")));
   if (made.efficiency > 1)
     made.notes.push_back(
-        fmt::format("{} is faster than the roofline allows ({:.0f} %): no such figure is known, check it",
+        fmt::format("{} is faster than the roofline allows ({:.0f} %): check it, no measurement is known to reach that",
                     known.place.path, 100 * made.efficiency));
   const auto needs = static_cast<Bytes>(outcome.result.memory.peak);
   if (needs <= request.device.memory) return;
   if (arguments.setting.has_cluster())
-    made.notes.push_back(fmt::format("in this setting a GPU needs {}, and {} has {}: were {} measured in another one?",
-                                     format_size(needs), request.device.name, format_size(request.device.memory),
-                                     known.text()));
+    made.notes.push_back(
+        fmt::format("in this setting a GPU needs {}, and {} has {}: were {} measured in another setting?",
+                    format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
   else
-    made.notes.push_back(fmt::format(
-        "a GPU that holds everything needs {}, and {} has {}: the setting is missing in which {} were measured "
-        "(--cluster, --workers, --strategy)",
-        format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
+    made.notes.push_back(
+        fmt::format("a GPU that holds everything needs {}, and {} has {}: give the setting in which {} were measured "
+                    "(--cluster, --workers, --strategy)",
+                    format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
 }
 
 void from_nothing(Context& context, const EstimateArguments& arguments) {
@@ -192,7 +190,7 @@ void execute(Context& context, const EstimateArguments& arguments) {
     throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
                      "fp32, tf32, fp16 or bf16");
   if (!arguments.from.empty()) return rescale(context, arguments);
-  if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "without --from", "--device");
+  if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "needs --from", "--device");
   from_nothing(context, arguments);
 }
 
@@ -202,39 +200,41 @@ void add_estimate(CommandLine& app) {
   auto a = std::make_shared<EstimateArguments>();
   Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
   command.add_option("--model", a->model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, "a profile to change, instead of a model");
+  command.add_option("--from", a->from, "a profile to rescale, instead of a model");
   command.add_option("--device", a->device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, "of the profile (what it names)");
+  command.add_option("--from-device", a->from_device, "device of the profile (the one it names)");
   command.add_option("--batch", a->batch, "samples of one device in a mini-batch");
   command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
   command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
-  command.add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
+  command.add_option("--recompute", a->recompute,
+                     "recomputation in the backward pass: none (default), selective, full");
   command.add_flag("--sequence-parallel", a->sequence_parallel,
-                   "the tensor group cuts the tokens, too, where it cuts no product (Megatron-LM)");
+                   "tensor-parallel groups also split the tokens where they split no product (Megatron-LM)");
   command.add_option("--optimizer", a->optimizer, "adam, adam-unfused, sgd (transformers adam, else sgd)");
-  command.add_option("--head", a->head, "of BERT: none (default), or mlm, which pre-training adds");
-  command.add_option("--mfu", a->mfu, "as measured: model FLOPs over the peak, such as 45%");
-  command.add_option("--tokens-per-second", a->tokens_per_second, "as measured: of one GPU of the setting");
+  command.add_option("--head", a->head, "head of BERT: none (default), or mlm, as in pre-training");
+  command.add_option("--mfu", a->mfu, "measured model FLOPs over the peak, such as 45%");
+  command.add_option("--tokens-per-second", a->tokens_per_second, "measured tokens/s of one GPU in the setting");
   command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
-  command.add_option("--family", a->family, "no --model: llama (default), gpt2, bert");
+  command.add_option("--family", a->family, "without --model: llama (default), gpt2, bert");
   command.add_option("--layers", a->layers, "blocks");
   command.add_option("--hidden", a->hidden, "width");
   command.add_option("--heads", a->heads, "attention heads");
-  command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
-  command.add_option("--ffn", a->ffn, "inner width (four times the width)");
-  command.add_option("--vocab", a->vocab, "rows of the embedding");
-  command.add_option("--out", a->out, "the profile to write (none)");
+  command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (--heads)");
+  command.add_option("--ffn", a->ffn, "inner width of the MLP (four times --hidden)");
+  command.add_option("--vocab", a->vocab, "tokens of the vocabulary");
+  command.add_option("--out", a->out, "the profile to write");
   command.add_flag("--force", a->force, help_on_force);
-  command.add_flag("--plain", a->plain, "print the plain roofline's seconds of a model file's layers in fp32, as JSON");
+  command.add_flag("--plain", a->plain,
+                   "print the plain roofline times of a model file's layers in fp32, in seconds, as JSON");
   add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
   add_strategy_or_plan(command, a->strategy, a->plan);
   command.footer(
-      "--mfu, --tokens-per-second or --samples-per-second, of one GPU as measured, come back\n"
-      "from `run` in the setting in which they were: --cluster (or words), --workers,\n"
-      "--strategy and all else that `run` takes. No cluster: one GPU that holds everything.\n"
-      "--tp and --cp, with --sequence-parallel: the profile is one worker's of such a group,\n"
-      "with what the group sends inside layers.\n"
-      "How good this is: docs/estimation.md. Examples:\n"
+      "With --mfu, --tokens-per-second or --samples-per-second, as measured for one GPU,\n"
+      "`run` reproduces the measured speed in its setting: --cluster (or flags), --workers,\n"
+      "--strategy and whatever else `run` takes. Without a cluster: one GPU that holds everything.\n"
+      "With --tp, --cp and --sequence-parallel the profile is that of one worker of such a group,\n"
+      "including what the group sends inside layers.\n"
+      "For the accuracy see docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --precision bf16 --out mine.json\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"

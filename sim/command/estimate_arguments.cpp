@@ -28,10 +28,11 @@ double mfu_of(const std::string& text) {
   double value =
       parse_number(text.substr(0, sign == std::string::npos ? sign : text.find_last_not_of(' ', sign - 1) + 1), place);
   if (sign != std::string::npos && sign + 1 != text.size())
-    throw InputError(place, fmt::format("'{}' is no ratio", text), "such as 45% or 0.45");
+    throw InputError(place, fmt::format("'{}' is not a valid ratio", text), "such as 45% or 0.45");
   if (sign != std::string::npos || value >= 5) value /= 100;
   if (!(value > 0 && value <= 1))
-    throw InputError(place, fmt::format("{} is no utilisation", text), "above 0, at most 100 %, such as 45% or 0.45");
+    throw InputError(place, fmt::format("{} is not a valid utilisation", text),
+                     "above 0, at most 100 %, such as 45% or 0.45");
   return value;
 }
 
@@ -39,11 +40,11 @@ Transformer of_words(const EstimateArguments& arguments) {
   for (const auto& [text, name] : {std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
                                    std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.vocab, "--vocab"}})
     if (text->empty())
-      throw InputError(argument(name), "is missing", "--model NAME, or --layers, --hidden, --heads and --vocab");
+      throw InputError(argument(name), "is required", "--model NAME, or --layers, --hidden, --heads and --vocab");
   Transformer t;
   t.family = arguments.family.empty() ? Family::Llama : family_of(arguments.family, argument("--family"));
   if (t.family == Family::Vit)
-    throw InputError(argument("--family"), "the words describe no images",
+    throw InputError(argument("--family"), "flags cannot describe an image model",
                      "gpt2, bert or llama; a config.json for ViT");
   t.layers = whole_number(arguments.layers, "--layers");
   t.hidden = whole_number(arguments.hidden, "--hidden");
@@ -70,7 +71,7 @@ NamedValues words_of(const EstimateArguments& arguments) {
 
 void refuse_words(const EstimateArguments& arguments) {
   for (const auto& [name, text] : words_of(arguments))
-    if (!text.empty()) throw InputError(argument(name), "beside --model", "one of them");
+    if (!text.empty()) throw InputError(argument(name), "cannot be combined with --model", "one of them");
 }
 
 // What estimate builds comes first: its transformers have units and activations, which the files of models/ do not.
@@ -87,7 +88,7 @@ void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
   t.mlm = index_of(arguments.head, "--head", {"none", "mlm"}) == 1;
   if (t.mlm && t.family != Family::Bert)
-    throw InputError(argument("--head"), fmt::format("{} fills no masked tokens", t.name), "none, or a BERT");
+    throw InputError(argument("--head"), fmt::format("{} predicts no masked tokens", t.name), "none, or a BERT");
 }
 
 std::int64_t degree(const EstimateArguments& arguments, const std::string& flag) {
@@ -103,7 +104,7 @@ void refuse_split(const Split& split, const std::string& model) {
   for (const auto& [given, flag] :
        {std::pair(split.tp > 1, "--tp"), {split.cp > 1, "--cp"}, {split.sequence_parallel, "--sequence-parallel"}})
     if (given)
-      throw InputError(argument(flag), fmt::format("{} has neither heads nor tokens to cut", model), "a transformer");
+      throw InputError(argument(flag), fmt::format("{} has neither heads nor tokens to split", model), "a transformer");
 }
 
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
@@ -119,7 +120,7 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   refuse_words(arguments);
   const std::string file = find_model(context.files(), arguments.model);
   const Json json = Json::read(context.files(), file);
-  if (!json.is_object()) json.fail("is no model", "a file of models/, or a config.json");
+  if (!json.is_object()) json.fail("is not a model", "a file of models/, or a config.json");
   if (json.find("layers") && json.at("layers").is_array()) {
     const Model model = read_model(json);
     if (!arguments.head.empty() && index_of(arguments.head, "--head", {"none", "mlm"}) == 1)
@@ -135,7 +136,7 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(
-        fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
+        fmt::format("note: defaults of its class for what {} leaves out: {}", file, fmt::join(t.left_out, ", ")));
   return build(t, tokens(t.tokens()), argument("--seq"), split);
 }
 
@@ -166,7 +167,7 @@ std::int64_t whole_number(const std::string& text, const std::string& option, st
 }
 
 void require_given(const std::string& text, const std::string& option, const std::string& right) {
-  if (text.empty()) throw InputError(argument(option), "is missing", right);
+  if (text.empty()) throw InputError(argument(option), "is required", right);
 }
 
 std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const EstimateRequest& request) {
@@ -174,12 +175,13 @@ std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const 
   const double peak = request.device.peak.at(request.precision);
   std::optional<KnownSpeed> known;
   const auto set = [&](const std::string& option, double value, double per_sample, const std::string& unit) {
-    if (known) throw InputError(argument(option), fmt::format("beside {}", known->place.path), "one of them");
+    if (known)
+      throw InputError(argument(option), fmt::format("cannot be combined with {}", known->place.path), "one of them");
     known = KnownSpeed{value, per_sample, unit, argument(option)};
   };
   if (!arguments.mfu.empty()) {
     if (!(work.model_flops > 0))
-      throw InputError(argument("--mfu"), fmt::format("{} computes nothing that counts", work.name),
+      throw InputError(argument("--mfu"), fmt::format("{} has no operations that count", work.name),
                        "--samples-per-second");
     set("--mfu", 100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU");
   }
@@ -232,20 +234,20 @@ Request alone_on_a_gpu(Request request) {
 Request setting_of_estimate(const EstimateArguments& arguments) {
   const std::string flag = flag_of_setting(arguments);
   if (!arguments.setting.has_cluster() && !flag.empty())
-    throw InputError(argument("--cluster"), fmt::format("is missing beside {}", flag),
+    throw InputError(argument("--cluster"), fmt::format("is required with {}", flag),
                      "a name from `allreplay list clusters`, or --nodes, --gpus, --network, --inner");
   const Split split = split_of(arguments);
   if (const std::string speed = speed_flag(arguments);
       !arguments.setting.has_cluster() && !speed.empty() && split.tp * split.cp > 1)
-    throw InputError(argument(speed), "is of a GPU of a group, and what the group sends is not known",
+    throw InputError(argument(speed), "is the speed of one GPU of a group, but what the group sends is not known",
                      "the setting in which it was measured: --cluster, --workers, --strategy");
   if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
   for (const OptionText& one : request.options)
     if (!arguments.setting.has_cluster() &&
         (one.name == "pp" || one.name == "ep" || one.name == "chunks" || of_pipelines(one.name)))
-      throw InputError(one.place, "cuts no profile: it has all layers, whatever ranks hold them",
-                       "none here; `run` takes it, or with --cluster the setting of a measured speed");
+      throw InputError(one.place, "does not change the profile, which has all layers",
+                       "leave it out; `run` takes it, and so does a measured speed with --cluster");
   return arguments.setting.has_cluster() ? request : alone_on_a_gpu(request);
 }
 
@@ -260,15 +262,18 @@ void refuse_beside_from(const EstimateArguments& arguments) {
   for (const auto& word : words_of(arguments)) refused.push_back(word);
   for (const auto& [name, text] : refused)
     if (!text.empty())
-      throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a profile");
+      throw InputError(argument(name), "cannot be combined with --from",
+                       "--batch, --device, --precision, --seq change a profile");
   const auto options = arguments.setting.request("").options;
   const std::string flag = arguments.setting.has_cluster() ? "--cluster"
                            : options.empty()               ? flag_of_setting(arguments)
                                                            : options.front().place.path;
   if (arguments.sequence_parallel)
-    throw InputError(argument("--sequence-parallel"), "beside --from", "--model, whose layers it cuts");
+    throw InputError(argument("--sequence-parallel"), "cannot be combined with --from",
+                     "--model, whose layers it splits");
   if (!flag.empty())
-    throw InputError(argument(flag), "beside --from", "what is computed is the profile's, wherever it was measured");
+    throw InputError(argument(flag), "cannot be combined with --from",
+                     "leave it out: the computation is the profile's, wherever it was measured");
 }
 
 }  // namespace allreplay
