@@ -147,7 +147,7 @@ void append_parallelism(std::vector<Question>& all, const Outcome& base) {
                        for (const char* own : {"chunks", "p2p", "microbatch_group"}) set_option(request, own, "");
                      }});
   if (!profile.layers.front().group.empty() && profile.tells_activations())
-    all.push_back(change(Kind::Recompute, "units computed again", "recompute", "full"));
+    all.push_back(change(Kind::Recompute, "units recomputed", "recompute", "full"));
 }
 
 void append_strategies(std::vector<Question>& all, const Outcome& base) {
@@ -155,7 +155,7 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
   const std::int64_t stage = base.result.plan.sharding.zero;
   if (now != "ddp" || stage != 0) all.push_back(strategy(Kind::Strategy, "DDP", "ddp"));
   if (now != "ddp" || stage != 1)
-    all.push_back(strategy(Kind::Strategy, "DDP, optimizer shared out (ZeRO-1)", "ddp", "1"));
+    all.push_back(strategy(Kind::Strategy, "DDP with a sharded optimizer (ZeRO-1)", "ddp", "1"));
   if (now != "fsdp2") all.push_back(strategy(Kind::Strategy, "FSDP", "fsdp2"));
   if (now != "best")
     all.push_back(strategy(

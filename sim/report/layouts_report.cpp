@@ -75,15 +75,15 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
   std::string text = wrapped(
       fmt::format(
           "{} on {}: {} workers, {} samples of {} tokens an iteration\n{} of {} layouts simulated; {} cannot win, "
-          "as computing alone takes them longer{}\n",
+          "as their computation alone takes longer{}\n",
           search.model.name, advice.ranking.front().outcome.scenario.cluster.name, search.workers, search.global_batch,
           search.tokens, tried, advice.possible, advice.too_slow,
-          advice.left_over > 0 ? fmt::format("; {} are left (--budget)", advice.left_over) : ""),
+          advice.left_over > 0 ? fmt::format("; {} were not tried (--budget)", advice.left_over) : ""),
       screen.width, 2);
   text += "\n" + layouts_table(advice, screen);
   std::string notes =
-      "in parts of the iteration: what ranks wait for each other (bubble), and what is exposed of gradients, sends "
-      "between ranks and collectives inside layers; batch: micro-batches x samples\n";
+      "in parts of the iteration: ranks waiting for each other (bubble), and exposed gradients, sends between ranks "
+      "and collectives inside layers; batch: micro-batches x samples\n";
   if (advice.tied > 1) notes += "~ in the table: as fast as the winner, to within " + tie_text(search.rule.tie) + "\n";
   if (std::any_of(advice.ranking.begin(), advice.ranking.end(), [](const auto& one) { return !fits(one); }))
     notes += unfit_note;
@@ -98,13 +98,13 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
                     screen.width, 4);
   }
   const LayoutTrial& best = advice.ranking.front();
-  text += "\nThe first row again:\n" + command_text(
-                                           [&] {
-                                             std::vector<std::string> words{"estimate"};
-                                             words.insert(words.end(), best.estimate.begin(), best.estimate.end());
-                                             return words;
-                                           }(),
-                                           screen);
+  text += "\nTo repeat the first row:\n" + command_text(
+                                               [&] {
+                                                 std::vector<std::string> words{"estimate"};
+                                                 words.insert(words.end(), best.estimate.begin(), best.estimate.end());
+                                                 return words;
+                                               }(),
+                                               screen);
   text += command_text(
       [&] {
         std::vector<std::string> words{"run"};

@@ -102,7 +102,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
-    table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
+    table.add({"perfect overlap", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
                cell::percent(reference.relative(result.metrics) * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
@@ -120,21 +120,20 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   notes += caveat(scenario.profile);
   std::string text = fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
   for (const WhatIfRow& row : answer.together)
-    text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
+    text += fmt::format("The best combination of {}: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
                         gain_text(row.gain));
-  if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
+  if (answer.together.empty()) text += "No combination beats its best single change.\n";
   const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
   if (exposed < little)
-    text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
+    text += fmt::format("Communication is hidden except for {}: further gains can only come from computation.\n",
                         percent(exposed));
   else if (answer.bound_s && answer.bound_gain < little)
     text += fmt::format(
-        "Another order of what is sent now brings {} at most: to gain more, send less or over a faster network.\n",
+        "Another order of the same traffic gains {} at most: to gain more, send less or use a faster network.\n",
         percent(answer.bound_gain));
   if (answer.trials > 0)
     text += fmt::format(
-        "A framework's best is that of {} for each of its strategies (--budget); `recommend` "
-        "tries more.\n",
+        "A framework's best is the best of {} for each of its strategies (--budget); `recommend` tries more.\n",
         counted(answer.trials, "trial"));
   return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(notes, screen.width, 2) +
          "\n" + wrapped(text, screen.width, 2);

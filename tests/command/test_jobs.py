@@ -239,7 +239,7 @@ class Jobs(program.Case):
                 document["jobs"][0].update(change)
                 self.assertIn(says, self.refusal(document))
         for event, says in (({"node": "h0"}, "needs exactly one of"), ({"slowdown": 2}, "needs exactly one of"),
-                            ({"at": "200 d", "node": "h0", "slowdown": 2}, "/events/0/at: \"200 d\" is longer than can be simulated"),
+                            ({"at": "200 d", "node": "h0", "slowdown": 2}, "/events/0/at: \"200 d\" is too long to simulate"),
                             ({"link": ["h0", "s0"], "bandwidth": "x0"}, "'x0' is not a valid bandwidth"),
                             ({"node": "h0", "slowdown": 5e12}, "jobs.json: /events/0: ")):
             with self.subTest(event):
@@ -252,7 +252,7 @@ class Jobs(program.Case):
                       self.refusal(self.two(cluster={**cluster(), "workers": 12}, jobs=rows), "--stagger", "910"))
         document = self.two()
         document["jobs"][0]["placements"] = ["packed"] * 10_000
-        self.assertIn("--place: tries 10001 placements in turn (at most 10000 of all jobs)", self.refusal(document, "--place"))
+        self.assertIn("--place: would try 10001 placements in turn (at most 10000 for all jobs together)", self.refusal(document, "--place"))
 
     def test_what_jobs_are_not(self):
         document = self.two()

@@ -181,8 +181,8 @@ TEST_CASE("what no schedule can change counts the update, as the table's efficie
   fast.cluster.network.alpha = 1e-7, fast.cluster.network.beta = 1e-13;
   const std::string page = recommend_report(ranking_of({fast}), {}, {.width = 1000});
   INFO(page);
-  CHECK(page.find("Computing takes 80 ms, and") != std::string::npos);
-  CHECK(page.find("up to 100.0 % efficiency is possible without shards.") != std::string::npos);
+  CHECK(page.find("Computation takes 80 ms, and") != std::string::npos);
+  CHECK(page.find("up to 100.0 % efficiency is possible without sharding.") != std::string::npos);
 }
 
 TEST_CASE("what does not fit is marked at every size, and reaches no line") {
@@ -216,7 +216,7 @@ TEST_CASE("one strategy asked for twice, with and without shards, has two names"
   list.back().options.strategy.sharding.zero = 3;
   const std::vector<Advice> ranking = ranking_of(list);
   const std::string table = scaling_report({{ranking.front()}, ranking}, 0.01);
-  const std::string whole = line_of(table, "best without shards"), sharded = line_of(table, "best --zero 3");
+  const std::string whole = line_of(table, "best without sharding"), sharded = line_of(table, "best --zero 3");
   // One of the two was ruled out at the first size.
   CHECK((whole.find(" - ") == std::string::npos) != (sharded.find(" - ") == std::string::npos));
   CHECK(recommend_report(ranking, {}).find("best --zero 3 ") != std::string::npos);

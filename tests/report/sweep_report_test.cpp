@@ -67,7 +67,7 @@ TEST_CASE("a sweep's table marks what does not fit into the memory that a row sa
   set("options", NamedValues{{"memory", "80 GB"}});
   const std::string small = sweep_table(result_of({row}));
   CHECK(small.find("90.00!") != std::string::npos);
-  CHECK(small.find("! in the table: does not fit into the memory of a worker") != std::string::npos);
+  CHECK(small.find("!: does not fit into a worker's memory") != std::string::npos);
   set("options", NamedValues{{"memory", "90 GB"}});
   CHECK(sweep_table(result_of({row})).find('!') == std::string::npos);
   const std::string tied = sweep_table(result_of({swept_row(4, "1 MB", 0.5), swept_row(4, "2 MB", 0.505)}));

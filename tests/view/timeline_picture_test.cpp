@@ -150,7 +150,7 @@ TEST_CASE("with jitter every worker differs: those that end last are drawn") {
   std::set<double> rows;
   for (const Rectangle& one : all(drawing, "backward")) rows.insert(one.box.y);
   CHECK(rows.size() == 8);
-  CHECK(to_svg(drawing).find("and 22 workers that end sooner") != std::string::npos);
+  CHECK(to_svg(drawing).find("and 22 workers that end earlier") != std::string::npos);
 }
 
 TEST_CASE("thin bars are drawn together, and nothing is lost") {
