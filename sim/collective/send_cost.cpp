@@ -62,11 +62,6 @@ CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const Coll
   return {times.alpha * send.alpha, times.beta * send.beta + times.gamma * send.gamma};
 }
 
-CommCost all_to_all_cost(const Network& network, const Group& group, std::int64_t workers, std::int64_t table_workers) {
-  const Algorithm& direct = find_algorithm("all-to-all", network.place / "collective");
-  return price_call(network, {CollectiveOp::AllToAll, group, &direct}, workers, table_workers, {}).cost;
-}
-
 void require_even(const Network& network, const Group& group, std::int64_t of_rank, std::int64_t workers,
                   const SourceLocation& place) {
   const std::int64_t node = workers_of_node(network);

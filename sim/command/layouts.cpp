@@ -9,6 +9,7 @@
 #include "sim/core/text.hpp"
 #include "sim/experiment/layouts.hpp"
 #include "sim/experiment/progress.hpp"
+#include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/report/layouts_report.hpp"
 #include "sim/training/memory.hpp"
 
@@ -90,7 +91,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   }
   if (!arguments.strategies.empty()) search.strategies = names_in(arguments.strategies, argument("--strategies"));
   for (const std::string& one : search.strategies)
-    if (!find_strategy(one, argument("--strategies")).in_pipelines)
+    if (!plans_pipelines(find_strategy(one, argument("--strategies"))))
       throw InputError(argument("--strategies"), fmt::format("{} does not support pp above 1", one),
                        "megatron, fsdp2, or a strategy of blocks, such as ddp");
   search.budget = static_cast<std::size_t>(

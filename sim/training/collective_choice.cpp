@@ -113,7 +113,7 @@ void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& cho
     choice.named = name_of(usual, op);
     choice.algorithm = serving(find_algorithm(choice.named, place), op);
   }
-  choice.reduce_scatter = choice.all_gather = choice.algorithm;
+  choice.reduce_scatter = choice.all_gather = choice.all_to_all = choice.algorithm;
 }
 
 // What plans send. `by_operation`: the file's own choice holds.
@@ -123,7 +123,10 @@ void choose_for_plans(const Scenario& scenario, const std::string& name, bool by
   choice.named = name;
   choice.algorithm = choice.reduce_scatter = choice.all_gather =
       &algorithm_called(scenario, name, place_of_collective(scenario));
+  choice.all_to_all = &find_algorithm(name_of(usual, CollectiveOp::AllToAll), in_file);
   if (!by_operation) return;
+  if (const std::string* own = named_for(network, CollectiveOp::AllToAll))
+    choice.all_to_all = serving(algorithm_called(scenario, *own, in_file), CollectiveOp::AllToAll);
   for (const auto& [operation, own] : network.by_operation) {
     const CollectiveOp op = choose_by_name(collective_ops, operation, in_file, "unknown operation '{}'").value;
     require_serving(algorithm_called(scenario, own, in_file / operation), op, in_file / operation);

@@ -7,6 +7,7 @@
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/fabric.hpp"
+#include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/pipeline/planned.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -66,8 +67,6 @@ class LayerPrices {
     if (fabric_) return to_seconds(fabric_->alone(one.bytes, {op_of(one), group}));
     const Network& network = scenario_.cluster.network;
     const auto price = [&](CollectiveOp op) {
-      if (op == CollectiveOp::AllToAll)
-        return all_to_all_cost(network, group, scenario_.workers, scenario_.cluster.workers);
       return price_call(network, {op, group, &choice_.of(op)}, scenario_.workers, scenario_.cluster.workers,
                         choice_.options)
           .cost;
@@ -105,7 +104,7 @@ std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& 
   for (const Layer& layer : scenario.profile->layers)
     for (const LayerCollective& one : layer.collectives) {
       if (!sends_anything(one, degrees)) continue;
-      const Call call(op_of(one), group_of(one, degrees), choice.algorithm);
+      const Call call(op_of(one), group_of(one, degrees), &choice.of(op_of(one)));
       if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
     }
   return calls;
@@ -199,7 +198,7 @@ void refuse_pipelines(const Scenario& scenario, std::string_view what) {
 
 void require_strategy_of_pipelines(const Scenario& scenario) {
   if (!parallel_of(scenario).pipeline() || scenario.given) return;
-  if (!scenario.strategy->in_pipelines)
+  if (!plans_pipelines(*scenario.strategy))
     refuse_in_pipeline({"strategy", std::string(scenario.strategy->name)}, scenario.strategy->name,
                        "a strategy of blocks, such as ddp, or megatron or fsdp2");
   require_barriers(scenario);

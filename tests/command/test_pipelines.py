@@ -177,6 +177,22 @@ class Pipelines(program.Case):
                 for key in ("iteration_s", "layer_comm_s", "exposed_dp_s", "exposed_p2p_s"):
                     self.assertAlmostEqual(found[key], known[key], delta=1e-6 * known["iteration_s"], msg=(fidelity, key))
 
+    def test_an_algorithm_for_each_operation_inside_layers(self):
+        """Sums down a tree, halves round a ring: with sums alone as slow as a tree, with halves as a ring, in all
+        fidelities; an all-to-all is what it is. Latencies tell them apart: 4 workers of a node, no bytes beyond one."""
+        network = {"node": {"workers": 4, "alpha": "10 us", "beta": "0.5 ns/B"}, "alpha": "0 us", "beta": "1 ns/B", "rails": 4}
+        by_operation = {"all-reduce": "recursive-doubling", "reduce-scatter": "ring", "all-gather": "ring"}
+
+        def layer_comm(op, collective, fidelity):
+            inside = [{"op": op, "group": "tp", "bytes": 960, "pass": "forward"}]
+            self.given(trace([(10, 20)] * 4, collectives=inside), cluster(8, **{**network, "collective": collective}))
+            return self.result("--tp", 4, "--fidelity", fidelity)["layer_comm_s"]
+
+        for op, alone in (("all-reduce", "recursive-doubling"), ("reduce-scatter", "ring"), ("all-gather", "ring"), ("all-to-all", "ring")):
+            want = layer_comm(op, alone, "alpha-beta")
+            for fidelity in ("alpha-beta", "fluid", "message"):
+                self.assertAlmostEqual(layer_comm(op, by_operation, fidelity), want, delta=1e-11, msg=(op, fidelity))
+
     def test_interference(self):
         """A rank feels its own reductions, and no sends. Two layers a rank and two workers a group: an all-reduce of 960 B
         takes 2 * 1/2 * 960 * 10 ns = 9.6 us, at 0.1 GB/s. F 0-40, rank 1: B l3 40-60; B l2, without tensors, does 6.4 us in
