@@ -57,8 +57,8 @@ std::string verdict(const JobsFile& file, const JobsResult& result, const JobsRe
   const auto measured = [](const JobResult& job) { return job.slowdown.has_value(); };
   if (std::none_of(result.jobs.begin(), result.jobs.end(), measured)) return "No iteration was measured";
   const JobResult* worst = most_slowed(result);
-  if (!worst) return "No job is slowed";
-  std::string text = fmt::format("{} is slowed most: an iteration takes {:.3f} times as long as alone",
+  if (!worst) return "No job is slowed down";
+  std::string text = fmt::format("{} is slowed down most: an iteration takes {:.3f} times as long as alone",
                                  worst->seated.name, *worst->slowdown);
   const std::string others = disturbances_text(file);
   if (!worst->contention.empty())
@@ -111,7 +111,7 @@ std::string jobs_report(const JobsFile& file, const JobsResult& result, const Fo
     for (std::size_t i = 0; i < std::min<std::size_t>(3, job.contention.size()); ++i)
       say(contention_text(result, job.contention[i], job.seated));
   if (!slow.empty())
-    say(fmt::format("exposed comm. of {} includes what slows computing (events, stragglers, jitter)", listed(slow)));
+    say(fmt::format("exposed comm. of {} includes slower computation (events, stragglers, jitter)", listed(slow)));
   if (result.makespan_s) say(fmt::format("the last job finished after {}", format_duration(*result.makespan_s)));
   if (result.fairness) say(fmt::format("fairness {:.3f}", *result.fairness));
   for (const JobResult& job : result.jobs)
