@@ -200,7 +200,7 @@ class Export(Case):
         files = sorted(self.folder.iterdir())
         self.assertEqual([file.name for file in files], ["net.0.et", "net.1.et", "net.2.et"])
         self.assertEqual(len({file.read_bytes() for file in files}), 1)
-        self.assertIn("the 3 files are equal", notes)
+        self.assertIn("the 3 files are identical", notes)
         self.imported("net.2.et")
 
     def test_what_makes_no_sense(self):
@@ -208,7 +208,7 @@ class Export(Case):
         self.refused("--to: unknown format 'chakre' \\(did you mean 'chakra'", *given, "--to", "chakre")
         self.refused("--strategy: the format csv cannot hold a plan", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
         self.refused("--strategy: needs a cluster to plan for", *given, "--to", "chakra", "--strategy", "wfbp")
-        self.refused("--cluster: changes nothing without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
+        self.refused("--cluster: has no effect without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
         self.refused("--clock: the format chakra does not count cycles", *given, "--to", "chakra", "--clock", "1")
         self.refused("--clock: 0 GHz is not a valid clock", *given, "--to", "astra-sim", "--clock", "0")
         self.refused("--per-worker: the format csv", *given, "--to", "csv", "--per-worker")
