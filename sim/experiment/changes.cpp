@@ -223,7 +223,7 @@ constexpr ChangeRow rows[] = {
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>, "TIME|xN"},
     {"rails", "network ports of a node", Changed::Network, rails},
     {"node", "workers of a node", Changed::Network, node},
-    {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement,
+    {"placement", "placement of ranks on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement,
      "packed|spread|HOST,..."},
     {"routing", "routes of messages on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
      routing, "WAY[:flows=N,seed=N]", [] { return names_of(routings); }},
