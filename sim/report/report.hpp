@@ -18,8 +18,8 @@ std::string title(const Scenario& scenario);
 std::map<std::int64_t, double> least_bounds(const std::vector<Outcome>& outcomes);
 /// "without shards", "with ZeRO 1 and 2". REQUIRES: rising stages.
 std::string stages_text(const std::vector<std::int64_t>& stages);
-/// "lower bound, whatever the order and the barrier: 417.4 ms without shards, 416.4 ms with ZeRO 1 and 2"; "" where no
-/// outcome has one.
+/// "lower bound, whatever the order and the barrier: 417.4 ms without shards, 416.4 to 420 ms with ZeRO 1 and 2": each
+/// outcome has its own. "" where none has one.
 std::string bounds_text(const std::vector<Outcome>& outcomes);
 
 /// "81.2 GB", or "95.0 GB, does not fit into 80 GB".
@@ -29,7 +29,9 @@ std::string memory_text(const Scenario& scenario, const Result& result);
 bool tells_memory(const std::vector<Outcome>& outcomes);
 /// Whose memory is the limit, or that there is none, and what memory is without; `told`: memory is shown.
 std::string limit_note(const Outcome& one, bool told);
-/// Why an efficiency stands above 100 %, where one does; else "". A reference for each outcome.
+/// Of which workers efficiency would be, if samples divided among them; else "".
+std::string undivided_note(const std::vector<ScalingReference>& references);
+/// That, and why an efficiency stands above 100 %, where one does; else "". A reference for each outcome.
 std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
 /// What the numbers do not promise: who wins by chance, and what a search did not look at.
 std::string doubts(const std::vector<Outcome>& outcomes);
