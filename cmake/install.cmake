@@ -16,6 +16,10 @@ endif()
 install(DIRECTORY models traces topologies configs DESTINATION ${CMAKE_INSTALL_DATADIR}/allreplay COMPONENT program
         FILES_MATCHING PATTERN "*.json" PATTERN "*.csv" PATTERN "LICENCES.txt")
 
+# Copies carry the licence. The Python module and what speaks MPI depend on the program's package.
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/allreplay RENAME copyright COMPONENT program)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/liballreplay-dev RENAME copyright COMPONENT development)
+
 # --- the Python module
 if(TARGET allreplay_python)
   # Below a prefix as the Python that it is for looks below its own: lib/python3/dist-packages for Debian's.

@@ -148,20 +148,17 @@ def gh200(data, folder):
     yield "\nOf these, with more than one sample a micro-batch:\n"
     yield from several.lines()
     yield (f"""
-- **What the times hold.** Layers were timed between CUDA events in a model of two blocks, run by Megatron-DeepSpeed on the
-  whole tensor group (the source's `profile_all.py`, `profile_utils.py`): the group's all-reduces are in them, and none is added.
+- **What the times hold.** Layers were timed between CUDA events in a model of two blocks, run by Megatron-DeepSpeed on the whole tensor group (the source's `profile_all.py`, `profile_utils.py`): they include the group's all-reduces, and none is added.
   The times show it: from 2 to 4 GPUs a block's forward pass loses {saved:.2f} ms (eight samples), and a quarter of one GPU's is {quarter:.2f} ms.
 - **One sample** is what the four largest misses have in common. A block's forward pass takes {block[0]:.2f} ms with one sample on four GPUs,
-  {block[1]:.2f} ms with two there, and with one {block[2]:.2f} ms on two GPUs and {block[3]:.2f} ms on a single one: it is not the GPU that was timed, but most
-  likely the processor that starts kernels. Layers alone then take longer than the jobs' steps ({passes[0]:.0f} ms for both passes; with two samples {passes[1]:.0f}).
+  {block[1]:.2f} ms with two there, and with one {block[2]:.2f} ms on two GPUs and {block[3]:.2f} ms on a single one: this is most likely not the time of the GPU, but of the processor that launches kernels. Layers alone then take longer than the jobs' steps ({passes[0]:.0f} ms for both passes; with two samples {passes[1]:.0f}).
   The jobs wait for their processors, too, but not as long: a sample takes {each:.0f} ms in the job of 32 x 1, and {of_eight:.0f} ms of the
-  GPUs' time in batches of eight. No time of a layer says how long: the replay knows no processor that is late.
-- **Were no layer slower than with twice the samples**, the four would be off by {", ".join(single)}, and all rows as the table under this list says. The
-  rule was thought of after the misses were known: it shows where they come from, and is no prediction.
-- **Pipelines of four ranks**, eight samples a micro-batch, come out the furthest too short. Their steps were measured twice, 8 % apart (commits 37ded108 and
-  cf2c8e3c: 2.52 and 2.73 s on 64 GPUs, 2.48 and 2.70 s on 32); here stand the later, longer ones.
+  GPUs' time in batches of eight. The layers' times do not show how long: the replay does not model a late processor.
+- **Were no layer slower than with twice the samples**, the four would be off by {", ".join(single)}, and all rows as the table under this list says. The rule was found after the misses were known: it shows where they come from, but is not a prediction.
+- **Pipelines of four ranks**, eight samples a micro-batch, are the most underestimated. Their steps were measured twice, 8 % apart (commits 37ded108 and
+  cf2c8e3c: 2.52 and 2.73 s on 64 GPUs, 2.48 and 2.70 s on 32); the table has the later, longer ones.
 - **The reduction alone** is off by {percent(statistics.median(reductions))} in the median, where there is one, always too short. It is of
-  earlier runs than the steps, which the later commit alone has anew. Where there is nothing to reduce, DeepSpeed takes 4 to 8 ms to copy; less
+  earlier runs than the steps, which only the later commit repeats. Where there is nothing to reduce, DeepSpeed takes 4 to 8 ms to copy; less
   that, gradients went at {min(rates):.0f} to {max(rates):.0f} GB/s a GPU. Replayed is the 24 GB/s that all-reduces alone keep on this machine.
 """)
     yield from bounded.lines()

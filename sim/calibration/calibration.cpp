@@ -87,10 +87,11 @@ void add_warnings(Calibration& calibration, const MeasuredCost& measured, const 
     warnings.emplace_back(
         "the best line would start below zero: a is held at 0, and the small sizes do not determine it");
   if (calibration.line.b_held)
-    warnings.emplace_back("times do not grow with the size: b is held at 0, and larger sizes are needed to know it");
+    warnings.emplace_back("times do not grow with the size: b is held at 0, and only larger sizes can determine it");
   std::set<Bytes> sizes;
   for (const Measurement& row : calibration.log.points) sizes.insert(row.bytes);
-  if (sizes.size() < 5) warnings.push_back(fmt::format("{} sizes say little of how well a line fits", sizes.size()));
+  if (sizes.size() < 5)
+    warnings.push_back(fmt::format("{} sizes are too few to judge how well a line fits", sizes.size()));
   Network network;
   network.measured = measured;
   network.line_rate = request.line_rate;

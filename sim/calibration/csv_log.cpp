@@ -70,10 +70,10 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
     if (is_time(title)) times.push_back(header[i]);
     if (request.time.empty() ? is_time(title) : header[i] == request.time) columns.time = i;
     if (is_size(title)) {
-      if (columns.size) throw InputError(place, "has two columns of sizes", "one, such as bytes");
+      if (columns.size) throw InputError(place, "has two size columns", "one, such as bytes");
       columns.size = i;
     } else if (among(title.name, workers_names)) {
-      if (columns.workers) throw InputError(place, "has two columns of workers", "one, such as workers");
+      if (columns.workers) throw InputError(place, "has two columns with numbers of workers", "one, such as workers");
       columns.workers = i;
     } else if (among(title.name, type_names)) {
       columns.type = i;
@@ -81,13 +81,13 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
       columns.collective = i;
     }
   }
-  if (!columns.size) throw InputError(place, "has no column of sizes", "a header such as bytes,time_us");
+  if (!columns.size) throw InputError(place, "has no size column", "a header such as bytes,time_us");
   if (!request.time.empty() && !columns.time)
     throw InputError(request.place_of_time, fmt::format("there is no column '{}'", request.time),
                      suggest(request.time, header));
-  if (!columns.time) throw InputError(place, "has no column of times", "a header such as bytes,time_us");
+  if (!columns.time) throw InputError(place, "has no time column", "a header such as bytes,time_us");
   if (request.time.empty() && times.size() > 1)
-    throw InputError(place, fmt::format("has the times {}", fmt::join(times, ", ")), "--time chooses one of them");
+    throw InputError(place, fmt::format("has several times: {}", fmt::join(times, ", ")), "choose one with --time");
   return columns;
 }
 
@@ -116,7 +116,7 @@ std::optional<Purpose> chosen(const std::vector<CsvRow>& rows, const Columns& co
   if (known.size() > 1 && (!request.purpose || found->first != *request.purpose)) {
     std::vector<std::string_view> names;
     for (const auto& [purpose, name] : known) names.push_back(name);
-    throw InputError({log.file, ""}, fmt::format("is of several collectives: {}", fmt::join(names, ", ")),
+    throw InputError({log.file, ""}, fmt::format("has rows of several collectives: {}", fmt::join(names, ", ")),
                      "--collective with an algorithm of one of them");
   }
   if (known.size() > 1)
@@ -165,7 +165,7 @@ void read_measurement_csv(std::string_view text, const LogRequest& request, Meas
     if (purpose && cells[*columns.collective] != log.benchmark) continue;
     if (columns.type && !type.empty() && type != cells[*columns.type])
       throw InputError(place, fmt::format("is of type {} after rows of {}", cells[*columns.type], type),
-                       "one datatype a file");
+                       "one datatype per file");
     if (columns.type) type = cells[*columns.type];
     const std::string& cell = cells[*columns.time];
     const double seconds = parse_duration(with_unit(cell, time, ""), place);

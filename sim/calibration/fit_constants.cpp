@@ -58,10 +58,10 @@ std::optional<double>& link_constant(Network& network, Constant constant, bool i
 void require_levels(const Scenario& scenario, const MeasuredPoint& point, Constant constant) {
   const Network& network = scenario.cluster.network;
   if (!network.measured && network.table.empty() && network.tables.empty()) return;
-  throw InputError(
-      {point.place.file, point.place.path + ", calibrate"},
-      fmt::format("{} has no {}: it gives whole collectives", scenario.cluster.name, name_of(constant_words, constant)),
-      "a cluster with alpha and beta");
+  throw InputError({point.place.file, point.place.path + ", calibrate"},
+                   fmt::format("{} has no {}: its file prices whole collectives", scenario.cluster.name,
+                               name_of(constant_words, constant)),
+                   "a cluster with alpha and beta");
 }
 
 double start_of(const Scenario& scenario, Constant constant, bool inside) {
@@ -116,8 +116,8 @@ std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& libr
       all.push_back(std::move(one));
       if (all.size() > most_fitted)
         throw InputError({point.place.file, point.place.path + ", calibrate"},
-                         fmt::format("is one of more than {} constants to be fitted", most_fitted),
-                         "columns behind `by` that have fewer values");
+                         fmt::format("makes more than {} constants to fit", most_fitted),
+                         "columns after `by` with fewer values");
     }
   }
   return all;
@@ -141,10 +141,9 @@ void require_one_each(const MeasuredFile& measured, const std::vector<FittedCons
       for (std::size_t j = 0; j < i; ++j)
         if (fitted[i].constant == fitted[j].constant && fitted[i].inside == fitted[j].inside &&
             fitted[i].holds_for(point) && fitted[j].holds_for(point))
-          throw InputError(
-              point.place,
-              fmt::format("would have {} by two sets of rows", name_of(constant_words, fitted[i].constant)),
-              "the same columns behind `by` in all rows that fit it");
+          throw InputError(point.place,
+                           fmt::format("would give {} two values", name_of(constant_words, fitted[i].constant)),
+                           "the same columns after `by` in all rows that fit it");
 }
 
 // Those that share a row that fits, directly or through others: by group, the places of constants.
@@ -415,9 +414,9 @@ std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const Consta
     std::vector<std::string_view> names;
     for (const FittedConstant& one : fitted) names.push_back(name_of(constant_words, one.constant));
     throw InputError(measured.points[misfit.rows().front()].place,
-                     fmt::format("{} rows are to fit {} constants ({})", misfit.rows().size(), members.size(),
+                     fmt::format("{} rows cannot fit {} constants ({})", misfit.rows().size(), members.size(),
                                  fmt::join(names, ", ")),
-                     "as many rows as constants, or more");
+                     "at least as many rows as constants");
   }
   const GroupFit fit(std::move(misfit), fitted);
   for (std::size_t i = 0; i < fitted.size(); ++i) fitted[i] = fit.fitted(fitted[i], i, members);

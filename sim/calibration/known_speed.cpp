@@ -22,7 +22,7 @@ double goal_of(const Scenario& setting, const KnownSpeed& known) {
   const double samples = all / static_cast<double>(setting.workers);
   const double goal = samples / known.samples_per_s();
   if (!(goal <= longest))
-    throw InputError(known.place, fmt::format("{} are an iteration of {:.3g} s", known.text(), goal),
+    throw InputError(known.place, fmt::format("{} would mean an iteration of {:.3g} s", known.text(), goal),
                      fmt::format("at most {:g} s", longest));
   return goal;
 }
@@ -64,7 +64,7 @@ class Search {
 std::string hint(const Scenario& setting, const std::string& limit) {
   return setting.workers > 1
              ? limit
-             : fmt::format("{}; of several GPUs: --cluster and --strategy that it was measured with", limit);
+             : fmt::format("{}; for several GPUs, give the --cluster and --strategy of the measurement", limit);
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
   if (at_low > 0) {
     const std::string limit = fmt::format("less than {}", known.text(known.value / (1 + at_low)));
     throw InputError(known.place,
-                     fmt::format("no computing is fast enough for {}: without any an iteration takes {}", known.text(),
+                     fmt::format("no compute time is short enough for {}: communication alone takes {}", known.text(),
                                  format_duration(goal * (1 + at_low))),
                      hint(setting, limit));
   }

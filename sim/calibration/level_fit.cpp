@@ -19,9 +19,9 @@ namespace {
 
 using Factors = std::vector<double>;  // by LevelConstant
 constexpr std::array<const char*, level_constants> names = {
-    "the bandwidth inside a node", "the start-up inside a node",   "the bandwidth between nodes",
-    "the start-up between nodes",  "the trees' part of bandwidth", "LL's part of bandwidth",
-    "the rendezvous' time"};
+    "the bandwidth inside a node", "the start-up inside a node",        "the bandwidth between nodes",
+    "the start-up between nodes",  "the trees' share of the bandwidth", "LL's share of the bandwidth",
+    "the time of a rendezvous"};
 constexpr NcclRendezvous some_rendezvous{2048, 10e-6};  // where the search begins
 
 Network scaled(Network network, const Factors& factors) {
@@ -110,10 +110,10 @@ void warn_of_no_link(LevelFit& fit) {
     const bool no_start_up = axis == latency_outside && !(fit.network.alpha.value_or(0) > 0) && fit.factors[axis] > 1;
     fit.warnings.push_back(fmt::format(
         "{} is x {:.4g} of the cluster's: {}", names[axis], fit.factors[axis],
-        no_start_up ? "the cluster has no start-up (alpha is 0), and what its links take is in this factor; give it an "
-                      "alpha, or the cluster is of other hardware than the log"
-                    : "no such link exists. More likely the cluster is of other hardware than the log, or its nodes "
-                      "are of another size"));
+        no_start_up
+            ? "the cluster has no start-up (alpha is 0), so this factor includes the links' latency: give it an alpha; "
+              "or the log was taken on other hardware"
+            : "no such link exists. More likely the log was taken on other hardware, or on nodes of another size"));
   }
 }
 
@@ -173,8 +173,9 @@ class LevelSearch {
       const double slack = 1e-9 * (1 + least_);
       if (cost(twice) > cost(best_) + slack && cost(half) > cost(best_) + slack) continue;
       known_[axis] = false;
-      fit.warnings.push_back(fmt::format("the logs do not determine {}: {}", names[axis],
-                                         axis <= latency_outside ? "something else is slower" : "it leaves no trace"));
+      fit.warnings.push_back(
+          fmt::format("the logs do not determine {}: {}", names[axis],
+                      axis <= latency_outside ? "something else is the bottleneck" : "it does not affect the times"));
       if (axis == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
       if (axis > latency_outside) raise(axis, slack);
     }
@@ -192,7 +193,7 @@ class LevelSearch {
       const std::size_t held = *std::min_element(
           those.begin(), those.end(), [](std::size_t one, std::size_t other) { return turn_of(one) < turn_of(other); });
       fit.warnings.push_back(
-          fmt::format("the logs do not tell apart {}: {} stays the cluster's", words_of(those), names[held]));
+          fmt::format("the logs cannot separate {}: {} keeps the cluster's value", words_of(those), names[held]));
       known_[held] = false;
       best_[held] = 0;
       if (held == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
@@ -218,12 +219,11 @@ class LevelSearch {
   void leave_open(const std::set<std::size_t>& those, LevelFit& fit) {
     for (const std::size_t axis : those) known_[axis] = false;
     fit.warnings.push_back(
-        those.size() == 1
-            ? fmt::format("the logs hardly determine {}: twice of it, or half, is within what the fit leaves",
-                          words_of(those))
-            : fmt::format("{} cannot be told apart by these logs, since they make up for each other: what is written "
-                          "of them holds together",
-                          words_of(those)));
+        those.size() == 1 ? fmt::format("the logs hardly determine {}: a factor of two is within the error of the fit",
+                                        words_of(those))
+                          : fmt::format("these logs cannot separate {}, which compensate for each other: the values "
+                                        "written hold only together",
+                                        words_of(those)));
   }
 
   // From where it stands. Either both levels come first, or what is of NCCL between nodes does: one may take what is
@@ -362,10 +362,10 @@ void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs, const std::
     return;
   const Bytes from = fit.network.nccl->rendezvous.value_or(some_rendezvous).from;
   if (!reach[latency_outside])
-    fit.warnings.push_back(fmt::format(
-        "no log of several nodes has sizes up to {}: their start-up is taken for a rendezvous, which larger "
-        "messages wait for, and the latency between nodes stays the cluster's",
-        write_size(from)));
+    fit.warnings.push_back(
+        fmt::format("no log of several nodes has sizes up to {}: their start-up is attributed to the rendezvous of "
+                    "larger messages, and the latency between nodes keeps the cluster's value",
+                    write_size(from)));
   if (!reach[rendezvous_time])
     fit.warnings.push_back(
         fmt::format("no log of several nodes has sizes above {}: nothing is known of a rendezvous", write_size(from)));

@@ -43,8 +43,9 @@ Quantity quantity_of(const std::vector<std::string>& columns, const SourceLocati
     if (has(columns, row.name)) found.emplace_back(row.name);
   if (found.size() != 1)
     throw InputError(place,
-                     found.empty() ? "has nothing measured" : fmt::format("has measured {}", fmt::join(found, " and ")),
-                     "one column of iteration_s, samples_per_s or speedup; of time_s for collectives alone");
+                     found.empty() ? "has no measured column"
+                                   : fmt::format("has the measured columns {}", fmt::join(found, " and ")),
+                     "one column of iteration_s, samples_per_s or speedup; or time_s, for collectives alone");
   return row_named(quantities, found.front())->value;
 }
 
@@ -58,10 +59,10 @@ void require_kind(const std::vector<std::string>& columns, Quantity quantity, co
     if (!has(columns, name))
       throw InputError(
           place, fmt::format("has no column {}", name),
-          alone ? "cluster,collective,workers,bytes,time_s" : "profile,cluster,workers,strategy and what was measured");
+          alone ? "cluster,collective,workers,bytes,time_s" : "profile,cluster,workers,strategy and a measured column");
   for (const std::string_view name : refused)
     if (has(columns, name))
-      throw InputError(place, fmt::format("has the column {} beside {}", name, name_of(quantities, quantity)),
+      throw InputError(place, fmt::format("has both columns {} and {}", name, name_of(quantities, quantity)),
                        alone ? "a collective alone has none" : "time_s: bytes are of a collective alone");
 }
 
@@ -99,18 +100,19 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
     }
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty()) continue;
-    FitRequest fit{choose_by_name(constant_words, words[0], place, "'{}' is no constant that rows fit").value, {}};
+    FitRequest fit{choose_by_name(constant_words, words[0], place, "'{}' is not a constant that rows can fit").value,
+                   {}};
     if (quantity == Quantity::CollectiveTime && is_of_training(fit.constant))
-      throw InputError(place, fmt::format("a collective alone does not tell of {}", words[0]),
+      throw InputError(place, fmt::format("a collective alone does not determine {}", words[0]),
                        "launch, alpha, beta or server");
     if (words.size() == 2 || (words.size() > 2 && words[1] != "by"))
-      throw InputError(place, fmt::format("'{}' is no way of saying for which rows {} holds", words[1], words[0]),
-                       fmt::format("{} by cluster workers, for instance", words[0]));
+      throw InputError(place, fmt::format("'{}' is not a valid `by` for {}", words[1], words[0]),
+                       fmt::format("such as: {} by cluster workers", words[0]));
     fit.by.assign(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), words.end());
     for (const std::string& column : fit.by)
       if (!has(columns, column) || column == "calibrate" || column == name_of(quantities, quantity))
-        throw InputError(place, fmt::format("{} cannot hold by '{}'", words[0], column),
-                         "columns of the file that say what was run");
+        throw InputError(place, fmt::format("{} cannot be fitted by '{}'", words[0], column),
+                         "columns of the file that describe the run");
     if (fit.by.empty()) fit.by = default_scope(fit.constant);
     for (const FitRequest& other : fits)
       if (other.constant == fit.constant) throw InputError(place, fmt::format("fits {} twice", words[0]), "once");
@@ -124,7 +126,7 @@ void require_not_given(const MeasuredPoint& point) {
     const std::string name(name_of(constant_words, fit.constant));
     const auto own = point.cells.find(name);
     if (own != point.cells.end() && !own->second.empty())
-      throw InputError(point.place, fmt::format("fits {} and gives it", name), "one of the two");
+      throw InputError(point.place, fmt::format("both fits and gives {}", name), "one of the two");
   }
 }
 
@@ -218,7 +220,8 @@ class PointReader {
       const std::string text = cell("bytes");
       const bool plain = text.find_first_not_of("0123456789+-.eE ") == std::string::npos;
       point_.bytes = parse_size(plain ? text + " B" : text, place("bytes"));
-      if (point_.bytes < 1) throw InputError(place("bytes"), fmt::format("'{}' is nothing to send", text), "1 or more");
+      if (point_.bytes < 1)
+        throw InputError(place("bytes"), fmt::format("'{}' is not a number of bytes to send", text), "1 or more");
     }
     const std::string_view column = name_of(quantities, measured_.quantity);
     point_.value = parse_number(cell(column), place(column));
@@ -246,7 +249,7 @@ MeasuredFile parse_measured_file(const Inputs& inputs, const std::string& text, 
   measured.quantity = quantity_of(measured.columns, head);
   require_kind(measured.columns, measured.quantity, head);
   if (rows.size() - 1 > most_points)
-    throw InputError(line_of(file, rows[most_points + 1].line), fmt::format("is beyond {} points", most_points),
+    throw InputError(line_of(file, rows[most_points + 1].line), fmt::format("exceeds {} points", most_points),
                      "several files");
   for (std::size_t i = 1; i < rows.size(); ++i) measured.points.push_back(PointReader(measured, rows[i]).read());
   require_few(measured);

@@ -18,8 +18,8 @@ namespace allreplay {
 namespace {
 
 constexpr LogFormat formats[] = {
-    {"nccl-tests", "all_reduce_perf and its kin, also through mpirun or srun", is_nccl_tests, read_nccl_tests},
-    {"osu", "osu_allreduce and its kin, also with -f", is_osu, read_osu},
+    {"nccl-tests", "all_reduce_perf and the other tests, also through mpirun or srun", is_nccl_tests, read_nccl_tests},
+    {"osu", "osu_allreduce and the other benchmarks, also with -f", is_osu, read_osu},
     {"csv", "a header such as bytes,time_us (or with a column of workers), then rows", is_measurement_csv,
      read_measurement_csv},
 };
@@ -51,7 +51,7 @@ const LogFormat& format_of(std::string_view text, const std::string& file, const
     return find_by_name(formats, request.format, request.place_of_format, "unknown format '{}'");
   for (const LogFormat& format : formats)
     if (format.recognises(text)) return format;
-  throw InputError({file, ""}, "is no log of a collective",
+  throw InputError({file, ""}, "is not a log of a collective",
                    "what nccl-tests or osu_allreduce print, or a CSV with the header bytes,time_us");
 }
 
@@ -59,7 +59,7 @@ double parse_log_number(std::string_view word, std::string_view noun, const Sour
   try {
     return parse_number(word, place);
   } catch (const InputError&) {
-    throw InputError(place, fmt::format("'{}' is no {}", shown(word), noun), "a finite number");
+    throw InputError(place, fmt::format("'{}' is not a valid {}", shown(word), noun), "a finite number");
   }
 }
 
@@ -75,16 +75,17 @@ MeasurementLog read_measurements(std::string_view text, const std::string& file,
   const auto empty = std::erase_if(log.points, [](const Measurement& row) { return row.bytes == 0; });
   if (empty > 0) log.notes.push_back(fmt::format("{} rows of zero bytes are left out", empty));
   if (log.points.empty())
-    throw InputError({file, ""}, fmt::format("has no sizes that {} measured", format.name), "rows of sizes and times");
+    throw InputError({file, ""}, fmt::format("has no rows of {}", format.name), "rows of sizes and times");
   if (request.workers > 0 && log.workers > 0 && request.workers != log.workers)
-    throw InputError(request.place_of_workers,
-                     fmt::format("{} contradict the log, which was taken among {}", request.workers, log.workers),
-                     fmt::format("{}, or leave it out", log.workers));
+    throw InputError(
+        request.place_of_workers,
+        fmt::format("{} workers contradict the log, which was taken with {}", request.workers, log.workers),
+        fmt::format("{}, or leave it out", log.workers));
   if (log.workers == 0) log.workers = request.workers;
-  if (log.workers == 0) throw InputError({file, ""}, "does not say among how many workers it was taken", "--workers N");
+  if (log.workers == 0) throw InputError({file, ""}, "does not say how many workers it was taken with", "--workers N");
   if (log.workers < 2)
     throw InputError(request.workers > 0 ? request.place_of_workers : SourceLocation{file, ""},
-                     "one worker alone sends nothing", "a log among two workers or more");
+                     "was taken with one worker, which sends nothing", "a log of two or more workers");
   return log;
 }
 
@@ -151,13 +152,14 @@ std::vector<std::string_view> last_words(std::string_view line, std::size_t colu
 Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place) {
   const double bytes = std::round(parse_log_number(word, "size", place) * scale);
   if (!(bytes >= 0 && bytes <= 1e18))
-    throw InputError(place, fmt::format("'{}' is no size", shown(word)), "0 to 1e9 GB");
+    throw InputError(place, fmt::format("'{}' is not a valid size", shown(word)), "0 to 1e9 GB");
   return static_cast<Bytes>(bytes);
 }
 
 double require_time(double seconds, std::string_view word, const SourceLocation& place) {
   if (!(seconds >= 1e-12 && seconds <= 1e6))
-    throw InputError(place, fmt::format("'{}' is no time of a collective", shown(word)), "above zero, to 1e6 s");
+    throw InputError(place, fmt::format("'{}' is not a valid time of a collective", shown(word)),
+                     "above zero, to 1e6 s");
   return seconds;
 }
 
@@ -172,11 +174,11 @@ void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const B
   if (found == known.end()) {
     std::vector<std::string_view> words;
     for (const Benchmark& one : known) words.push_back(one.word);
-    throw InputError(place, fmt::format("'{}' is no benchmark of a collective known here", shown(name)),
+    throw InputError(place, fmt::format("'{}' is not a known benchmark of a collective", shown(name)),
                      fmt::format("one of {}", fmt::join(words, ", ")));
   }
   if (log.purpose && *log.purpose != found->purpose)
-    throw InputError(place, fmt::format("'{}' follows {}", shown(name), log.benchmark), "one benchmark a file");
+    throw InputError(place, fmt::format("'{}' follows {}", shown(name), log.benchmark), "one benchmark per file");
   log.purpose = found->purpose;
   log.benchmark = shown(name);
 }
@@ -186,13 +188,14 @@ void WorkersColumn::choose(const LogRequest& request, MeasurementLog& log) const
   for (const auto& [workers, row] : rows_) known.insert(workers);
   if (known.empty()) return;
   if (request.workers == 0 && known.size() > 1)
-    throw InputError({log.file, ""}, fmt::format("was taken among {} workers", fmt::join(known, ", ")),
-                     "--workers chooses one of them");
+    throw InputError({log.file, ""}, fmt::format("was taken with {} workers", fmt::join(known, ", ")),
+                     "choose one with --workers");
   log.workers = request.workers > 0 ? request.workers : *known.begin();
   if (!known.contains(log.workers))
-    throw InputError(request.place_of_workers,
-                     fmt::format("the log has no rows of {} workers, only of {}", log.workers, fmt::join(known, ", ")),
-                     "one of them");
+    throw InputError(
+        request.place_of_workers,
+        fmt::format("the log has no rows for {} workers, only for {}", log.workers, fmt::join(known, ", ")),
+        "one of them");
   for (const auto& [workers, row] : rows_)
     if (workers == log.workers) log.points.push_back(row);
 }

@@ -95,7 +95,7 @@ class RankList {
     const auto on = std::find(rank, words.end(), "on");
     const std::string host(words.end() - on > 1 ? on[1] : "");
     if (!ranks_.emplace(number, Listed{group, host}).second)
-      throw InputError(place, fmt::format("rank {} stands twice: the processes did not run together", number),
+      throw InputError(place, fmt::format("rank {} appears twice: the processes did not run together", number),
                        "nccl-tests built with MPI=1");
     return true;
   }
@@ -105,7 +105,8 @@ class RankList {
     measured_ = true;
     const std::int64_t now = size();
     if (before_ > 0 && now != before_)
-      throw InputError(place, fmt::format("{} ranks follow a run of {}", now, before_), "one number of workers a file");
+      throw InputError(place, fmt::format("{} ranks follow a run of {}", now, before_),
+                       "one number of workers per file");
   }
 
   // Of one group, which is what a collective runs among.
@@ -153,7 +154,7 @@ class RankList {
 std::size_t block_of(const LogRequest& request) {
   const auto found = std::find(blocks.begin(), blocks.end(), request.time.empty() ? blocks[0] : request.time);
   if (found == blocks.end())
-    throw InputError(request.place_of_time, fmt::format("nccl-tests measures no '{}'", request.time),
+    throw InputError(request.place_of_time, fmt::format("nccl-tests does not measure '{}'", request.time),
                      "out-of-place or in-place");
   return static_cast<std::size_t>(found - blocks.begin());
 }
@@ -235,7 +236,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
                        fmt::format("the {} of the table's header", header->columns));
     if (type.empty()) type = row[2];
     if (type != row[2])
-      throw InputError(place, fmt::format("is of type {} after rows of {}", row[2], type), "one datatype a file");
+      throw InputError(place, fmt::format("is of type {} after rows of {}", row[2], type), "one datatype per file");
     const std::size_t first = row.size() - block_columns * (blocks.size() - block);
     if (row[first] == "N/A")
       throw InputError(place, fmt::format("has no {} time", blocks[block]),
@@ -252,8 +253,8 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   log.per_host = ranks.per_host();
   rates.tell(log);
   if (log.workers == 1)
-    throw InputError({log.file, ""}, "was taken by one rank alone",
-                     "two ranks or more; many processes need nccl-tests built with MPI=1");
+    throw InputError({log.file, ""}, "was taken with one rank",
+                     "two or more ranks; several processes need nccl-tests built with MPI=1");
   if (wrong > 0)
     log.notes.push_back(fmt::format("nccl-tests found wrong results in {} of {} rows", wrong, log.points.size()));
 }

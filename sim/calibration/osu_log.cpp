@@ -66,7 +66,7 @@ OsuColumns osu_columns(std::string_view header, const LogRequest& request, const
     for (const TimeUnit& unit : units)
       if (open < close && close != name.npos && name.substr(open + 1, close - open - 1) == unit.name)
         return {names.size(), i, unit.seconds};
-    throw InputError(place, fmt::format("'{}' has no unit known here", names[i]), "us, ms or s");
+    throw InputError(place, fmt::format("'{}' has no known unit", names[i]), "us, ms or s");
   }
   throw InputError(request.time.empty() ? place : request.place_of_time,
                    fmt::format("there is no '{}' latency among the columns {}", wanted,
@@ -113,7 +113,8 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
       if (words.size() > 1 && words[0] == "Size") columns = osu_columns(content.substr(1), request, place);
       if (words.size() > 1 && words[0] == "Datatype:") {
         if (!type.empty() && type != words[1])
-          throw InputError(place, fmt::format("is of type {} after rows of {}", words[1], type), "one datatype a file");
+          throw InputError(place, fmt::format("is of type {} after rows of {}", words[1], type),
+                           "one datatype per file");
         type = words[1];
       }
     } else if (columns.count > 0 && starts_like_a_row(content)) {

@@ -23,10 +23,10 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
     const Scenario scenario = scenario_of(point, {}, library);
     require_possible(scenario);
     if (measured.quantity == Quantity::CollectiveTime && scenario.workers < 2)
-      throw InputError(point.request.place_of_workers, "a collective among one worker sends nothing", "2 or more");
+      throw InputError(point.request.place_of_workers, "a collective of one worker sends nothing", "2 or more");
     if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
       throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
-                       "a profile with batch_size, or iteration_s measured");
+                       "a profile with batch_size, or a measured iteration_s");
   }
 }
 
@@ -43,8 +43,8 @@ void require_told_of_spread(const Validation& of, const std::vector<Predicted>& 
                              : point.value / one.no_overlap - point.value / one.no_communication;
     if (apart > most)
       throw InputError({point.place.file, point.place.path + ", calibrate"},
-                       fmt::format("fits spread, and communication may be {:.1f} % of its time", 100 * apart),
-                       "rows in which it is at most 5 %");
+                       fmt::format("fits spread, but communication may be {:.1f} % of its time", 100 * apart),
+                       "rows where it is at most 5 %");
   }
 }
 

@@ -78,7 +78,7 @@ class ChangedLinks final : public Topology {
     if (ways > most)
       throw InputError(
           routing_.place / "routing",
-          fmt::format("{} ways lead from '{}' to '{}', past links that are down", ways, name(from), name(to)),
+          fmt::format("there are {} routes from '{}' to '{}' around links that are down", ways, name(from), name(to)),
           fmt::format("at most {}, or d-mod-k", most));
     std::vector<std::uint64_t> up;
     std::vector<LinkId> path;
@@ -105,7 +105,7 @@ std::vector<Link> changed(const Topology& network, std::span<const LinkChange> c
     const SourceLocation place = change.place / "between";
     for (const LinkId id : names.between(change.a, place / "0", change.b, place / "1", place)) {
       if (!known.insert(id).second)
-        throw InputError(change.place, fmt::format("'{}' and '{}' stand here twice", change.a, change.b),
+        throw InputError(change.place, fmt::format("the link from '{}' to '{}' is listed twice", change.a, change.b),
                          "one entry per link");
       Link& link = links[id];
       if (change.latency) link.latency = *change.latency;
@@ -134,9 +134,10 @@ std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::s
     const std::vector<int> parts = connected_parts(all->nodes(), links_in(*all, plane));
     for (NodeId host = 0; host < all->hosts(); ++host)
       if (parts[host] != parts[0])
-        throw InputError(down->place,
-                         fmt::format("the links that are down cut '{}' off from '{}'", all->name(host), all->name(0)),
-                         "leave every host a way to all others");
+        throw InputError(
+            down->place,
+            fmt::format("the links that are down disconnect '{}' from '{}'", all->name(host), all->name(0)),
+            "leave every host a route to all others");
   }
   return all;
 }

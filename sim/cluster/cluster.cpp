@@ -46,8 +46,8 @@ std::vector<CostPoint> read_table(const Json& json) {
   // The slope of the last two goes on for whatever is larger.
   if (points.back().seconds < points[points.size() - 2].seconds)
     json.items().back().at("time").fail(
-        "is less than the smaller size before takes, and beyond the table that would go on",
-        "times that do not fall at the end; leave out one of the two");
+        "is less than the time of the smaller size before it, and the table would be extrapolated downwards",
+        "times that do not decrease at the end; leave out one of the two");
   return points;
 }
 
@@ -133,7 +133,7 @@ void read_alpha(const Json& json, Network& network) {
                             "numbers of nodes in increasing order");
     network.alpha_of_nodes.push_back(one);
   }
-  if (network.alpha_of_nodes.empty()) json.fail("has no start-up", R"({"nodes": 2, "alpha": "120 us"}, for instance)");
+  if (network.alpha_of_nodes.empty()) json.fail("is empty", R"({"nodes": 2, "alpha": "120 us"}, for instance)");
   network.alpha = network.alpha_of_nodes.front().alpha;
 }
 
@@ -144,7 +144,7 @@ ServerLinks read_server(const Json& json) {
   if (const auto alpha = json.find("alpha")) server.alpha = alpha->duration();
   if (const auto beta = json.find("beta")) server.beta = beta->per_byte();
   if (const auto rate = json.find("bandwidth")) server.beta = 1 / positive(*rate, rate->rate());
-  if (!server.alpha && !server.beta) json.fail("says nothing of the servers' links", "alpha, beta or bandwidth");
+  if (!server.alpha && !server.beta) json.fail("does not describe the servers' links", "alpha, beta or bandwidth");
   return server;
 }
 
@@ -192,8 +192,8 @@ NcclSetup read_nccl(const Json& network) {
   const std::string_view nodes = network.find("topology") ? "topology" : "node";
   for (const std::string_view level : {nodes, std::string_view("alpha")})
     if (!network.find(level))
-      json.fail(fmt::format("stands in a network without \"{}\"", level),
-                "beside the two levels of a network: node, alpha and bandwidth; or alpha and a topology");
+      json.fail(fmt::format("is in a network without \"{}\"", level),
+                "a network of two levels: node, alpha and bandwidth; or alpha and a topology");
   NcclSetup nccl;
   json.at("gpu");
   nccl.gpu = static_cast<NcclSetup::Gpu>(one_of(json, "gpu", {"v100", "a100", "h100", "b200"}));
@@ -214,7 +214,7 @@ MessageCost read_message_cost(const Json& json) {
   json.allow_only({"alpha", "beta", "bandwidth"});
   MessageCost cost{json.at("alpha").duration(), 0};
   const auto beta = json.find("beta"), rate = json.find("bandwidth");
-  if (beta.has_value() == rate.has_value()) json.fail("does not say how fast bytes move", "beta, or bandwidth");
+  if (beta.has_value() == rate.has_value()) json.fail("does not say how fast bytes move", "\"beta\" or \"bandwidth\"");
   cost.beta = beta ? beta->per_byte() : 1 / positive(*rate, rate->rate());
   return cost;
 }
@@ -237,13 +237,13 @@ std::vector<std::pair<std::string, std::string>> read_parallel(const Json& json)
 // What the keys mean together.
 void require_consistent(const Json& json, const Network& network) {
   if (network.nccl && network.node && !(network.node->beta > 0.0 && network.beta > 0.0))
-    json.at("nccl").fail("stands beside links that take no time per byte", "a bandwidth of both levels");
+    json.at("nccl").fail("needs links with a bandwidth", "a bandwidth of both levels");
   if (network.nccl && !network.node && network.topology->link.bandwidth == 0)
-    json.at("nccl").fail("stands beside a graph that does not say what its links are like", "\"link\" in the topology");
+    json.at("nccl").fail("needs a graph with a \"link\"", "\"link\" in the topology");
   if (network.node && network.topology && !network.beta && !network.measured && network.table.empty() &&
       network.tables.empty())
-    json.at("node").fail("leaves the time per byte between nodes to the topology",
-                         "bandwidth or beta beside it: that of one port");
+    json.at("node").fail("needs the time per byte between nodes",
+                         "\"bandwidth\" or \"beta\" of one port, next to \"node\"");
 }
 
 void require_one_cost(const Json& json) {
@@ -299,7 +299,7 @@ Network read_network(const Json& json) {
     network.node =
         read_node(json, !network.measured && network.table.empty() && network.tables.empty(), network.topology);
   else if (const auto rails = json.find("rails"))
-    rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
+    rails->fail("is the number of network ports of a node, but there is no \"node\"", "add \"node\", or leave it out");
   if (json.find("nccl")) network.nccl = read_nccl(json);
   if (const auto server = json.find("server")) network.server = read_server(*server);
   if (const auto p2p = json.find("p2p")) network.p2p = read_message_cost(*p2p);
@@ -318,8 +318,7 @@ Network read_network(const Json& json) {
 // As a link of the topology that nodes stand for.
 LinkSpec implied_link(double beta, const SourceLocation& place) {
   if (beta <= 0)
-    throw InputError(place, "takes no time per byte, and no link is as fast as that",
-                     "a bandwidth of both levels, or the fidelity alpha-beta");
+    throw InputError(place, "gives links no time per byte", "a bandwidth of both levels, or the fidelity alpha-beta");
   return {0, 1 / beta};
 }
 
@@ -328,12 +327,13 @@ Interference read_interference(const Json& json) {
   json.allow_only({"compute", "at", "sms", "of"});
   Interference interference;
   if (json.find("compute").has_value() == json.find("sms").has_value())
-    json.fail("does not say by how much", "{\"compute\": 1.1}, or {\"sms\": 24, \"of\": 132}");
+    json.fail("does not give a slow-down", "{\"compute\": 1.1}, or {\"sms\": 24, \"of\": 132}");
   if (const auto compute = json.find("compute")) {
-    if (const auto of = json.find("of")) of->fail("counts thread blocks, and no sms are taken", "leave it out");
+    if (const auto of = json.find("of"))
+      of->fail("is the number of SMs of the GPU, but \"sms\" is missing", "leave it out");
     interference.compute = compute->number();
     if (!(interference.compute >= 1 && interference.compute <= 1000))
-      compute->fail(fmt::format("{} is no slow-down", compute->dump()), "1 to 1000: times as long");
+      compute->fail(fmt::format("{} is not a valid slow-down", compute->dump()), "1 to 1000: times as long");
   } else {
     const std::int64_t of = json.at("of").integer(2, 1'000'000), sms = json.at("sms").integer(0, of - 1);
     interference.compute = static_cast<double>(of) / static_cast<double>(of - sms);
@@ -364,12 +364,12 @@ void require_placed_in_nodes(const Network& network) {
   const SourceLocation& place = spec.placement.place;
   if (spec.gpus_per_host != network.node->workers)
     throw InputError(place,
-                     fmt::format("places hosts of {}, and the {} workers of a node belong together",
+                     fmt::format("places hosts of {}, but the {} workers of a node must stay together",
                                  spec.gpus_per_host == 1 ? "one GPU" : fmt::format("{} GPUs", spec.gpus_per_host),
                                  network.node->workers),
                      fmt::format("\"gpus_per_host\": {} in the topology, or packed", network.node->workers));
   if (!fills_hosts(spec))
-    throw InputError(place, "deals ranks from host to host, and the workers of a node belong together",
+    throw InputError(place, "distributes ranks over hosts, but the workers of a node must stay together",
                      "packed, or a list of hosts");
 }
 

@@ -79,8 +79,8 @@ void require_connected(const Topology& graph, const TopologySpec& spec) {
   for (NodeId host = 1; host < graph.hosts(); ++host)
     if (parts[host] != parts[0])
       throw InputError(spec.place / "links",
-                       fmt::format("no way leads from '{}' to '{}'", graph.name(0), graph.name(host)),
-                       "link all hosts with each other, directly or through switches");
+                       fmt::format("there is no route from '{}' to '{}'", graph.name(0), graph.name(host)),
+                       "connect all hosts, directly or through switches");
 }
 
 std::unique_ptr<Topology> make_shape(const TopologySpec& spec, std::int64_t hosts) {

@@ -50,7 +50,7 @@ void NodeNames::no_link(NodeId a, const std::string& a_name, const std::string& 
     if ((here == a || host) && ++count <= 4)
       neighbours += fmt::format("{}'{}'", count > 1 ? ", " : "", network_.name(here == a ? there : here));
   }
-  throw InputError(place, fmt::format("no link joins '{}' and '{}'", a_name, b_name),
+  throw InputError(place, fmt::format("there is no link between '{}' and '{}'", a_name, b_name),
                    fmt::format("'{}' is linked to {}{}", a_name, neighbours, count > 4 ? ", …" : ""));
 }
 

@@ -107,7 +107,7 @@ std::vector<std::int64_t> listed_machines(const Topology& network, const Placeme
       throw InputError(place, fmt::format("there is no host '{}'", name), few.empty() ? suggest(name, names) : few);
     }
     const auto machine = static_cast<std::size_t>(found->second);
-    if (taken[machine]) throw InputError(place, fmt::format("the host '{}' stands twice", name), "each host once");
+    if (taken[machine]) throw InputError(place, fmt::format("the host '{}' is listed twice", name), "each host once");
     taken[machine] = true;
     order.push_back(found->second);
   }
@@ -127,7 +127,7 @@ std::vector<std::int64_t> listed_machines(const Topology& network, const Placeme
 
 Placement read_placement(const Json& json) {
   if (!json.is_array()) {
-    if (!json.is_string()) json.fail("says nothing of where ranks sit", placement_right);
+    if (!json.is_string()) json.fail("is not a placement", placement_right);
     const auto* word = row_named(placement_words, json.text());
     if (!word) json.fail(fmt::format("unknown placement '{}'", json.text()), placement_right);
     return {word->value, {}, json.place()};
@@ -162,15 +162,16 @@ std::unique_ptr<Topology> with_placement(std::unique_ptr<Topology> network, cons
   const std::int64_t gpus = network->gpus_per_host(), machines = network->machines();
   const std::int64_t beside = hosts_of_a_switch(spec);
   if (spec.kind == TopologyKind::Rail)
-    throw InputError(placement.place, "the ranks of rails fill their hosts in order: each host has a port of each rail",
+    throw InputError(placement.place, "a topology of rails fills its hosts in order: each host has a port of each rail",
                      "packed, or another kind of topology");
   std::vector<NodeId> seats(static_cast<std::size_t>(network->hosts()));
   if (placement.kind == Placement::Kind::Spread && beside == 0) {
     if (gpus == 1)
-      throw InputError(placement.place,
-                       fmt::format("there is nothing to spread over: a {} has single GPUs, and no switches of a few",
-                                   kind_name(spec.kind)),
-                       "packed, or a list of hosts");
+      throw InputError(
+          placement.place,
+          fmt::format("ranks cannot be spread: a {} has hosts of one GPU, and no switches shared by only a few",
+                      kind_name(spec.kind)),
+          "packed, or a list of hosts");
     for (NodeId rank = 0; rank < seats.size(); ++rank)
       seats[rank] = static_cast<NodeId>(dealt(rank, network->hosts(), gpus));
   } else {

@@ -40,7 +40,7 @@ double Topology::shares(NodeId from, NodeId to, std::uint32_t stream, double lat
   const std::uint64_t ways = adaptive ? way_count(from, to) : parts();
   if (ways > most_ways)
     throw InputError(routing_.place / "routing",
-                     fmt::format("{} ways lead from '{}' to '{}'", ways, name(seat(from)), name(seat(to))),
+                     fmt::format("there are {} routes from '{}' to '{}'", ways, name(seat(from)), name(seat(to))),
                      fmt::format("at most {}, or ecmp", most_ways));
   double longest = latency;
   std::vector<LinkId> all;

@@ -16,8 +16,8 @@ namespace allreplay {
 namespace {
 
 constexpr KindSummary kinds[] = {
-    {TopologyKind::Star, "star", "every host on one switch", {}},
-    {TopologyKind::Ring, "ring", "every host linked to the next", {}},
+    {TopologyKind::Star, "star", "all hosts on one switch", {}},
+    {TopologyKind::Ring, "ring", "each host linked to the next", {}},
     {TopologyKind::Torus, "torus", "a ring in each of two or three dimensions", {"dimensions"}},
     {TopologyKind::DoubleBinaryTree, "double-binary-tree", "a link per edge of two mirrored trees of hosts", {}},
     {TopologyKind::FatTree, "fat-tree", "k-port switches in three layers, k^3/4 hosts", {"ports", "oversubscription"}},
@@ -42,7 +42,7 @@ TopologyKind read_kind(const Json& json) {
 double bandwidth(const Json& json) {
   const double rate = json.rate();
   if (rate <= 0)
-    json.fail(fmt::format("{} carries nothing", json.dump()),
+    json.fail(fmt::format("{} is not a valid rate", json.dump()),
               "a rate above zero; a failed link is \"down\": true under links");
   return rate;
 }
@@ -64,7 +64,7 @@ std::vector<std::int64_t> read_dimensions(const Json& json) {
 std::int64_t read_ports(const Json& json) {
   const std::int64_t ports = json.integer(2, largest_size);
   if (ports % 2 != 0)
-    json.fail(fmt::format("{} ports do not split into as many up as down", ports),
+    json.fail(fmt::format("{} ports cannot be split evenly into up and down", ports),
               fmt::format("an even number, such as {}", ports + 1));
   return ports;
 }
@@ -73,9 +73,9 @@ double read_oversubscription(const Json& json) {
   const double ratio = json.number();
   constexpr double most = 1e6;
   if (ratio > most)
-    json.fail(fmt::format("{} is too much oversubscription", json.dump()), "a ratio of at most 1000000");
+    json.fail(fmt::format("{} is too large an oversubscription", json.dump()), "a ratio of at most 1000000");
   if (!(ratio >= 1))
-    json.fail(fmt::format("{} is not an oversubscription", json.dump()), "a ratio of at least 1, such as 2");
+    json.fail(fmt::format("{} is not a valid oversubscription", json.dump()), "a ratio of at least 1, such as 2");
   return ratio;
 }
 
@@ -86,7 +86,7 @@ void read_gpus(const Json& json, TopologySpec& spec) {
   if (spec.gpus_per_host > 1)
     spec.inner = read_link(json.at("inner"));
   else if (inner)
-    inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
+    inner->fail("links the GPUs of a host, but hosts have one GPU each", "\"gpus_per_host\": 2 or more");
 }
 
 constexpr std::int64_t most_flows = 1024, most_seed = std::numeric_limits<std::int64_t>::max();
@@ -98,7 +98,9 @@ void read_nics(const Json& json, TopologySpec& spec) {
   const auto nics = json.find("nics"), planes = json.find("planes");
   if (!has_nics(spec.kind)) return;
   if (nics) {
-    if (spec.gpus_per_host < 2) nics->fail("counts the nics of hosts of one GPU", "\"gpus_per_host\": 2 or more");
+    if (spec.gpus_per_host < 2)
+      nics->fail("is the number of network ports of a host, but hosts have one GPU each",
+                 "\"gpus_per_host\": 2 or more");
     spec.nics = nics->integer(1, most_rails);
     if (*spec.nics > spec.gpus_per_host)
       nics->fail(fmt::format("{} nics among the {} GPUs of a host", *spec.nics, spec.gpus_per_host),
@@ -123,7 +125,7 @@ void read_routing(const Json& json, TopologySpec& spec) {
   const auto flows = json.find("flows");
   if (!flows) return;
   if (spec.routing.kind != Routing::Kind::Ecmp)
-    flows->fail("counts the parts of messages, and only ecmp has flows", R"("routing": "ecmp")");
+    flows->fail("is the number of parts of a message, but only ecmp has flows", R"("routing": "ecmp")");
   spec.routing.flows = flows->integer(1, most_flows);
 }
 
@@ -173,9 +175,9 @@ using Names = std::map<std::string, std::int64_t>;
 void read_names(const Json& json, std::vector<std::string>& list, Names& known) {
   for (const Json& item : json.items()) {
     const std::string name = read_name(item);
-    if (name.empty()) item.fail("is an empty name", "such as \"h0\"");
+    if (name.empty()) item.fail("is empty", "such as \"h0\"");
     if (!known.emplace(name, static_cast<std::int64_t>(known.size())).second)
-      item.fail(fmt::format("there are two nodes '{}'", name), "each name once");
+      item.fail(fmt::format("two nodes are called '{}'", name), "each name once");
     list.push_back(name);
   }
 }
@@ -202,7 +204,7 @@ void read_graph(const Json& json, TopologySpec& spec) {
     const auto [first, second] = read_between(item);
     const std::int64_t a = find_node(first, known), b = find_node(second, known);
     if (!seen.insert(std::minmax(a, b)).second)
-      item.fail("these two are linked twice", "one link, with the bandwidth of both");
+      item.fail("the two nodes are linked twice", "one link, with the bandwidth of both");
     LinkSpec link = usual.value_or(LinkSpec{});
     if (item.find("latency") || !usual) link.latency = item.at("latency").duration();
     if (item.find("bandwidth") || !usual) link.bandwidth = bandwidth(item.at("bandwidth"));
@@ -276,8 +278,9 @@ bool has_ways(TopologyKind kind) {
 Routing::Kind parse_routing(std::string_view text, TopologyKind kind, const SourceLocation& place) {
   const Routing::Kind routing = choose_by_name(routings, text, place, "unknown routing '{}'").value;
   if (routing != Routing::Kind::ByDestination && !has_ways(kind))
-    throw InputError(place, fmt::format("a {} has one way, and no routing to choose", kind_name(kind)),
-                     "d-mod-k, or a fat-tree, a leaf-spine or a graph");
+    throw InputError(
+        place, fmt::format("a {} has a single route between nodes, so there is no routing to choose", kind_name(kind)),
+        "d-mod-k, or a fat-tree, a leaf-spine or a graph");
   return routing;
 }
 
@@ -292,7 +295,7 @@ Routing parse_routing_in_words(const Routing& now, std::string_view text, Topolo
   if (routing.kind != Routing::Kind::Ecmp) routing.flows = 1;
   constexpr std::string_view right = "ecmp:flows=4,seed=7";
   if (colon < text.size() && routing.kind != Routing::Kind::Ecmp)
-    throw InputError(place, fmt::format("'{}': only ecmp has flows and a seed", text), std::string(right));
+    throw InputError(place, fmt::format("'{}': only ecmp takes flows and a seed", text), std::string(right));
   for (std::size_t start = colon + 1; start <= text.size();) {
     const std::size_t end = std::min(text.find(',', start), text.size());
     const std::string_view word = text.substr(start, end - start);

@@ -132,8 +132,7 @@ TransferCost all_to_all_on_nodes(const NodeSymbols& s) { return half(parameter_s
 
 Rank power_of_two(std::string_view name, std::int64_t workers, const SourceLocation& place) {
   if (!std::has_single_bit(static_cast<std::uint64_t>(workers)))
-    throw InputError(place, fmt::format("{} cannot send its messages among {} workers", name, workers),
-                     "a power of two");
+    throw InputError(place, fmt::format("{} does not support {} workers", name, workers), "a power of two");
   return static_cast<Rank>(workers);
 }
 
@@ -147,7 +146,7 @@ Rounds ring_messages(std::int64_t n, const Options& options, CollectiveOp op, co
 
 Rounds hierarchical_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation& place) {
   if (options.groups < 1 || n % options.groups != 0)
-    throw InputError(place, fmt::format("{} workers do not fall into {} equal groups", n, options.groups),
+    throw InputError(place, fmt::format("{} workers cannot be divided into {} equal groups", n, options.groups),
                      "a number of groups that divides the workers");
   return ring_rounds(static_cast<Rank>(n), options.groups, op);
 }
@@ -173,7 +172,7 @@ Rounds binomial_messages(std::int64_t n, const Options&, CollectiveOp op, const 
 
 Rounds server_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation& place) {
   if (options.servers > n)
-    throw InputError(place, fmt::format("{} servers do not sit on {} workers", options.servers, n),
+    throw InputError(place, fmt::format("{} servers do not fit on {} workers", options.servers, n),
                      fmt::format("at most {}", n));
   return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, op);
 }
@@ -183,7 +182,7 @@ Rounds bml_messages(std::int64_t workers, const Options& options, CollectiveOp o
   std::int64_t power = 1;
   for (std::int64_t level = 0; level < options.levels && power <= workers; ++level) power *= root;
   if (options.levels < 1 || options.levels > 16 || root < 2 || power != workers)
-    throw InputError(place, fmt::format("bml cannot serve {} workers on {} levels", workers, options.levels),
+    throw InputError(place, fmt::format("bml does not support {} workers with {} levels", workers, options.levels),
                      "n^k workers on BCube(n, k)");
   return bml_rounds(root, options.levels, op);
 }
@@ -255,15 +254,15 @@ std::span<const Algorithm> table() {
        "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, Purpose::Selection, gtopk_messages, Halves::Rooted},
       {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
        reduce_scatter_on_nodes, Purpose::ReduceScatter, scatter_messages, Halves::None},
-      {"nccl", "what NCCL's tuner would choose for each size, at its own prices",
+      {"nccl", "what NCCL's tuner would choose for each size, with its own cost model",
        "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, nullptr, Purpose::AllReduce},
       {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
        broadcast_on_nodes, Purpose::Broadcast, broadcast_messages, Halves::None},
-      {"pat", "all-gather with the farthest first, and that backwards before it", "2⌈log N⌉α", "2(N−1)/N·β + (N−1)/N·γ",
-       "any", "", "", pat, nullptr, Purpose::AllReduce, pat_messages},
+      {"pat", "all-gather with the farthest first, after the same steps reversed as reduce-scatter", "2⌈log N⌉α",
+       "2(N−1)/N·β + (N−1)/N·γ", "any", "", "", pat, nullptr, Purpose::AllReduce, pat_messages},
       {"in-network", "switches sum on the way up and copy on the way down (SHARP)", "α", "β", "any", "", "", in_network,
        in_network_on_nodes, Purpose::AllReduce, in_network_messages, Halves::None, false, true, false, "", true},
-      {"all-to-all", "to everybody at once what is for it", "α", "(N−1)/N·β", "any", "", "", all_to_all,
+      {"all-to-all", "each rank sends every other its part, all at once", "α", "(N−1)/N·β", "any", "", "", all_to_all,
        all_to_all_on_nodes, Purpose::AllToAll, all_to_all_messages, Halves::None},
       {"chain", "from rank to rank, in chunks", "(N−1)α", "(N+C−2)/C·β with C `chunks`", "any", "chunks", "chunks",
        chain, chain_on_nodes, Purpose::Broadcast, chain_messages, Halves::None},
@@ -329,7 +328,7 @@ const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op) {
 Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
                  const SourceLocation& place) {
   if (!algorithm.rounds)
-    throw InputError(place, fmt::format("{} is priced as a whole and has no messages", algorithm.name),
+    throw InputError(place, fmt::format("{} has no messages: it is priced as a whole", algorithm.name),
                      "the fidelity alpha-beta, or ring");
   const bool whole = is_whole(algorithm, op);
   if (!whole && algorithm.halves == Halves::None)

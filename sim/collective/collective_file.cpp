@@ -100,7 +100,7 @@ Schedule read_schedule(const Json& json) {
     if (work > most_work)
       round.fail(
           fmt::format("the rounds up to here are too much to check among {} ranks", schedule.ranks),
-          fmt::format("in all at most {:.0f} chunks sent, in {:.0f} rounds",
+          fmt::format("at most {:.0f} chunks sent in total, in {:.0f} rounds",
                       std::floor(most_work / work_of_chunk(schedule.ranks)), std::floor(most_work / schedule.ranks)));
   }
   if (schedule.rounds.empty()) json.at("rounds").fail("is empty", "at least one round");
@@ -137,8 +137,8 @@ class Contents {
         const std::size_t there = place(one.from, chunk), here = place(one.send.to, chunk);
         const auto words = std::span(bits_).subspan(there * words_, words_);
         if (std::all_of(words.begin(), words.end(), [](auto word) { return word == 0; }))
-          throw InputError(one.place, fmt::format("rank {} has nothing of chunk {} to send", one.from, chunk),
-                           "what came in an earlier round");
+          throw InputError(one.place, fmt::format("rank {} does not have chunk {} to send", one.from, chunk),
+                           "a chunk that it had, or received in an earlier round");
         bits.insert(bits.end(), words.begin(), words.end());
         doubled.push_back(doubled_[there]);
         const Written now = one.send.reduce ? Written::Reduced : Written::Replaced;
@@ -168,9 +168,10 @@ class Contents {
     for (Rank rank = 0; rank < schedule_.ranks; ++rank)
       for (std::int64_t chunk = 0; chunk < schedule_.chunks; ++chunk)
         if (due(rank, chunk) && !whole(rank, chunk))
-          throw InputError(schedule_.place / "rounds",
-                           fmt::format("in the end rank {} has not all of chunk {}, or some of it twice", rank, chunk),
-                           fmt::format("the rounds of a whole {}", name_of(operations, schedule_.operation)));
+          throw InputError(
+              schedule_.place / "rounds",
+              fmt::format("at the end rank {} does not have all of chunk {}, or has a part of it twice", rank, chunk),
+              fmt::format("the rounds of a complete {}", name_of(operations, schedule_.operation)));
   }
 
  private:
@@ -205,7 +206,7 @@ class Contents {
 void require_ranks(const Schedule& schedule, std::int64_t workers) {
   if (workers != schedule.ranks)
     throw InputError(schedule.place / "ranks",
-                     fmt::format("is for {} ranks, and there are {} workers", schedule.ranks, workers),
+                     fmt::format("is for {} ranks, but there are {} workers", schedule.ranks, workers),
                      fmt::format("{} workers", schedule.ranks));
 }
 

@@ -82,13 +82,13 @@ LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& opti
                      const SourceLocation& place_of_gamma) {
   const Algorithm& algorithm = find_algorithm(measured.collective, measured.place / "collective");
   if (!algorithm.coefficients)
-    throw InputError(measured.place / "collective", fmt::format("no alpha and beta price {}", algorithm.name),
+    throw InputError(measured.place / "collective",
+                     fmt::format("{} cannot be priced with alpha and beta", algorithm.name),
                      "the algorithm that ran, such as ring, or a table");
   const Coefficients at = algorithm.coefficients(static_cast<double>(measured.workers), options);
   const double beta = (measured.b - at.gamma * measured.gamma) / at.beta;
   if (beta < 0)
-    throw InputError(place_of_gamma,
-                     fmt::format("{} s/B leave less than nothing of b = {} s/B", measured.gamma, measured.b),
+    throw InputError(place_of_gamma, fmt::format("{} s/B is more than b = {} s/B allows", measured.gamma, measured.b),
                      fmt::format("at most {} s/B", measured.b / at.gamma));
   return {measured.a / at.alpha, beta, measured.gamma};
 }
@@ -118,17 +118,17 @@ CommCost part_of(std::vector<CostPoint> table, bool whole) {
 [[noreturn]] void refuse_other(const Network& network, const Algorithm& algorithm, std::string_view key,
                                std::int64_t measured, std::int64_t workers) {
   throw InputError(network.place / key,
-                   fmt::format("was measured for {} among {} workers and says nothing of {} among {}",
+                   fmt::format("was measured for {} with {} workers, which does not give {} with {}",
                                network.collective, measured, algorithm.name, workers),
-                   "alpha and beta, or measured, can be carried to other sizes");
+                   "alpha and beta, or measured, which hold for other numbers of workers");
 }
 
 // What was measured inside one node says nothing of two.
 void require_reach(const Network& network, std::int64_t measured, std::int64_t workers, const SourceLocation& place) {
   if (!network.node || measured > network.node->workers || workers <= measured) return;
   throw InputError(
-      place, fmt::format("was measured inside one node, among {} workers, and says nothing of {}", measured, workers),
-      "a measurement of two nodes or more");
+      place, fmt::format("was measured inside one node, with {} workers, which does not give {}", measured, workers),
+      "a measurement of two or more nodes");
 }
 
 // The tables between whose numbers of workers `workers` lies, or the nearest two, or the only one twice.
@@ -148,8 +148,8 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   const auto [low, high] = neighbours(network.tables, workers);
   if (low->workers == workers || high->workers == workers) return (low->workers == workers ? low : high)->table;
   if (low == high)
-    throw InputError(place, fmt::format("is of {} workers, and says nothing of {}", low->workers, workers),
-                     "tables of two numbers of workers, or more");
+    throw InputError(place, fmt::format("is for {} workers, which does not give {}", low->workers, workers),
+                     "tables for two or more numbers of workers");
   const double share = std::log(static_cast<double>(workers) / static_cast<double>(low->workers)) /
                        std::log(static_cast<double>(high->workers) / static_cast<double>(low->workers));
   std::set<Bytes> sizes;
@@ -161,7 +161,7 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
     points.push_back({bytes, (1 - share) * to_seconds(below(bytes)) + share * to_seconds(above(bytes))});
     if (points.back().seconds <= 0)
       throw InputError(place,
-                       fmt::format("carried to {} workers, gives {} less than no time", workers, write_size(bytes)),
+                       fmt::format("extrapolated to {} workers, gives {} a negative time", workers, write_size(bytes)),
                        fmt::format("{} to {} workers", network.tables.front().workers, network.tables.back().workers));
   }
   return points;
@@ -200,10 +200,9 @@ TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int6
 void require_equal_links(const Network& network) {
   const std::int64_t changed = network.topology ? network.topology->changed_links() : 0;
   if (changed == 0) return;
-  throw InputError(
-      network.topology->place / "links",
-      fmt::format("changes {} of the links, and the closed forms of alpha-beta know no single link", changed),
-      "--fidelity fluid or message");
+  throw InputError(network.topology->place / "links",
+                   fmt::format("changes {} links, but the closed forms of alpha-beta have no single links", changed),
+                   "--fidelity fluid or message");
 }
 
 // α's, and β's part of b.
@@ -308,7 +307,7 @@ std::string carried(const Network& network, std::int64_t workers) {
   if (network.measured && network.node) {
     const auto nodes = [&](std::int64_t count) { return layout_of(count, network.node->workers).nodes; };
     const std::int64_t there = nodes(network.measured->workers), here = nodes(workers);
-    if (there != here) return fmt::format("what was measured on {} nodes is carried to {}", there, here);
+    if (there != here) return fmt::format("measured on {} nodes, extrapolated to {}", there, here);
   }
   if (network.tables.empty()) return "";
   const std::int64_t least = network.tables.front().workers, most = network.tables.back().workers;

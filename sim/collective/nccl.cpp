@@ -103,8 +103,8 @@ Network nccl_levels(const Network& network) {
 void require_nccl(const Network& network, std::string_view algorithm) {
   if (network.nccl) return;
   const bool laid_out = network.node || network.topology;
-  throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm),
-                   laid_out ? R"("nccl": {"gpu": "h100"}, say; see docs/models.md)"
+  throw InputError(network.place, fmt::format("does not describe the hardware of {}", algorithm),
+                   laid_out ? R"(such as "nccl": {"gpu": "h100"}; see docs/models.md)"
                             : "\"nccl\", and \"node\" or \"topology\"; see docs/models.md");
 }
 

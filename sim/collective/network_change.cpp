@@ -36,7 +36,7 @@ void change_a(MeasuredCost& measured, const Adjustment& change) {
 }
 
 [[noreturn]] void refuse_table(const SourceLocation& place, std::string_view what) {
-  throw InputError(place, fmt::format("a measured table says nothing of a link's {}", what), "a factor, such as x2");
+  throw InputError(place, fmt::format("a measured table has no {} of a link", what), "a factor, such as x2");
 }
 
 // Every table of the network.
@@ -70,7 +70,7 @@ bool has_gpus(const Network& network) { return network.topology && network.topol
 [[noreturn]] void refuse_one_level(const Network& network, const SourceLocation& place) {
   const bool whole = network.node.has_value();
   throw InputError(place,
-                   whole ? "what the cluster file says was measured as a whole, inside and between nodes"
+                   whole ? "the cluster's times were measured as a whole, inside and between nodes"
                          : "the cluster's network has one level",
                    whole ? "the level between nodes" : R"(a cluster with "node", or with "gpus_per_host")");
 }
@@ -116,7 +116,7 @@ void change_alpha(Network& network, const Adjustment& change) {
 
 void require_priced_by_links(const Network& network, const SourceLocation& place) {
   if (network.measured || has_tables(network))
-    throw InputError(place, "what was measured is of the nodes that there are", "a cluster with alpha and bandwidth");
+    throw InputError(place, "the cluster's times were measured on its own nodes", "a cluster with alpha and bandwidth");
 }
 
 }  // namespace
@@ -160,10 +160,10 @@ void change_node(Network& network, std::int64_t workers, const SourceLocation& p
   if (!network.node && !has_gpus(network)) refuse_one_level(network, place);
   if (network.node && network.node->rails > workers)
     throw InputError(place, fmt::format("{} workers share {} network ports", workers, network.node->rails),
-                     fmt::format("at least {}, or --rails, too", network.node->rails));
+                     fmt::format("at least {}, or change --rails, too", network.node->rails));
   if (has_gpus(network) && network.topology->nics && *network.topology->nics > workers)
     throw InputError(place, fmt::format("{} workers share {} nics", workers, *network.topology->nics),
-                     fmt::format("at least {}, or --rails, too", *network.topology->nics));
+                     fmt::format("at least {}, or change --rails, too", *network.topology->nics));
   if (network.node) network.node->workers = workers;
   if (has_gpus(network)) network.topology->gpus_per_host = workers;
 }
@@ -195,7 +195,7 @@ void change_placement(Network& network, std::string_view text, const SourceLocat
   const Placement placement = parse_placement(text, place);
   if (!network.topology && !placement.packed())
     throw InputError(place,
-                     network.node ? "nodes without a topology are filled in order, and know no switches"
+                     network.node ? "nodes without a topology are filled in order, without switches"
                                   : "the cluster's network has no topology to place ranks on",
                      "a cluster with a topology, such as leaf-spine-64; see docs/topologies.md");
   if (!network.topology) return;
@@ -232,7 +232,7 @@ std::string alpha_caveat(const Network& network, std::int64_t workers) {
   const std::int64_t nodes = nodes_of(network, workers);
   if (known.empty() || nodes == 1 || (nodes >= known.front().nodes && nodes <= known.back().nodes)) return "";
   const std::int64_t end = nodes < known.front().nodes ? known.front().nodes : known.back().nodes;
-  return fmt::format("alpha is given for {} to {} nodes: for {} that of {} is taken", known.front().nodes,
+  return fmt::format("alpha is given for {} to {} nodes: {} nodes use that of {}", known.front().nodes,
                      known.back().nodes, nodes, end);
 }
 

@@ -21,7 +21,7 @@ struct LocalLegs {
 void require_local(const Network& network, const NodeLayout& layout) {
   if (!network.node || network.measured || !network.table.empty() || !network.tables.empty())
     throw InputError(network.place, "has no nodes whose GPUs could sum before they push",
-                     "\"node\" beside alpha and bandwidth, or local=false");
+                     "\"node\" next to alpha and bandwidth, or local=false");
   if (!layout.full())
     throw InputError(
         network.node->place,

@@ -19,8 +19,8 @@ std::int64_t workers_of_node(const Network& network) {
 LinkCosts of_messages(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
   if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
   if (!network.table.empty() || !network.tables.empty())
-    throw InputError(network.place, "says what whole collectives cost, and nothing of a send between two ranks",
-                     "\"p2p\": {\"alpha\": …, \"bandwidth\": …} beside it");
+    throw InputError(network.place, "gives the cost of whole collectives, but not of a send between two ranks",
+                     "add \"p2p\": {\"alpha\": …, \"bandwidth\": …}");
   const double alpha = network.alpha.value_or(0);
   if (network.topology && !network.beta) {
     const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
@@ -62,27 +62,22 @@ CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const Coll
   return {times.alpha * send.alpha, times.beta * send.beta + times.gamma * send.gamma};
 }
 
-CommCost all_to_all_cost(const Network& network, const Group& group, std::int64_t workers, std::int64_t table_workers) {
-  const Algorithm& direct = find_algorithm("all-to-all", network.place / "collective");
-  return price_call(network, {CollectiveOp::AllToAll, group, &direct}, workers, table_workers, {}).cost;
-}
-
 void require_even(const Network& network, const Group& group, std::int64_t of_rank, std::int64_t workers,
                   const SourceLocation& place) {
   const std::int64_t node = workers_of_node(network);
   if (node == 1 || workers <= node) return;
   if (of_rank % node != 0 && node % of_rank != 0)
-    throw InputError(place, fmt::format("{} workers of a rank in nodes of {}", of_rank, node),
+    throw InputError(place, fmt::format("{} workers of a pipeline rank do not fit nodes of {}", of_rank, node),
                      "a multiple or a divisor of the node's workers");
   if (of_rank <= node || group.ranks == 1) return;
   const auto shapes = groups_by_node(of_rank, group.ranks, group.stride, node);
   for (const auto& one : shapes)
     for (const NodeShare& share : one)
       if (one.size() != shapes.front().size() || share.ranks != shapes.front().front().ranks)
-        throw InputError(
-            place,
-            fmt::format("groups of {} workers, {} apart, lie unevenly in nodes of {}", group.ranks, group.stride, node),
-            "degrees that divide the node's workers, or are divided by them");
+        throw InputError(place,
+                         fmt::format("groups of {} workers, {} apart, are spread unevenly over nodes of {}",
+                                     group.ranks, group.stride, node),
+                         "degrees that divide the node's workers, or are multiples of them");
 }
 
 }  // namespace allreplay

@@ -18,9 +18,6 @@ const Algorithm& algorithm_of_tied(const Algorithm& named);
 /// An all-reduce between two ranks: the closed form for two, of the α and β of a send between them.
 CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options);
 
-/// An all-to-all among the groups of a family: direct, as half a parameter server's.
-CommCost all_to_all_cost(const Network& network, const Group& group, std::int64_t workers, std::int64_t table_workers);
-
 /// Throws InputError where a node holds parts of ranks of so many workers, or groups of theirs have not equally many
 /// workers in each node that they touch, or not all the same shape.
 void require_even(const Network& network, const Group& group, std::int64_t of_rank, std::int64_t workers,

@@ -41,17 +41,17 @@ void require_form(const Algorithm& algorithm, const NodeLayout& layout, const Co
     throw InputError(place,
                      fmt::format("{}{} has no closed form on nodes of several workers",
                                  algorithm.from_file ? "the file of " : "", algorithm.name),
-                     "ring or hierarchical, for example");
+                     "such as ring or hierarchical");
   if (algorithm.servers && options.servers > 0)
-    throw InputError(place, fmt::format("servers={} does not say in which of the nodes they are", options.servers),
+    throw InputError(place, fmt::format("servers={} does not say on which nodes they are", options.servers),
                      "servers=0: one on every worker");
   if (algorithm.servers && options.server_hosts == ServerHosts::Dedicated)
     throw InputError(place, "servers on hosts of their own need to know who sums in a node", "local=true");
   if (algorithm.option == "tree_bandwidth" && options.tree_bandwidth == TreeBandwidth::Paper)
-    throw InputError(place, "tree_bandwidth=paper knows no nodes", "tree_bandwidth=physical");
+    throw InputError(place, "tree_bandwidth=paper does not support nodes", "tree_bandwidth=physical");
   if (algorithm.full_nodes && !layout.full())
     throw InputError(place,
-                     fmt::format("{} cannot serve {} workers in nodes of {}: the last holds {}", algorithm.name,
+                     fmt::format("{} does not support {} workers in nodes of {}: the last node has {}", algorithm.name,
                                  layout.workers, layout.per_node, layout.last),
                      fmt::format("a multiple of {}, or ring", layout.per_node));
 }
@@ -91,10 +91,10 @@ std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::in
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
                      const SourceLocation& place) {
   if (workers > node_workers && workers % node_workers != 0)
-    throw InputError(
-        place,
-        fmt::format("{} workers do not fill nodes of {}: shard groups in them have no price", workers, node_workers),
-        fmt::format("a multiple of {}", node_workers));
+    throw InputError(place,
+                     fmt::format("{} workers do not fill nodes of {}: shard groups inside nodes cannot be priced",
+                                 workers, node_workers),
+                     fmt::format("a multiple of {}", node_workers));
   NodeLayout layout{ranks, 1, 1, 1, 1};
   // Who crosses nodes, by node: those groups share its ports.
   std::map<std::int64_t, std::int64_t> crossing;
@@ -117,8 +117,8 @@ TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& la
     return algorithm.on_nodes(symbols);
   }
   if (algorithm.in_switches && layout.per_node > 1)
-    throw InputError(place, fmt::format("{} sums in switches, and one node has none", algorithm.name),
-                     "workers of several nodes, or ring");
+    throw InputError(place, fmt::format("{} sums in switches, but one node has none", algorithm.name),
+                     "workers on several nodes, or ring");
   CollectiveOptions flat = options;
   flat.groups = 1;  // of a hierarchy one level is left
   const Coefficients times = algorithm.coefficients(symbols.N, flat);

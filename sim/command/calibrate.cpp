@@ -31,7 +31,7 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
     throw InputError(argument("--workers"),
                      fmt::format("{} for {}", counted(std::ssize(arguments.workers), "number"),
                                  counted(std::ssize(arguments.files), "log")),
-                     "once for each log, or not at all where all logs say it themselves");
+                     "once for each log; or not at all, if every log says it");
   LogRequest request{.format = arguments.format,
                      .time = arguments.time,
                      .place_of_format = argument("--format"),
@@ -91,16 +91,16 @@ std::vector<Calibration> calibrated_logs(const Files& files, const CalibrateArgu
     logs.push_back(calibrate(read_measurements(files.read(file), file, log_request(arguments, i)), request));
     const Calibration &first = logs.front(), &last = logs.back();
     if (first.algorithm != last.algorithm || first.log.purpose != last.log.purpose)
-      throw InputError({file, ""},
-                       fmt::format("is of {}, and {} of {}", last.log.benchmark, first.log.file, first.log.benchmark),
-                       "logs of one collective");
+      throw InputError(
+          {file, ""}, fmt::format("is of {}, but {} is of {}", last.log.benchmark, first.log.file, first.log.benchmark),
+          "logs of one collective");
   }
   std::stable_sort(logs.begin(), logs.end(),
                    [](const Calibration& one, const Calibration& other) { return one.workers() < other.workers(); });
   for (std::size_t i = 1; i < logs.size(); ++i)
     if (logs[i].workers() == logs[i - 1].workers())
       throw InputError({logs[i].log.file, ""},
-                       fmt::format("is of {} workers, as {} is", logs[i].workers(), logs[i - 1].log.file),
+                       fmt::format("has the same {} workers as {}", logs[i].workers(), logs[i - 1].log.file),
                        "logs of different numbers of workers");
   return logs;
 }
@@ -123,10 +123,10 @@ Network levels_of(const Inputs& inputs, const CalibrateArguments& arguments, std
     network = library.cluster_named(arguments.cluster).network;
     if (!network.node || (nccl && !network.nccl))
       throw InputError(
-          argument("--cluster"), fmt::format("{} says nothing of {}", arguments.cluster, nccl ? "nccl" : "nodes"),
+          argument("--cluster"), fmt::format("{} does not describe {}", arguments.cluster, nccl ? "nccl" : "nodes"),
           nccl ? "a cluster with node and nccl, such as h100x8-8x400gbps" : "a cluster with node, or --node");
   } else if (nccl) {
-    throw InputError(argument("--collective"), "NCCL's model is fitted to the constants of a cluster",
+    throw InputError(argument("--collective"), "NCCL's model needs the constants of a cluster",
                      "--cluster and a cluster with node and nccl, such as h100x8-8x400gbps");
   } else {
     network.node = NodeLevel{.workers = node.value_or(smallest)};
@@ -151,7 +151,7 @@ LevelOutcome outcome_of(const Inputs& inputs, const CalibrateArguments& argument
   if (!nccl && (logs.front().workers() > node || logs.back().workers() <= node)) {
     outcome.fitted = false;
     outcome.fit.network = start;
-    outcome.why = fmt::format("no log is of {} of {} workers, and both levels cannot be told apart",
+    outcome.why = fmt::format("no log is of {} of {} workers, so the two levels cannot be separated",
                               logs.back().workers() <= node ? "several nodes" : "one node", node);
   } else {
     outcome.fit = fit_levels(logs, start);
@@ -161,7 +161,7 @@ LevelOutcome outcome_of(const Inputs& inputs, const CalibrateArguments& argument
     if (!nccl && outcome.fit.median > 0.1)
       outcome.why = fmt::format("two levels miss a log by {:.1f} % in the median", outcome.fit.median * 100);
   }
-  if (arguments.table && outcome.why.empty()) outcome.why = "--table asks for them";
+  if (arguments.table && outcome.why.empty()) outcome.why = "as --table asks";
   outcome.tables = !outcome.why.empty();
   return outcome;
 }
@@ -189,7 +189,7 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
     for (const std::string& warning : log.warnings) context.console.warn(fmt::format("{}: {}", log.log.file, warning));
   for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
   if (outcome.tables && !arguments.table)
-    context.console.warn(fmt::format("tables are made, not levels: {}", outcome.why));
+    context.console.warn(fmt::format("tables are written instead of two levels: {}", outcome.why));
   context.console.print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
 }
 
@@ -197,15 +197,15 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
                  std::optional<double> line_rate) {
   for (const auto& [text, option] : {std::pair(arguments.cluster, "--cluster"), std::pair(arguments.rails, "--rails")})
     if (!text.empty())
-      throw InputError(argument(option), "says nothing of one log of one level", "several logs, or --collective nccl");
+      throw InputError(argument(option), "needs several logs, or NCCL's model", "several logs, or --collective nccl");
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, calibration_picture(calibration));
   if (!arguments.cluster_out.empty()) {
     const bool misses = calibration.line_misses() && calibration.algorithm->purpose == Purpose::AllReduce;
     if (misses && !arguments.table)
-      context.console.warn(fmt::format(
-          "the line misses the measured times by {:.1f} % in the median: the table is written, which holds for {} "
-          "among {} workers alone",
-          calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
+      context.console.warn(
+          fmt::format("the line misses the measured times by {:.1f} % in the median: the table is written instead, "
+                      "which holds only for {} with {} workers",
+                      calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
     auto node = given_count(arguments.node, "--node");
     if (const std::int64_t hosted = calibration.log.per_host; !node && hosted > 0) node = hosted;
     context.files().write(arguments.cluster_out,
@@ -238,37 +238,37 @@ void add_calibrate(CommandLine& app) {
       app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests or OSU, or a CSV");
   command
       .add_option("FILE", arguments->files,
-                  "the log; several, of different numbers of workers, give the two levels of a cluster")
+                  "a log; several, with different numbers of workers, give the two levels of a cluster")
       .required();
   command
       .add_option("-n,--workers", arguments->workers,
-                  "among how many it was taken (what the log says); chooses among the rows of a log of several; once "
-                  "for each log")
+                  "number of workers of the log (what the log says); once for each log; selects the rows of a log that "
+                  "has several")
       .allow_extra_args(false);
   command.add_option(
       "--node", arguments->node,
-      "how many workers a node holds (of one log, as many as it names on a host; of several, the smallest's)");
-  command.add_option("--rails", arguments->rails, "how many network ports a node has (1)");
-  command.add_option("--cluster", arguments->cluster, "what nodes are like, and what nccl's factors are of");
+      "workers of a node (for one log, as many as it names on a host; for several, those of the smallest)");
+  command.add_option("--rails", arguments->rails, "network ports of a node (1)");
+  command.add_option("--cluster", arguments->cluster, "cluster file whose nodes, and NCCL model, the factors apply to");
   command.add_option("--collective", arguments->collective,
-                     "the algorithm that ran (ring, for a log of all-reduces); see `allreplay list collectives`");
-  command.add_option("--format", arguments->format, "what the log is, where that is not recognised:");
-  command.add_option(
-      "--time", arguments->time,
-      "which times: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu; avg), or the "
-      "column's name (csv)");
+                     "the algorithm that ran (ring for a log of all-reduces); see `allreplay list collectives`");
+  command.add_option("--format", arguments->format, "the log's format (recognised by default):");
+  command.add_option("--time", arguments->time,
+                     "the times to use: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu; avg), "
+                     "or the column's name (csv)");
   command.add_option("--from", arguments->from, "fit sizes from this one on, such as 64KiB");
   command.add_option("--to", arguments->to, "fit sizes up to this one");
-  command.add_option("--gamma", arguments->gamma, "what of b is reduction, such as \"0.1 ns/B\" (0)");
+  command.add_option("--gamma", arguments->gamma, "the part of b that is reduction, such as \"0.1 ns/B\" (0)");
   command.add_option("--line-rate", arguments->line_rate,
-                     "of a link, such as \"10 Gbit/s\": warn where the fit beats it");
+                     "of a link, such as \"10 Gbit/s\": warn if the fit exceeds it");
   command
-      .add_option("-o,--option", arguments->options,
-                  fmt::format("key=value, what the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
+      .add_option(
+          "-o,--option", arguments->options,
+          fmt::format("key=value, options that the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
       .allow_extra_args(false);
   command.add_flag("--table", arguments->table,
-                   "take the table of several lines, not one line, for --cluster-out and busbw");
-  const Option out = command.add_option("--cluster-out", arguments->cluster_out, "write a cluster file of the result");
+                   "use a table of several lines instead of one line, for --cluster-out and busbw");
+  const Option out = command.add_option("--cluster-out", arguments->cluster_out, "write the result as a cluster file");
   command.add_option("--name", arguments->name, "the cluster's name (the file's)").needs(out);
   command.add_option("--plot", arguments->plot, "draw the times, both fits and their errors: FILE.svg, .png or .pdf");
   command.add_flag("--json", arguments->json, "print one JSON object: seconds, and seconds per byte");

@@ -36,21 +36,22 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
   for (const OptionText& option : words.request("").options) {
     options.set(option.name, option.value, option.place);
     if (option.name != find_codec(arguments.codec, {}).option)
-      console.warn(fmt::format("{} changes nothing here: {} does not read it", option.name, arguments.codec));
+      console.warn(fmt::format("{} has no effect: {} does not use it", option.name, arguments.codec));
   }
   request.options = {options.codec.density, options.codec.bits, parse_seed(arguments.seed)};
 
   if (!(request.correlation >= 0 && request.correlation <= 1))
-    throw InputError(argument("--correlation"), fmt::format("{} is no correlation", arguments.correlation), "0 to 1");
+    throw InputError(argument("--correlation"), fmt::format("{} is not a valid correlation", arguments.correlation),
+                     "0 to 1");
   request.residuals =
       choose_by_name(residual_rules, arguments.residuals, argument("--residuals"), "no residuals '{}'").value;
   if (request.workers > most_elements / request.elements)
     throw InputError(argument("--workers"),
                      fmt::format("{} workers with {} elements each do not fit", request.workers, request.elements),
-                     fmt::format("at most {} elements in all", most_elements));
+                     fmt::format("at most {} elements in total", most_elements));
   if (request.codec->aggregation == Aggregation::GTopKTree &&
       !std::has_single_bit(static_cast<std::uint64_t>(request.workers)))
-    throw InputError(argument("--workers"), fmt::format("{} is no power of two", request.workers),
+    throw InputError(argument("--workers"), fmt::format("{} is not a power of two", request.workers),
                      fmt::format("{}'s tree pairs workers: 2, 4, 8, ...", request.codec->name));
   return request;
 }
@@ -67,33 +68,35 @@ void add_codec(CommandLine& app) {
   Command command =
       app.add_subcommand("codec", "run one codec on random gradients: bytes, times on this processor, errors");
   command.add_option("-k,--codec", arguments->codec, "see `allreplay list codecs`").required();
-  command.add_option("-e,--elements", arguments->elements, "of a gradient, in fp32; at most 2^25").required();
+  command.add_option("-e,--elements", arguments->elements, "elements of a gradient in fp32, at most 2^25").required();
   command
       .add_option("-n,--workers", arguments->workers,
-                  "more than one: also exchange gradients, as the codec's collective does; a power of two for gtopk")
+                  "if more than one, also exchange gradients as the codec's collective does; a power of two for gtopk")
       .capture_default_str();
-  command.add_option("--iterations", arguments->iterations, "over how many the mean error and the exchange run")
+  command.add_option("--iterations", arguments->iterations, "iterations of the mean error and of the exchange")
       .capture_default_str();
-  command.add_option("--repetitions", arguments->repetitions, "of each measurement of time; the median counts")
+  command
+      .add_option("--repetitions", arguments->repetitions,
+                  "repetitions of each time measurement; the median is reported")
       .capture_default_str();
   command
       .add_option("--distribution", arguments->distribution,
-                  "of a gradient's elements: normal, laplace or lognormal (of either sign)")
+                  "distribution of a gradient's elements: normal, laplace or lognormal (of either sign)")
       .capture_default_str();
   command
       .add_option("--correlation", arguments->correlation,
-                  "between gradients of any two workers and iterations, 0 to 1")
+                  "correlation between the gradients of any two workers and iterations, 0 to 1")
       .capture_default_str();
   command
       .add_option("--residuals", arguments->residuals,
                   "gtopk: conserving (a receiver keeps what it drops) or as-printed (Algorithm 4, line 10)")
       .capture_default_str();
-  command.add_option("--seed", arguments->seed, "of all that is drawn").capture_default_str();
+  command.add_option("--seed", arguments->seed, "seed of all random numbers").capture_default_str();
   command.add_option("-o,--option", arguments->options, "density=SHARE (0.001) or bits=NUMBER (8), any number of times")
       .allow_extra_args(false);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Errors are relative to the length of what is right: 0 is perfect, 1 as bad as sending nothing.\n"
+      "Errors are relative to the norm of the exact result: 0 is perfect, 1 is as bad as sending nothing.\n"
       "Examples:\n"
       "  allreplay codec --codec qsgd --elements 1000000 --option bits=4\n"
       "  allreplay codec --codec gtopk --elements 10000 --option density=0.01 --workers 16 --iterations 100 "

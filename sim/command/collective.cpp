@@ -73,26 +73,28 @@ void add_collective(CommandLine& app) {
   Command command =
       app.add_subcommand("collective", "time one collective alone, by message size, as nccl-tests prints it");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
+  command.add_option("-n,--workers", arguments->workers, "number of workers (the cluster file's)");
   command.add_option("--collective", arguments->collective,
                      "the algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments->fidelity, "alpha-beta, fluid or message (the cluster file's)");
-  command.add_option("--operation", arguments->operation,
-                     "what is timed, of --bytes as nccl-tests counts them: all-reduce, all-gather, reduce-scatter, "
-                     "all-to-all or broadcast");
+  command.add_option(
+      "--operation", arguments->operation,
+      "the operation to time; --bytes as nccl-tests counts them: all-reduce, all-gather, reduce-scatter, "
+      "all-to-all or broadcast");
   add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--bytes", arguments->bytes, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command.add_option("-o,--option", arguments->options, "key=value, any number of times; see `allreplay list options`")
       .allow_extra_args(false);
   command.add_flag("--json", arguments->json, "print a JSON array");
-  command.add_flag("--links", arguments->links,
-                   "fluid, message: how much each kind of link is used by the largest size, and the hottest by name");
+  command.add_flag(
+      "--links", arguments->links,
+      "fluid, message: print the use of each kind of link at the largest size, and the hottest links by name");
   command.add_option("--plot", arguments->plot,
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
-      "algbw is bytes / time; busbw what of it a link carries (2(N-1)/N of algbw for an all-reduce).\n"
-      "With --operation the size is the whole buffer: of an all-gather what a rank has in the end, of a reduce-scatter "
-      "what it has at first, of an all-to-all what it sends in all.\n"
+      "algbw is bytes / time; busbw is the part that a link carries (2(N-1)/N of algbw for an all-reduce).\n"
+      "With --operation the size is the whole buffer: what a rank has after an all-gather, what it has before a "
+      "reduce-scatter, and all that it sends in an all-to-all.\n"
       "Example:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
       "--bytes 1MiB:1GiB:x4");
   command.callback([arguments](Context& context) { execute(context, *arguments); });

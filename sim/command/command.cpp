@@ -39,7 +39,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
       const std::string name(trim(std::string_view(list).substr(start, end - start)));
       if (name.empty()) throw InputError(place, fmt::format("'{}' has an empty name", list), "names, such as a,b,c");
       if (std::find(names.begin(), names.end(), name) != names.end())
-        throw InputError(place, fmt::format("'{}' stands twice", name), "each name once");
+        throw InputError(place, fmt::format("'{}' is given twice", name), "each name once");
       names.push_back(name);
       start = end + 1;
     }
@@ -49,7 +49,8 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
 bool says_all(const std::vector<std::string>& strategies) {
   const std::vector<std::string> names = names_in(strategies, argument("--strategies"));
   const bool all = std::find(names.begin(), names.end(), every_strategy) != names.end();
-  if (all && names.size() > 1) throw InputError(argument("--strategies"), "names others beside all", "all, or names");
+  if (all && names.size() > 1)
+    throw InputError(argument("--strategies"), "combines \"all\" with other names", "all, or a list of names");
   return all;
 }
 
@@ -62,7 +63,7 @@ constexpr std::int64_t most_jobs = 1024;
 void add_jobs(Command command, std::string& jobs, std::string_view what) {
   command
       .add_option("-j,--jobs", jobs,
-                  fmt::format("how many {} at a time, at most {}; results do not depend on it", what, most_jobs))
+                  fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs))
       .capture_default_str();
 }
 
@@ -83,7 +84,7 @@ int threads_for(const std::string& jobs) {
   for (std::thread& one : others) one.join();
   if (const auto most = std::ssize(others) + 1; most < count)
     throw InputError(
-        argument("--jobs"), fmt::format("{} threads are more than can be started here", count),
+        argument("--jobs"), fmt::format("{} threads cannot be started here", count),
         fmt::format("fewer than {}, or higher limits of processes and memory: ulimit -u, ulimit -v", most));
   return count;
 }
@@ -94,7 +95,7 @@ std::string left_out(const std::string& name, const std::string& why, bool sever
 
 void note_left_out(Console& console, const std::vector<std::string>& strategies) {
   if (strategies.empty()) return;
-  console.print_stderr(fmt::format("note: left out of all strategies, since the options given are not for {}: {}",
+  console.print_stderr(fmt::format("note: left out, since the options given are not for {}: {}",
                                    strategies.size() == 1 ? "it" : "them", listed(strategies, strategies.size())));
 }
 
@@ -103,13 +104,12 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);
   farm.silent = [&](const std::vector<int>& ranks) {
-    console.print_stderr(
-        fmt::format("note: nothing was heard from rank{} {} for {}: at work on something long, or stopped",
-                    ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
-                    format_duration(std::chrono::duration<double>(farm.patience).count())));
+    console.print_stderr(fmt::format("note: no answer from rank{} {} for {}: busy with a long simulation, or stopped",
+                                     ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "),
+                                     format_duration(std::chrono::duration<double>(farm.patience).count())));
   };
   if (farm.workers() == 0)
-    console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+    console.print_stderr("note: one rank, which simulates everything itself (for more: mpirun -n N allreplay …)");
   lead(farm);
 }
 
@@ -125,7 +125,7 @@ void add_engine(Command command, std::string& engine) {
 
 void require_mpi_or_none(const std::string& engine) {
   if (!engine.empty() && engine != "mpi")
-    throw InputError(argument("--engine"), fmt::format("'{}' is no engine of this command", engine), "mpi");
+    throw InputError(argument("--engine"), fmt::format("'{}' is not an engine of this command", engine), "mpi");
 }
 
 namespace {
@@ -140,17 +140,19 @@ constexpr ParallelFlag parallel_flags[] = {
     {"tp", "--tp", "workers of a tensor-parallel group (1, or the profile's); the profile is one worker's"},
     {"cp", "--cp", "workers of a context-parallel group (1, or the profile's)"},
     {"ep", "--ep", "workers of an expert-parallel group (1)"},
-    {"schedule", "--schedule", "of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
-    {"chunks", "--chunks", "of the model, on each rank of the pipeline (the schedule's)"},
+    {"schedule", "--schedule",
+     "schedule of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
+    {"chunks", "--chunks", "chunks of the model on each pipeline rank (the schedule's)"},
     {"stages", "--stages", "how layers are cut into chunks (balanced): equal, or 3,4,3", false},
     {"accumulate", "--micro-batches", "the same as --accumulate"},
-    {"global_batch", "--global-batch", "samples of an iteration, of all workers: says the micro-batches", false},
+    {"global_batch", "--global-batch", "samples of an iteration, of all workers; sets the number of micro-batches",
+     false},
 };
 
 std::int64_t one_number_of_workers(const std::string& text) {
   if (text.find_first_of(":,") != std::string::npos)
     throw InputError(argument("--workers"), fmt::format("'{}' is not one number", text),
-                     "several: `compare` and `recommend` take 8,16 and 8:64:x2, a sweep a list");
+                     "one number; `compare` and `recommend` take 8,16 and 8:64:x2, a sweep file a list");
   return parse_integer(text, 1, most_workers, argument("--workers"));
 }
 
@@ -176,12 +178,12 @@ std::vector<std::string> worker_counts(const std::string& text) {
   if (low > high)
     throw InputError(place, fmt::format("{} is reversed", text), fmt::format("{}:{}:{}", high, low, step));
   if (step.empty() || (step[0] != 'x' && step[0] != '+'))
-    throw InputError(place, fmt::format("'{}' is no step", step), "x2 doubles, +8 adds 8");
+    throw InputError(place, fmt::format("'{}' is not a valid step", step), "x2 doubles, +8 adds 8");
   const auto by = parse_integer(step.substr(1), step[0] == 'x' ? 2 : 1, most_workers, place);
   std::vector<std::string> counts;
   for (std::int64_t count = low; count <= high; count = step[0] == 'x' ? count * by : count + by) {
     if (counts.size() == 1000)
-      throw InputError(place, fmt::format("{} are more than 1000 sizes", text), "a larger step");
+      throw InputError(place, fmt::format("{} is more than 1000 sizes", text), "a larger step");
     counts.push_back(std::to_string(count));
   }
   return counts;
@@ -199,7 +201,7 @@ std::vector<std::string> one_by_one(const Files& files, const std::vector<std::s
       const std::size_t end = std::min(text.find(',', start), text.size());
       all.emplace_back(trim(std::string_view(text).substr(start, end - start)));
       if (all.back().empty() && !text.empty())
-        throw InputError(argument(option), fmt::format("'{}' names nothing between commas", text), "a,b");
+        throw InputError(argument(option), fmt::format("'{}' has an empty item", text), "a,b");
       start = end + 1;
     }
   }
@@ -245,7 +247,7 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
       request.options.push_back({one.option, given->second, argument(one.flag)});
   if (const auto given = parallel.find("--micro-batches");
       given != parallel.end() && !given->second.empty() && !accumulate.empty())
-    throw InputError(argument("--micro-batches"), "is the same thing as --accumulate", "one of them");
+    throw InputError(argument("--micro-batches"), "is the same option as --accumulate", "one of them");
   request.changes = changes_of(changes);
   return request;
 }
@@ -264,9 +266,9 @@ void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, 
     const ParallelOptions& parallel = outcome.scenario.options.parallel;
     const bool without = !parallel.pipeline() && !outcome.scenario.options.places.contains("pp");
     if (without && (of_pipelines(option.name) || (option.name == "chunks" && !counts)))
-      console.warn(fmt::format("{} changes nothing here: there is no --pp", option.name));
+      console.warn(fmt::format("{} has no effect without --pp", option.name));
     else if (!counts)
-      console.warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
+      console.warn(fmt::format("{} has no effect: {} on {} does not use it", option.name,
                                outcome.scenario.strategy->name, outcome.result.collective));
   }
 }
@@ -276,7 +278,7 @@ void add_change_options(Command command, ChangeArguments& arguments, std::initia
     if (std::find(kinds.begin(), kinds.end(), row.changed) == kinds.end()) continue;
     command.add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)], std::string(row.about))
         .allow_extra_args(false)
-        .group("Changes of what the files say, before anything is simulated");
+        .group("Override what the files say");
   }
 }
 
@@ -293,7 +295,7 @@ WinningRule WinningArguments::rule() const {
   const double value = parse_number(std::string(trim(std::string_view(tie).substr(0, tie.size() - percent))), place);
   const double share = percent ? value / 100 : value;
   if (!(share >= 0 && share < 1))
-    throw InputError(place, fmt::format("'{}' is no share of a time", tie), "from 0 to below 1, such as 0.02 or 2%");
+    throw InputError(place, fmt::format("'{}' is not a valid share", tie), "from 0 to below 1, such as 0.02 or 2%");
   if (!now.empty()) find_strategy(now, argument("--now"));
   return {share, now};
 }
@@ -301,22 +303,22 @@ WinningRule WinningArguments::rule() const {
 void add_winning_options(Command command, WinningArguments& arguments) {
   command
       .add_option("--tie", arguments.tie,
-                  "what is slower than the fastest by no more than this is as fast; of these what is simplest to run "
-                  "wins: what runs now, then a framework's default, then the fewest options changed")
+                  "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
+                  "framework's default, then the fewest options changed")
       .capture_default_str();
-  command.add_option("--now", arguments.now, "the strategy that runs now, which wins ties (unknown)");
+  command.add_option("--now", arguments.now, "the strategy that you run now, which wins ties");
 }
 
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
   command.add_option("-s,--strategy", strategy, "see `allreplay list strategies`");
-  command.add_option("--plan", plan, "instead: a plan from a file, as `allreplay plan --json` writes it");
+  command.add_option("--plan", plan, "instead of --strategy: a plan from a file, as `allreplay plan --json` writes it");
 }
 
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan) {
   if (strategy.empty() && plan.empty())
     throw InputError(argument("--strategy"), "is required", "a name from `allreplay list strategies`, or --plan FILE");
   if (!strategy.empty() && !plan.empty())
-    throw InputError(argument("--plan"), "stands beside --strategy", "one of them");
+    throw InputError(argument("--plan"), "cannot be combined with --strategy", "one of them");
 }
 
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
@@ -325,20 +327,21 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   std::map<std::string, std::string> written;  // file: option
   for (const auto& [option, file, is_compressed] : outputs) {
     if (file.starts_with("--"))
-      throw InputError(argument(option), fmt::format("'{}' is an option, and no file", file),
+      throw InputError(argument(option), fmt::format("'{}' is an option, not a file", file),
                        fmt::format("{} FILE, or ./{} for a file of that name", option, file));
-    if (file == "-") throw InputError(argument(option), "'-' is no file", "a name (./- for a file called -)");
+    if (file == "-") throw InputError(argument(option), "'-' is not a file", "a name (./- for a file called -)");
     if (is_gzip_name(file) && !is_compressed)
-      throw InputError(argument(option), fmt::format("'{}' would not be compressed", file), "a name without .gz");
+      throw InputError(argument(option), fmt::format("'{}' ends in .gz, but this file is not compressed", file),
+                       "a name without .gz");
     const std::string identity = files.identity(file);
     if (identity.empty()) continue;
     if (read.count(identity) > 0)
-      throw InputError(argument(option), fmt::format("'{}' is what is read", file), "another file to write");
+      throw InputError(argument(option), fmt::format("'{}' is an input", file), "another file to write");
     const auto [other, fresh] = written.emplace(identity, option);
     if (!fresh)
       throw InputError(argument(option),
                        other->second == option ? fmt::format("would write '{}' twice", file)
-                                               : fmt::format("'{}' is the file of {}, too", file, other->second),
+                                               : fmt::format("'{}' is also the file of {}", file, other->second),
                        "another file to write");
   }
 }
@@ -348,8 +351,7 @@ void write_own(const Files& files, const Output& output, const std::string& text
     std::ifstream there(output.file, std::ios::binary);
     const std::string before{std::istreambuf_iterator<char>(there), {}};
     if (!before.empty() && before.find(mark) == std::string::npos)
-      throw InputError(argument(output.option),
-                       fmt::format("'{}' is there already, and another kind of file", output.file),
+      throw InputError(argument(output.option), fmt::format("'{}' exists, and is not such a file", output.file),
                        "another name, or --force to replace it");
   }
   files.write(output.file, text);
@@ -380,13 +382,14 @@ bool ScenarioArguments::has_cluster() const { return !cluster.empty() || !words_
 
 namespace {
 
-constexpr const char* help_on_cluster = "a cluster file, or a name from `allreplay list clusters`; or in words, below";
+constexpr const char* help_on_cluster =
+    "a cluster file, or a name from `allreplay list clusters`; or use the flags below";
 
 void add_cluster_words(Command command, Option named, ClusterWordArguments& words) {
   for (const ClusterWordRow& row : cluster_word_rows())
     named.unless(command.add_option(fmt::format("--{}", row.name), words[std::string(row.name)], std::string(row.about))
                      .excludes(named)
-                     .group("A cluster in words, in the place of --cluster"));
+                     .group("Describe the cluster by flags, instead of --cluster"));
 }
 
 }  // namespace
@@ -425,7 +428,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   };
   const Option cluster = add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster);
   add_cluster_words(command, cluster, arguments.cluster_words);
-  add("-n,--workers", arguments.workers, &SeveralArguments::workers, "how many workers (the cluster file's)");
+  add("-n,--workers", arguments.workers, &SeveralArguments::workers, "number of workers (the cluster file's)");
   add("--collective", arguments.collective, &SeveralArguments::collectives,
       "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
   add("--fidelity", arguments.fidelity, &SeveralArguments::fidelities,
@@ -433,22 +436,21 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   add("--codec", arguments.codec, &SeveralArguments::codecs,
       "compress gradients (none); a name from `allreplay list codecs`, or a file");
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
-  command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
+  command.add_option("--zero", arguments.zero, "ZeRO's stage under a plan of blocks: 1 or 2 (0); 3 with best");
   for (const ParallelFlag& one : parallel_flags)
     add_parallel_flag(command, one, arguments, several)
-        .group("Parallelism beside that of data: N / (pp x tp x cp) is left for data");
-  command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
-  command.add_option(
-      "--memory", arguments.memory,
-      "of a worker, such as 80GB: what needs more does not fit (the device's, where the profile says activations)");
+        .group("Other parallelism; N / (pp x tp x cp) is the data-parallel degree");
+  command.add_option("--shard-group", arguments.shard_group, "shard among this many consecutive workers (all)");
+  command.add_option("--memory", arguments.memory,
+                     "memory of a worker, such as 80GB; settings that need more are marked (the device's, if the "
+                     "profile has activations)");
   command.add_flag("--no-reuse", arguments.no_reuse,
-                   "fluid, message: simulate every collective, also one that runs alone as one before did");
+                   "fluid, message: simulate every collective, even one that repeats an earlier one that ran alone");
   add_change_options(command, arguments.changes, changes);
   command
       .add_option("-o,--option", arguments.options,
-                  "key=value, any number of times, of an option of the strategy, the collective or the codec: "
-                  "`allreplay help NAME` tells "
-                  "of them. Each is a flag, too: --bucket-cap 10MiB")
+                  "key=value, any number of times: an option of the strategy, the collective or the codec; `allreplay "
+                  "help NAME` explains them. Each is also a flag: --bucket-cap 10MiB")
       .allow_extra_args(false);
   return cluster;
 }
@@ -460,7 +462,7 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
   profile.required();
   add_setting_options(command, arguments, every_change, several).required();
   command.add_option("--forward-ratio", arguments.forward_ratio,
-                     "set every layer's forward time to this times its backward time");
+                     "set every layer's forward time to this multiple of its backward time");
   return profile;
 }
 

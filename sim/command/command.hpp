@@ -141,7 +141,7 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
 /// Writes a file that is not there, or that the same command wrote, by its `mark`. Throws InputError for what else is
 /// there, unless --force was given.
 void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force);
-inline constexpr const char* help_on_force = "replace what is there already at --out, whatever it is";
+inline constexpr const char* help_on_force = "replace --out, whatever it is";
 
 /// The file that an option's value means; "" where it means none.
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name);

@@ -144,7 +144,7 @@ Command CommandLine::add_subcommand(const std::string& name, const std::string& 
   auto& command = commands_.emplace_back(std::make_unique<CommandRecord>());
   command->name = name;
   command->help = help;
-  command->options.push_back({.names = "-h,--help", .help = "Print this help message and exit"});
+  command->options.push_back({.names = "-h,--help", .help = "show this help message and exit"});
   return Command(command.get());
 }
 

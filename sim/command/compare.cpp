@@ -120,8 +120,8 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
       ways_of(files, arguments)};
   constexpr std::size_t most = 10'000;
   if (product.size() > most)
-    throw InputError({"command line", ""}, fmt::format("these are more than {} combinations", most),
-                     "fewer of them, or a sweep");
+    throw InputError({"command line", ""}, fmt::format("this makes more than {} combinations", most),
+                     "fewer combinations, or a sweep");
   Requests requests;
   requests.add(std::make_shared<Requests::Product>(product), [options](Request& request) {
     request.options.insert(request.options.begin(), options.begin(), options.end());
@@ -341,19 +341,18 @@ void execute(Context& context, const CompareArguments& arguments) {
 
 void add_compare(CommandLine& app) {
   auto arguments = std::make_shared<CompareArguments>();
-  Command command = app.add_subcommand(
-      "compare", "simulate several strategies, on several networks, and set them side by side, the winner first");
+  Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
   add_scenario_options(command, arguments->scenario, &arguments->several);
   add_winning_options(command, arguments->winning);
   command.add_option("-s,--strategy,--strategies", arguments->strategies,
-                     "a,b,c, or all (all, unless there is --plan)");
+                     "a,b,c, or all (all, unless --plan is given)");
   command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
   add_jobs(command, arguments->jobs, "scenarios");
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
   command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
-  command.add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");
+  command.add_option("--plot", arguments->plot, "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
   command.add_option("--timeline", arguments->timeline,
-                     "draw the iterations one below the other on one time axis: FILE.svg, .png or .pdf");
+                     "draw the iterations below each other on one time axis: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
       "wfbp,mg-wfbp,optimal-merge\n"

@@ -200,7 +200,7 @@ void print_offers(const std::vector<std::string>& words, Context& context) {
 
 void add_completion(CommandLine& app) {
   auto shell = std::make_shared<std::string>();
-  Command command = app.add_subcommand("completion", "print what lets a shell complete this program's words");
+  Command command = app.add_subcommand("completion", "print the completion script of a shell");
   command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", "))).required();
   command.footer(
       "Example:\n  source <(allreplay completion bash)      # for this shell\n"

@@ -53,7 +53,8 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const bool prints_page = arguments.html == "-";
   if (prints_page && arguments.json)
-    throw InputError(argument("--html"), "'-' prints the page, and --json another text", "one of them, or a file");
+    throw InputError(argument("--html"), "'-' prints the page, but --json prints another text",
+                     "one of them, or a file");
   require_separate(context.files(),
                    {{"--plot", arguments.plot},
                     {"--timeline", arguments.timeline, true},
@@ -66,7 +67,7 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   for (const auto& [file, option] :
        {std::pair(arguments.profile_out, "--profile-out"), std::pair(arguments.cluster_out, "--cluster-out")})
     if (!file.empty() && !job.kineto)
-      throw InputError(argument(option), "such a timeline says no sizes", "Kineto traces, which do");
+      throw InputError(argument(option), "this timeline has no message sizes", "Kineto traces, which have them");
   const std::vector<std::string> files = job.files;
   const Diagnosis known = diagnosis_of(context, std::move(job));
   for (const auto& notes : {known.job.notes, steps.missed(known.job.steps)})
@@ -79,7 +80,7 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
     const Imported imported = import_profile(find_importer("kineto", argument("--profile-out")), source, {});
     profile = profile_json(imported.profile, imported.notes);
     context.console.print_stderr(fmt::format("note: the profile is that of the {} rank, {}",
-                                             files.size() % 2 == 1 ? "median" : "median (of the middle two the faster)",
+                                             files.size() % 2 == 1 ? "median" : "median (the faster of the middle two)",
                                              source.file()));
   }
   if (!arguments.cluster_out.empty()) {
@@ -114,15 +115,14 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
 
 void add_diagnose(CommandLine& app) {
   auto arguments = std::make_shared<DiagnoseArguments>();
-  Command command =
-      app.add_subcommand("diagnose", "replay what the workers of a running job did, and say who slows it down");
+  Command command = app.add_subcommand("diagnose", "find out which worker slows down a job, from traces of its ranks");
   command
       .add_option(
           "file", arguments->files,
           "a timeline: a CSV of ops, a trace of the straggler analyser, or Kineto traces of several ranks; .gz is "
           "decompressed")
       .required();
-  command.add_option("--steps", arguments->steps, "take only these, such as 16-30,33-60");
+  command.add_option("--steps", arguments->steps, "use only these steps, such as 16-30,33-60");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, "draw how slow each worker is: FILE.svg, .png or .pdf");
   command.add_option("--timeline", arguments->timeline,
@@ -130,13 +130,12 @@ void add_diagnose(CommandLine& app) {
   command.add_option("--html", arguments->html,
                      "write a web page: suspects, a step measured and simulated, workers; - prints it");
   command.add_option("--profile-out", arguments->profile_out,
-                     "of Kineto traces: write the median rank's profile, as `allreplay import` makes it");
-  command.add_option(
-      "--cluster-out", arguments->cluster_out,
-      "of Kineto traces by PyTorch 2.2 or later, which say sizes: write a cluster file with alpha, beta, "
-      "launch and jitter, as they were measured");
+                     "for Kineto traces: write the median rank's profile, as `allreplay import` does");
+  command.add_option("--cluster-out", arguments->cluster_out,
+                     "for Kineto traces of PyTorch 2.2 or later, which have message sizes: write a cluster file with "
+                     "the measured alpha, beta, launch and jitter");
   command.footer(
-      "What the numbers are: docs/diagnosis.md.\n"
+      "The numbers are explained in docs/diagnosis.md.\n"
       "Examples:\n"
       "  allreplay diagnose job.csv --steps 16-30 --html job.html\n"
       "  allreplay diagnose rank*.pt.trace.json.gz --profile-out mine.json --cluster-out job.json");

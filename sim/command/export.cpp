@@ -30,25 +30,25 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
   };
   const char* planned = arguments.plan.empty() ? "--strategy" : "--plan";
   if (arguments.planned()) require_strategy_or_plan(arguments.strategy, arguments.plan);
-  refuse(arguments.planned() && !exporter.plans, planned, fmt::format("the format {} holds no plan", exporter.name),
-         "leave it out");
-  refuse(arguments.planned() && !arguments.scenario.has_cluster(), planned, "plans for a cluster, and there is none",
+  refuse(arguments.planned() && !exporter.plans, planned,
+         fmt::format("the format {} cannot hold a plan", exporter.name), "leave it out");
+  refuse(arguments.planned() && !arguments.scenario.has_cluster(), planned, "needs a cluster to plan for",
          "add --cluster C");
   refuse(arguments.scenario.has_cluster() && !arguments.planned(),
-         arguments.scenario.cluster.empty() ? "--nodes" : "--cluster", "changes nothing without a strategy",
+         arguments.scenario.cluster.empty() ? "--nodes" : "--cluster", "has no effect without a strategy",
          "add --strategy S, or leave it out");
   for (const ChangeText& change : changes_of(arguments.scenario.changes))
     for (const ChangeRow& row : change_rows())
       refuse(change.name == row.name && row.changed != Changed::Profile && !arguments.planned(), "--" + change.name,
-             "changes nothing without a strategy", "add --strategy S and --cluster C, or leave it out");
+             "has no effect without a strategy", "add --strategy S and --cluster C, or leave it out");
   refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
-         "none of the formats has compressed gradients", "leave it out");
+         "no format supports compressed gradients", "leave it out");
   refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",
-         fmt::format("the format {} counts no cycles", exporter.name), "leave it out");
+         fmt::format("the format {} does not count cycles", exporter.name), "leave it out");
   refuse(arguments.per_worker && exporter.name != "chakra" && exporter.name != "chakra-json", "--per-worker",
          fmt::format("the format {} has one file for all workers", exporter.name), "leave it out");
   refuse(arguments.per_worker && arguments.scenario.workers.empty() && !arguments.scenario.has_cluster(),
-         "--per-worker", "how many workers?", "add --workers N");
+         "--per-worker", "needs a number of workers", "add --workers N");
 }
 
 // The groups' file, where there is one.
@@ -58,7 +58,7 @@ std::vector<std::string> files(const ExportArguments& arguments, const Exporter&
   if (!arguments.per_worker) return {arguments.out};
   constexpr std::int64_t most_files = 10'000;
   if (workers > most_files)
-    throw InputError(argument("--per-worker"), fmt::format("{} workers have a file each", workers),
+    throw InputError(argument("--per-worker"), fmt::format("would write {} files", workers),
                      fmt::format("at most {}", most_files));
   std::vector<std::string> files;
   for (std::int64_t worker = 0; worker < workers; ++worker)
@@ -91,7 +91,7 @@ void execute(Context& context, const ExportArguments& arguments) {
   require_separate(context.files(), outputs, arguments.scenario.files(context.files(), {arguments.plan}));
   if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
   if (!(wanted.clock >= 1e3 && wanted.clock <= 1e12))
-    throw InputError(argument("--clock"), fmt::format("{} GHz is no clock", arguments.clock), "1e-6 to 1000");
+    throw InputError(argument("--clock"), fmt::format("{} GHz is not a valid clock", arguments.clock), "1e-6 to 1000");
   const Exported exported = exporter.write(wanted);
   for (const std::string& file : written) {
     context.files().write(file, groups && wanted.worker > 0 ? exporter.write(wanted).text : exported.text);
@@ -104,11 +104,12 @@ void execute(Context& context, const ExportArguments& arguments) {
     context.console.print_stderr(
         "note: the cluster's stragglers, spread and jitter were left out: every worker is the profile's");
   if (groups)
-    context.console.print_stderr(fmt::format(
-        "note: {} says who is in which group: ASTRA-sim's --comm-group-configuration", groups_file(arguments)));
+    context.console.print_stderr(
+        fmt::format("note: {} lists the members of each group, for ASTRA-sim's --comm-group-configuration",
+                    groups_file(arguments)));
   else if (written.size() > 1)
     context.console.print_stderr(
-        fmt::format("note: the {} files are equal: every worker does the same", written.size()));
+        fmt::format("note: the {} files are identical: every worker does the same", written.size()));
   context.console.print(
       "{}",
       fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
@@ -121,21 +122,22 @@ void execute(Context& context, const ExportArguments& arguments) {
 
 void add_export(CommandLine& app) {
   auto arguments = std::make_shared<ExportArguments>();
-  Command command = app.add_subcommand("export", "write a profile, and its plan, for another simulator");
+  Command command = app.add_subcommand("export", "convert a profile and its plan for another simulator");
   command.add_option("--to", arguments->to, "the format:").required();
   command.add_option("--out", arguments->out, "the file to write").required();
   command.add_option("-s,--strategy", arguments->strategy,
-                     "write this strategy's plan, too, made for --cluster; see `allreplay list strategies`");
-  command.add_option("--plan", arguments->plan, "write the plan in this file, made for --cluster");
+                     "also write this strategy's plan, made for --cluster; see `allreplay list strategies`");
+  command.add_option("--plan", arguments->plan, "also write the plan in this file, made for --cluster");
   add_scenario_options(command, arguments->scenario);
   command.get_option("--cluster").required(false);
-  command.add_option("--clock", arguments->clock,
-                     "astra-sim: GHz of its cycles (1: nanoseconds; 0.001: microseconds, for Chakra's text converter)");
+  command.add_option(
+      "--clock", arguments->clock,
+      "astra-sim: clock of its cycles in GHz (1: nanoseconds; 0.001: microseconds, for Chakra's text converter)");
   command.add_flag("--per-worker", arguments->per_worker,
-                   "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 wants them; all are equal, "
-                   "but for shard groups, which OUT.groups.json lists");
+                   "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 expects them; all are "
+                   "identical, except with shard groups, which OUT.groups.json lists");
   command.footer(
-      "What the format cannot carry is reported. `allreplay import` reads all of these formats.\n"
+      "What the format cannot hold is reported. `allreplay import` reads all of these formats.\n"
       "Examples:\n"
       "  allreplay export --to astra-sim --profile resnet50_k80_b16 --out resnet50.txt\n"
       "  allreplay export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8 --strategy mg-wfbp "

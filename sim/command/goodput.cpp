@@ -61,24 +61,28 @@ void execute(Context& context, const GoodputArguments& arguments) {
 
 void add_goodput(CommandLine& app) {
   auto arguments = std::make_shared<GoodputArguments>();
-  Command command = app.add_subcommand("goodput", "what failures and checkpoints leave of the throughput");
+  Command command = app.add_subcommand("goodput", "the throughput that is left with failures and checkpoints");
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   command.get_option("--strategy").required().unless(command.get_option("--plan"));
   command.add_option("--mtbf", arguments->mtbf, "mean time between failures of one node, such as \"200 d\"").required();
-  command.add_option("--checkpoint", arguments->checkpoint, "how long computing waits for one, such as \"60 s\"")
+  command
+      .add_option("--checkpoint", arguments->checkpoint,
+                  "how long computation stops for a checkpoint, such as \"60 s\"")
       .required();
-  command.add_option("--restart", arguments->restart, "from a failure to computing again, such as \"5 min\"")
+  command
+      .add_option("--restart", arguments->restart, "time from a failure until computation continues, such as \"5 min\"")
       .required();
   command
       .add_option("--interval", arguments->interval,
-                  "between checkpoints: a duration, a number of iterations, or optimal")
+                  "time between checkpoints: a duration, a number of iterations, or optimal")
       .capture_default_str();
-  command.add_option("--repair", arguments->repair, "with --spares: until a node that failed is a spare (0 s)");
-  command.add_option("--spares", arguments->spares, "nodes that stand by (always one more)");
-  command.add_flag("--elastic", arguments->elastic, "with --spares, also: go on with fewer nodes where none stands by");
-  command.add_option("--horizon", arguments->horizon, "how long to simulate (a thousand failures, in the mean)");
-  command.add_option("--seed", arguments->seed, "of the simulated failures").capture_default_str();
+  command.add_option("--repair", arguments->repair, "with --spares: time until a failed node is a spare again (0 s)");
+  command.add_option("--spares", arguments->spares, "nodes on standby (unlimited)");
+  command.add_flag("--elastic", arguments->elastic,
+                   "with --spares: also simulate continuing with fewer nodes when there is no spare");
+  command.add_option("--horizon", arguments->horizon, "how long to simulate (1000 failures on average)");
+  command.add_option("--seed", arguments->seed, "seed of the simulated failures").capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 \\\n"

@@ -118,14 +118,14 @@ std::string entries(std::string_view reader, const Strategy* strategy, std::size
 std::string with_options(std::string_view name, std::string_view summary, const std::string& options,
                          std::size_t width) {
   std::string text = wrapped(fmt::format("{}: {}", name, summary), width, 2) + "\n";
-  return text + (options.empty() ? "It reads no options of its own.\n" : "\nOptions:\n" + options + "\n");
+  return text + (options.empty() ? "It has no options of its own.\n" : "\nOptions:\n" + options + "\n");
 }
 
 std::string strategy_help(const Strategy& strategy, std::size_t width) {
   std::string text = with_options(strategy.name, strategy.summary, entries(strategy.name, &strategy, width), width);
   if (!strategy.offer.framework.empty())
     text += fmt::format("Framework: {}{}\n", strategy.offer.framework, strategy.offer.maintained ? "" : ", research");
-  text += wrapped(fmt::format("Every strategy reads, too: {}.\n", fmt::join(step_options(), ", ")), width, 2);
+  text += wrapped(fmt::format("Every strategy also reads: {}.\n", fmt::join(step_options(), ", ")), width, 2);
   return text + footer_lines(fmt::format("Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe "
                                          "--strategy {}\n",
                                          strategy.name),
@@ -135,7 +135,7 @@ std::string strategy_help(const Strategy& strategy, std::size_t width) {
 std::string collective_help(const Algorithm& algorithm, std::size_t width) {
   std::string text = with_options(algorithm.name, algorithm.summary, entries(algorithm.name, nullptr, width), width);
   if (!algorithm.start_up.empty())
-    text += wrapped(fmt::format("Alone, N workers take a + b·M for M bytes: a = {}, b = {}. N: {}.\n",
+    text += wrapped(fmt::format("Alone, a collective of M bytes takes a + b·M: a = {}, b = {}. N: {}.\n",
                                 algorithm.start_up, algorithm.per_byte, algorithm.workers),
                     width, 2);
   return text;
@@ -144,7 +144,8 @@ std::string collective_help(const Algorithm& algorithm, std::size_t width) {
 std::string codec_help(const Codec& codec, std::size_t width) {
   std::string options = entries(codec.name, nullptr, width) + entries("with a codec", nullptr, width);
   return with_options(codec.name, codec.summary, options, width) +
-         wrapped(fmt::format("Of x it sends {}: {} bytes.\n", codec.sent, codec.size), width, 2);
+         wrapped(fmt::format("For a gradient x of n elements it sends {}: {} bytes.\n", codec.sent, codec.size), width,
+                 2);
 }
 
 std::string option_help(const OptionRow& option, std::size_t width) {
@@ -154,7 +155,7 @@ std::string option_help(const OptionRow& option, std::size_t width) {
     words.push_back(takers.empty() ? word : fmt::format("{} ({})", word, takers));
   }
   return wrapped(fmt::format("{}: {}\n", option.name, option.about), width, 2) +
-         wrapped(fmt::format("Value: {}{}. Default: {}. Read by: {}.\n", name_of(option_kinds, option.kind),
+         wrapped(fmt::format("Value: {}{}. Default: {}. Used by: {}.\n", name_of(option_kinds, option.kind),
                              words.empty() ? "" : fmt::format(", {}", choices(words)), default_of(option),
                              readers_of(option)),
                  width, 2) +
@@ -165,7 +166,7 @@ std::string option_help(const OptionRow& option, std::size_t width) {
 
 std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
   return wrapped(fmt::format("{}: {}\n", schedule.name, schedule.summary), width, 2) +
-         wrapped(fmt::format("A schedule of pipelines: {} on each rank{}.\n", counted(schedule.chunks, "chunk"),
+         wrapped(fmt::format("A pipeline schedule with {} on each rank{}.\n", counted(schedule.chunks, "chunk"),
                              schedule.any_chunks ? ", or more" : ""),
                  width, 2) +
          footer_lines(fmt::format("Its rows:\n  allreplay schedule {} --pp 4 --micro-batches 8\n", schedule.name),
@@ -188,78 +189,80 @@ struct FileKey {
 
 // What a cluster file says, but for what is an option, too.
 constexpr FileKey cluster_keys[] = {
-    {"alpha", "start-up of a message; with a topology, on top of its links",
+    {"alpha", "start-up of a message; with a topology, in addition to the latency of its links",
      R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
-    {"bandwidth", "of a link, or of a node's port; or beta, the time to send a byte",
+    {"bandwidth", "rate of a link, or of a node's port; or give beta, the time to send a byte",
      R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
     {"beta", "time to send a byte; or bandwidth, 1 / beta", R"("network": {"alpha": "5 us", "beta": "0.02 ns/B"})"},
-    {"channels", "how many channels NCCL has; where the file does not say, as many as its model gives the GPU",
+    {"channels", "number of NCCL channels; by default as many as its model gives the GPU",
      R"("network": {"nccl": {"gpu": "h100", "channels": 16}})"},
-    {"cpu", "of a node, for NCCL: intel or amd", R"("network": {"nccl": {"gpu": "h100", "cpu": "amd"}})"},
-    {"fidelity", "how collectives are priced where --fidelity does not say: alpha-beta, fluid or message",
+    {"cpu", "processor of a node, for NCCL: intel or amd", R"("network": {"nccl": {"gpu": "h100", "cpu": "amd"}})"},
+    {"fidelity", "how collectives are priced without --fidelity: alpha-beta, fluid or message",
      R"("network": {"fidelity": "fluid"})"},
-    {"flows", "equal parts of a message with routing ecmp, each on a way of its own",
+    {"flows", "equal parts of a message with routing ecmp, each on its own route",
      R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 1}})"},
     {"gamma", "time to reduce a byte", R"("network": {"gamma": "0.1 ns/B"})"},
-    {"gpu", "of a node, for NCCL: v100, a100, h100 (GH200, too) or b200", R"("network": {"nccl": {"gpu": "h100"}})"},
-    {"gpus_per_host", "how many GPUs hang on each host of a topology, over links `inner`",
+    {"gpu", "GPU of a node, for NCCL: v100, a100, h100 (also GH200) or b200",
+     R"("network": {"nccl": {"gpu": "h100"}})"},
+    {"gpus_per_host", "number of GPUs of each host of a topology, connected by links `inner`",
      R"("network": {"topology": {"gpus_per_host": 8, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}})"},
     {"inner", "the links from a host to its GPUs",
      R"("network": {"topology": {"gpus_per_host": 8, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}})"},
-    {"interference", "how many times as long computing takes while the network works",
+    {"interference", "how many times as long computation takes during communication",
      R"("interference": {"compute": 1.19})"},
-    {"jitter", "how far the time of each work of each iteration is from its mean",
+    {"jitter", "how far the times of single layers vary around their mean, in each iteration",
      R"("jitter": {"sigma": 0.05, "distribution": "lognormal", "seed": 1})"},
-    {"kind", "what shape a topology has (allreplay list topologies)",
+    {"kind", "shape of a topology (allreplay list topologies)",
      R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
-    {"line_rate", "of the wire: constants that beat it are warned of",
+    {"line_rate", "rate of the wire: a warning is printed if constants exceed it",
      R"("network": {"alpha": "25 us", "bandwidth": "9 Gbit/s", "line_rate": "10 Gbit/s"})"},
-    {"link", "how all links of a topology are; of \"nccl\", what connects the GPUs of a node: nvlink or pcie",
+    {"link",
+     "latency and bandwidth of all links of a topology; in \"nccl\", what connects the GPUs of a node: nvlink or pcie",
      R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
-    {"links", "single links of a topology that are not like the others, or have failed",
+    {"links", "links of a topology that differ from the others, or have failed",
      R"("network": {"topology": {"links": [{"between": ["leaf0", "spine1"], "down": true}]}})"},
     {"ll128", "whether NCCL has its protocol LL128, which needs GPU and port on one PCIe switch",
      R"("network": {"nccl": {"gpu": "h100", "ll128": false}})"},
-    {"measured", "what a collective was measured to take: a + b·M for M bytes",
+    {"measured", "measured time of a collective: a + b·M for M bytes",
      R"("network": {"measured": {"collective": "ring", "workers": 16, "a": "972 us", "b": "1.97 ns/B"}})"},
     {"nics", "network ports of a host of several GPUs; `planes`: copies of the network, 1 or one for each",
      R"("network": {"topology": {"gpus_per_host": 8, "nics": 8, "planes": 8}})"},
-    {"node", "what connects the workers of a node; alpha and bandwidth beside it are those of a node's port",
+    {"node", "network inside a node; alpha and bandwidth next to it are those of a node's port",
      R"("network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}})"},
-    {"nvls", "whether NCCL may let NVLink's switches sum (NVLS)",
+    {"nvls", "whether NCCL may reduce in NVLink's switches (NVLS)",
      R"("network": {"nccl": {"gpu": "h100", "nvls": false}})"},
-    {"oversubscription", "how many times as much hosts can send as the links above them carry",
+    {"oversubscription", "ratio of what hosts can send to what the links above them carry",
      R"("network": {"topology": {"oversubscription": 2}})"},
-    {"parallel", "degrees beside data parallelism, and a pipeline's schedule",
+    {"parallel", "degrees other than data parallelism, and a pipeline's schedule",
      R"("parallel": {"pp": 4, "tp": 8, "schedule": "1f1b"})"},
     {"placement", "where ranks sit on a topology: packed, spread, or a list of hosts",
      R"("network": {"topology": {"placement": "spread"}})"},
-    {"planes", "copies of the network of hosts with `nics`: 1, or one for each",
+    {"planes", "copies of the network for hosts with `nics`: 1, or one for each port",
      R"("network": {"topology": {"gpus_per_host": 8, "nics": 8, "planes": 8}})"},
-    {"pxn", "of rails: a message leaves by the port of the GPU that receives it (true), or by its sender's",
+    {"pxn", "on rails: a message leaves by the port of the GPU that receives it (true), or by its sender's",
      R"("network": {"topology": {"kind": "rail", "pxn": false}})"},
-    {"rails", "network ports of a node, or of a host on a topology of kind rail: at most one a GPU",
+    {"rails", "network ports of a node, or of a host on a topology of kind rail: at most one per GPU",
      R"("network": {"rails": 8})"},
-    {"rendezvous", "what every hop between nodes takes more in NCCL for messages above a size",
+    {"rendezvous", "additional time of every hop between nodes in NCCL, for messages above a size",
      R"("network": {"nccl": {"gpu": "h100", "rendezvous": {"from": "2 KiB", "time": "14 us"}}})"},
-    {"routing", "which way messages take where there are several: d-mod-k, adaptive or ecmp, that with flows and seed",
+    {"routing", "which of several routes messages take: d-mod-k, adaptive, or ecmp with flows and seed",
      R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 1}})"},
     {"scale", "factors of bandwidths and latencies in NCCL's model, as a calibration writes them",
      R"("network": {"nccl": {"gpu": "h100", "scale": {"network": {"bandwidth": 0.9, "latency": 1.2}}}})"},
-    {"seed", "of what is drawn: jitter, spread, and the ways that routing ecmp takes",
+    {"seed", "seed of random numbers: jitter, spread, and the routes of ecmp",
      R"("network": {"topology": {"routing": "ecmp", "flows": 4, "seed": 7}})"},
-    {"server", "what pushes to and pulls from parameter servers have in the place of alpha and beta",
+    {"server", "alpha and beta of pushes to and pulls from parameter servers",
      R"("network": {"server": {"alpha": "50 us", "bandwidth": "1 GB/s"}})"},
-    {"spread", "how far workers differ that nobody slows, for ever: all wait for the slowest",
+    {"spread", "how far workers without stragglers differ permanently: all wait for the slowest",
      R"("spread": {"sigma": 0.024})"},
-    {"stragglers", "workers that are slower than the others, and how many times",
+    {"stragglers", "workers that are slower than the others, and by which factor",
      R"("stragglers": [{"worker": 3, "slowdown": 1.5}])"},
-    {"table", "what the file's collective was measured to take on its workers, by size",
+    {"table", "measured times of the file's collective on its workers, by size",
      R"("network": {"table": [{"bytes": "4 KiB", "time": "162 us"}, {"bytes": "4 MiB", "time": "9 ms"}]})"},
-    {"tables", "the same by number of workers, two or more",
+    {"tables", "the same for two or more numbers of workers",
      R"("network": {"tables": [{"workers": 8, "table": [{"bytes": "4 KiB", "time": "162 us"}, {"bytes": "4 MiB", "time": "9 ms"}]}, )"
      R"({"workers": 16, "table": [{"bytes": "4 KiB", "time": "180 us"}, {"bytes": "4 MiB", "time": "10 ms"}]}]})"},
-    {"topology", "what connects the workers, link by link (docs/topologies.md)",
+    {"topology", "network of the workers, link by link (docs/topologies.md)",
      R"("network": {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}})"},
     {"two_node_tree", "whether NCCL's tree between two nodes has its whole bandwidth (true), or half of it",
      R"("network": {"nccl": {"gpu": "h100", "two_node_tree": false}})"},
@@ -267,21 +270,20 @@ constexpr FileKey cluster_keys[] = {
 
 // What a jobs file says, and what `allreplay jobs --json` answers (docs/jobs.md).
 constexpr FileKey jobs_keys[] = {
-    {"background", "traffic of others, which yields as training does",
+    {"background", "traffic of others, which shares links fairly with training",
      R"("background": [{"from": "h0", "to": "h9", "rate": "4 Gbit/s", "on": "20 ms", "off": "30 ms"}])"},
-    {"events", "links, switches and workers that are slower, or down, for a while",
+    {"events", "links, switches and workers that are slower or down for some time",
      R"("events": [{"at": "1 s", "for": "200 ms", "link": ["edge0", "agg1"], "bandwidth": "x0.5"}])"},
-    {"placements", "where a job may sit; --place chooses among them, and without it the first counts",
+    {"placements", "possible placements of a job; --place chooses among them, otherwise the first is used",
      R"("jobs": [{"profile": "resnet50_k80_b16", "workers": 8, "placements": ["packed", "random:1", ["h0", "h4"]]}])"},
     {"reliability", "how often a job's nodes fail, and what it does about it (docs/goodput.md)",
      R"("reliability": {"mtbf": "200 d", "checkpoint": "60 s", "restart": "5 min"})"},
 };
 constexpr FileKey jobs_answers[] = {
-    {"contention", "of a job: for which share of its time it and another both use a link while that is full",
+    {"contention", "share of a job's time in which it and another job both use a link that is full",
      R"("contention": [{"link": "leaf0 -> spine1", "with": "b", "share": 0.39}])"},
-    {"fairness", "Jain's index of the jobs' slow-downs: 1 where all are alike", R"("fairness": 0.988)"},
-    {"slowdown", "of a job: its mean iteration, divided by that of the job alone on the same seats",
-     R"("slowdown": 1.242)"},
+    {"fairness", "Jain's index of the jobs' slow-downs: 1 if all are equal", R"("fairness": 0.988)"},
+    {"slowdown", "mean iteration of a job, divided by that of the job alone on the same seats", R"("slowdown": 1.242)"},
 };
 
 std::string file_key_help(const FileKey& key, std::string_view where, std::size_t width) {
@@ -332,8 +334,8 @@ std::string program_help(const std::vector<CommandDefinition>& commands, const s
                          const std::string& footer, std::size_t width) {
   constexpr std::size_t beside = 14;
   std::string text = wrapped(about, width) + "\n\nUsage: allreplay COMMAND [options]\n\nOptions:\n";
-  text += help_entry("-h,--help", "print this, or after a command what that takes", width);
-  text += help_entry("--version", "print which version this is, and how it was built", width);
+  text += help_entry("-h,--help", "show this help; after a command, that command's help", width);
+  text += help_entry("--version", "print the version, and how it was built", width);
   text += "\nCommands:\n";
   for (const CommandDefinition& command : commands) text += help_entry(command.name, command.help, width, beside);
   return text + "\n" + footer_lines(footer, width);
@@ -382,10 +384,9 @@ std::string topic_help(std::string_view topic, std::size_t width) {
 
 void add_help(CommandLine& app) {
   auto topic = std::make_shared<std::string>();
-  Command command = app.add_subcommand(
-      "help",
-      "what a command, a strategy, a collective, a codec, a schedule, an option, a key of a cluster or jobs file or "
-      "a column of results is, and which options it takes");
+  Command command = app.add_subcommand("help",
+                                       "explain a command, strategy, collective, codec, schedule, option, key of a "
+                                       "cluster or jobs file, or result column");
   command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
   command.callback([&app, topic](Context& context) {
@@ -402,7 +403,7 @@ void add_help(CommandLine& app) {
     std::string text = topic_help(*topic, width);
     if (text.empty()) text = flag_help(commands, *topic, width);
     if (text.empty()) hint_at_what_is_no_strategy(*topic, argument("help"));
-    if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "nothing is called '{}'");
+    if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "unknown name '{}'");
     context.console.print("{}", text);
   });
 }

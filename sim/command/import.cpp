@@ -29,7 +29,7 @@ ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
   if (!arguments.forward_ratio.empty()) {
     options.forward_ratio = parse_number(arguments.forward_ratio, argument("--forward-ratio"));
     if (!(*options.forward_ratio >= 0 && *options.forward_ratio <= 1000))
-      throw InputError(argument("--forward-ratio"), fmt::format("{} is no ratio", arguments.forward_ratio),
+      throw InputError(argument("--forward-ratio"), fmt::format("{} is not a valid ratio", arguments.forward_ratio),
                        "0 to 1000, such as 0.5");
   }
   if (!arguments.clock.empty()) options.clock = positive_number(arguments.clock, "--clock") * 1e9;
@@ -44,8 +44,8 @@ ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
 void require_read(const Importer& importer, const ImportOptions& options) {
   const auto require = [&](bool given, std::string_view name) {
     if (given && std::find(importer.options.begin(), importer.options.end(), name) == importer.options.end())
-      throw InputError(argument(fmt::format("--{}", name)),
-                       fmt::format("the format {} has no use for it", importer.name), "leave it out");
+      throw InputError(argument(fmt::format("--{}", name)), fmt::format("the format {} does not use it", importer.name),
+                       "leave it out");
   };
   require(options.clock.has_value(), "clock");
   require(options.keep_overhead, "keep-overhead");
@@ -75,7 +75,7 @@ Imported import_file(const Files& files, const std::string& file, const std::str
   try {
     return import_profile(*importer, source, options);
   } catch (const TimeOverflow& error) {
-    throw InputError({file, ""}, fmt::format("the times together: {}", error.what()), "smaller times");
+    throw InputError({file, ""}, fmt::format("the sum of all times: {}", error.what()), "smaller times");
   }
 }
 
@@ -102,29 +102,29 @@ void execute(Context& context, const ImportArguments& arguments) {
 
 void add_import(CommandLine& app) {
   auto arguments = std::make_shared<ImportArguments>();
-  Command command = app.add_subcommand("import", "make a profile of what another profiler or simulator wrote");
+  Command command = app.add_subcommand("import", "convert the output of another profiler or simulator into a profile");
   command
       .add_option("file", arguments->files,
-                  "what to read; .gz is decompressed. Several are Kineto traces of ranks of one job")
+                  "input file; .gz is decompressed. Several: Kineto traces of ranks of one job")
       .required();
-  command.add_option("--from", arguments->from, "its format (by its look); see `allreplay list importers`");
+  command.add_option("--from", arguments->from,
+                     "format of the input (recognised by default); see `allreplay list importers`");
   command.add_option("--out", arguments->out, "the profile to write").required();
   command.add_option("--communication-out", arguments->communication_out,
-                     "write what a job's trace measured of its collectives, a CSV for `allreplay calibrate`");
-  command.add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
+                     "write the measured times of a job's collectives, a CSV for `allreplay calibrate`");
+  command.add_option("--batch", arguments->batch, "samples per mini-batch, if the file does not say");
   command.add_option("--model", arguments->options.model, "the model's name (the file's)");
   command.add_option("--match", arguments->match,
-                     "name the layers with parameters, and split them into tensors, as this model has them; of a "
-                     "trace without shapes, take them from it");
-  command.add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
-  command.add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
+                     "take layer names and tensors from this model; for a trace without shapes, also the sizes");
+  command.add_option("--device", arguments->options.device, "device that it ran on, if the file does not say");
+  command.add_option("--framework", arguments->options.framework, "framework that ran it, if the file does not say");
   command.add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
-  command.add_option("--source", arguments->options.source, "where its times are from, in words (the file's name)");
-  command.add_option("--note", arguments->note, "what else to keep in the profile's \"details\"");
+  command.add_option("--source", arguments->options.source, "where its times come from (the file's name)");
+  command.add_option("--note", arguments->note, "further text to keep in the profile's \"details\"");
   command.add_option("--forward-ratio", arguments->forward_ratio,
-                     "set every layer's forward time to this times its backward time");
-  command.add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");
-  command.add_flag("--keep-overhead", arguments->options.keep_overhead, "subtract nothing as the profiler's own cost");
+                     "set every layer's forward time to this multiple of its backward time");
+  command.add_option("--clock", arguments->clock, "clock in GHz, for formats that count cycles (1)");
+  command.add_flag("--keep-overhead", arguments->options.keep_overhead, "do not subtract the profiler's overhead");
   command.footer(
       "What was skipped, subtracted or attributed is reported, and kept in the profile's \"details\".\n"
       "Examples:\n"

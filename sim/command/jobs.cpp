@@ -6,6 +6,7 @@
 #include "sim/core/file.hpp"
 #include "sim/jobs/jobs_run.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/report/jobs_notes.hpp"
 #include "sim/report/jobs_report.hpp"
 #include "sim/view/jobs_picture.hpp"
 #include "sim/view/jobs_trace.hpp"
@@ -25,12 +26,13 @@ void require_bearable(const JobsSearch& search, const JobsFile& file) {
   std::size_t placements = 0;
   for (const JobEntry& job : file.jobs) placements += job.choices.size();
   if (search.place && placements > most)
-    throw InputError(argument("--place"), fmt::format("tries {} placements in turn", placements),
-                     fmt::format("at most {} of all jobs", most));
+    throw InputError(argument("--place"), fmt::format("would try {} placements in turn", placements),
+                     fmt::format("at most {} for all jobs together", most));
   const std::size_t others = file.jobs.size() - 1;
   if (search.stagger && others > most / static_cast<std::size_t>(*search.stagger))
-    throw InputError(argument("--stagger"), fmt::format("tries {} offsets of {} jobs in turn", *search.stagger, others),
-                     fmt::format("at most {} of each", most / others));
+    throw InputError(argument("--stagger"),
+                     fmt::format("would try {} offsets of {} jobs in turn", *search.stagger, others),
+                     fmt::format("at most {} for each", most / others));
 }
 
 void execute(Context& context, const JobsArguments& arguments) {
@@ -39,10 +41,10 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!arguments.stagger.empty()) search.stagger = parse_integer(arguments.stagger, 1, 1000, argument("--stagger"));
   if (!search.mean && arguments.minimise != "worst")
     throw InputError(argument("--minimise"), fmt::format("unknown aim '{}'", arguments.minimise), "worst or mean");
-  if (arguments.each && !arguments.json) throw InputError(argument("--each"), "is written as JSON only", "--json");
+  if (arguments.each && !arguments.json) throw InputError(argument("--each"), "needs --json", "add --json");
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".json"))
-    throw InputError(argument("--timeline"), fmt::format("'{}' is no trace", arguments.timeline),
+    throw InputError(argument("--timeline"), fmt::format("'{}' is not a trace file", arguments.timeline),
                      "a name that ends with .json, for ui.perfetto.dev");
   require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}}, {arguments.file});
   const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
@@ -82,15 +84,19 @@ void execute(Context& context, const JobsArguments& arguments) {
 
 void add_jobs(CommandLine& app) {
   auto arguments = std::make_shared<JobsArguments>();
-  Command command = app.add_subcommand("jobs", "several jobs on one cluster, and clusters that change meanwhile");
+  Command command =
+      app.add_subcommand("jobs", "simulate several jobs on one cluster, and clusters that change during the run");
   command.add_option("file", arguments->file, "a jobs file (docs/jobs.md)").required();
-  command.add_flag("--place", arguments->place,
-                   "search the jobs' placements for the least slow-down against the job alone on the same seats");
-  command.add_option("--stagger", arguments->stagger, "search so many offsets (8) to each job's start").implied("8");
-  command.add_option("--minimise", arguments->minimise, "what searches go by: the worst slow-down, or the mean")
+  command.add_flag(
+      "--place", arguments->place,
+      "search the jobs' placements for the smallest slow-down relative to each job alone on the same seats");
+  command.add_option("--stagger", arguments->stagger, "search this many start offsets (8) for each job").implied("8");
+  command
+      .add_option("--minimise", arguments->minimise,
+                  "what --place and --stagger minimise: the worst slow-down, or the mean")
       .capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_flag("--each", arguments->each, "with --json: all measured iterations, too");
+  command.add_flag("--each", arguments->each, "with --json: also print all measured iterations");
   command.add_option("--plot", arguments->plot, "draw slow-downs, and the load of the busiest links over time");
   command.add_option("--timeline", arguments->timeline, "write the last iterations for ui.perfetto.dev (.json)");
   command.footer("Example:\n  allreplay jobs two.json --place");

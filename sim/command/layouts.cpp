@@ -9,6 +9,7 @@
 #include "sim/core/text.hpp"
 #include "sim/experiment/layouts.hpp"
 #include "sim/experiment/progress.hpp"
+#include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/report/layouts_report.hpp"
 #include "sim/training/memory.hpp"
 
@@ -47,15 +48,18 @@ Request base_of(ScenarioArguments scenario) {
 
 LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, const ScenarioArguments& scenario) {
   if (!scenario.profile.empty())
-    throw InputError(argument("--profile"), "beside --model", "one of them: with --model profiles are estimated");
+    throw InputError(argument("--profile"), "cannot be combined with --model",
+                     "one of them: with --model profiles are estimated");
   if (arguments.device.empty())
-    throw InputError(argument("--device"), "is missing beside --model", "a name from `allreplay list devices`");
+    throw InputError(argument("--device"), "is required with --model", "a name from `allreplay list devices`");
   if (!scenario.accumulate.empty() || chosen(scenario, "--micro-batches", most_workers))
-    throw InputError(argument(scenario.accumulate.empty() ? "--micro-batches" : "--accumulate"), "beside --model",
-                     "--global-batch, by which layouts have as many samples");
+    throw InputError(argument(scenario.accumulate.empty() ? "--micro-batches" : "--accumulate"),
+                     "cannot be combined with --model",
+                     "--global-batch, which gives all layouts the same number of samples");
   if (const auto given = scenario.parallel.find("--stages"); given != scenario.parallel.end() && !given->second.empty())
-    throw InputError(argument("--stages"), "does not go with --model, whose blocks are cut as frameworks cut them",
-                     "none; or run with --stages");
+    throw InputError(argument("--stages"),
+                     "cannot be combined with --model, whose blocks are split as frameworks split them",
+                     "leave it out; or `run` with --stages");
   LayoutSearch search;
   search.model = transformer_named(files, arguments.model);
   search.model_name = arguments.model;
@@ -76,7 +80,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
     search.schedule = given->second;
   constexpr std::string_view known[] = {"1f1b", "interleaved", "zb-h1", "zbv"};
   if (!search.schedule.empty() && std::find(std::begin(known), std::end(known), search.schedule) == std::end(known))
-    throw InputError(argument("--schedule"), fmt::format("'{}' is none that is searched", search.schedule),
+    throw InputError(argument("--schedule"), fmt::format("'{}' is not among the schedules searched", search.schedule),
                      "1f1b, interleaved, zb-h1 or zbv");
   if (const std::string recompute = change(scenario, "recompute"); !recompute.empty()) {
     const std::vector<std::string> words{"none", "selective", "full"};
@@ -87,9 +91,9 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   }
   if (!arguments.strategies.empty()) search.strategies = names_in(arguments.strategies, argument("--strategies"));
   for (const std::string& one : search.strategies)
-    if (!find_strategy(one, argument("--strategies")).in_pipelines)
-      throw InputError(argument("--strategies"), fmt::format("{} does not go with pp above 1", one),
-                       "megatron, fsdp2, or one of blocks such as ddp");
+    if (!plans_pipelines(find_strategy(one, argument("--strategies"))))
+      throw InputError(argument("--strategies"), fmt::format("{} does not support pp above 1", one),
+                       "megatron, fsdp2, or a strategy of blocks, such as ddp");
   search.budget = static_cast<std::size_t>(
       arguments.budget.empty() ? 200 : parse_integer(arguments.budget, 1, 100'000, argument("--budget")));
   search.jobs = threads_for(arguments.jobs);
@@ -104,7 +108,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
                                     write_size(*scenario.options.memory.limit)),
                     least = format_size(static_cast<Bytes>(result.memory.peak));
   if (advice.left_over > 0)
-    throw NothingFits(argument("--budget"), fmt::format("{}; {} not tried", none, advice.left_over),
+    throw NothingFits(argument("--budget"), fmt::format("{}; {} were not tried", none, advice.left_over),
                       fmt::format("a larger --budget; the smallest of them needs {}", least));
   throw NothingFits(
       scenario.options.places.contains("memory") ? scenario.options.place_of("memory") : argument("--device"), none,
@@ -123,7 +127,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   search.global_batch = samples.value_or(search.workers);
   if (!samples)
     context.console.print_stderr(fmt::format(
-        "note: {} samples an iteration, one a worker (--global-batch says another number)", search.workers));
+        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   std::optional<Progress> progress;
   search.begin = [&](std::size_t trials) {
     if (!context.console.output_is_captured()) progress.emplace("recommend", trials);

@@ -130,7 +130,7 @@ std::string words_of(const OptionRow& option) {
 }
 
 TextRows option_table() {
-  TextRows rows{{"option", "value", "default", "read by", "what it is", "`tune` varies"}};
+  TextRows rows{{"option", "value", "default", "used by", "meaning", "`tune` varies"}};
   for (const OptionRow& option : option_rows())
     rows.push_back({code(option.name),
                     option.words.empty() ? std::string(name_of(option_kinds, option.kind)) : words_of(option),
@@ -228,7 +228,7 @@ TextRows schedule_lines(const Files& /*files*/) {
 }
 
 TextRows schedule_table() {
-  TextRows rows{{"schedule", "what it does", "chunks a rank"}};
+  TextRows rows{{"schedule", "what it does", "chunks per rank"}};
   for (const ScheduleRow& one : schedules())
     rows.push_back(
         {code(one.name), std::string(one.summary), fmt::format("{}{}", one.chunks, one.any_chunks ? " or more" : "")});
@@ -267,10 +267,10 @@ struct ListArguments {
 };
 
 void execute(Context& context, const ListArguments& arguments) {
-  const Listing& listing = find_by_name(listings, arguments.what, argument("list"), "nothing is called '{}'");
+  const Listing& listing = find_by_name(listings, arguments.what, argument("list"), "unknown name '{}'");
   if (arguments.markdown) {
     if (!listing.table)
-      throw InputError(argument("--markdown"), fmt::format("no page repeats the {}", listing.name), "leave it out");
+      throw InputError(argument("--markdown"), fmt::format("no page contains the {}", listing.name), "leave it out");
     return context.console.print("{}", markdown_table(listing.table()));
   }
   if (arguments.names) {
@@ -278,7 +278,7 @@ void execute(Context& context, const ListArguments& arguments) {
     return;
   }
   if (arguments.verbose && !listing.verbose)
-    throw InputError(argument("--verbose"), fmt::format("there is no more to say of {}", listing.name), "leave it out");
+    throw InputError(argument("--verbose"), fmt::format("{} have no --verbose", listing.name), "leave it out");
   const TextRows rows = arguments.verbose ? listing.verbose(context.files()) : listing.lines(context.files());
   Table table({"name", ""});
   for (const auto& row : rows) table.add({row[0], row[1]});
@@ -294,7 +294,7 @@ const std::vector<std::string>& listable() {
 
 // Names alone need no file read: one that is damaged does not stop a shell's completion.
 std::vector<std::string> listed_names(const Files& files, std::string_view what) {
-  const Listing& listing = find_by_name(listings, what, argument("list"), "nothing is called '{}'");
+  const Listing& listing = find_by_name(listings, what, argument("list"), "unknown name '{}'");
   if (!listing.folder.empty()) return files.list_data(listing.folder);
   std::vector<std::string> names;
   for (const auto& row : listing.lines(files)) names.push_back(row[0]);
@@ -303,11 +303,11 @@ std::vector<std::string> listed_names(const Files& files, std::string_view what)
 
 void add_list(CommandLine& app) {
   auto arguments = std::make_shared<ListArguments>();
-  Command command = app.add_subcommand("list", "what there is to choose from");
+  Command command = app.add_subcommand("list", "list the available names");
   command.add_option("what", arguments->what, fmt::format("{}", fmt::join(listable(), ", "))).required();
-  const Option names = command.add_flag("--names", arguments->names, "only the names, one a line, for scripts");
-  command.add_flag("--markdown", arguments->markdown, "the table that stands in the pages of docs/").excludes(names);
-  command.add_flag("--verbose", arguments->verbose, "profiles: also what their times were made from").excludes(names);
+  const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
+  command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
+  command.add_flag("--verbose", arguments->verbose, "profiles: also the source of their times").excludes(names);
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

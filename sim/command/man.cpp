@@ -92,7 +92,7 @@ std::string entry(const OptionDefinition& option) {
   if (!option.default_text.empty()) text += " (" + roff(option.default_text) + ")";
   if (option.required && !option.positional) text += " (required)";
   if (!option.value.list.empty() && option.help.find("allreplay list") == std::string::npos)
-    text += "; \\fBallreplay list " + option.value.list + "\\fR names what there is";
+    text += "; \\fBallreplay list " + option.value.list + "\\fR lists the names";
   return text + "\n";
 }
 
@@ -114,7 +114,7 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
     if (!command.footer.empty()) page += as_is(command.footer);
   }
   page +=
-      ".SH KEYS OF \\-\\-option\nThe same names stand in the files of clusters and sweeps; each is a flag, too: "
+      ".SH KEYS OF \\-\\-option\nThe same names are keys in the files of clusters and sweeps; each is also a flag: "
       "\\fB\\-\\-bucket\\-cap\\fR for bucket_cap.\n";
   for (const OptionRow& option : option_rows())
     page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(std::string(option.name)), prose(help_of(option)));
@@ -127,8 +127,8 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
           "the installation (share/allreplay), and of the source tree.") +
       "\n.SH ENVIRONMENT\n.TP\n\\fBALLREPLAY_HOME\\fR\n" + prose("A folder with such folders.") +
       "\n.SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n2\n" +
-      prose("Bad input: one line on standard error says where, what is wrong, and what would be right.") +
-      "\n.TP\n1\nA fault of the program.\n";
+      prose("Invalid input: one line on standard error says where, what is wrong, and what would be right.") +
+      "\n.TP\n1\nAn internal error.\n";
   return page;
 }
 

@@ -19,11 +19,11 @@ struct PlanArguments {
 std::string code_of(const Scenario& scenario, const Plan& plan) {
   const auto buckets = pytorch_buckets(plan, scenario.profile);
   if (!buckets || scenario.codec)
-    throw InputError(argument("--pytorch"),
-                     fmt::format("what {} plans{} is not sent as whole parameters, the last first, in all-reduces one "
-                                 "after another",
-                                 plan.strategy, scenario.codec ? ", compressed," : ""),
-                     "--strategy optimal-merge makes the best of those");
+    throw InputError(
+        argument("--pytorch"),
+        fmt::format("the plan of {}{} does not send whole parameters, the last first, in all-reduces one after another",
+                    plan.strategy, scenario.codec ? ", compressed," : ""),
+        "--strategy optimal-merge, the best of such plans");
   return pytorch_code(plan, *buckets);
 }
 
@@ -40,13 +40,14 @@ void execute(Context& context, const PlanArguments& arguments) {
 
 void add_plan(CommandLine& app) {
   auto arguments = std::make_shared<PlanArguments>();
-  Command command = app.add_subcommand("plan", "print what a strategy would send: blocks, slices, order");
+  Command command = app.add_subcommand("plan", "print what a strategy sends: blocks, slices, order");
   add_scenario_options(command, arguments->scenario);
   command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object, which `run --plan` replays");
   command
-      .add_flag("--pytorch", arguments->pytorch,
-                "print Python to paste: the buckets, and what has PyTorch send them; where they are whole parameters")
+      .add_flag(
+          "--pytorch", arguments->pytorch,
+          "print Python code to paste: the buckets, and the hook that installs them; for buckets of whole parameters")
       .excludes(json);
   command.footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
   command.callback([arguments](Context& context) { execute(context, *arguments); });

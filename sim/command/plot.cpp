@@ -42,13 +42,13 @@ void execute(Context& context, const PlotArguments& arguments) {
 }
 
 std::string kinds_in_help() {
-  std::string lines = "Kinds, the default being \"speedup\":\n";
+  std::string lines = "Kinds (default: \"speedup\"):\n";
   for (const PlotKindRow& kind : plot_kinds()) lines += fmt::format("  {:<12}{}\n", kind.name, kind.about);
   return lines;
 }
 
 std::string keys_in_help() {
-  std::string lines = "Keys of \"plot\" and of --set (docs/plots.md explains each):\n";
+  std::string lines = "Keys of \"plot\" and of --set, explained in docs/plots.md:\n";
   for (const PlotKey& key : plot_keys()) lines += fmt::format("  {:<12}{}\n", key.name, key.right);
   return lines;
 }
@@ -57,13 +57,13 @@ std::string keys_in_help() {
 
 void add_plot(CommandLine& app) {
   auto arguments = std::make_shared<PlotArguments>();
-  Command command = app.add_subcommand("plot", "draw a sweep's CSV, or that of a tuning, as a figure");
-  command.add_option("file", arguments->file, "what `allreplay sweep --out` or `tune --out` wrote").required();
+  Command command = app.add_subcommand("plot", "draw the CSV of a sweep or of `tune` as a figure");
+  command.add_option("file", arguments->file, "a CSV written by `allreplay sweep --out` or `tune --out`").required();
   command.add_option("--config", arguments->config, "the sweep file, whose \"plot\" says what to draw");
   command.add_option("--kind", arguments->kind, "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
   command
       .add_option("--set", arguments->changes,
-                  "a key of \"plot\" and its value, in JSON or as a bare text: log=false; any number of times")
+                  "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times")
       .allow_extra_args(false);
   command.add_option("--out", arguments->outputs, "a picture to write: FILE.svg, .png or .pdf; any number of times")
       .required()

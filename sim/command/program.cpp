@@ -51,9 +51,8 @@ std::span<const CommandRow> commands() { return all_commands; }
 
 CommandLine command_line() {
   return {"allreplay",
-          "allreplay replays the iterations of distributed training on a cluster that you describe, and says how long "
-          "one "
-          "takes under which communication schedule.",
+          "allreplay replays the iterations of distributed training on a cluster that you describe, and reports how "
+          "long one takes with each communication schedule.",
           "allreplay " + version_and_commit() + "\nbuilt with " + built_with(),
           "First steps:\n"
           "  allreplay list strategies\n"

@@ -95,7 +95,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   }
   if (!arguments.plot.empty()) {
     require_picture(arguments.plot, argument("--plot"));
-    if (counts.size() > 1) throw InputError(argument("--plot"), "draws one number of workers", "--workers N");
+    if (counts.size() > 1) throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
   }
   require_separate(inputs.files, {{"--plot", arguments.plot}}, arguments.scenario.files(inputs.files));
   return task;
@@ -117,7 +117,7 @@ void require_fitting(const std::vector<std::vector<Advice>>& sizes) {
 double efficiency_line(const RecommendArguments& arguments) {
   const double line = parse_number(arguments.line, argument("--efficiency"));
   if (!(line > 0 && line <= 1))
-    throw InputError(argument("--efficiency"), fmt::format("{} is no efficiency", arguments.line),
+    throw InputError(argument("--efficiency"), fmt::format("{} is not a valid efficiency", arguments.line),
                      "above 0, at most 1, such as 0.8");
   return line;
 }
@@ -159,10 +159,10 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
 // Which layouts of a transformer there are, instead of how to tune what a profile fixes.
 void execute_of_model(Context& context, const RecommendArguments& arguments) {
   for (const auto& [text, flag] : {std::pair{&arguments.plot, "--plot"}, std::pair{&arguments.engine, "--engine"}})
-    if (!text->empty()) throw InputError(argument(flag), "beside --model", "--profile");
+    if (!text->empty()) throw InputError(argument(flag), "cannot be combined with --model", "--profile");
   if (!arguments.frameworks.empty())
     throw InputError(argument("--framework"),
-                     "does not go with --model, which has words for Megatron-LM and torchtitan",
+                     "cannot be combined with --model, which covers Megatron-LM and torchtitan",
                      "--strategies megatron, or fsdp2");
   recommend_layouts(context,
                     {arguments.model, arguments.device, arguments.tokens, arguments.budget, arguments.jobs,
@@ -174,8 +174,7 @@ void execute(Context& context, const RecommendArguments& arguments) {
   require_mpi_or_none(arguments.engine);
   if (!arguments.model.empty()) return execute_of_model(context, arguments);
   for (const auto& [text, flag] : {std::pair{&arguments.device, "--device"}, std::pair{&arguments.tokens, "--seq"}})
-    if (!text->empty())
-      throw InputError(argument(flag), "without --model", "--model NAME, whose profiles are estimated");
+    if (!text->empty()) throw InputError(argument(flag), "needs --model", "--model NAME, whose profiles are estimated");
   if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     RecommendTask task = task_of(context.inputs, arguments);
@@ -191,27 +190,26 @@ void add_recommend(CommandLine& app) {
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   Option profile = add_scenario_options(command, arguments->scenario);
   profile.unless(command.add_option("--model", arguments->model,
-                                    "instead: a transformer, whose degrees, schedules, micro-batches and recomputation "
-                                    "are searched, too, on estimated profiles"));
+                                    "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
+                                    "recomputation are searched, on estimated profiles"));
   command.add_option("--device", arguments->device, "with --model: a device, or a file of one");
   command.add_option("--seq", arguments->tokens, "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
   const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
-                  fmt::format("what these frameworks offer: {}", fmt::join(names_of(frameworks()), ", ")))
+                  fmt::format("only strategies of these frameworks: {}", fmt::join(names_of(frameworks()), ", ")))
       .excludes(names);
   command
-      .add_option("--efficiency", arguments->line,
-                  "with --workers lo:hi:x2: the line under which scaling efficiency shall not fall")
+      .add_option("--efficiency", arguments->line, "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
       .capture_default_str();
-  command.add_option("--budget", arguments->budget, "trials per strategy (24); with --model of all (200)");
-  command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
+  command.add_option("--budget", arguments->budget, "trials per strategy (24); with --model, in total (200)");
+  command.add_option("--seed", arguments->seed, "seed of the tuning's random choices").capture_default_str();
   add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print a JSON array, best first");
   command.add_option("--plot", arguments->plot,
-                     "draw iteration time against memory, and which settings nothing beats in both: FILE.svg, .png or "
+                     "draw iteration time against memory, with the Pareto front: FILE.svg, .png or "
                      ".pdf");
   command.footer(
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"

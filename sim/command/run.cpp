@@ -50,8 +50,8 @@ void execute(Context& context, const RunArguments& arguments) {
   if (!arguments.timeline.empty()) {
     constexpr std::size_t many = 50'000;  // some ten megabytes
     if (const std::size_t bars = outcome.result.episodes.back().timeline.spans.size(); bars > many)
-      context.console.note(
-          fmt::format("{} draws {} tasks, which is a large file (fewer: --micro-batches)", arguments.timeline, bars));
+      context.console.note(fmt::format("{} draws {} tasks, which makes a large file (for fewer: --micro-batches)",
+                                       arguments.timeline, bars));
     write_timeline(context.files(), arguments.timeline, outcome, usage ? &*usage : nullptr);
   }
   if (!arguments.plot.empty())
@@ -75,7 +75,7 @@ void execute(Context& context, const RunArguments& arguments) {
 
 void add_run(CommandLine& app) {
   auto arguments = std::make_shared<RunArguments>();
-  Command command = app.add_subcommand("run", "simulate one strategy and say where the time goes");
+  Command command = app.add_subcommand("run", "simulate one strategy and show where the time goes");
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   command.add_flag("--json", arguments->json, "print one JSON object");
@@ -83,7 +83,7 @@ void add_run(CommandLine& app) {
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
   command.add_flag(
       "--links", arguments->links,
-      "fluid, message: how much each kind of link is used, and the hottest by name; over time in --timeline");
+      "fluid, message: print the use of each kind of link, and the hottest links by name; over time in --timeline");
   command.add_option("--plot", arguments->plot,
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(

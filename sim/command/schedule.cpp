@@ -39,13 +39,13 @@ void execute(Context& context, const ScheduleArguments& arguments) {
 void add_schedule(CommandLine& app) {
   auto arguments = std::make_shared<ScheduleArguments>();
   Command command =
-      app.add_subcommand("schedule", "print what each rank of a pipeline does, as PyTorch's schedule files have it");
+      app.add_subcommand("schedule", "print the schedule of a pipeline, a row per rank, in PyTorch's format");
   command.add_option("name", arguments->name, "see `allreplay list schedules`").required();
   command.add_option("--pp", arguments->ranks, "ranks of the pipeline").required();
-  command.add_option("--micro-batches", arguments->micro_batches, "of an iteration").required();
-  command.add_option("--chunks", arguments->chunks, "of the model, on each rank (the schedule's)");
+  command.add_option("--micro-batches", arguments->micro_batches, "micro-batches of an iteration").required();
+  command.add_option("--chunks", arguments->chunks, "chunks of the model on each rank (the schedule's)");
   command.add_option("--microbatch-group", arguments->group,
-                     "interleaved: so many micro-batches pass a chunk before those of the next chunk do");
+                     "interleaved: this many micro-batches pass a chunk before the next chunk runs");
   command.footer(
       "Example:\n  allreplay schedule 1f1b --pp 4 --micro-batches 8\n"
       "  allreplay schedule zbv --pp 4 --micro-batches 8");

@@ -36,8 +36,7 @@ std::optional<Share> share_of_array() {
   const std::int64_t task = number_in("SLURM_ARRAY_TASK_ID", 0) - number_in("SLURM_ARRAY_TASK_MIN", 0);
   const std::int64_t count = number_in("SLURM_ARRAY_TASK_COUNT", 1);
   if (task % step != 0 || task / step >= count)
-    throw InputError({"environment", "SLURM_ARRAY_TASK_ID"},
-                     fmt::format("the array of {} tasks leaves some out", count),
+    throw InputError({"environment", "SLURM_ARRAY_TASK_ID"}, fmt::format("the array of {} tasks has gaps", count),
                      "an array from M to N, or --shard I/N");
   return share_of(task / step, count, {"environment", "SLURM_ARRAY_TASK_ID"});
 }
@@ -49,7 +48,7 @@ Share parse_share(const std::string& text) {
   if (text != "auto") {
     const std::size_t slash = text.find('/');
     if (slash == std::string::npos)
-      throw InputError(place, fmt::format("'{}' is no share", text), "I/N, the first is 0/N; or auto");
+      throw InputError(place, fmt::format("'{}' is not a valid share", text), "I/N, the first is 0/N; or auto");
     return share_of(parse_integer(text.substr(0, slash), 0, INT64_MAX, place),
                     parse_integer(text.substr(slash + 1), 0, INT64_MAX, place), place);
   }
@@ -58,7 +57,8 @@ Share parse_share(const std::string& text) {
                                                            {"PMI_RANK", "PMI_SIZE"}};
   for (const auto& [rank, size] : ranks)
     if (environment(rank)) return share_of(number_in(rank, 0), number_in(size, 1), {"environment", rank});
-  throw InputError(place, "nothing says which share this is: no SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK",
+  throw InputError(place,
+                   "cannot determine which share this is: no SLURM_ARRAY_TASK_ID, OMPI_COMM_WORLD_RANK, PMI_RANK",
                    "a task of a Slurm array, mpirun, or --shard I/N");
 }
 

@@ -60,10 +60,9 @@ class Printout {
   template <class Text>
   void print_table(Console& console, const std::string& out, const Text& text) const {
     if (table_ || lines_.size() <= few) return console.print("{}\n", text());
-    console.print("{}\n",
-                  wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
-                                      out.empty() ? ", which --out FILE.csv or --csv would keep" : " in " + out),
-                          screen().width));
+    console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
+                                              out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
+                                  screen().width));
   }
 
   bool json_, csv_, table_, of_jobs_;
@@ -94,9 +93,10 @@ std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arg
 void require_one_way(const SweepArguments& arguments) {
   const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
   if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
-    throw InputError(argument("--engine"), fmt::format("'{}' is no engine", arguments.engine), "known: mpi, slurm");
+    throw InputError(argument("--engine"), fmt::format("'{}' is not an engine", arguments.engine), "known: mpi, slurm");
   const auto refuse = [](const char* option, bool given, const char* beside, bool other) {
-    if (given && other) throw InputError(argument(option), fmt::format("stands beside {}", beside), "one of them");
+    if (given && other)
+      throw InputError(argument(option), fmt::format("cannot be combined with {}", beside), "one of them");
   };
   const bool shard = !arguments.shard.empty(), engine = !arguments.engine.empty();
   const bool printed = arguments.csv || arguments.json;
@@ -113,15 +113,14 @@ void require_one_way(const SweepArguments& arguments) {
                                                    {"--dry-run", arguments.dry_run},
                                                    {"--detach", arguments.detach}};
   for (const auto& [option, given] : of_slurm)
-    if (given && !slurm) throw InputError(argument(option), "is for --engine slurm", "both, or none");
+    if (given && !slurm) throw InputError(argument(option), "needs --engine slurm", "both, or neither");
   if (arguments.out == "-")
-    throw InputError(argument("--out"), "'-' is no file, and rows are kept in one",
-                     "a name (./- for a file called -); --csv prints them");
+    throw InputError(argument("--out"), "'-' is not a file", "a name (./- for a file called -); --csv prints them");
   if (!arguments.out.empty()) return;
   const std::pair<const char*, bool> of_files[] = {
       {"--resume", arguments.resume}, {"--merge", merge}, {"--engine slurm", slurm}};
   for (const auto& [option, given] : of_files)
-    if (given) throw InputError(argument(option), "there is no file for the rows", "give --out FILE.csv, too");
+    if (given) throw InputError(argument(option), "needs a file for the rows", "add --out FILE.csv");
 }
 
 void merge(Context& context, const SweepArguments& arguments) {
@@ -164,7 +163,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
     printout.add(place, row);
     if (!last_words && !farm && how.progress && how.out && std::filesystem::is_regular_file(*how.out))
       last_words.emplace(
-          fmt::format("interrupted: the rows so far are in {}; the same command with --resume goes on", *how.out));
+          fmt::format("interrupted: the rows so far are in {}; continue with the same command and --resume", *how.out));
   };
   const Swept swept = run_sweep(asked.questions, how);
   last_words.reset();
@@ -220,28 +219,27 @@ AskedSweep SweepArguments::asked(const Inputs& inputs) const {
 
 void add_sweep(CommandLine& app) {
   auto arguments = std::make_shared<SweepArguments>();
-  Command command = app.add_subcommand("sweep", "simulate every combination that a configuration file lists");
+  Command command = app.add_subcommand("sweep", "simulate every combination listed in a sweep file");
   command.add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`").required();
   add_jobs(command, arguments->jobs, "rows");
   command.add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
   command.add_flag("--resume", arguments->resume,
-                   "keep the rows that --out already has, where they were made from the same inputs by this program");
-  command.add_flag("--force", arguments->force, "replace a file at --out that no sweep wrote");
-  command.add_option("--collective", arguments->collective, "this one instead of the file's");
-  command.add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
-  command.add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
+                   "keep rows in --out that were made from the same inputs by this program");
+  command.add_flag("--force", arguments->force, "replace --out even if no sweep wrote it");
+  command.add_option("--collective", arguments->collective, "instead of the file's");
+  command.add_option("--fidelity", arguments->fidelity, "instead of the file's");
+  command.add_option("--codec", arguments->codec, "instead of the file's; none for uncompressed gradients");
   command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
-  command.add_option(
-      "--shard", arguments->shard,
-      "only share I of N equally costly ones, such as 0/4; auto: the Slurm array's task, or MPI's rank. {} in "
-      "--out is its number");
-  command.add_option("--merge", arguments->parts, "put the parts that shares wrote together in --out");
-  command.add_option("--engine", arguments->engine, "run on the ranks of mpirun, or as a Slurm array: mpi, slurm");
-  command.add_option("--partition", arguments->partition, "slurm: of which nodes (Slurm's default)");
-  command.add_option("--time", arguments->time, "slurm: at most so long a task (Slurm's default)");
-  command.add_option("--chunk", arguments->chunk, "slurm: about so many rows a task (as many as give 100 tasks)");
-  command.add_flag("--dry-run", arguments->dry_run, "slurm: print the scripts, hand in nothing");
-  command.add_flag("--detach", arguments->detach, "slurm: hand in, say how to come back, and end");
+  command.add_option("--shard", arguments->shard,
+                     "run only share I of N shares of equal cost, such as 0/4; auto: the task of a Slurm array, or the "
+                     "MPI rank. {} in --out is replaced by its number");
+  command.add_option("--merge", arguments->parts, "merge the parts that shares wrote into --out");
+  command.add_option("--engine", arguments->engine, "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
+  command.add_option("--partition", arguments->partition, "slurm: the partition to use (Slurm's default)");
+  command.add_option("--time", arguments->time, "slurm: time limit of a task (Slurm's default)");
+  command.add_option("--chunk", arguments->chunk, "slurm: rows per task, about (enough for 100 tasks)");
+  command.add_flag("--dry-run", arguments->dry_run, "slurm: print the job scripts without submitting them");
+  command.add_flag("--detach", arguments->detach, "slurm: submit, print the command to continue with, and exit");
   add_change_options(command, arguments->changes, every_change);
   add_winning_options(command, arguments->winning);
   command.add_flag("--table", arguments->table, "print all rows, however many");

@@ -59,7 +59,8 @@ std::string directive_file(const std::string& file, const std::string& name) {
 void require_word(const char* option, const std::string& value) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:+";
   if (value.find_first_not_of(allowed) != std::string::npos)
-    throw InputError(argument(option), fmt::format("'{}' is no value of Slurm's", value), "letters, digits, - _ . , :");
+    throw InputError(argument(option), fmt::format("'{}' is not a valid Slurm value", value),
+                     "letters, digits, - _ . , :");
 }
 
 class SlurmSweep {
@@ -73,10 +74,10 @@ class SlurmSweep {
     require_word("--time", arguments.time);
     if (!is_one_line(arguments.out) || arguments.out.find_first_of("\"\\") != std::string::npos ||
         arguments.out.find("{}") != std::string::npos)
-      throw InputError(argument("--out"), fmt::format("'{}' cannot stand in Slurm's scripts", arguments.out),
+      throw InputError(argument("--out"), fmt::format("'{}' cannot be used in Slurm scripts", arguments.out),
                        "a name without quotes, backslashes and {}");
     if (fs::exists(arguments.out) && !fs::is_regular_file(arguments.out))
-      throw InputError({arguments.out, ""}, "is no file, and rows are kept in one", "name a file");
+      throw InputError({arguments.out, ""}, "is not a file", "name a file");
     const std::size_t rows = rows_.size(), most = std::min(most_array_tasks(), rows_.costs.size());
     constexpr std::size_t standard_tasks = 100;
     const std::size_t chunk =
@@ -96,7 +97,7 @@ class SlurmSweep {
     hand_in();
     if (arguments_.detach)
       return context_.console.print_stderr(
-          fmt::format("job {}; come back with: {}", fmt::join(known_jobs(), ", "), come_back()));
+          fmt::format("job {}; continue with: {}", fmt::join(known_jobs(), ", "), come_back()));
     wait();
     conclude();
   }
@@ -108,12 +109,12 @@ class SlurmSweep {
   void hand_in() {
     const FileLock lock(folder_.path);
     if (folder_.exists() && !folder_.is_ours(files()))
-      throw InputError({folder_.path, ""}, "is there, and no sweep made it", "another --out, or remove it");
+      throw InputError({folder_.path, ""}, "exists, and no sweep made it", "another --out, or remove it");
     if (arguments_.resume) take_shares();
     const auto jobs = running();
     if (jobs.empty()) return submit();
     if (!arguments_.resume)
-      throw InputError(argument("--out"), fmt::format("job {} computes '{}'", jobs.front(), arguments_.out),
+      throw InputError(argument("--out"), fmt::format("job {} is computing '{}'", jobs.front(), arguments_.out),
                        fmt::format("--resume waits for it, scancel {} ends it", fmt::join(jobs, " ")));
   }
 
@@ -258,7 +259,7 @@ class SlurmSweep {
     for (auto pause = 200ms; !left || *left > 0; pause = std::min<std::chrono::milliseconds>(pause * 5 / 4, 10s)) {
       std::this_thread::sleep_for(pause);
       const auto now = tasks_left(jobs);
-      if (!now && !told) context_.console.print_stderr("note: Slurm does not answer; waiting for it");
+      if (!now && !told) context_.console.print_stderr("note: Slurm does not answer; waiting");
       told = told || !now;
       for (; now && left && *left > *now; --*left) progress.advance();
       if (now) left = now;
@@ -280,15 +281,15 @@ class SlurmSweep {
                                                   rows.size(), shares_[share].size(), folder_.log(share)));
     }
     if (incomplete > most_told)
-      context_.console.print_stderr(fmt::format("so did {} other tasks", incomplete - most_told));
+      context_.console.print_stderr(fmt::format("{} other tasks failed, too", incomplete - most_told));
     std::sort(missing.begin(), missing.end());
     for (int tries = 0; tries < 20 && !files().is_file(folder_.merge_status()); ++tries)
       std::this_thread::sleep_for(500ms);  // folders of other hosts are seen late
     const std::string status =
         files().is_file(folder_.merge_status()) ? files().read_output(folder_.merge_status()) : "";
     if (status != "0\n" && (status != "1\n" || missing.empty()))
-      throw Incomplete(fmt::format("{}: the parts were not put together; the log: {} (`{}` tries again)",
-                                   arguments_.out, folder_.merge_log(), come_back()));
+      throw Incomplete(fmt::format("{}: the parts were not merged; the log: {} (`{}` tries again)", arguments_.out,
+                                   folder_.merge_log(), come_back()));
     if (!missing.empty())
       throw Incomplete(
           fmt::format("{}: {} (`{}` computes them)", arguments_.out, missing_rows(missing, rows_.size()), come_back()));

@@ -25,12 +25,13 @@ struct TopologyArguments {
 std::string file_of_words(const TopologyArguments& arguments) {
   std::vector<ChangeText> words = words_of_cluster(arguments.cluster_words);
   if (words.empty())
-    throw InputError(argument("--cluster-out"), fmt::format("'{}' is a file already", arguments.cluster),
-                     "a cluster in words, such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s");
+    throw InputError(argument("--cluster-out"), fmt::format("'{}' is already a file", arguments.cluster),
+                     "a cluster described by flags, such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s");
   for (const ChangeText& change : changes_of(arguments.changes)) {
     if (change.name != "rails")
-      throw InputError(change.place, "changes what the words say, and --cluster-out writes what they say",
-                       "other words, or no --cluster-out");
+      throw InputError(change.place,
+                       "changes the cluster that the flags describe, which --cluster-out writes unchanged",
+                       "other flags for the cluster, or no --cluster-out");
     words.push_back(change);
   }
   return cluster_file_of(words);
@@ -72,13 +73,11 @@ void add_topology(CommandLine& app) {
   Command command =
       app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
+  command.add_option("-n,--workers", arguments->workers, "number of workers (the cluster file's)");
   add_change_options(command, arguments->changes, {Changed::Network});
-  command.add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
-  command.add_option("--plot", arguments->plot,
-                     "draw the network on a slide, equal parts once: FILE.svg, .png or .pdf");
-  command.add_option("--cluster-out", arguments->cluster_out,
-                     "write the cluster that stands here in words to this file");
+  command.add_option("--dot", arguments->dot, "write the network to this file, for Graphviz");
+  command.add_option("--plot", arguments->plot, "draw the network, equal parts once: FILE.svg, .png or .pdf");
+  command.add_option("--cluster-out", arguments->cluster_out, "write the cluster described by flags to this file");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n  allreplay topology --cluster fat-tree-16 --plot fat-tree.svg\n"

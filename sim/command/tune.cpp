@@ -37,20 +37,20 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = parse_seed(arguments.seed);
-  request.method = choose_by_name(tune_methods, arguments.method, argument("--method"), "'{}' is no method").value;
+  request.method = choose_by_name(tune_methods, arguments.method, argument("--method"), "'{}' is not a method").value;
   for (const std::string& range : arguments.over) {
     request.ranges.push_back(parse_range(range, *scenario.strategy, argument("--over")));
     for (std::size_t i = 0; i + 1 < request.ranges.size(); ++i)
       if (request.ranges[i].option == request.ranges.back().option)
         throw InputError(argument("--over"), fmt::format("{} is given twice", request.ranges[i].option),
-                         "one range each");
+                         "one range per option");
   }
   if (request.ranges.empty()) request.ranges = default_ranges(scenario);
   const auto tunable = tunable_options(*scenario.strategy);
   if (request.ranges.empty() && !tunable.empty())
     throw InputError(scenario.options.place_of(std::string(tunable.front()->name)),
-                     fmt::format("nothing is left to tune of {}: what is given stays", scenario.strategy->name),
-                     "--over KEY=LO:HI, which varies it all the same");
+                     fmt::format("all options of {} are given: nothing is left to tune", scenario.strategy->name),
+                     "--over KEY=LO:HI, which varies a given option, too");
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      choices(tunable_strategies()));
@@ -84,7 +84,7 @@ void execute(Context& context, const TuneArguments& arguments) {
 
 void add_tune(CommandLine& app) {
   auto arguments = std::make_shared<TuneArguments>();
-  Command command = app.add_subcommand("tune", "find the options of a strategy with the least iteration time");
+  Command command = app.add_subcommand("tune", "find the options of a strategy with the shortest iteration time");
   add_scenario_options(command, arguments->scenario);
   command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
   command
@@ -92,10 +92,10 @@ void add_tune(CommandLine& app) {
                   "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
                   "option (all that can be tuned and are not given)")
       .allow_extra_args(false);
-  command.add_option("--budget", arguments->budget, "at most so many trials").capture_default_str();
+  command.add_option("--budget", arguments->budget, "largest number of trials").capture_default_str();
   command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
       .capture_default_str();
-  command.add_option("--seed", arguments->seed, "of the random choices of bayes").capture_default_str();
+  command.add_option("--seed", arguments->seed, "seed of the random choices of bayes").capture_default_str();
   add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_option("--out", arguments->out, "write the trials to this CSV file");

@@ -36,12 +36,13 @@ std::optional<double> share_of(const std::string& text, const MeasuredFile& meas
   if (text.empty()) return std::nullopt;
   const SourceLocation place = argument("--where-it-matters");
   if (measured.quantity == Quantity::CollectiveTime)
-    throw InputError(place, "a collective alone computes nothing beside which communication could matter",
-                     "rows of trainings");
+    throw InputError(place, "a collective alone has no computation to compare its communication with",
+                     "rows of training runs");
   const bool percent = text.ends_with('%');
   const double share = parse_number(trim(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0))), place) /
                        (percent ? 100 : 1);
-  if (!(share >= 0 && share < 1)) throw InputError(place, fmt::format("'{}' is no share", text), "such as 5% or 0.05");
+  if (!(share >= 0 && share < 1))
+    throw InputError(place, fmt::format("'{}' is not a valid share", text), "such as 5% or 0.05");
   return share;
 }
 
@@ -71,19 +72,19 @@ void execute(Context& context, const ValidateArguments& arguments) {
 
 void add_validate(CommandLine& app) {
   auto arguments = std::make_shared<ValidateArguments>();
-  Command command = app.add_subcommand("validate", "predict what was measured, and say how far off that is");
+  Command command = app.add_subcommand("validate", "predict what you measured, and report the errors");
   command.add_option("file", arguments->file, "a CSV of measured points: see docs/validating.md").required();
   command.add_option("--out", arguments->out, "write every point with its prediction to this CSV file");
   command.add_option("--plot", arguments->plot, "draw predicted against measured: FILE.svg, .png or .pdf");
   command.add_option("--where-it-matters", arguments->matters,
-                     "score by themselves the rows that the 'no communication' model misses by more, such as 5%");
+                     "score separately the rows that the 'no communication' model misses by more, such as 5%");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Columns: profile, cluster, workers, strategy, any option, and what was measured: iteration_s, samples_per_s or "
-      "speedup; of collectives alone cluster, collective, workers, bytes, time_s. Rows with a `calibrate` fit "
-      "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Every figure stands beside what "
-      "no communication, and no overlap, would have predicted.\n"
+      "speedup; for collectives alone cluster, collective, workers, bytes, time_s. Rows with a `calibrate` fit "
+      "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Errors are compared with two "
+      "null models: no communication, and no overlap.\n"
       "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }

@@ -52,18 +52,17 @@ void execute(Context& context, const WhatIfArguments& arguments) {
 
 void add_whatif(CommandLine& app) {
   auto arguments = std::make_shared<WhatIfArguments>();
-  Command command =
-      app.add_subcommand("whatif", "what to change: what each of many changes brings, alone and together");
+  Command command = app.add_subcommand("whatif", "what to change: the gain of each change, alone and combined");
   add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategy", arguments->strategy, "ddp, or fsdp2 where that does not fit into the memory");
+  command.add_option("-s,--strategy", arguments->strategy, "ddp, or fsdp2 if ddp does not fit into the memory");
   command.add_option("--budget", arguments->budget, "trials for each strategy of a framework").capture_default_str();
-  command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
+  command.add_option("--seed", arguments->seed, "seed of the tuning's random choices").capture_default_str();
   add_jobs(command, arguments->jobs, "changes");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
   command.footer(
-      "Each row's flags make `allreplay run` say the same.\n"
+      "With each row's flags, `allreplay run` prints the same result.\n"
       "Example:\n  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --plot whatif.svg");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }

@@ -38,12 +38,12 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
     row.fields.push_back(std::move(field));
     field.clear();
     if (++fields > most_fields)
-      throw InputError({file, fmt::format("line {}", line)}, fmt::format("is beyond {} fields", most_fields),
+      throw InputError({file, fmt::format("line {}", line)}, fmt::format("is after {} fields", most_fields),
                        "a smaller file");
   };
   const auto end_row = [&] {
     if (rows.size() == most_rows)
-      throw InputError({file, fmt::format("line {}", line)}, fmt::format("is beyond {} rows", most_rows),
+      throw InputError({file, fmt::format("line {}", line)}, fmt::format("is after {} rows", most_rows),
                        "a smaller file");
     end_field();
     if (row.fields.size() > 1 || !row.fields[0].empty()) rows.push_back(std::move(row));

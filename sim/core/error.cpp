@@ -99,7 +99,7 @@ std::vector<std::string> of_nearest_kind(std::string_view name, std::span<const 
 std::string suggest(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest(name, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
-  if (candidates.empty()) return "there are none";
+  if (candidates.empty()) return "there is none to choose from";
   // What begins like that, else what contains it, is likelier than what comes first.
   std::vector<std::string> begin, contain;
   for (const std::string& one : candidates) {

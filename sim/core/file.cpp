@@ -182,7 +182,7 @@ std::string Files::contents(const std::string& file, std::uint64_t most, bool is
     if (got < 0) fail_to_read(file, errno);
     if (got == 0) break;
     if (text.size() > most)
-      throw InputError({file, ""}, fmt::format("has more than {} MiB", most >> 20), "is it the file that was meant?");
+      throw InputError({file, ""}, fmt::format("has more than {} MiB", most >> 20), "is it the right file?");
   }
   if (is_input) note_read(source.number());
   note(text, words_of(facts));
@@ -225,7 +225,7 @@ void Files::write(const std::string& file, std::string_view text) const {
     return;
   }
   if (there && state_->keeps({facts.st_dev, facts.st_ino}))
-    throw InputError({file, ""}, "is one of the files that were read", "another file to write");
+    throw InputError({file, ""}, "is an input", "another file to write");
   if (there && !is_still(target, old.number())) fail_to_write(file, EBUSY);
   if (there) lock_opened(old.number(), file, LockMode::Shared);
   PrivateFile made(fs::path(target).parent_path());
@@ -306,7 +306,7 @@ bool Sources::unchanged(const Files& files) const {
 
 std::string Files::find_data(std::string_view folder, const std::string& name, std::string_view noun) const {
   if (!is_one_line(name))
-    throw InputError({name, ""}, "is no name: it is not one line of text", "UTF-8 without control characters");
+    throw InputError({name, ""}, "is not a valid name: not one line of text", "UTF-8 without control characters");
   if (auto file = locate_data(folder, name)) return *file;
   std::error_code impossible;
   if (fs::is_directory(name, impossible))

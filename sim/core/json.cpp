@@ -61,7 +61,7 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
   bool key(string_t& name) override {
     if (!is_text(name)) fail(fmt::format("the key '{}' is not text", name), "no control characters");
     const auto [member, fresh] = open_.back()->get_ref<Value::object_t&>().emplace(name, nullptr);
-    if (!fresh) fail(fmt::format("the key '{}' stands twice in one object", name), "each key once");
+    if (!fresh) fail(fmt::format("the key '{}' appears twice in one object", name), "each key once");
     member_ = &member->second;
     return true;
   }
@@ -211,7 +211,8 @@ std::int64_t Json::integer(std::int64_t least, std::int64_t most) const {
   const auto value = whole();
   if (value && *value >= least && *value <= most) return *value;
   if (!value && about == std::floor(about) && about > static_cast<double>(least) && about < static_cast<double>(most))
-    fail(fmt::format("{} stands for several whole numbers", dump()), "all of its digits, without point and exponent");
+    fail(fmt::format("{} is too imprecise to be one whole number", dump()),
+         "all of its digits, without decimal point or exponent");
   fail(fmt::format("{} is not a whole number from {} to {}", dump(), least, most), fmt::format("such as {}", least));
 }
 

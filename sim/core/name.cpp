@@ -16,8 +16,8 @@ void require_name(std::string_view name, const SourceLocation& place) {
   if (name.size() > longest_name)
     throw InputError(place, fmt::format("a name of {} bytes", name.size()), fmt::format("at most {}", longest_name));
   if (!is_one_line(name) || name.find_first_of(starts_of_formulas) == 0)
-    throw InputError(place, fmt::format("'{}' is no name", name),
-                     "one line of text that starts with none of = + - @: spreadsheets take that for a formula");
+    throw InputError(place, fmt::format("'{}' is not a valid name", name),
+                     "one line of text that does not start with = + - or @, which spreadsheets take for a formula");
 }
 
 std::string read_name(const Json& json) {

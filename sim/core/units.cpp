@@ -129,12 +129,12 @@ std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& plac
   const std::size_t first = text.find(':');
   if (first == std::string_view::npos) {
     const Bytes bytes = parse_size(text, place);
-    if (bytes < 1) throw InputError(place, fmt::format("'{}' is nothing to send", text), known);
+    if (bytes < 1) throw InputError(place, fmt::format("'{}' is not a number of bytes to send", text), known);
     return {bytes};
   }
   const std::size_t second = text.find(':', first + 1);
   if (second == std::string_view::npos || second + 1 >= text.size() || text[second + 1] != 'x')
-    throw InputError(place, fmt::format("'{}' is no range of sizes", text), known);
+    throw InputError(place, fmt::format("'{}' is not a range of sizes", text), known);
   const Bytes from = parse_size(text.substr(0, first), place),
               to = parse_size(text.substr(first + 1, second - first - 1), place);
   const double factor = parse_number(text.substr(second + 2), place);

@@ -5,8 +5,8 @@
 
 namespace allreplay {
 
-std::string version();             ///< "1.0.0"
+std::string version();             ///< "2.0.0"
 std::string built_with();          ///< "GCC 12.2.0, Release, with MPI": one line
-std::string version_and_commit();  ///< "1.0.0 (0123abc)"; without the commit where it was not built from a checkout
+std::string version_and_commit();  ///< "2.0.0 (0123abc)"; without the commit where it was not built from a checkout
 
 }  // namespace allreplay

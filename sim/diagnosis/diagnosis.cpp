@@ -224,7 +224,7 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
     known.measured_s.push_back(*std::max_element(first, first + size) * seconds);  // the first start is 0
   }
   Asking(known, progress).run();
-  if (known.by_kind.empty()) throw InputError(file, "no op takes any time", "measured durations");
+  if (known.by_kind.empty()) throw InputError(file, "no op takes time", "measured durations");
   known.replay_error = 1 - mean(known.replayed_s) / mean(known.measured_s);
   known.launch_slowdown = mean(known.measured_s) / mean(known.replayed_s);
   follow_critical_paths(known);

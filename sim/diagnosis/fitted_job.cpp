@@ -33,7 +33,7 @@ MeasurementLog log_of(const Diagnosis& known) {
   const auto first =
       std::find_if(job.collectives.begin(), job.collectives.end(), [](const auto& one) { return one.bytes > 0; });
   if (first == job.collectives.end())
-    throw InputError({job.file, ""}, "says of no collective how many bytes it carried",
+    throw InputError({job.file, ""}, "does not give the size of any collective",
                      "Kineto traces of a job on GPUs, by PyTorch 2.2 or later");
   MeasurementLog log{.file = job.file, .format = "csv", .benchmark = first->name, .workers = first->workers};
   for (const auto& [purpose, name] : purposes)

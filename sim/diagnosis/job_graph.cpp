@@ -97,7 +97,7 @@ class Layout {
       for (auto op = first; op != at; ++op) {
         const std::uint32_t expected = op == first || (op - 1)->kind != op->kind ? 0 : (op - 1)->seq + 1;
         if (op->seq != expected)
-          fail(*op, fmt::format("stage {} lacks {} {}", stage, name_of(op->kind), expected),
+          fail(*op, fmt::format("stage {} has no {} {}", stage, name_of(op->kind), expected),
                "seq counts each kind from 0");
       }
     }
@@ -112,13 +112,13 @@ class Layout {
           for (const MeasuredOp& model : models_[stage]) {
             const auto expected = std::tuple(step, replica, stage, model.kind, model.seq);
             if (at == ops_.size() || key(ops_[at]) > expected)
-              fail(fmt::format("step {} of {} lacks {} {}, which others have", step, worker_name(replica, stage),
+              fail(fmt::format("step {} of {} has no {} {}, which others have", step, worker_name(replica, stage),
                                name_of(model.kind), model.seq),
                    "the same ops on all replicas, in all steps");
             if (key(ops_[at]) < expected) unexpected(ops_[at]);
             if (ops_[at].chunk != model.chunk)
               fail(ops_[at],
-                   fmt::format("{} {} is of chunk {}, and of {} elsewhere", name_of(model.kind), model.seq,
+                   fmt::format("{} {} is in chunk {}, but in {} elsewhere", name_of(model.kind), model.seq,
                                ops_[at].chunk, model.chunk),
                    "the same ops on all replicas, in all steps");
             ++at;
@@ -137,7 +137,7 @@ class Layout {
 
   [[noreturn]] void unexpected(const MeasuredOp& op) const {
     fail(op,
-         fmt::format("step {} of replica 0 lacks {} {} on stage {}, which {} has in step {}", steps_.front(),
+         fmt::format("step {} of replica 0 has no {} {} on stage {}, which {} has in step {}", steps_.front(),
                      name_of(op.kind), op.seq, op.stage, worker_name(op.replica, op.stage), op.step),
          "the same ops on all replicas, in all steps");
   }
@@ -205,7 +205,7 @@ class Layout {
       fail(op,
            fmt::format("stage {} has no {} {} for the {} of stage {}", stage, name_of(kind), op.seq, name_of(op.kind),
                        op.stage),
-           "as many sends as their receives");
+           "as many sends as receives");
     return {stage, found};
   }
 
@@ -231,8 +231,8 @@ class Layout {
         }
       const auto pairs = stage_order(models_[stage]);
       if (pairs.empty())
-        fail(models_[stage].front(), fmt::format("stage {} has too many ops at a step's end", stage),
-             "an optimizer's few");
+        fail(models_[stage].front(), fmt::format("stage {} has too many ops at the end of a step", stage),
+             "a few, of the optimizer");
       for (const auto& [first, then] : pairs)
         for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica) {
           follows[raw(stage, then, replica)] = true;
@@ -291,7 +291,7 @@ class Layout {
     const JobOp& one = ops[op];
     fail(fmt::format("{} of {} waits for itself: the ops' order in the first step is a cycle", op_name(one),
                      worker_name(one.replica, one.stage)),
-         "starts of one clock, and seq in the order of starts");
+         "start times of one clock, and seq in their order");
   }
 
   void fill(MeasuredSteps& result) {

@@ -16,7 +16,7 @@ constexpr auto folder = "models/devices";
 double above_zero(const Json& json, double most) {
   const double value = json.number();
   if (!(value > 0 && value <= most))
-    json.fail(fmt::format("{} is none", value), fmt::format("above 0, at most {:g}", most));
+    json.fail(fmt::format("{} is not a valid value", value), fmt::format("above 0, at most {:g}", most));
   return value;
 }
 
@@ -36,7 +36,7 @@ Device parse_device(const Json& json, const std::string& name) {
   const Json peaks = json.at("peak_tflops");
   peaks.allow_only({"fp32", "tf32", "fp16", "bf16", "fp8"});
   for (const auto& [precision, value] : peaks.members()) device.peak[precision] = above_zero(value, 1e6) * 1e12;
-  if (precisions_of(device).empty()) peaks.fail("says nothing of fp32, tf32, fp16 or bf16", "one of them at least");
+  if (precisions_of(device).empty()) peaks.fail("gives no peak of fp32, tf32, fp16 or bf16", "at least one of them");
   device.memory = json.at("memory").size();
   device.bandwidth = json.at("memory_bandwidth").rate();
   if (!(device.bandwidth > 0)) json.at("memory_bandwidth").fail("is zero", "a rate, such as 900 GB/s");

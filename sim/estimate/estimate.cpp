@@ -97,8 +97,8 @@ std::vector<LayerCollective> collectives(const EstimateRequest& request, const C
 void require_blocks(const EstimateRequest& request) {
   if (request.recompute == Recompute::None) return;
   if (!has_blocks(request.work))
-    throw InputError(estimate_option("--recompute"),
-                     fmt::format("{} has no blocks to compute again", request.work.name), "none, or a transformer");
+    throw InputError(estimate_option("--recompute"), fmt::format("{} has no blocks to recompute", request.work.name),
+                     "none, or a transformer");
 }
 
 // Beyond what a profile may say.
@@ -109,7 +109,7 @@ void require_possible(const EstimateRequest& request, double total, double eleme
                     static_cast<double>(request.batch) * (layer.kept.elements * element + layer.kept.bytes) / 0x1p52);
   if (most > 1)
     throw InputError(estimate_option("--batch"), fmt::format("{} samples take {:.3g} s", request.batch, total),
-                     "fewer, or shorter ones: at most 10^6 s and 4 PiB a layer");
+                     "fewer or shorter samples: at most 10^6 s and 4 PiB per layer");
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ Estimate estimate(const EstimateRequest& request) {
   profile.framework = "none";
   profile.precision = request.precision;
   profile.origin = Origin::Estimated;
-  profile.source = source_of(request.device, made.efficiency, "the usual for it");
+  profile.source = source_of(request.device, made.efficiency, "its usual value");
   profile.batch_size = request.batch;
   profile.update = to_time(seconds.update * factor);
   if (request.work.model_flops > 0) profile.flops_per_sample = request.work.model_flops;

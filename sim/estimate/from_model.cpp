@@ -171,7 +171,7 @@ Computation from_model(const Model& model, const SourceLocation& place, std::int
   std::vector<ModelLayer> layers = model.layers;
   for (ModelLayer& layer : layers) {
     if (!layer.forward_macs || !layer.activation_bytes)
-      throw InputError(place, fmt::format("the layer '{}' of {} says no MACs or no activation", layer.name, model.name),
+      throw InputError(place, fmt::format("the layer '{}' of {} lacks MACs or activations", layer.name, model.name),
                        "forward_macs and activation_bytes in each layer of the model");
     if (work.tokens != own) stretch(layer, own, work.tokens);
   }

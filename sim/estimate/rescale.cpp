@@ -37,7 +37,7 @@ class Rescaling {
   Rescaling(const Files& files, const Profile& profile, const Model& model, const Change& change)
       : profile_(profile), model_(model) {
     if (!profile.batch_size)
-      throw InputError(estimate_option("--from"), "says no batch size", "a profile; a CSV table has none");
+      throw InputError(estimate_option("--from"), "has no batch size", "a profile; a CSV table has none");
     batch_ = *profile.batch_size;
     new_batch_ = change.batch.value_or(batch_);
     precision_ = change.precision.empty() ? profile.precision : change.precision;
@@ -45,7 +45,7 @@ class Rescaling {
     new_tokens_ = change.tokens.value_or(tokens_);
     if (change.tokens && tokens_ == 0)
       throw InputError(estimate_option("--seq"),
-                       fmt::format("the model of {} does not say of how many tokens its samples are", profile.name),
+                       fmt::format("the model of {} does not say how many tokens a sample has", profile.name),
                        "a model with \"input\": \"1024 tokens\"");
     find_devices(files, change);
     if (old_ && says_macs(model)) by_rooflines();
@@ -96,8 +96,8 @@ class Rescaling {
     const bool rates_change = change.device || !change.precision.empty() || change.tokens;
     if (!from && rates_change)
       throw InputError(estimate_option("--from-device"),
-                       fmt::format("no device is known as '{}', which {} names", profile_.device, profile_.name),
-                       "name one of `allreplay list devices`, or a file");
+                       fmt::format("the device '{}' of {} is not known", profile_.device, profile_.name),
+                       "one of `allreplay list devices`, or a file");
     if (!from) return;
     device_ = change.device;
     old_ = rates_of(*from, profile_.precision, estimate_option(change.measured ? "--from-device" : "--from"));
@@ -138,12 +138,11 @@ class Rescaling {
     std::vector<std::string> notes{fmt::format("{}: {}", profile_.name, fmt::join(changes, ", "))};
     if (!old_)
       notes.push_back(
-          fmt::format("in proportion to the batch: no device is known as '{}' (--from-device)", profile_.device));
+          fmt::format("in proportion to the batch: the device '{}' is not known (--from-device)", profile_.device));
     else if (ratios_.empty())
-      notes.push_back(
-          "the model says no MACs: layers with matrices by the peak, others by the bandwidth of the memory");
+      notes.push_back("the model has no MACs: layers with matrices by the peak, others by memory bandwidth");
     else if (const std::size_t rest = profile_.layers.size() - ratios_.size(); rest > 0)
-      notes.push_back(fmt::format("{} of {} layers by the bandwidth of the memory: the model does not have them", rest,
+      notes.push_back(fmt::format("{} of {} layers by memory bandwidth: the model does not have them", rest,
                                   profile_.layers.size()));
     return notes;
   }

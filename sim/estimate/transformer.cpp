@@ -358,11 +358,12 @@ void require_divides(const Transformer& t, std::int64_t tokens, const Split& spl
   require("--tp", split.tp, t.kv_heads, fmt::format("heads of keys and values of {}", t.name));
   require("--tp", split.tp, t.ffn, fmt::format("inner outputs of {}", t.name));
   if (split.sequence_parallel && split.tp == 1)
-    throw InputError({"command line", "--sequence-parallel"}, "cuts tokens among a tensor group, and there is none",
-                     "--tp above 1");
+    throw InputError({"command line", "--sequence-parallel"},
+                     "splits tokens among a tensor-parallel group, but there is none", "--tp above 1");
   if (split.cp > 1 && tokens % (2 * split.cp) != 0)  // each has two parts, an early and a late one: masks are even
-    throw InputError({"command line", "--cp"}, fmt::format("{} tokens are cut in {} parts", tokens, 2 * split.cp),
-                     fmt::format("a number twice of which divides {}", tokens));
+    throw InputError({"command line", "--cp"},
+                     fmt::format("{} tokens cannot be split into {} equal parts", tokens, 2 * split.cp),
+                     fmt::format("a number N such that 2 x N divides {}", tokens));
   if (split.sequence_parallel && tokens / split.cp % split.tp != 0)
     throw InputError({"command line", "--sequence-parallel"},
                      fmt::format("{} does not divide {} tokens", split.tp, tokens / split.cp),
@@ -380,7 +381,7 @@ Computation build(const Transformer& transformer, std::int64_t tokens, const Sou
   const bool learned = transformer.family == Family::Gpt2 || transformer.family == Family::Bert;
   if (learned && tokens > transformer.positions)
     throw InputError(place,
-                     fmt::format("{} tokens, and {} has {} positions", tokens, transformer.name, transformer.positions),
+                     fmt::format("{} tokens, but {} has {} positions", tokens, transformer.name, transformer.positions),
                      fmt::format("at most {}", transformer.positions));
   require_divides(transformer, tokens, split);
   Computation work = Builder(transformer, tokens, place, split).build();

@@ -130,7 +130,7 @@ Transformer read_vit(const Json& json) {
 constexpr auto known_types = "gpt2, bert, llama, mistral, qwen2, vit";
 
 [[noreturn]] void refuse(const Json& json, const std::string& type) {
-  std::string what = fmt::format("'{}' is no architecture that can be estimated", type);
+  std::string what = fmt::format("'{}' is not an architecture that can be estimated", type);
   for (const auto key : {"num_local_experts", "num_experts", "n_routed_experts"})
     if (const auto experts = json.find(key); experts && experts->is_number()) {
       const auto each = json.find("num_experts_per_tok");

@@ -23,14 +23,15 @@ std::optional<double> factor_of(std::string_view text, const SourceLocation& pla
   if (trimmed.size() < 2 || trimmed[0] != 'x') return std::nullopt;
   const double factor = parse_number(trimmed.substr(1), place);
   if (!(factor > 0 && factor <= 1e6))
-    throw InputError(place, fmt::format("'{}' is no factor", text), "above 0, at most x1000000, such as x2 or x0.5");
+    throw InputError(place, fmt::format("'{}' is not a valid factor", text),
+                     "above 0, at most x1000000, such as x2 or x0.5");
   return factor;
 }
 
 Adjustment rate_of(const ChangeText& change) {
   if (const auto factor = factor_of(change.value, change.place)) return {factor, 0};
   const double rate = parse_rate(change.value, change.place);
-  if (!(rate > 0)) throw InputError(change.place, "carries nothing", "a rate above zero, such as 400 Gbit/s");
+  if (!(rate > 0)) throw InputError(change.place, "is not above zero", "a rate above zero, such as 400 Gbit/s");
   return {std::nullopt, rate};
 }
 
@@ -73,14 +74,14 @@ void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*
 void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
   if (!profile.batch_size)
-    throw InputError(change.place, fmt::format("{} says no batch size", profile.name),
+    throw InputError(change.place, fmt::format("{} has no batch size", profile.name),
                      "a profile; a CSV table has none");
   const auto now = static_cast<double>(*profile.batch_size);
   constexpr std::int64_t most = 1'000'000'000;
   const auto factor = factor_of(change.value, change.place);
   const double size = factor ? *factor * now : static_cast<double>(parse_integer(change.value, 1, most, change.place));
   if (size != std::floor(size) || size < 1 || size > static_cast<double>(most))
-    throw InputError(change.place, fmt::format("{} of {} samples are {}", change.value, now, size),
+    throw InputError(change.place, fmt::format("{} of {} samples is {}", change.value, now, size),
                      "a whole number of samples");
   const double more = size / now;
   if (more == 1) return;
@@ -103,12 +104,12 @@ void compute_again(Profile& profile, LayerId first, LayerId end, bool last, cons
   for (LayerId l = first; l < profile.layers.size(); ++l)
     (l < end ? kept : others) += profile.layers[l].activation_bytes.value_or(0);
   if (kept > 0 && !read)
-    throw InputError(place, fmt::format("nobody says what {} reads", profile.layers[first].name),
+    throw InputError(place, fmt::format("the inputs of {} are not known", profile.layers[first].name),
                      fmt::format("\"output_bytes\" of {}", profile.layers[first - 1].name));
   if (kept > 0 && end - first > 1 && kept == profile.layers[first].activation_bytes.value_or(0))
-    throw InputError(
-        place, fmt::format("{} keeps what it reads alone: it is computed again already", profile.layers[first].group),
-        "a profile without recomputation");
+    throw InputError(place,
+                     fmt::format("{} is recomputed already: it keeps only its inputs", profile.layers[first].group),
+                     "a profile without recomputation");
   for (LayerId l = first; l < end; ++l) {
     Layer& layer = profile.layers[l];
     layer.backward_weight = profile.weight_times()[l];
@@ -133,12 +134,11 @@ void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& 
     throw InputError(change.place, fmt::format("unknown precision '{}'", change.value), choices(names_of(precisions)));
   if (change.value == profile.precision) return;
   if (!profile.batch_size)
-    throw InputError(change.place, fmt::format("{} says neither batch nor device", profile.name),
-                     "a profile; a CSV table says neither");
+    throw InputError(change.place, fmt::format("{} has neither batch size nor device", profile.name),
+                     "a profile; a CSV table has neither");
   if (!device_called(*file.files, profile.device))
-    throw InputError(change.place,
-                     fmt::format("no device is known as '{}', which {} names", profile.device, profile.name),
-                     "a profile of `allreplay estimate --from`, which can be told --from-device");
+    throw InputError(change.place, fmt::format("the device '{}' of {} is not known", profile.device, profile.name),
+                     "a profile of `allreplay estimate --from`, which takes --from-device");
   const Model model = model_of_profile(*file.files, Json::read(*file.files, file.name));
   Profile changed = rescaled(*file.files, profile, model, {.precision = change.value}).profile;
   changed.name = profile.name;
@@ -149,8 +149,8 @@ void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& 
 // backward pass; what its groups send forward they send again.
 void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   if (change.value != "full")
-    throw InputError(change.place, fmt::format("'{}' is not what a profile can be changed to", change.value),
-                     "full; of a model: `allreplay estimate --recompute`");
+    throw InputError(change.place, fmt::format("a profile cannot be changed to '{}'", change.value),
+                     "full; for a model: `allreplay estimate --recompute`");
   Profile& profile = scenario.profile.own();
   std::vector<std::pair<LayerId, LayerId>> units;  // first layer, and one past the last
   const auto count = static_cast<LayerId>(profile.layers.size());
@@ -160,11 +160,11 @@ void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& 
     units.emplace_back(first, end);
   }
   if (units.size() < 3)
-    throw InputError(change.place, fmt::format("{} has no units between a first and a last", profile.name),
-                     "a profile whose layers say their \"group\"");
+    throw InputError(change.place, fmt::format("{} has no units between the first and the last", profile.name),
+                     "a profile whose layers have a \"group\"");
   for (std::size_t unit = 1; unit + 1 < units.size(); ++unit)
     compute_again(profile, units[unit].first, units[unit].second, unit + 2 == units.size(), change.place);
-  profile.source = fmt::format("{}, {}, whose units are computed again", profile.name, to_string(profile.origin));
+  profile.source = fmt::format("{}, {}, whose units are recomputed", profile.name, to_string(profile.origin));
   profile.origin = Origin::Estimated;
 }
 
@@ -193,14 +193,14 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
     const std::string one = change.value.substr(start, end - start);
     const std::size_t colon = one.find(':');
     if (colon == std::string::npos)
-      throw InputError(change.place, fmt::format("'{}' slows nobody", one), "x0.5, none, or WORKER:FACTOR,...");
+      throw InputError(change.place, fmt::format("'{}' slows no worker", one), "x0.5, none, or WORKER:FACTOR,...");
     const double slower = parse_number(one.substr(colon + 1), change.place);
     if (!(slower > 0 && slower <= 1e6))
-      throw InputError(change.place, fmt::format("'{}' is no slowness", one), "above 0, such as 0:1.5");
+      throw InputError(change.place, fmt::format("'{}' is not a valid slow-down", one), "above 0, such as 0:1.5");
     const std::int64_t worker = parse_integer(one.substr(0, colon), 0, scenario.workers - 1, change.place);
     for (const Slowdown& other : all.slow)
       if (other.worker == worker)
-        throw InputError(change.place, fmt::format("worker {} stands twice", worker), "each worker once");
+        throw InputError(change.place, fmt::format("worker {} is listed twice", worker), "each worker once");
     all.slow.push_back({worker, slower});
     start = end + 1;
   }
@@ -215,20 +215,20 @@ std::string beginning(const std::string& list) {
 }
 
 constexpr ChangeRow rows[] = {
-    {"bandwidth", "of links between nodes: a rate, or times what it is", Changed::Network, bandwidth<Level::Outside>},
-    {"latency", "of messages between nodes: a time, or times what it is", Changed::Network, latency<Level::Outside>},
+    {"bandwidth", "bandwidth of links between nodes: a rate, or a factor", Changed::Network, bandwidth<Level::Outside>},
+    {"latency", "latency of messages between nodes: a time, or a factor", Changed::Network, latency<Level::Outside>},
     {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>},
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>},
-    {"rails", "how many network ports a node has", Changed::Network, rails},
-    {"node", "how many workers a node has", Changed::Network, node},
+    {"rails", "network ports of a node", Changed::Network, rails},
+    {"node", "workers of a node", Changed::Network, node},
     {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
-    {"routing", "which way messages take on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
+    {"routing", "routes of messages on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
      routing},
-    {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
-    {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
-    {"recompute", "full: units are computed again before their backward pass, and keep what they read alone",
-     Changed::Profile, recompute},
-    {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},
+    {"batch", "samples per worker: layer times and memory are scaled in proportion", Changed::Profile, batch},
+    {"precision", "precision of the computation, by the device's roofline", Changed::Profile, precision},
+    {"recompute", "full: recompute units before their backward pass, keeping only their inputs", Changed::Profile,
+     recompute},
+    {"stragglers", "scale their slowness (xN), none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},
 };
 
 }  // namespace

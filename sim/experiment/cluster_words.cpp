@@ -13,10 +13,10 @@ namespace allreplay {
 namespace {
 
 constexpr ClusterWordRow word_rows[] = {
-    {"nodes", "N", "how many nodes"},
-    {"gpus", "N", "GPUs of each"},
-    {"network", "RATE", "of a node's network port (one, or --rails)"},
-    {"inner", "RATE", "inside a node, of each GPU"},
+    {"nodes", "N", "number of nodes"},
+    {"gpus", "N", "GPUs of each node"},
+    {"network", "RATE", "rate of a node's network port (one, or --rails)"},
+    {"inner", "RATE", "rate of each GPU inside a node"},
     {"alpha", "TIME", "start-up of a message between nodes (5us)"},
     {"inner-alpha", "TIME", "the same inside a node (1us)"},
 };
@@ -35,7 +35,7 @@ class GivenWords {
   const ChangeText& at(std::string_view name) const {
     if (const ChangeText* found = find(name)) return *found;
     const std::string file = given_.front().place.file;
-    throw InputError({file, fmt::format("--{}", name)}, fmt::format("is missing beside --{}", given_.front().name),
+    throw InputError({file, fmt::format("--{}", name)}, fmt::format("is required with --{}", given_.front().name),
                      example);
   }
 
@@ -45,7 +45,7 @@ class GivenWords {
 
   std::string rate(std::string_view name) const {
     const auto& [key, value, place] = at(name);
-    if (!(parse_rate(value, place) > 0)) throw InputError(place, "carries nothing", "a rate above zero");
+    if (!(parse_rate(value, place) > 0)) throw InputError(place, "is not above zero", "a rate above zero");
     return apart(value);
   }
 
@@ -86,7 +86,7 @@ std::string cluster_file_of(std::span<const ChangeText> given) {
   }
   for (const char* one : {"inner", "inner-alpha"})
     if (const ChangeText* useless = gpus == 1 ? words.find(one) : nullptr)
-      throw InputError(useless->place, "is of what is inside a node, and there is one GPU", "--gpus of 2 or more");
+      throw InputError(useless->place, "is for links inside a node, but nodes have one GPU", "--gpus of 2 or more");
   for (const char* one : {"alpha", "inner-alpha"})
     if (words.find(one)) name += fmt::format(", {} {}", one, words.time(one, ""));
   network["alpha"] = words.time("alpha", "5 us");

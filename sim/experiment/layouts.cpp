@@ -116,7 +116,7 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
   if (one.tp > 1 && search.tokens / one.cp % one.tp != 0)
     return Obstacle{0, "--tp", fmt::format("tp {} does not divide {} tokens", one.tp, search.tokens / one.cp)};
   if (one.pp > 1 && (chunks > t.layers || (of_a_framework(one.strategy) && t.layers % chunks != 0)))
-    return Obstacle{1, "--pp", fmt::format("{} layers do not make {} equal chunks", t.layers, chunks)};
+    return Obstacle{1, "--pp", fmt::format("{} layers cannot be divided into {} equal chunks", t.layers, chunks)};
   if (search.workers % group != 0)
     return Obstacle{
         2, "--workers",
@@ -124,11 +124,11 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
   const std::int64_t at_once = search.workers / group * one.samples;
   if (search.global_batch % at_once != 0)
     return Obstacle{3, "--global-batch",
-                    fmt::format("{} samples are no multiple of {}: {} at a time on each of {} replicas",
+                    fmt::format("{} samples are not a multiple of {}: {} at a time on each of {} replicas",
                                 search.global_batch, at_once, one.samples, search.workers / group)};
   const std::int64_t batches = search.global_batch / at_once;
   if (one.strategy == "megatron" && one.chunks > 1 && batches % one.pp != 0)
-    return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are no multiple of pp {}", batches, one.pp)};
+    return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are not a multiple of pp {}", batches, one.pp)};
   if (one.strategy == "fsdp2" && one.schedule == "1f1b" && batches < one.pp)  // PyTorch's PipelineScheduleSingle
     return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are fewer than pp {}", batches, one.pp)};
   return std::nullopt;
@@ -172,8 +172,10 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
                      fmt::format("{} has no such schedule{}", fmt::join(search.strategies, ", "),
                                  search.chunks ? fmt::format(" of {}", counted(*search.chunks, "chunk")) : ""),
                      "another, or another of --strategies");
-  throw InputError({"command line", nearest->flag}, "no layout divides: the nearest fails as " + nearest->why,
-                   fmt::format("what powers of two divide, tp up to {} (a node); others by --pp, --tp, --cp", node));
+  throw InputError(
+      {"command line", nearest->flag}, "no layout divides evenly; the nearest fails because " + nearest->why,
+      fmt::format("numbers that powers of two divide, with tp up to {} (a node); give others by --pp, --tp, --cp",
+                  node));
 }
 
 // --- what each comes to ----------------------------------------------------------------------------------------------

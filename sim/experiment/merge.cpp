@@ -14,12 +14,13 @@ MergedSweep merge_sweep(const SweepQuestions& sweep, const std::vector<std::stri
   for (const std::string& part : parts) {
     const KeptRows kept = read_rows(files, part, all, &Files::read);
     if (!kept.others.empty())
-      throw InputError({part, ""}, fmt::format("holds rows that this sweep does not have: {}", kept.others),
+      throw InputError({part, ""}, fmt::format("has rows that this sweep does not have: {}", kept.others),
                        "compute the part again, with --resume");
     for (std::size_t row = 0; row < lines.size(); ++row) {
       if (!kept.lines[row]) continue;
       if (lines[row])
-        throw InputError({part, ""}, fmt::format("has row {}, as has {}", row + 1, *holders[row]), "each share once");
+        throw InputError({part, ""}, fmt::format("has row {}, which is also in {}", row + 1, *holders[row]),
+                         "each share once");
       lines[row] = kept.lines[row];
       holders[row] = &part;
     }

@@ -231,7 +231,7 @@ namespace {
 void require_room(const Cluster& in_words, std::int64_t workers, const SourceLocation& place) {
   const std::int64_t gpus = node_workers_of(in_words.network), nodes = in_words.workers / gpus;
   if (workers > in_words.workers)
-    throw InputError(place, fmt::format("{} workers, and {} x {} GPUs are {}", workers, nodes, gpus, in_words.workers),
+    throw InputError(place, fmt::format("{} workers, but {} x {} GPUs are {}", workers, nodes, gpus, in_words.workers),
                      fmt::format("at most {}, or --nodes {}", in_words.workers, nodes_for(workers, gpus)));
 }
 
@@ -275,7 +275,7 @@ void take_degrees_of_profile(Scenario& scenario) {
     if (scenario.options.places.contains(name) && degree != own)
       throw InputError(
           scenario.options.place_of(name),
-          fmt::format("{} {}, and {} was taken with {} {}", name, degree, scenario.profile->name, name, own),
+          fmt::format("{} {}, but {} was taken with {} {}", name, degree, scenario.profile->name, name, own),
           fmt::format("{} {}, or none", name, own));
     degree = own;
   };
@@ -289,21 +289,21 @@ void take_global_batch(Scenario& scenario) {
   if (!samples) return;
   const SourceLocation place = scenario.options.place_of("global_batch");
   if (!scenario.profile->batch_size)
-    throw InputError(place, fmt::format("{} says no batch size", scenario.profile->name),
+    throw InputError(place, fmt::format("{} has no batch size", scenario.profile->name),
                      "a profile; a CSV table has none");
   const std::int64_t replicas = degrees_of(scenario).dp, each = *scenario.profile->batch_size,
                      at_once = replicas * each;
   const auto batches = micro_batches_of_samples(scenario);
   if (!batches)
     throw InputError(place,
-                     fmt::format("{} samples are no whole number of micro-batches of {} on {}", *samples, each,
+                     fmt::format("{} samples are not a whole number of micro-batches of {} on {}", *samples, each,
                                  counted(replicas, "replica")),
                      fmt::format("a multiple of {}", at_once));
   std::int64_t& now = scenario.options.strategy.sharding.accumulate;
   const bool said = scenario.options.places.contains("accumulate") || scenario.options.parallel.given;
   if (said && now != *batches)
     throw InputError(place,
-                     fmt::format("{} samples on {} are {} times {}, and not {} times", *samples,
+                     fmt::format("{} samples on {} are {} times {}, not {} times", *samples,
                                  counted(replicas, "replica"), *batches, at_once, now),
                      fmt::format("{}, or one of them", now * at_once));
   scenario.options.set("accumulate", std::to_string(*batches), place);
@@ -351,7 +351,7 @@ namespace {
 [[noreturn]] void refuse_beside_plan(const Scenario& scenario, const std::string& option, const std::string& asked,
                                      const std::string& has) {
   throw InputError(scenario.options.place_of(option),
-                   fmt::format("{}={} is not what the plan in {} is for", option, asked, scenario.given->file),
+                   fmt::format("{}={} does not match the plan in {}", option, asked, scenario.given->file),
                    fmt::format("{}={}", option, has));
 }
 
@@ -411,7 +411,7 @@ void take_pipeline(Scenario& scenario) {
     refuse_beside_plan(scenario, "stages", write_cut(parallel.stages), write_cut(cut));
   for (const char* name : {"p2p", "p2p_bytes", "p2p_split", "microbatch_group", "align_grad_reduce", "reduce_grad"})
     if (options.places.contains(name))
-      throw InputError(options.place_of(name), fmt::format("{} is settled by the plan in {}", name, given.file),
+      throw InputError(options.place_of(name), fmt::format("{} is determined by the plan in {}", name, given.file),
                        fmt::format("no {}, or a strategy", name));
   parallel.schedule = planned.schedule;
   parallel.chunks.reset();

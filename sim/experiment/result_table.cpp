@@ -64,9 +64,9 @@ ResultTable parse_results(const std::string& text, const std::string& file) {
     const ResultLine& row = table.rows.back();
     if (row.cells.size() != table.columns.size())
       throw InputError(table.place_of(row), fmt::format("has {} fields", row.cells.size()),
-                       fmt::format("{}, as the header", table.columns.size()));
+                       fmt::format("{}, as in the header", table.columns.size()));
   }
-  if (table.rows.empty()) throw InputError({file, ""}, "has a header, and no rows", "at least one row");
+  if (table.rows.empty()) throw InputError({file, ""}, "has a header but no rows", "at least one row");
   for (ResultLine& row : table.rows) row.fits = row_fits(table, row);
   return table;
 }

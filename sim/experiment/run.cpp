@@ -67,12 +67,12 @@ std::string chosen_schedule(const Outcome& outcome) {
   };
   const std::size_t layers = scenario.profile->layers.size(), units = plan.memory_policy.units.size();
   std::string text = units > 0 ? fmt::format("{} layers in {} unit{}", layers, units, units == 1 ? "" : "s")
-                               : fmt::format("{} layers, each by itself", layers);
+                               : fmt::format("{} layers, each its own unit", layers);
   text +=
       fmt::format(": {} gathers, {} reductions", count(CollectiveOp::AllGather), count(CollectiveOp::ReduceScatter));
   if (const auto replicas = count(CollectiveOp::AllReduce); replicas > 0)
     text += fmt::format(", {} all-reduces among groups", replicas);
-  return text + (plan.lanes.size() > 1 ? ", in lanes of their own" : ", in one lane");
+  return text + (plan.lanes.size() > 1 ? ", in separate lanes" : ", in one lane");
 }
 
 std::string stages_json(const ParallelResult& parallel) {

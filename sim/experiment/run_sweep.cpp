@@ -73,9 +73,9 @@ std::string said_twice(const std::vector<std::string>& identities) {
   for (std::size_t row = 0; row < identities.size(); ++row) {
     const auto [same, fresh] = known.emplace(identities[row], row);
     if (fresh) continue;
-    if (++count == 1) first = fmt::format("row {} is row {} again", row + 1, same->second + 1);
+    if (++count == 1) first = fmt::format("row {} repeats row {}", row + 1, same->second + 1);
   }
-  return count < 2 ? first : fmt::format("{}; there are {} such rows", first, count);
+  return count < 2 ? first : fmt::format("{}; {} rows repeat others", first, count);
 }
 
 }  // namespace
@@ -86,8 +86,8 @@ Farm::Answer answer_rows(SweepQuestions sweep) {
     const SweepQuestions::Answer answer = sweep.ask(question);
     if (sweep.digest_of(question) != inputs)
       throw RankError(
-          fmt::format("{}: row {} has other inputs there, or the program is another (the same files and "
-                      "the same program on all hosts)",
+          fmt::format("{}: row {} has other inputs there, or the program differs (use the same files and the same "
+                      "program on all hosts)",
                       host_name(), question + 1));
     const std::vector<SweptRow> rows = answer();
     Packer packer;

@@ -65,8 +65,8 @@ std::vector<OptionText> numbered_values(const std::string& option, const Json& j
   const std::string text = json.at("each").text();
   const std::size_t hole = text.find("{}");
   if (hole == std::string::npos)
-    json.at("each").fail(fmt::format("'{}' has no place for the number", text),
-                         "{} where it stands, such as random:{}");
+    json.at("each").fail(fmt::format("'{}' has no placeholder for the number", text),
+                         "{} in its place, such as random:{}");
   constexpr std::int64_t most = 1'000'000'000'000;
   const std::int64_t from = json.at("from").integer(-most, most), to = json.at("to").integer(-most, most);
   if (from > to) json.fail(fmt::format("is reversed: from {} to {}", from, to), "\"from\" at most \"to\"");

@@ -171,7 +171,7 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
   Finder finder(file, columns, rows, records);
   for (std::size_t i = 1; i < table.size(); ++i) {
     if (table[i].line != static_cast<int>(i) + 1)
-      throw InputError({file, fmt::format("line {}", i + 1)}, "is no row", "one row a line");
+      throw InputError({file, fmt::format("line {}", i + 1)}, "is not a row", "one row per line");
     by_row[finder.find(table[i], lines[i])] = lines[i];
   }
   return by_row;
@@ -249,13 +249,12 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
       rows_of_file_(std::move(rows)),
       kept_(rows_of_file_.numbers.size()) {
   if (exists(path_) && !is_regular(path_)) {  // a device, a pipe: nothing to keep, to lock or to go on with
-    if (existing.resume) throw InputError({file_, ""}, "is no file, and has no rows to keep", "leave out --resume");
+    if (existing.resume) throw InputError({file_, ""}, "is not a file, and has no rows to keep", "leave out --resume");
     rows_ = std::make_unique<Output>(file_, path_, 0);
     rows_->append(rows_of_file_.header + "\n");
     return;
   }
-  if (files_.was_read(path_))
-    throw InputError({file_, ""}, "is one of the files that were read", "another file to write");
+  if (files_.was_read(path_)) throw InputError({file_, ""}, "is an input", "another file to write");
   lock_.emplace(path_);  // of this name, and of the file itself
   rows_ = std::make_unique<Output>(file_, path_, 0);
   require_own_records(existing.force);
@@ -263,7 +262,7 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
     KeptRows kept = read_rows(files_, file_, rows_of_file_, &Files::read_output);
     kept_ = std::move(kept.lines);
     if (!kept.others.empty())
-      remark_ = fmt::format("rows of {} that are computed again: {}", one_line(file_, 4096), kept.others);
+      remark_ = fmt::format("rows of {} that are recomputed: {}", one_line(file_, 4096), kept.others);
   } else if (!existing.force) {
     require_replaceable(files_, file_, rows_of_file_.header);
   }
@@ -295,10 +294,12 @@ void SweepFile::require_own_records(bool force) const {
   const std::string name = path_ + ".rows";
   struct stat facts {};
   if (lstat(name.c_str(), &facts) != 0) return;
-  if (!S_ISREG(facts.st_mode)) throw InputError({name, ""}, "is no file", "remove it: a sweep keeps its notes there");
+  if (!S_ISREG(facts.st_mode))
+    throw InputError({name, ""}, "is not a file", "remove it: a sweep keeps its notes there");
   if (force || facts.st_size == 0) return;
   if (!files_.read_output(name, 2 * most_result_bytes).starts_with(records_head))
-    throw InputError({name, ""}, "exists and holds no notes of a sweep", "another --out, or --force to replace it");
+    throw InputError({name, ""}, "exists, but does not hold the notes of a sweep",
+                     "another --out, or --force to replace it");
 }
 
 // By the digests in its notes: the rows may be of another sweep, with more rows than this one.
@@ -312,12 +313,12 @@ void require_replaceable(const Files& files, const std::string& file, const std:
   if (text.empty()) return;
   const std::vector<std::string_view> lines = whole_lines(text);
   if (lines.empty() ? !(header + "\n").starts_with(text) : lines[0] != header)
-    refuse("exists and is no result of a sweep");
+    refuse("exists and is not the result of a sweep");
   if (lines.size() <= 1) return;
   const std::string name = path + ".rows";
   if (!is_regular(name) || !files.read_output(name, 2 * most_result_bytes).starts_with(records_head))
     throw InputError({file, ""}, fmt::format("exists, and no sweep of this version wrote it: there is no {}", name),
-                     "--force to replace it, --resume to compute its rows again in their places, or another file");
+                     "--force to replace it, --resume to recompute its rows in place, or another file");
   const auto records = read_records(files, path, &Files::read_output);
   auto record = records.begin();
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -359,7 +360,7 @@ KeptRows read_rows(const Files& files, const std::string& file, const FileRows& 
   }
   for (const auto& [count, why] : {std::pair(other, "their inputs or this program changed"),
                                    {changed, "they were changed"},
-                                   {unknown, "nothing says what they were made from"}})
+                                   {unknown, "it is not known from which inputs"}})
     if (count > 0) kept.others += fmt::format("{}{} ({})", kept.others.empty() ? "" : ", ", count, why);
   return kept;
 }

@@ -33,8 +33,9 @@ void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
                               const SourceLocation& place) {
     const auto [known, fresh] = files.emplace(name, file);
     if (!fresh && known->second != file)
-      throw InputError(place, fmt::format("two {} are called '{}': {} and {}", what, name, known->second, file),
-                       what == std::string("profiles") ? "files of different names" : "a \"name\" of its own for each");
+      throw InputError(
+          place, fmt::format("two {} are called '{}': {} and {}", what, name, known->second, file),
+          what == std::string("profiles") ? "files with different names" : "a \"name\" of its own for each");
   };
   require_one(profiles_, "profiles", scenario.profile->name, request.profile, request.place_of_profile);
   if (!request.cluster.empty())

@@ -33,8 +33,8 @@ Scenario as_printed(Scenario scenario) {
   scenario.options.strategy = offer.meant(given.strategy, scenario.profile);
   for (const auto& [name, place] : given.places)
     if (scenario.options.get(name).empty() && !given.get(name).empty())
-      throw InputError(place, fmt::format("{} has no word for {}", offer.framework, name),
-                       fmt::format("no {}: `run` and `tune` take it, which ask for no words", name));
+      throw InputError(place, fmt::format("{} has no setting for {}", offer.framework, name),
+                       fmt::format("leave {} out; `run` and `tune` take it", name));
   return scenario;
 }
 

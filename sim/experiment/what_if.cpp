@@ -148,7 +148,7 @@ void append_parallelism(std::vector<Question>& all, const Outcome& base) {
                        for (const char* own : {"chunks", "p2p", "microbatch_group"}) set_option(request, own, "");
                      }});
   if (!profile.layers.front().group.empty() && profile.tells_activations())
-    all.push_back(change(Kind::Recompute, "units computed again", "recompute", "full"));
+    all.push_back(change(Kind::Recompute, "units recomputed", "recompute", "full"));
 }
 
 void append_strategies(std::vector<Question>& all, const Outcome& base) {
@@ -156,7 +156,7 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
   const std::int64_t stage = base.result.plan.sharding.zero;
   if (now != "ddp" || stage != 0) all.push_back(strategy(Kind::Strategy, "DDP", "ddp"));
   if (now != "ddp" || stage != 1)
-    all.push_back(strategy(Kind::Strategy, "DDP, optimizer shared out (ZeRO-1)", "ddp", "1"));
+    all.push_back(strategy(Kind::Strategy, "DDP with a sharded optimizer (ZeRO-1)", "ddp", "1"));
   if (now != "fsdp2") all.push_back(strategy(Kind::Strategy, "FSDP", "fsdp2"));
   if (now != "best")
     all.push_back(strategy(
@@ -245,13 +245,21 @@ class Asking {
   void add_efficiencies() {
     const Outcome& base = result_.base.outcome;
     result_.reference = scaling_reference(base);
-    std::map<std::string, ScalingReference> known{{base.scenario.cluster.name, result_.reference}};
+    std::map<std::string, std::optional<double>> known{{base.scenario.cluster.name, result_.reference.efficiency}};
+    const auto there = [&](const Cluster& cluster) -> std::optional<double> {
+      try {
+        return reference_on(cluster, base, result_.reference).efficiency;
+      } catch (const InputError&) {
+        return std::nullopt;
+      }
+    };
     const auto per_gpu = [](const Outcome& one) { return speed(one) / static_cast<double>(one.scenario.workers); };
     const double alone = per_gpu(base) / base.result.metrics.efficiency;  // on one worker
     const auto add = [&](WhatIfRow& row) {
       const Cluster& cluster = row.outcome.scenario.cluster;
-      if (!known.contains(cluster.name)) known[cluster.name] = reference_on(cluster, base, result_.reference);
-      row.relative_efficiency = per_gpu(row.outcome) / (alone * known[cluster.name].efficiency);
+      if (!known.contains(cluster.name)) known[cluster.name] = there(cluster);
+      if (const auto efficiency = known[cluster.name])
+        row.relative_efficiency = per_gpu(row.outcome) / (alone * *efficiency);
     };
     add(result_.base);
     for (auto* rows : {&result_.rows, &result_.together})

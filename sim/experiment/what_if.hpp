@@ -18,8 +18,9 @@ struct WhatIfRow {
   double gain = 0;                 ///< in samples per second, over the scenario as it is; 0.25 is a quarter more
   int changes = 1;                 ///< made together
   bool fits = true;                ///< into the memory that there is
-  /// Samples per second of a GPU, over those of the scenario as it is on the reference's workers of this row's network.
-  double relative_efficiency = 1;
+  /// Samples per second of a GPU, over those of the scenario as it is on the reference's workers of this row's network;
+  /// none where it cannot run there.
+  std::optional<double> relative_efficiency = {};
 };
 
 struct WhatIf {

@@ -20,7 +20,8 @@ void* loaded_module() {
     if (!std::filesystem::exists(file)) continue;
     // RTLD_GLOBAL: Open MPI loads parts of its own, which look for its symbols.
     if (void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) return module;
-    throw InputError(place, fmt::format("MPI cannot be loaded: {}", dlerror()), "the MPI that this was built with");
+    throw InputError(place, fmt::format("MPI cannot be loaded: {}", dlerror()),
+                     "the MPI that this program was built with");
   }
   throw InputError(place, "this build has no MPI", "install it (Debian: libopenmpi-dev openmpi-bin) and build again");
 }
@@ -37,11 +38,13 @@ long launched() {
 std::unique_ptr<Transport> mpi_transport() {
   using Make = Transport*();
   const auto make = reinterpret_cast<Make*>(dlsym(loaded_module(), "allreplay_mpi_transport"));
-  if (make == nullptr) throw InputError(place, "the module for MPI is another version's", "build again");
+  if (make == nullptr) throw InputError(place, "the module for MPI is of another version", "build again");
   std::unique_ptr<Transport> transport(make());
   if (transport->size() == 1 && launched() > 1)
-    throw InputError(place, fmt::format("{} ranks were started by another MPI than this was built with", launched()),
-                     "the mpirun of the MPI that was there when this was built");
+    throw InputError(
+        place,
+        fmt::format("{} ranks were started by another MPI than the one that this program was built with", launched()),
+        "the mpirun of the MPI that this program was built with");
   return transport;
 }
 

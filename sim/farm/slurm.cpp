@@ -57,10 +57,10 @@ std::string submit_job(const std::string& script, const std::vector<std::string>
   const Finished done = run_command(command + " " + shell_word(script));
   if (done.status == not_found)
     throw InputError({"command line", "--engine"}, "there is no Slurm here: no sbatch",
-                     "run this where jobs are handed in; --dry-run prints the scripts");
+                     "run this on a machine that can submit jobs; --dry-run prints the scripts");
   for (const std::string& line : done.lines)  // "JOB", or "JOB;CLUSTER", among warnings
     if (const std::string job = line.substr(0, line.find(';')); done.status == 0 && is_number(job)) return job;
-  std::string words = done.lines.empty() ? "sbatch says nothing" : done.lines.back();
+  std::string words = done.lines.empty() ? "sbatch prints nothing" : done.lines.back();
   for (const std::string_view start : {"sbatch: ", "error: "})
     if (words.starts_with(start)) words.erase(0, start.size());
   throw InputError({"command line", "--engine"}, "Slurm refuses: " + words, "see " + script);

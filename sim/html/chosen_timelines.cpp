@@ -22,7 +22,7 @@ using Rerun = std::variant<Outcome, std::string>;
 void require_known(const Files& files, const std::string& name, std::string_view folder, std::string_view noun) {
   const std::vector<std::string> known = files.list_data(folder);
   if (std::find(known.begin(), known.end(), name) == known.end())
-    throw InputError({std::string(noun), ""}, fmt::format("no {} is called '{}'", noun, name), suggest(name, known));
+    throw InputError({std::string(noun), ""}, fmt::format("there is no {} '{}'", noun, name), suggest(name, known));
 }
 
 // Names a CSV holds, looked up again.
@@ -59,8 +59,8 @@ class Simulator {
       Outcome outcome = run(*scenario);
       if (const double now = outcome.result.metrics.iteration_s; now != row.metrics.iteration_s)
         return fmt::format(
-            "it now takes {} an iteration, where the CSV says {}: the profile, the cluster or the program is "
-            "another than the sweep's{}",
+            "an iteration now takes {}, but the CSV says {}: the profile, the cluster or the program has changed since "
+            "the sweep{}",
             format_duration(now), format_duration(row.metrics.iteration_s), way_out());
       return outcome;
     } catch (const InputError& error) {
@@ -69,7 +69,7 @@ class Simulator {
   }
 
  private:
-  std::string way_out() const { return sweep_ ? "" : "; --config CONFIG.json says which files were meant"; }
+  std::string way_out() const { return sweep_ ? "" : "; --config CONFIG.json names the files of the sweep"; }
 
   // The scenario of the sweep that the CSV calls by this row's names.
   std::optional<Scenario> in_sweep(const ResultRow& row) {

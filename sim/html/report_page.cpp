@@ -105,11 +105,11 @@ std::string timelines_html(const SweepResult& result, const ChosenTimelines& cho
                           to_svg(timeline_picture(outcomes, zoom), fmt::format("timeline-{}-", group)));
   }
   if (chosen.left_out > 0)
-    html +=
-        paragraph(fmt::format("{} more rows, the fastest and slowest elsewhere, are not drawn; --timelines {} draws "
-                              "all.",
-                              chosen.left_out, all.size() + chosen.left_out),
-                  "note");
+    html += paragraph(
+        fmt::format("{} more rows, the fastest and slowest of other cases, are not drawn; --timelines {} draws "
+                    "all.",
+                    chosen.left_out, all.size() + chosen.left_out),
+        "note");
   return html;
 }
 

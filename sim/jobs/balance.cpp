@@ -12,7 +12,7 @@ namespace {
 
 double batch_size_of(const Profile& profile, const SourceLocation& place) {
   if (!profile.batch_size)
-    throw InputError(place, fmt::format("{} says no batch size", profile.name), "a profile that does");
+    throw InputError(place, fmt::format("{} has no batch size", profile.name), "a profile that has one");
   return static_cast<double>(*profile.batch_size);
 }
 
@@ -20,7 +20,7 @@ double batch_size_of(const Profile& profile, const SourceLocation& place) {
 double speed_of(const Profile& profile, const SourceLocation& place) {
   const Time computing = add(profile.forward(), profile.backward());
   if (computing <= Time(0))
-    throw InputError(place, fmt::format("{} computes in no time", profile.name), "balance=even");
+    throw InputError(place, fmt::format("{} computes in zero time", profile.name), "balance=even");
   return batch_size_of(profile, place) / to_seconds(computing);
 }
 
@@ -76,24 +76,24 @@ std::vector<std::int64_t> batches_of(const JobEntry& job, const Profile& own,
   }
   const auto none = std::find(samples.begin(), samples.end(), 0);
   if (none != samples.end())
-    throw InputError(job.place, fmt::format("worker {} of '{}' gets no sample", none - samples.begin(), job.name),
+    throw InputError(job.place, fmt::format("worker {} of '{}' gets no samples", none - samples.begin(), job.name),
                      "use a larger batch");
   return samples;
 }
 
 void require_same_model(const Profile& own, const Profile& other, const SourceLocation& place) {
   const auto differ = [&](const std::string& what) {
-    throw InputError(place, fmt::format("{} is of another model than {}: {}", other.name, own.name, what),
+    throw InputError(place, fmt::format("{} has another model than {}: {}", other.name, own.name, what),
                      "profiles of one model in one job");
   };
   for (std::size_t i = 0; i < std::max(own.layers.size(), other.layers.size()); ++i) {
-    if (i >= own.layers.size()) differ(fmt::format("it has a layer '{}' more", other.layers[i].name));
+    if (i >= own.layers.size()) differ(fmt::format("it has an additional layer '{}'", other.layers[i].name));
     if (i >= other.layers.size()) differ(fmt::format("it lacks the layer '{}'", own.layers[i].name));
     if (own.layers[i].name != other.layers[i].name)
-      differ(fmt::format("layer {} is '{}' and not '{}'", i, other.layers[i].name, own.layers[i].name));
+      differ(fmt::format("layer {} is '{}', not '{}'", i, other.layers[i].name, own.layers[i].name));
   }
   for (std::size_t i = 0; i < std::max(own.tensors.size(), other.tensors.size()); ++i) {
-    if (i >= own.tensors.size()) differ(fmt::format("it has a tensor '{}' more", other.tensors[i].name));
+    if (i >= own.tensors.size()) differ(fmt::format("it has an additional tensor '{}'", other.tensors[i].name));
     if (i >= other.tensors.size()) differ(fmt::format("it lacks the tensor '{}'", own.tensors[i].name));
     const Tensor &a = own.tensors[i], &b = other.tensors[i];
     if (a.name != b.name || a.layer != b.layer || a.bytes != b.bytes)

@@ -36,7 +36,7 @@ const std::vector<LinkId>& links_called(const NodeNames& names, const NamedLink&
 NodeId rank_called(const Topology& network, const NodeNames& names, const NamedHost& host) {
   const NodeId node = names.node(host.name, host.place);
   const auto machine = machine_of(network, node);
-  if (!machine) throw InputError(host.place, fmt::format("'{}' is no host", host.name), "hosts, or \"link\"");
+  if (!machine) throw InputError(host.place, fmt::format("'{}' is not a host", host.name), "hosts, or \"link\"");
   return static_cast<NodeId>(*machine * network.gpus_per_host());
 }
 
@@ -54,17 +54,17 @@ Disturbances::Disturbances(const JobsFile& file, std::shared_ptr<const Topology>
       const NodeId node = names.node(event.node->name, event.node->place);
       resolved.machine = machine_of(on, node);
       if (!resolved.machine && !is_switch(on, node))
-        throw InputError(event.node->place, fmt::format("'{}' is no host, and no switch", event.node->name),
+        throw InputError(event.node->place, fmt::format("'{}' is neither a host nor a switch", event.node->name),
                          "a host, or a switch");
       if (resolved.machine && event.down)
         throw InputError(event.place / "down",
-                         fmt::format("'{}' is a host, and hosts fail otherwise", event.node->name),
+                         fmt::format("'{}' is a host, which \"down\" does not apply to", event.node->name),
                          "a job's \"reliability\", or its links");
       if (resolved.machine && !event.slowdown)
         throw InputError(event.place / "bandwidth", fmt::format("'{}' is a host", event.node->name),
                          "\"slowdown\" or \"stall\" of a host; \"bandwidth\" of a switch or a link");
       if (!resolved.machine && event.slowdown)
-        throw InputError(event.place, fmt::format("'{}' is a switch, and does not compute", event.node->name),
+        throw InputError(event.place, fmt::format("'{}' is a switch, which does not compute", event.node->name),
                          "\"bandwidth\" or \"down\" of a switch");
       for (LinkId link = 0; !resolved.machine && link < on.links().size(); ++link)
         if (on.links()[link].from == node || on.links()[link].to == node) resolved.links.push_back(link);
@@ -147,8 +147,8 @@ void Disturbances::cut_off(const Topology& network, NodeId a, NodeId b, Time at)
   const ClusterEvent* last = nullptr;
   for (const ClusterEvent& event : file_.events)
     if (event.down && in_force(event, at) && (!last || event.at >= last->at)) last = &event;
-  throw InputError(last->place, fmt::format("this event cuts '{}' off from '{}'", network.name(a), network.name(b)),
-                   "leave the hosts of each job, and of background, a way to each other");
+  throw InputError(last->place, fmt::format("this event disconnects '{}' from '{}'", network.name(a), network.name(b)),
+                   "leave a route between the hosts of each job, and of background");
 }
 
 OnAndOff::OnAndOff(const Background& background, std::size_t number)

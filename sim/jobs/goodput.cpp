@@ -133,7 +133,7 @@ Goodput goodput_of(const Reliability& reliability, const GoodputJob& job, const 
   const double mtbf = goodput.mtbf_s = reliability.mtbf / static_cast<double>(job.nodes);
   if (reliability.horizon && *reliability.horizon / mtbf > most_failures)
     throw InputError(
-        place, fmt::format("{:.3g} failures are to be simulated", *reliability.horizon / mtbf),
+        place, fmt::format("{:.3g} failures would have to be simulated", *reliability.horizon / mtbf),
         fmt::format("a horizon of at most {:.0f}", most_failures) + " times the job's mean time between failures");
   const auto choice = [&](double seconds) {
     return IntervalChoice{seconds, useful_fraction(seconds, mtbf, reliability.checkpoint, reliability.restart)};

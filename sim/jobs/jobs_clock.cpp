@@ -56,10 +56,9 @@ class Kept {
 
   void require(double more) const {
     if (bytes_ + more > file_.limits.bytes)
-      throw InputError(
-          file_.place_of_iterations,
-          fmt::format("what is kept of so many iterations takes more than {:g} GB", file_.limits.bytes / 1e9),
-          "fewer iterations, or fewer jobs");
+      throw InputError(file_.place_of_iterations,
+                       fmt::format("recording that many iterations takes more than {:g} GB", file_.limits.bytes / 1e9),
+                       "fewer iterations, or fewer jobs");
   }
   void add(double bytes) {
     bytes_ += bytes;
@@ -259,7 +258,7 @@ class JobsClock final : public Observer {
                          "an earlier start");
     if (2 * turns_ > steps_)
       throw InputError(file_.background[most_turned()].place / "on",
-                       fmt::format("turns on and off in most of more than {} steps", file_.limits.steps),
+                       fmt::format("switches on or off in most of more than {} steps", file_.limits.steps),
                        "longer \"on\" and \"off\"");
     throw InputError(file_.place_of_iterations, fmt::format("take more than {} steps", file_.limits.steps),
                      "fewer iterations, or jobs that differ less in speed");

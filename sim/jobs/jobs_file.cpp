@@ -21,7 +21,7 @@ constexpr std::size_t most_classes = 10'000;
 constexpr Word<Balance> balances[] = {{Balance::Even, "even"}, {Balance::Speed, "speed"}};
 
 Time time_at(const Json& json) try { return to_time(read_long_duration(json)); } catch (const TimeOverflow&) {
-  json.fail(json.dump() + " is longer than can be simulated", "at most 106 days");
+  json.fail(json.dump() + " is too long to simulate", "at most 106 days");
 }
 
 std::optional<std::int64_t> whole_of(const Json& object, std::string_view key, std::int64_t least, std::int64_t most) {
@@ -32,7 +32,7 @@ std::optional<std::int64_t> whole_of(const Json& object, std::string_view key, s
 // A list that is not too long.
 std::vector<Json> items_of(const Json& json, std::size_t most) {
   std::vector<Json> items = json.items();
-  if (items.size() > most) json.fail(fmt::format("are {}", items.size()), fmt::format("at most {}", most));
+  if (items.size() > most) json.fail(fmt::format("has {} entries", items.size()), fmt::format("at most {}", most));
   return items;
 }
 
@@ -77,7 +77,7 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
   job.place = json.place();
   const auto name = json.find("name");
   job.name = name ? read_name(*name) : fmt::format("job{}", number + 1);
-  if (job.name.empty()) name->fail("is no name", "a line of text");
+  if (job.name.empty()) name->fail("is empty", "a line of text");
   const Json profile = json.at("profile");
   job.request.profile = beside(files, json.place().file, profile.text());
   job.request.place_of_profile = profile.place();
@@ -109,13 +109,13 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
       workers += job.kinds.back().workers;
     }
     if (workers != job.workers)
-      kinds->fail(fmt::format("are of {} workers, and the job has {}", workers, job.workers), "as many");
+      kinds->fail(fmt::format("have {} workers, but the job has {}", workers, job.workers), "as many");
   }
   const bool own_batch =
       std::any_of(job.kinds.begin(), job.kinds.end(), [](const WorkerKind& kind) { return kind.batch.has_value(); });
   for (const char* key : {"balance", "batch"})
     if (const auto given = json.find(key); given && own_batch)
-      given->fail("stands beside a class's own batch", "one of them");
+      given->fail("cannot be combined with a class's own batch", "one of them");
   if (const auto balance = json.find("balance")) {
     const auto* word = row_named(balances, balance->text());
     if (!word) balance->fail(fmt::format("unknown balance '{}'", balance->text()), "even or speed");
@@ -130,7 +130,7 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
 
 NamedLink read_link(const Json& json) {
   const std::vector<Json> ends = json.items();
-  if (ends.size() != 2) json.fail("is no link", "its two ends, such as [\"edge0\", \"agg1\"]");
+  if (ends.size() != 2) json.fail("is not a link", "its two ends, such as [\"edge0\", \"agg1\"]");
   return {{ends[0].text(), ends[0].place()}, {ends[1].text(), ends[1].place()}};
 }
 
@@ -160,21 +160,21 @@ ClusterEvent read_event(const Json& json) {
   if (link) event.link = read_link(*link);
   if (node) event.node = NamedHost{node->text(), node->place()};
   if (job) event.worker = {NamedHost{job->text(), job->place()}, json.at("worker").integer(0, most_workers)};
-  if (const auto worker = json.find("worker"); worker && !job) worker->fail("is whose?", "\"job\" beside it");
+  if (const auto worker = json.find("worker"); worker && !job) worker->fail("needs a job", "\"job\" next to it");
   const auto bandwidth = json.find("bandwidth"), down = json.find("down"), slowdown = json.find("slowdown"),
              stall = json.find("stall");
   if (!!bandwidth + !!down + !!slowdown + !!stall != 1)
     json.fail("needs exactly one of \"bandwidth\", \"down\", \"slowdown\" and \"stall\"",
-              "events of their own for several changes");
+              "separate events for several changes");
   if (bandwidth) read_bandwidth(*bandwidth, event);
   if (down) event.down = down->boolean();
-  if (down && !event.down) down->fail("is no change", "true, \"at\" and \"for\" the time");
+  if (down && !event.down) down->fail("has no effect", "true, \"at\" and \"for\" the time");
   if (slowdown) {
     event.slowdown = slowdown->number();
-    if (!(*event.slowdown > 0)) slowdown->fail("is no slowdown", "more than 0: 2 is half as fast");
+    if (!(*event.slowdown > 0)) slowdown->fail("is not a valid slowdown", "more than 0: 2 is half as fast");
   }
   if (stall) {
-    if (lasts) lasts->fail("stands beside a stall, which has its own length", "one of them");
+    if (lasts) lasts->fail("cannot be combined with a stall, which has its own length", "one of them");
     event.slowdown = std::numeric_limits<double>::infinity();
     event.lasts = time_at(*stall);
   }
@@ -191,24 +191,24 @@ Background read_background(const Json& json) {
   if (link) {
     background.link = read_link(*link);
     for (const char* key : {"from", "to"})
-      if (const auto given = json.find(key)) given->fail("stands beside a link", "one of them");
+      if (const auto given = json.find(key)) given->fail("cannot be combined with a link", "one of them");
   } else {
     const Json from = json.at("from"), to = json.at("to");
     background.hosts = NamedLink{{from.text(), from.place()}, {to.text(), to.place()}};
-    if (from.text() == to.text()) to.fail("is where it comes from", "another host");
+    if (from.text() == to.text()) to.fail("is the same host as \"from\"", "another host");
   }
   background.rate = json.at("rate").rate();
-  if (!(background.rate > 0)) json.at("rate").fail("is none", "more than 0");
+  if (!(background.rate > 0)) json.at("rate").fail("is not a valid rate", "more than 0");
   if (const auto start = json.find("start")) background.start = time_at(*start);
   const auto on = json.find("on"), off = json.find("off");
-  if (!!on != !!off) (on ? *on : *off).fail("stands alone", "\"on\" and \"off\", or neither");
+  if (!!on != !!off) (on ? *on : *off).fail("needs both \"on\" and \"off\"", "both, or neither");
   for (const auto& [given, length] : {std::pair(&on, &background.on), {&off, &background.off}}) {
     if (!*given) continue;
     *length = time_at(**given);
-    if (**length < Time(1)) (*given)->fail("is no time", "at least 1 ps");
+    if (**length < Time(1)) (*given)->fail("is not a valid time", "at least 1 ps");
   }
   if (const auto seed = json.find("seed")) {
-    if (!on) seed->fail("draws nothing", "\"on\" and \"off\", whose means it draws from");
+    if (!on) seed->fail("has no effect", "\"on\" and \"off\", the means of the random times");
     background.seed = seed_of(*seed);
   }
   return background;

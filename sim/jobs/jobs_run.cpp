@@ -184,7 +184,7 @@ JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, Jo
                              const std::function<void()>& began) const try {
   return replay_jobs(jobs, file_, disturbed ? &disturbances_ : nullptr, record, began);
 } catch (const TimeOverflow&) {  // each number was acceptable, all together are not
-  constexpr std::string_view wrong = "simulated time passes 106 days";
+  constexpr std::string_view wrong = "simulated time exceeds 106 days";
   const ClusterEvent* event =
       disturbed ? slowest_event(file_, disturbances_.network().links().front().bandwidth) : nullptr;
   if (event) throw InputError(event->place, fmt::format("{} with this event", wrong), "a smaller change");

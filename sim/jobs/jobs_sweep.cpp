@@ -36,7 +36,7 @@ JobsSweep::Base read_base(const Files& files, const Json& json, std::vector<std:
   if (!json.is_object()) named.push_back(beside(files, json.place().file, json.text()));
   const Json read = json.is_object() ? json : Json::read(files, named.back());
   JobsSweep::Base base{read_jobs(files, read), digest(read.dump())};
-  if (base.file.name.empty() && json.is_object()) json.fail("has no name", "\"name\": what its rows are called");
+  if (base.file.name.empty() && json.is_object()) json.fail("has no name", "add \"name\", for its rows");
   if (base.file.name.empty()) base.file.name = std::filesystem::path(named.back()).stem().string();
   require_name(base.file.name, json.place());
   return base;
@@ -79,7 +79,7 @@ JobsSweep::Search read_search(const Json& json) {
   if (const auto aim = json.find("minimise")) {
     const std::string word = aim->text();
     if (word != "worst" && word != "mean") aim->fail(fmt::format("unknown aim '{}'", word), "worst or mean");
-    if (one.text.empty()) aim->fail("is of no search", "\"place\" or \"stagger\" beside it");
+    if (one.text.empty()) aim->fail("needs a search", "\"place\" or \"stagger\" next to it");
     one.search.mean = word == "mean";
     if (one.search.mean) say("minimise=mean");
   }
@@ -95,16 +95,16 @@ void set_workers(JobsFile& file, std::int64_t workers, const SourceLocation& pla
         throw InputError(place, fmt::format("'{}' has {}", job.name, what),
                          fmt::format("{} workers, as its file says", job.workers));
     };
-    require(job.kinds.empty(), "classes, which say how many workers there are");
+    require(job.kinds.empty(), "classes, which give the number of workers");
     const auto& slow = job.stragglers.slow;
     require(std::all_of(slow.begin(), slow.end(), [&](const Slowdown& one) { return one.worker < workers; }),
-            "stragglers that are not there");
+            "stragglers that would not exist");
     require(std::all_of(file.events.begin(), file.events.end(),
                         [&](const ClusterEvent& event) {
                           return !event.worker || event.worker->first.name != job.name ||
                                  event.worker->second < workers;
                         }),
-            "a worker that an event names, and that is not there");
+            "a worker named by an event, which would not exist");
     job.workers = workers;
     job.request.workers = workers;
     job.request.place_of_workers = place;
@@ -122,7 +122,7 @@ void set_words(JobsFile& file, const Request& said) {
   for (const ChangeText& change : said.changes)
     for (const char* own : {"placement", "stragglers"})
       if (change.name == own)
-        throw InputError(change.place, fmt::format("jobs have each their own {}", own), "what the jobs file says");
+        throw InputError(change.place, fmt::format("each job has its own {}", own), "give it in the jobs file");
   file.changes = said.changes;
   if (!said.fidelity.empty()) {
     file.fidelity = said.fidelity;

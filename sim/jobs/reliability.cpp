@@ -40,7 +40,7 @@ CheckpointInterval parse_checkpoint_interval(std::string_view text, const Source
   try {
     return {.seconds = parse_long_duration(trimmed, place), .iterations = {}};
   } catch (const InputError&) {
-    throw InputError(place, fmt::format("\"{}\" is no interval between checkpoints", text),
+    throw InputError(place, fmt::format("\"{}\" is not an interval between checkpoints", text),
                      "optimal, a number of iterations, or a duration such as \"30 min\"");
   }
 }

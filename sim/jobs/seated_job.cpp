@@ -46,10 +46,10 @@ void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster&
 
 void require_served(const Scenario& scenario, const JobEntry& entry) {
   if (scenario.options.start == Start::Ranks)
-    throw InputError(entry.place / "strategy", "start=ranks is not offered to jobs", "start=together");
+    throw InputError(entry.place / "strategy", "start=ranks is not supported for jobs", "start=together");
   if (!scenario.options.parallel.any()) return;
   const auto refuse = [](const SourceLocation& place, const std::string& what) {
-    throw InputError(place, fmt::format("{} does not go with pp, tp, cp or ep above 1", what),
+    throw InputError(place, fmt::format("{} does not support pp, tp, cp or ep above 1", what),
                      "one micro-batch for all workers");
   };
   if (entry.batch) refuse(entry.place / "batch", "batch");
@@ -120,7 +120,7 @@ std::int64_t passes_of(const SeatedJob& seated) {
 void require_bearable(std::int64_t passes, const JobsFile& file, const SourceLocation& place) {
   if (passes > file.limits.passes)
     throw InputError(place, fmt::format("the jobs up to here have more than {} passes of layers", file.limits.passes),
-                     "more workers that are alike, or fewer layers, micro-batches or jobs");
+                     "more identical workers, or fewer layers, micro-batches or jobs");
 }
 
 void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
@@ -209,19 +209,19 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.place_of_fidelity;
   all.fidelity = find_fidelity(fidelity, place);
   if (all.fidelity == Fidelity::AlphaBeta)
-    throw InputError(place, "alpha-beta knows no links on which jobs could meet", "fluid or message");
+    throw InputError(place, "alpha-beta has no links that jobs could share", "fluid or message");
   const auto spec = topology_of(network);
   if (!spec)
-    throw InputError(network.place, "has no topology, and jobs meet on links", "\"topology\"; see docs/topologies.md");
+    throw InputError(network.place, "has no topology, whose links jobs share", "\"topology\"; see docs/topologies.md");
   if (!spec->placement.packed())
-    throw InputError(spec->placement.place, "the cluster has a placement, and each job has its own",
+    throw InputError(spec->placement.place, "the cluster has a placement, but each job has its own",
                      "\"placement\" in the jobs");
   all.seating.network = make_topology(*spec, std::max<std::int64_t>(all.cluster.workers, 1));
   if (all.cluster.workers == 0) {
     const TopologyKind kind = spec->kind;
     if (kind == TopologyKind::Star || kind == TopologyKind::Ring || kind == TopologyKind::DoubleBinaryTree ||
         kind == TopologyKind::Rail)
-      throw InputError(all.cluster.place / "workers", "says how many seats there are, and is missing", "a number");
+      throw InputError(all.cluster.place / "workers", "is missing: it is the number of seats", "a number");
     all.cluster.workers = all.seating.network->hosts();
   }
   all.seating.seats = all.cluster.workers;

@@ -36,8 +36,8 @@ class Room {
     const auto machine = machines_.find(host.name);
     if (machine == machines_.end())
       throw InputError(host.place, fmt::format("there is no host '{}'", host.name),
-                       fmt::format("'{}' and on, {} in all", seating_.network->name(seating_.network->machine_node(0)),
-                                   machines_.size()));
+                       fmt::format("from '{}' on, {} in total",
+                                   seating_.network->name(seating_.network->machine_node(0)), machines_.size()));
     const std::int64_t each = seating_.network->gpus_per_host() / size_;
     std::vector<std::size_t> pieces;
     for (std::int64_t i = machine->second * each; i < (machine->second + 1) * each; ++i)
@@ -72,7 +72,8 @@ std::vector<std::size_t> listed(const Room& room, const JobEntry& job, const Sea
     for (const std::size_t piece : room.pieces_of(host)) {
       if (wanted == 0) return order;
       if (room.taken(piece) || !chosen.insert(piece).second)
-        throw InputError(host.place, fmt::format("'{}' is taken", host.name), "each host for one job, and once");
+        throw InputError(host.place, fmt::format("'{}' is already taken", host.name),
+                         "each host for one job, and once");
       order.push_back(piece);
       --wanted;
     }
@@ -85,7 +86,7 @@ std::vector<std::size_t> free_pieces(const Seating& seating, const Room& room, c
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (choice.placement.kind == Placement::Kind::Spread) {
     if (seating.spread.empty())
-      throw InputError(choice.placement.place, "spread does not go with nodes that are filled",
+      throw InputError(choice.placement.place, "spread cannot be combined with nodes, which are filled in order",
                        "packed, or a list of hosts");
     order.assign(seating.spread.begin(), seating.spread.end());
     std::erase_if(order, [&](std::size_t piece) { return piece >= room.pieces(); });

@@ -12,8 +12,6 @@ namespace allreplay {
 namespace {
 
 constexpr std::uint32_t nobody = 0xffffffff;
-// Speeds are known of combinations of so many shapes in all: some 500 MB.
-constexpr std::size_t most_known = 10'000'000;
 constexpr double forever = std::numeric_limits<double>::infinity();
 
 // Steps into a future that another start may make void.
@@ -34,7 +32,6 @@ FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collec
       rates_(rates),
       nccl_(std::move(nccl)) {
   nccl_.resize(collectives_.size());
-  state_.moving.resize(shapes_->size());
 }
 
 void FluidNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings) {
@@ -109,11 +106,10 @@ template <class Counted>
 Load FluidNetwork::load_if(const Counted& counted) const {
   Load load{std::count_if(state_.running.begin(), state_.running.end(), counted), 0};
   if (!rates_) return load;
-  for (const std::uint32_t shape : seen_.shapes)
-    for (const std::uint32_t who : seen_.moving[shape].who) {
-      const Running& running = seen_.running[who];
-      if (counted(running)) load.rate += seen_.moving[shape].speed / (running.loads->per_byte(0) * running.pace.bytes);
-    }
+  for (const Moving& one : seen_.moving) {
+    const Running& running = seen_.running[one.who];
+    if (counted(running)) load.rate += one.speed / (running.loads->per_byte(0) * running.pace.bytes);
+  }
   return load;
 }
 
@@ -178,24 +174,22 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
                        NcclCalls nccl, std::vector<std::uint32_t> others, Time now) {
   if (!state_.running.empty()) go_on(now);
   State& state = state_;
-  const std::vector<Moving> moving = std::exchange(state.moving, std::vector<Moving>(shapes->size()));
-  std::vector<double> alone;  // of those whose bytes move
-  for (const std::uint32_t shape : state.shapes)
-    for (const std::uint32_t who : moving[shape].who) alone.push_back(moving_time(state.running[who]));
+  const std::vector<Moving> moving = std::exchange(state.moving, {});
+  std::vector<double> alone;  // by who moves
+  for (const Moving& one : moving) alone.push_back(moving_time(state.running[one.who]));
   collectives_ = std::move(collectives);
   shapes_ = std::move(shapes);
   nccl_ = std::move(nccl);
   others_ = std::move(others);
   for (Running& running : state.running) running.loads = collectives_[running.way].get();
   auto before = alone.begin();
-  for (const std::uint32_t shape : std::exchange(state.shapes, {}))
-    for (std::size_t i = 0; i < moving[shape].who.size(); ++i, ++before) {
-      const std::uint32_t who = moving[shape].who[i];
-      const double left = moving[shape].left[i], after = moving_time(state.running[who]);
-      move(state, who, *before == after ? left : *before > 0 ? left / *before * after : 0);
-    }
+  for (const Moving& one : moving) {
+    const double after = moving_time(state.running[one.who]);
+    move(state, one.who, *before == after ? one.left : *before > 0 ? one.left / *before * after : 0);
+    ++before;
+  }
   state.speeds_stale = true;
-  forget_speeds();
+  known_speeds_.forget();
   know_jobs();
   if (rates_) see(now);
 }
@@ -211,9 +205,7 @@ void FluidNetwork::set_others(std::vector<std::uint32_t> shapes, Time now) {
 void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
   const State state = state_at(now);
   std::vector<double> left(state.running.size(), 0);
-  for (const std::uint32_t shape : state.shapes)
-    for (std::size_t i = 0; i < state.moving[shape].who.size(); ++i)
-      left[state.moving[shape].who[i]] = state.moving[shape].left[i];
+  for (const Moving& one : state.moving) left[one.who] = one.left;
   std::vector<std::array<std::int64_t, 5>> rows;
   for (std::size_t who = 0; who < state.running.size(); ++who) {
     const Running& one = state.running[who];
@@ -248,8 +240,7 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
     state_.running[kept++] = running;
   }
   state_.running.resize(kept);
-  for (const std::uint32_t shape : state_.shapes)
-    for (std::uint32_t& who : state_.moving[shape].who) who = number[who];
+  for (Moving& one : state_.moving) one.who = number[one.who];
   state_.waiting.renumber(number);
   for (std::uint32_t& who : state_.fresh) who = number[who];
 }
@@ -282,43 +273,39 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
     state.fresh.clear();
     if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
-    if (state.shapes.empty() && others_.empty()) steps = pass_unmet(state, until, steps);
+    if (state.moving.empty() && others_.empty()) steps = pass_unmet(state, until, steps);
 
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
     const double to = std::max(state.now, std::min(next, until));
     if (to < forever) move_on(state, to);
     if (next > until || next == forever) return Stop::Until;
-    for (const std::uint32_t shape : state.shapes)
-      for (Moving& moving = state.moving[shape]; !moving.left.empty() && moving.left.back() <= 0;) {
-        const std::uint32_t who = moving.who.back();
-        moving.left.pop_back();
-        moving.who.pop_back();
-        settle_step(state, who);
-      }
-    std::erase_if(state.shapes, [&](std::uint32_t shape) { return state.moving[shape].left.empty(); });
+    for (const Moving& one : state.moving)
+      if (one.left <= 0) settle_step(state, one.who);
+    std::erase_if(state.moving, [](const Moving& one) { return one.left <= 0; });
     while (state.waiting.next() <= state.now) settle_step(state, state.waiting.pop());
   }
 }
 
 double FluidNetwork::next_instant(const State& state) const {
   double next = state.waiting.next();
-  for (const std::uint32_t shape : state.shapes) {
-    const Moving& moving = state.moving[shape];
-    next = std::min(next, state.now + moving.left.back() / moving.speed);
+  std::uint32_t shape = nobody;
+  for (std::size_t i = state.moving.size(); i-- > 0;) {
+    const Moving& one = state.moving[i];
+    if (one.shape != std::exchange(shape, one.shape)) next = std::min(next, state.now + one.left / one.speed);
   }
   return next;
 }
 
 void FluidNetwork::move_on(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
-  for (const std::uint32_t shape : state.shapes) {
-    Moving& moving = state.moving[shape];
-    std::size_t others = moving.left.size();
-    for (; others > 0 && state.now + moving.left[others - 1] / moving.speed <= to; --others)
-      moving.left[others - 1] = 0;
-    const double way = (to - state.now) * moving.speed;
-    for (std::size_t i = 0; i < others; ++i) moving.left[i] -= way;
+  std::uint32_t shape = nobody;
+  bool ended = true;
+  for (std::size_t i = state.moving.size(); i-- > 0;) {
+    Moving& one = state.moving[i];
+    if (ended || one.shape != shape) ended = state.now + one.left / one.speed <= to;
+    one.left = ended ? 0 : one.left - (to - state.now) * one.speed;
+    shape = one.shape;
   }
   state.now = to;
 }
@@ -399,60 +386,52 @@ void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.p
 // Its bytes, which take so many picoseconds more at full speed.
 void FluidNetwork::move(State& state, std::uint32_t who, double left) const {
   const Running& running = state.running[who];
-  const RoundLoad& load = running.loads->rounds[running.round];
-  Moving& moving = state.moving[load.shape];
-  if (moving.left.empty())
-    state.shapes.insert(std::lower_bound(state.shapes.begin(), state.shapes.end(), load.shape), load.shape);
-  const auto place = std::upper_bound(moving.left.begin(), moving.left.end(), left, std::greater<>());
-  moving.who.insert(moving.who.begin() + (place - moving.left.begin()), who);
-  moving.left.insert(place, left);
+  const std::uint32_t shape = running.loads->rounds[running.round].shape;
+  const auto behind = [&](const Moving& one) { return one.shape == shape ? one.left < left : one.shape > shape; };
+  state.moving.insert(std::find_if(state.moving.begin(), state.moving.end(), behind), {shape, who, left});
 }
 
 void FluidNetwork::set_speeds(State& state) const {
   state.speeds_stale = false;
   state.meeting = Meetings::none;
-  if (state.shapes.size() == 1 && others_.empty()) {  // mostly all are alike, and share equally
-    Moving& moving = state.moving[state.shapes[0]];
-    moving.speed = 1 / static_cast<double>(moving.left.size());
-    return;
+  if (state.moving.empty()) return;
+  together_.clear();
+  for (const Moving& one : state.moving)
+    if (!together_.empty() && together_.back().shape == one.shape)
+      ++together_.back().count;
+    else
+      together_.push_back({one.shape, 1});
+  if (together_.size() == 1 && others_.empty()) {  // mostly all are alike, and share equally
+    together_[0].speed = 1.0 / together_[0].count;
+  } else {
+    for (const std::uint32_t shape : others_) together_.push_back({shape, 1});
+    state.meeting = share();
   }
-  counts_.clear();
-  for (const std::uint32_t shape : state.shapes)
-    counts_.emplace_back(shape, static_cast<std::int64_t>(state.moving[shape].left.size()));
-  if (counts_.empty()) return;
-  for (const std::uint32_t shape : others_) counts_.emplace_back(shape, 1);
-  const Speeds& speeds = speeds_of(counts_);
-  for (std::size_t i = 0; i < state.shapes.size(); ++i) state.moving[state.shapes[i]].speed = speeds.of[i];
-  state.meeting = speeds.meeting;
+  auto alike = together_.begin();
+  for (Moving& one : state.moving) {
+    if (one.shape != alike->shape) ++alike;
+    one.speed = alike->speed;
+  }
 }
 
-void FluidNetwork::forget_speeds() const {
-  known_speeds_.clear();
-  known_shapes_ = 0;
-}
-
-// The same few combinations return again and again.
-const FluidNetwork::Speeds& FluidNetwork::speeds_of(const Counts& shapes) const {
-  const auto known = known_speeds_.find(shapes);
-  if (known != known_speeds_.end()) return known->second;
-  if ((known_shapes_ += shapes.size() + 1) > most_known) {  // or they hardly ever do
-    forget_speeds();
-    known_shapes_ = shapes.size() + 1;
-  }
+// Finds the speeds of those that move together.
+Meetings::Id FluidNetwork::share() const {
+  if (const Meetings::Id* known = known_speeds_.recall(together_)) return *known;
   std::vector<SharedFlow> flows;
-  for (const auto& [shape, count] : shapes) flows.push_back({(*shapes_)[shape], static_cast<double>(count)});
-  Speeds speeds{max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows)};
-  for (double& speed : speeds.of) speed = std::min(speed, 1.0);
-  if (meetings_) speeds.meeting = meeting_of(shapes, speeds.of);
-  return known_speeds_.emplace(shapes, std::move(speeds)).first->second;
+  for (const AlikeRounds& rounds : together_)
+    flows.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count)});
+  const std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
+  for (std::size_t i = 0; i < speeds.size(); ++i) together_[i].speed = std::min(speeds[i], 1.0);
+  const Meetings::Id meeting = meetings_ ? meeting_of(together_) : Meetings::none;
+  known_speeds_.keep(together_, meeting);
+  return meeting;
 }
 
-Meetings::Id FluidNetwork::meeting_of(const Counts& shapes, const std::vector<double>& speeds) const {
+Meetings::Id FluidNetwork::meeting_of(std::span<const AlikeRounds> together) const {
   constexpr double full = 1 - 1e-9;
   std::vector<double> used(meeting_links_.size(), 0);
-  for (std::size_t i = 0; i < shapes.size(); ++i)
-    for (const LinkUse& use : meeting_uses_[shapes[i].first])
-      used[use.link] += use.amount * speeds[i] * static_cast<double>(shapes[i].second);
+  for (const auto& [shape, count, speed] : together)
+    for (const LinkUse& use : meeting_uses_[shape]) used[use.link] += use.amount * speed * count;
   std::vector<Meetings::Place> places;
   std::vector<std::uint32_t> place_of(used.size(), nobody);
   for (LinkId link = 0; link < used.size(); ++link)
@@ -461,7 +440,7 @@ Meetings::Id FluidNetwork::meeting_of(const Counts& shapes, const std::vector<do
       places.push_back({meeting_links_[link], {}});
     }
   if (places.empty()) return Meetings::none;
-  for (const auto& [shape, count] : shapes)
+  for (const auto& [shape, count, speed] : together)
     for (const LinkUse& use : meeting_uses_[shape])
       if (place_of[use.link] != nobody && job_of_shape_[shape] != nobody)
         places[place_of[use.link]].jobs.push_back(job_of_shape_[shape]);

@@ -13,13 +13,15 @@
 // when another one starts.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/collective/call.hpp"
 #include "sim/engine/server.hpp"
+#include "sim/network/known_speeds.hpp"
 #include "sim/network/meetings.hpp"
 #include "sim/network/nccl_on_links.hpp"
 #include "sim/network/round_load.hpp"
@@ -76,34 +78,27 @@ class FluidNetwork final : public NetworkOfJobs {
     Step step;
     double at;  // Fresh: its beginning; StartUp, Reduction: their end
   };
-  // Rounds of one shape whose bytes are on their way. All move at one speed, so that whoever is ahead stays ahead.
+  // A round whose bytes are on their way.
   struct Moving {
-    double speed = 1;                // the fraction of full speed
-    std::vector<double> left;        // ps at full speed, the least at the end
-    std::vector<std::uint32_t> who;  // of State::running
+    std::uint32_t shape;
+    std::uint32_t who;  // of State::running
+    double left;        // ps at full speed
+    double speed = 1;   // the fraction of full speed
   };
   // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
   // beginnings of rounds are whole.
   struct State {
     double now = 0;
-    std::vector<Running> running;       // in the order of their starts
-    std::vector<Moving> moving;         // by shape
-    std::vector<std::uint32_t> shapes;  // of whom any are moving, in order
-    WaitingLine waiting;                // StartUp, Reduction
-    std::vector<std::uint32_t> fresh;   // their round has not begun
-    std::vector<std::uint32_t> ended;   // no round is left
+    std::vector<Running> running;      // in the order of their starts
+    std::vector<Moving> moving;        // by shape; those of one move at one speed, the one with the least left is last
+    WaitingLine waiting;               // StartUp, Reduction
+    std::vector<std::uint32_t> fresh;  // their round has not begun
+    std::vector<std::uint32_t> ended;  // no round is left
     std::int64_t rounds = 0;
     bool speeds_stale = false;
     Meetings::Id meeting = Meetings::none;             // at these speeds
     std::vector<std::pair<Meetings::Id, double>> met;  // and before them, each so long, since settled
   };
-  // Of shapes that move, each so many times.
-  using Counts = std::vector<std::pair<std::uint32_t, std::int64_t>>;
-  struct Speeds {
-    std::vector<double> of;  // each of them
-    Meetings::Id meeting = Meetings::none;
-  };
-
   enum class Stop : std::uint8_t { Ended, Until, Patience };
 
   Time next_end() const;
@@ -125,9 +120,8 @@ class FluidNetwork final : public NetworkOfJobs {
   double next_instant(const State& state) const;
   void move_on(State& state, double to) const;
   void set_speeds(State& state) const;
-  void forget_speeds() const;
-  const Speeds& speeds_of(const Counts& shapes) const;
-  Meetings::Id meeting_of(const Counts& shapes, const std::vector<double>& speeds) const;
+  Meetings::Id share() const;
+  Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
   void forget_ended(double at, std::vector<TaskId>& done);
   double start_up(const Running& running) const;
   double moving_time(const Running& running) const;
@@ -152,9 +146,8 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> job_of_shape_;
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;
-  mutable Counts counts_;  // of set_speeds(), kept for their memory
-  mutable std::map<Counts, Speeds> known_speeds_;
-  mutable std::size_t known_shapes_ = 0;  // in them
+  mutable std::vector<AlikeRounds> together_;  // whose bytes move, and others
+  mutable KnownSpeeds known_speeds_;
 };
 
 }  // namespace allreplay

@@ -88,8 +88,7 @@ Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside
     rounds.reduction_costs = rounds.reduction_costs && !by_nccl;
     return rounds;
   };
-  if (call.op == CollectiveOp::AllToAll || call.group.workers() < setup_.workers)
-    return without_reductions(rounds_of_part(call, by_nccl, hosts_beside));
+  if (call.group.workers() < setup_.workers) return without_reductions(rounds_of_part(call, by_nccl, hosts_beside));
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   if (repeats > 1) {
@@ -111,12 +110,10 @@ Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside
       among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride)));
 }
 
-// Of groups that hold not everybody, and lie alike in nodes. An all-to-all is what servers on all ranks send back.
+// Of groups that hold not everybody, and lie alike in nodes.
 Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const {
   const Group& group = call.group;
   const auto ranks = static_cast<Rank>(group.ranks), all = static_cast<Rank>(setup_.workers);
-  if (call.op == CollectiveOp::AllToAll)
-    return among_part(parameter_server_rounds(ranks, ranks, CollectiveOp::AllGather), group, all);
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   const std::int64_t node = setup_.levels.node_workers;

@@ -118,7 +118,7 @@ std::vector<Chunk> as_given(const Profile& profile, const StageCut& cut, std::in
   if (std::ssize(cut.layers) != count || sum != all)
     throw InputError(
         place,
-        fmt::format("{} chunks of {} layers in all, and there are {} and {}", cut.layers.size(), sum, count, all),
+        fmt::format("{} chunks with {} layers in total, but there are {} and {}", cut.layers.size(), sum, count, all),
         fmt::format("{} numbers of layers that add up to {}", count, all));
   std::vector<Chunk> chunks;
   LayerId next = 0;
@@ -135,8 +135,8 @@ StageCut parse_cut(const std::string& text, const SourceLocation& place) {
   if (text == "balanced") return {};
   if (text == "equal") return {.by = StageCut::By::Equal};
   if (text.empty() || text.find_first_not_of("0123456789,/ ") != std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no way of cutting", text),
-                     "balanced, equal, or how many layers each chunk has: 3,4,3");
+    throw InputError(place, fmt::format("'{}' is not a valid cut", text),
+                     "balanced, equal, or the number of layers of each chunk: 3,4,3");
   StageCut cut{.by = StageCut::By::Given};
   for (std::size_t start = 0; start <= text.size();) {
     const std::size_t end = std::min(text.find_first_of(",/", start), text.size());
@@ -157,7 +157,7 @@ std::vector<Chunk> cut_into_chunks(const Profile& profile, const StageCut& cut, 
   if (cut.by == StageCut::By::Given) return as_given(profile, cut, count, place);
   const std::vector<Unit> units = units_to_cut(profile);
   if (std::ssize(units) < count)
-    throw InputError(place, fmt::format("{} chunks of {} layers or groups", count, units.size()),
+    throw InputError(place, fmt::format("{} layers or groups cannot be cut into {} chunks", count, units.size()),
                      "no more chunks than layers: fewer ranks (pp), or fewer chunks");
   const auto chunks = static_cast<std::size_t>(count);
   if (cut.by == StageCut::By::Equal) {

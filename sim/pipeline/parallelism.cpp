@@ -14,10 +14,10 @@ Degrees degrees_of(const ParallelOptions& parallel, std::int64_t workers, const 
   // Each is at most as many as there can be workers: no product of three overflows.
   const std::int64_t model = degrees.pp * degrees.tp;
   if (model > workers || degrees.cp > workers || workers % (model * degrees.cp) != 0)
-    throw InputError(
-        place_of_workers,
-        fmt::format("{} workers are no multiple of pp {} x tp {} x cp {}", workers, degrees.pp, degrees.tp, degrees.cp),
-        "workers in a multiple of the degrees");
+    throw InputError(place_of_workers,
+                     fmt::format("{} workers are not a multiple of pp {} x tp {} x cp {}", workers, degrees.pp,
+                                 degrees.tp, degrees.cp),
+                     "a number of workers that is a multiple of the degrees' product");
   degrees.dp = workers / (model * degrees.cp);
   if (degrees.of_gradients() % degrees.ep != 0)
     throw InputError(
@@ -62,7 +62,7 @@ std::vector<double> send_bytes(const Pipeline& pipeline, const ParallelOptions& 
     const auto bytes = parallel.p2p_bytes ? parallel.p2p_bytes : last.output_bytes;
     if (!bytes)
       throw InputError({profile.name, fmt::format("/layers/{}", pipeline.chunks[chunk].last)},
-                       fmt::format("'{}' ends chunk {} and says no output_bytes", last.name, chunk),
+                       fmt::format("'{}' ends chunk {} but has no output_bytes", last.name, chunk),
                        "output_bytes in the profile, or --option p2p_bytes=SIZE");
     all[chunk] = static_cast<double>(*bytes) / static_cast<double>(parallel.p2p_split ? parallel.tp : 1);
   }
@@ -74,7 +74,7 @@ namespace {
 ActionRows rows_of(const ParallelOptions& parallel, std::int64_t micro_batches, const PipelinePlaces& places) {
   if (parallel.given) {
     if (parallel.chunks)
-      throw InputError(places.chunks, "chunks stand beside a schedule that says them itself", "no chunks");
+      throw InputError(places.chunks, "cannot be combined with a schedule file, which gives the chunks", "no chunks");
     return parallel.given->rows;
   }
   const ScheduleRow& schedule = find_by_name(schedules(), parallel.schedule, places.schedule, "unknown schedule '{}'");
@@ -92,7 +92,7 @@ Pipeline pipeline_of(const ParallelOptions& parallel, const Degrees& degrees, st
   made.index = index_of(made.rows, degrees.pp, place);
   if (micro_batches && made.index.micro_batches != *micro_batches)
     throw InputError(places.micro_batches,
-                     fmt::format("{} micro-batches, and {} has {}", *micro_batches,
+                     fmt::format("{} micro-batches, but {} has {}", *micro_batches,
                                  parallel.given ? parallel.given->file : parallel.schedule, made.index.micro_batches),
                      fmt::format("{}, or none", made.index.micro_batches));
   made.chunks_per_rank = made.index.chunks_per_rank(degrees.pp);

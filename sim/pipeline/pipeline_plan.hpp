@@ -21,7 +21,10 @@ struct PipelineRequest {
   BlockCost cost;  ///< of a block, in the operation that the backward pass can hide
 };
 
-/// Of any strategy that goes with pipelines.
+/// Whether the strategy plans the chunks of a pipeline, too.
+bool plans_pipelines(const Strategy& strategy);
+
+/// Of any strategy that does. REQUIRES: plans_pipelines(request.strategy).
 Plan pipeline_plan(const PipelineRequest& request);
 
 // Of each kind of them.

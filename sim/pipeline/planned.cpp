@@ -43,7 +43,7 @@ ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profi
       const Work wanted{first.kind, forward ? chunk->first + l : chunk->last - l, first.micro_batch};
       if (!skip() || !(role.program[next] == wanted))
         throw InputError(place / std::to_string(std::min(next, role.program.size() - 1)),
-                         fmt::format("a chunk's layers run back to back, and {} is missing", name_of(wanted, profile)),
+                         fmt::format("a chunk's layers run back to back, but {} is missing", name_of(wanted, profile)),
                          "every layer of the chunk, or other \"stages\"");
     }
     row.push_back({*kind_of_action(first.kind), static_cast<std::uint32_t>(chunk - chunks.begin()), first.micro_batch});
@@ -171,23 +171,23 @@ class PipelineCoverage {
       const Transfer& one = plan_.transfers[index];
       const bool block = one.payload.block != Payload::just_bytes;
       if (block != is_of_rank(one) || (block && one.op == CollectiveOp::Send))
-        return Complaint{fmt::format("{} does not go on {}", name(index), plan_.groups[one.group].name),
-                         "blocks on \"data R\", and sends and what is tied on \"R to S\""};
+        return Complaint{fmt::format("{} cannot be sent on {}", name(index), plan_.groups[one.group].name),
+                         "blocks on \"data R\"; sends and tied tensors on \"R to S\""};
       if (!block && plan_.lanes[one.lane].tick > Time(0))
-        return Complaint{fmt::format("{} goes on lane '{}', which has ticks", name(index), plan_.lanes[one.lane].name),
-                         "ticks for blocks"};
+        return Complaint{fmt::format("{} is on lane '{}', which has ticks", name(index), plan_.lanes[one.lane].name),
+                         "ticks for blocks only"};
       const Transfer& other = plan_.transfers[first.emplace(one.lane, index).first->second];
       if ((is_of_rank(one) || is_of_rank(other)) && one.group != other.group)
         return Complaint{fmt::format("lane '{}' carries {} and {}", plan_.lanes[one.lane].name,
                                      name(first.at(one.lane)), name(index)),
-                         "lanes of one rank's reductions and gathers, and others for sends"};
+                         "separate lanes for the reductions and gathers of a rank, and for sends"};
     }
     return std::nullopt;
   }
 
   std::optional<Complaint> wrong_next() const {
     if (plan_.together && std::any_of(plan_.gates.begin(), plan_.gates.end(), [](const Gate& one) { return one.next; }))
-      return Complaint{"with update_barrier all every update waits for all, and a gate says \"next\"",
+      return Complaint{"with update_barrier all every update waits for all, but a gate says \"next\"",
                        "update_barrier stage, or no next"};
     return std::nullopt;
   }
@@ -215,20 +215,20 @@ class PipelineCoverage {
       if (plan_.transfers[index].op != CollectiveOp::Send) continue;
       const auto one = delivery(index);
       if (!one)
-        return Complaint{fmt::format("no pass waits for {} that needs what it brings", name(index)),
+        return Complaint{fmt::format("no pass that needs the data of {} waits for it", name(index)),
                          "before the first layer of the next chunk, or the last of the chunk before"};
       const auto made = gates_.made(index, one->from);
       const Work work = work_of_sender(*one);
       if (!made || *made < place(one->from, work))
         return Complaint{fmt::format("{} may start before {}", name(index), name_of(work, profile_)), "after it"};
       if (const auto [other, fresh] = sent.emplace(std::tuple(one->cut, one->micro_batch, one->forward), index); !fresh)
-        return Complaint{fmt::format("{} and {} bring the same", name(other->second), name(index)), "one of them"};
+        return Complaint{fmt::format("{} and {} carry the same data", name(other->second), name(index)), "one of them"};
     }
     for (std::uint32_t cut = 0; cut + 1 < pipeline_.chunks.size(); ++cut)
       for (std::uint32_t batch = 0; pipeline_.index.crosses(cut) && batch < pipeline_.index.micro_batches; ++batch)
         for (const bool forward : {true, false})
           if (!sent.contains({cut, batch, forward}))
-            return Complaint{fmt::format("nothing brings chunk {} the {} of micro-batch {}", forward ? cut + 1 : cut,
+            return Complaint{fmt::format("chunk {} is not sent the {} of micro-batch {}", forward ? cut + 1 : cut,
                                          forward ? "activations" : "gradient", batch),
                              "a send that the chunk's pass waits for"};
     return std::nullopt;
@@ -308,8 +308,8 @@ class PipelineCoverage {
       for (const Slice& slice : plan_.block_of(one).slices) reduced[one.micro_batch].push_back({slice, index});
     }
     if (reduced.size() > 1 && !shards)
-      return Complaint{fmt::format("rank {} reduces in several micro-batches, and shards nothing", rank),
-                       "each gradient once, behind its last pass"};
+      return Complaint{fmt::format("rank {} reduces in several micro-batches, but shards nothing", rank),
+                       "each gradient once, after its last pass"};
     const bool several = reduced.size() > 1;
     std::vector<bool> met(profile_.tensors.size(), false);  // reduced behind its last pass
     for (const auto& [batch, all] : reduced) {
@@ -333,7 +333,7 @@ class PipelineCoverage {
     }
     for (TensorId id = 0; id < profile_.tensors.size(); ++id)
       if (is_of(rank, id) && !met[id])
-        return Complaint{fmt::format("'{}' is not reduced behind its last pass", profile_.tensors[id].name),
+        return Complaint{fmt::format("'{}' is not reduced after its last pass", profile_.tensors[id].name),
                          "every gradient in a reduction of its rank"};
     return std::nullopt;
   }
@@ -344,7 +344,7 @@ class PipelineCoverage {
       const Transfer& one = plan_.transfers[index];
       if (one.op != CollectiveOp::AllGather) continue;
       if (!plan_.sharding.shards_optimizer())
-        return Complaint{fmt::format("{} gathers, and the plan shards nothing", name(index)), "\"zero\": 1, 2 or 3"};
+        return Complaint{fmt::format("{} gathers, but the plan shards nothing", name(index)), "\"zero\": 1, 2 or 3"};
       const auto made = gates_.made(index, rank), read = gates_.read(index, rank, false);
       if (!made)  // any work: the program begins with the update
         return Complaint{fmt::format("{} may start before the update has ended", name(index)), "after the update"};
@@ -352,7 +352,7 @@ class PipelineCoverage {
       const auto& held = one.held_until;
       if (plan_.sharding.shards_parameters() && (!held || held->role != rank || held->place < *read))
         return Complaint{fmt::format("{} does not say until when rank {} holds it", name(index), rank),
-                         "\"held_until\": the rank's work after which it is freed, behind what reads it"};
+                         "\"held_until\": the rank's work after which it is freed, after those that read it"};
       for (const Slice& slice : plan_.block_of(one).slices)
         if (!is_of(rank, slice.tensor) || *read <= first_pass(rank, profile_.tensors[slice.tensor].layer))
           first.push_back({slice, index});
@@ -365,19 +365,20 @@ class PipelineCoverage {
     std::optional<std::uint32_t> tied;
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
       if (!is_of_rank(plan_.transfers[index]) && plan_.transfers[index].op != CollectiveOp::Send) {
-        if (tied) return Complaint{fmt::format("{} is a second sum between ranks", name(index)), "one of what is tied"};
+        if (tied)
+          return Complaint{fmt::format("{} is a second sum between ranks", name(index)), "one sum of the tied tensors"};
         tied = index;
       }
     const auto rank_of = [&](TensorId tensor) { return rank_of_layer(pipeline_, profile_.tensors[tensor].layer); };
     const bool needed = profile_.tied && rank_of(profile_.tied->first) != rank_of(profile_.tied->second);
     if (!tied && !needed) return std::nullopt;
     const std::string right = "one all-reduce between the ranks of the profile's tied tensors, and none without these";
-    if (!tied) return Complaint{"nothing sums the tied tensors", right};
+    if (!tied) return Complaint{"no transfer sums the tied tensors", right};
     auto [one, other] = pair_of(plan_.transfers[*tied]);
     if (!needed ||
         std::minmax(one, other) != std::minmax(rank_of(profile_.tied->first), rank_of(profile_.tied->second)) ||
         plan_.transfers[*tied].op != CollectiveOp::AllReduce)
-      return Complaint{fmt::format("{} sums nothing that is tied", name(*tied)), right};
+      return Complaint{fmt::format("{} sums tensors that are not tied", name(*tied)), right};
     if (plan_.pipeline->barrier == Barrier::Layer)
       return Complaint{"with barrier layer nothing waits for tied tensors", "barrier iteration"};
     for (const std::uint32_t rank : {one, other}) {
@@ -414,7 +415,7 @@ Pipeline pipeline_of(const Plan& plan, const Degrees& degrees, const Profile& pr
   made.index = index_of(made.rows, degrees.pp, place / "ranks");
   if (made.index.micro_batches != plan.sharding.accumulate || made.index.chunks() != made.chunks.size())
     throw InputError(place / "ranks",
-                     fmt::format("run {} chunks of {} micro-batches, and the file says {} and {}", made.index.chunks(),
+                     fmt::format("run {} chunks of {} micro-batches, but the file says {} and {}", made.index.chunks(),
                                  made.index.micro_batches, made.chunks.size(), plan.sharding.accumulate),
                      "all of both");
   made.chunks_per_rank = made.index.chunks_per_rank(degrees.pp);

@@ -14,7 +14,7 @@ constexpr std::uint32_t most_chunks = 100'000, most_micro_batches = 1'000'000;
 constexpr std::uint32_t nowhere = 0xffffffff;
 constexpr std::string_view cells =
     "cFm cBm cIm cWm, (cFm;cBm)OVERLAP_F_B, cSEND_Fm cRECV_Fm cSEND_Bm cRECV_Bm, "
-    "cUNSHARD cRESHARD cREDUCE_GRAD, or nothing";
+    "cUNSHARD cRESHARD cREDUCE_GRAD, or an empty cell";
 
 // One cell of a file, read from the left.
 class CellReader {
@@ -39,7 +39,7 @@ class CellReader {
   }
 
  private:
-  [[noreturn]] void fail() const { throw InputError(place_, fmt::format("'{}' is no action", whole_), cells); }
+  [[noreturn]] void fail() const { throw InputError(place_, fmt::format("'{}' is not an action", whole_), cells); }
 
   char next() const { return text_.empty() ? '\0' : text_[0]; }
 
@@ -162,7 +162,7 @@ class Indexer {
     const auto put = [&](std::vector<ActionPlace>& list) {
       ActionPlace& known = list[index_.at(one.chunk, one.micro_batch)];
       if (known.rank != nowhere)
-        fail(fmt::format("{} stands on rank {} beside {}", to_string(one), at.rank,
+        fail(fmt::format("{} is on rank {} together with {}", to_string(one), at.rank,
                          to_string(rows_[known.rank][known.index])),
              "one F, and one B or one I and one W, of each chunk and micro-batch");
       known = at;
@@ -193,7 +193,7 @@ class Indexer {
   }
 
   [[noreturn]] void late(const ActionPlace& first, const ActionPlace& then) const {
-    fail(fmt::format("{} stands behind {}", name(first), name(then)), "F before B, or F before I before W");
+    fail(fmt::format("{} comes after {}", name(first), name(then)), "F before B, or F before I before W");
   }
   std::string name(const ActionPlace& at) const { return to_string(rows_[at.rank][at.index]); }
 
@@ -208,24 +208,24 @@ class Indexer {
         if (!forward && one.kind != ActionKind::SendBackward) continue;
         const bool needed = one.chunk < chunks_ && one.micro_batch < index_.micro_batches &&
                             (forward ? one.chunk + 1 < chunks_ : one.chunk > 0);
-        if (!needed) fail(fmt::format("nobody waits for {}", to_string(one)), "what another chunk needs, or nothing");
+        if (!needed) fail(fmt::format("nothing waits for {}", to_string(one)), "sends that another chunk needs");
         if (!index_.crosses(forward ? one.chunk : one.chunk - 1))
-          fail(fmt::format("{} would stay on rank {}", to_string(one), rank), "nothing: it is there");
+          fail(fmt::format("{} would be sent to rank {} itself", to_string(one), rank), "leave it out");
         const std::size_t at = index_.at(one.chunk, one.micro_batch);
         const ActionPlace& made = (forward ? index_.forwards : index_.hand_backs)[at];
         ActionPlace& sent = (forward ? index_.forward_sends : index_.backward_sends)[at];
-        if (sent.rank != nowhere) fail(fmt::format("{} stands twice", to_string(one)), "once");
+        if (sent.rank != nowhere) fail(fmt::format("{} appears twice", to_string(one)), "once");
         if (made.rank != rank || made.index > i)
-          fail(fmt::format("{} stands before {}", to_string(one), name(made)), "behind it, on the same rank");
+          fail(fmt::format("{} comes before {}", to_string(one), name(made)), "after it, on the same rank");
         sent = {rank, last};
       }
     }
     for (std::uint32_t chunk = 0; chunk + 1 < chunks_; ++chunk)
       for (std::uint32_t batch = 0; index_.crosses(chunk) && batch < index_.micro_batches; ++batch) {
         if (index_.forward_sends[index_.at(chunk, batch)].rank == nowhere)
-          fail(fmt::format("{}SEND_F{} is missing", chunk, batch), "every send that is needed, or none at all");
+          fail(fmt::format("{}SEND_F{} is missing", chunk, batch), "every send that is needed, or none");
         if (index_.backward_sends[index_.at(chunk + 1, batch)].rank == nowhere)
-          fail(fmt::format("{}SEND_B{} is missing", chunk + 1, batch), "every send that is needed, or none at all");
+          fail(fmt::format("{}SEND_B{} is missing", chunk + 1, batch), "every send that is needed, or none");
       }
   }
 
@@ -270,7 +270,7 @@ class Indexer {
 
 RowIndex index_of(const ActionRows& rows, std::int64_t ranks, const SourceLocation& place) {
   if (std::ssize(rows) != ranks)
-    throw InputError(place, fmt::format("has {} rows, and {} ranks", rows.size(), ranks),
+    throw InputError(place, fmt::format("has {} rows, but there are {} ranks", rows.size(), ranks),
                      fmt::format("as many rows as ranks: --pp {}", rows.size()));
   RowIndex index = Indexer(rows, place).index();
   std::vector<bool> holds(rows.size(), false);
@@ -295,23 +295,23 @@ void require_parameter_words(const ActionRows& rows, const RowIndex& index, cons
       }
       passes[one.chunk] += makes_gradients(one.kind);
       if (computes(one.kind) && !gathered[one.chunk])
-        fail(fmt::format("{} computes with what is not gathered", to_string(one)),
+        fail(fmt::format("{} uses parameters that are not gathered", to_string(one)),
              fmt::format("{}UNSHARD before it", one.chunk));
       if (one.kind == ActionKind::Unshard) {
         if (gathered[one.chunk])
-          fail(fmt::format("{} gathers what is gathered", to_string(one)), "a RESHARD before it");
+          fail(fmt::format("{} gathers parameters that are gathered already", to_string(one)), "a RESHARD before it");
         gathered[one.chunk] = true;
       }
       if (one.kind == ActionKind::Reshard) gathered[one.chunk] = false;
       if (one.kind != ActionKind::ReduceGrad) continue;
-      if (reduced[one.chunk]) fail(fmt::format("{} stands twice", to_string(one)), "once");
+      if (reduced[one.chunk]) fail(fmt::format("{} appears twice", to_string(one)), "once");
       if (passes[one.chunk] < index.micro_batches)
-        fail(fmt::format("{} stands before the chunk's last gradient pass", to_string(one)), "behind it");
+        fail(fmt::format("{} comes before the chunk's last gradient pass", to_string(one)), "after it");
       reduced[one.chunk] = true;
     }
   }
   for (std::uint32_t chunk = 0; reduces && chunk < index.chunks(); ++chunk)
-    if (!reduced[chunk]) fail(fmt::format("{}REDUCE_GRAD is missing", chunk), "one of each chunk, or none at all");
+    if (!reduced[chunk]) fail(fmt::format("{}REDUCE_GRAD is missing", chunk), "one for each chunk, or none");
 }
 
 }  // namespace allreplay

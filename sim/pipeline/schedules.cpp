@@ -117,15 +117,16 @@ void require_groups(const ScheduleRequest& request) {
     const std::int64_t rest = *group > 0 ? batches % *group : 0;
     if (*group < ranks || *group > batches || (rest > 0 && rest < ranks))
       throw InputError(request.place_of_group,
-                       fmt::format("microbatch_group={} among {} ranks and {} micro-batches", *group, ranks, batches),
+                       fmt::format("microbatch_group={} with {} ranks and {} micro-batches", *group, ranks, batches),
                        fmt::format("{} to {}, remainder 0 or at least {}", ranks, batches, ranks));
     return;
   }
   const std::int64_t rounds = std::max<std::int64_t>(1, batches / ranks);
   if (batches % rounds != 0)
-    throw InputError(request.place_of_micro_batches,
-                     fmt::format("{} micro-batches do not make {} equal groups among {} ranks", batches, rounds, ranks),
-                     fmt::format("micro-batches in a multiple of {}, or microbatch_group", ranks));
+    throw InputError(
+        request.place_of_micro_batches,
+        fmt::format("{} micro-batches cannot be divided into {} equal groups on {} ranks", batches, rounds, ranks),
+        fmt::format("a multiple of {} micro-batches, or microbatch_group", ranks));
 }
 
 // `late`: so many forward passes a rank does the more, the farther it is from the last.
@@ -224,7 +225,7 @@ ActionRow dualpipe_row(const ScheduleRequest& request, std::int64_t rank) {
 ActionRows dualpipe_v(const ScheduleRequest& request) {
   if (request.micro_batches < 2 * request.ranks)
     throw InputError(request.place_of_micro_batches,
-                     fmt::format("dualpipe-v needs two micro-batches a rank, and {} are fewer than {}",
+                     fmt::format("dualpipe-v needs two micro-batches per rank, but {} are fewer than {}",
                                  request.micro_batches, 2 * request.ranks),
                      fmt::format("at least {}", 2 * request.ranks));
   return for_each_rank(request, [&](std::int64_t rank) { return dualpipe_row(request, rank); });
@@ -232,14 +233,15 @@ ActionRows dualpipe_v(const ScheduleRequest& request) {
 
 constexpr ScheduleRow all_schedules[] = {
     {"gpipe", "all forward passes, then all backward passes", 1, false, false, looped_bfs},
-    {"1f1b", "forward and backward passes in turn, at most as many in flight as there are ranks after it", 1, false,
-     false, one_forward_one_backward},
-    {"looped-bfs", "chunk after chunk: each all its forward passes, then back", 1, true, false, looped_bfs},
-    {"interleaved", "1f1b over several chunks a rank, as Megatron and PyTorch interleave them", 2, true, false,
+    {"1f1b", "alternating forward and backward passes, with at most as many in flight as there are ranks after it", 1,
+     false, false, one_forward_one_backward},
+    {"looped-bfs", "all forward passes chunk by chunk, then all backward passes in reverse", 1, true, false,
+     looped_bfs},
+    {"interleaved", "1f1b over several chunks per rank, as interleaved by Megatron and PyTorch", 2, true, false,
      interleaved},
-    {"zb-h1", "backward passes in two parts, those of weights where a rank would wait", 1, true, false, zb_h1},
-    {"zbv", "the same with two chunks a rank, there and back: no rank waits", 2, false, true, zbv},
-    {"dualpipe-v", "DeepSeek's, folded into a V: a forward beside a backward pass", 2, false, true, dualpipe_v},
+    {"zb-h1", "backward passes in two parts; that of the weights runs when a rank would wait", 1, true, false, zb_h1},
+    {"zbv", "zero bubble with two chunks per rank, folded into a V: no rank waits", 2, false, true, zbv},
+    {"dualpipe-v", "DeepSeek's, folded into a V: forward and backward passes overlap", 2, false, true, dualpipe_v},
 };
 
 }  // namespace
@@ -250,7 +252,7 @@ ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request
   if (request.chunks != schedule.chunks && (!schedule.any_chunks || request.chunks < schedule.chunks))
     throw InputError(
         request.place_of_chunks,
-        fmt::format("{} needs {}{} a rank, and {} were asked for", schedule.name,
+        fmt::format("{} needs {}{} per rank, but {} were asked for", schedule.name,
                     schedule.any_chunks ? "at least " : "", counted(schedule.chunks, "chunk"), request.chunks),
         fmt::format("chunks={}{}", schedule.chunks, schedule.any_chunks ? ", or more" : ""));
   return schedule.rows(request);

@@ -197,8 +197,8 @@ class Prices {
         cost_(&request.cost) {}
   void end() { cost_ = nullptr; }
   double operator()(Bytes bytes) const {
-    if (!cost_) throw std::runtime_error("prices are known while the strategy plans, and no longer");
-    if (bytes < 0) throw py::value_error("a price is of a number of bytes, which is not below 0");
+    if (!cost_) throw std::runtime_error("prices can only be used while the strategy plans");
+    if (bytes < 0) throw py::value_error("a price needs a number of bytes of at least 0");
     return to_seconds((*cost_)(bytes));
   }
 
@@ -223,8 +223,8 @@ BucketSchedule scheduled(const std::string& name, const py::function& planner, c
   }
   Plan plan = read_plan(Json::parse(text, place), request.profile);
   if (!plan.queueing)
-    throw InputError({place, "/transfers"}, "a strategy makes blocks, and how all of them travel",
-                     "\"blocks\" and what stands beside them in docs/formats.md; a plan in full goes to simulate()");
+    throw InputError({place, "/transfers"}, "a strategy returns blocks and how they are sent, not transfers",
+                     "\"blocks\" and the keys next to it in docs/formats.md; pass a complete plan to simulate()");
   plan.strategy = name;
   return bucket_schedule_of(std::move(plan));
 }
@@ -277,7 +277,7 @@ PYBIND11_MODULE(_core, module) {
         return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
       });
   py::class_<Prices, std::shared_ptr<Prices>>(
-      module, "Prices", "What collectives cost while a strategy plans: seconds of so many bytes.", made_here)
+      module, "Prices", "Prices of collectives while a strategy plans: seconds for a number of bytes.", made_here)
       .def("__call__", &Prices::operator())
       .def_readonly("workers", &Prices::workers)
       .def_readonly("forward_s", &Prices::forward_s)

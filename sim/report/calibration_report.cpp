@@ -39,7 +39,7 @@ std::string heading(const Calibration& calibration) {
   const MeasurementLog& log = calibration.log;
   const std::string benchmark = log.benchmark.empty() ? "" : fmt::format(" ({})", log.benchmark);
   const auto [option, value] = option_of(calibration);
-  return fmt::format("{}: {}{}, {} times; {} rows from {} to {}\nread as {} among {} workers{}\n\n", log.file,
+  return fmt::format("{}: {}{}, {} times; {} rows from {} to {}\nread as {} with {} workers{}\n\n", log.file,
                      log.format, benchmark, log.time, calibration.overall.rows, write_size(calibration.overall.from),
                      write_size(calibration.largest()), calibration.algorithm->name, calibration.workers(),
                      option.empty() ? "" : fmt::format(", {}={}", option, value));
@@ -55,7 +55,7 @@ std::string constants(const Calibration& calibration, bool table, const Screen& 
   if (calibration.algorithm->coefficients) {
     rows.add({"alpha", cell::seconds(calibration.alpha), "", "the start-up of a message"});
     rows.add({"beta", cell::per_byte(calibration.beta), "", "its time per byte"});
-    rows.add({"gamma", cell::per_byte(calibration.gamma), "", "a byte's reduction (given)"});
+    rows.add({"gamma", cell::per_byte(calibration.gamma), "", "time to reduce a byte (given)"});
   }
   rows.add({"busbw", fmt::format("{:.4g} GB/s", busbw(calibration, table)), "",
             fmt::format("a link at {}, by the {}", write_size(calibration.largest()), table ? "table" : "line")});
@@ -64,8 +64,7 @@ std::string constants(const Calibration& calibration, bool table, const Screen& 
 
 std::string errors(const Calibration& calibration, const Screen& screen) {
   Table rows(
-      {"sizes from", "to below", "rows", "line: median error", "line: worst", "table: median error", "table: worst"},
-      2);
+      {"sizes from", "below", "rows", "line: median error", "line: worst", "table: median error", "table: worst"}, 2);
   const auto add = [&](const std::string& from, const std::string& to, const RelativeErrors& errors) {
     rows.add({from, to, cell::count(static_cast<std::int64_t>(errors.rows)), cell::percent(errors.line_median),
               cell::percent(errors.line_worst), cell::percent(errors.table_median), cell::percent(errors.table_worst)});
@@ -76,7 +75,7 @@ std::string errors(const Calibration& calibration, const Screen& screen) {
 }
 
 std::string pieces(const Calibration& calibration, const Screen& screen) {
-  Table rows({"piece from", "to", "sizes", "a", "b", "time at its start", "at its end"}, 2);
+  Table rows({"piece from", "to", "sizes", "a", "b", "time at start", "at end"}, 2);
   std::size_t end = 0;
   for (const Piece& piece : calibration.table.pieces) {
     const double first = calibration.table.table[end].seconds, last = calibration.table.table[end + 1].seconds;
@@ -92,14 +91,14 @@ std::string verdict(const Calibration& calibration) {
   const std::string noise = percent(calibration.table.noise);
   if (!calibration.table_is_better)
     return fmt::format(
-        "The line serves: no range of sizes departs from it by more than the noise ({} of a time) explains.\n", noise);
+        "A line fits: no range of sizes departs from it by more than the noise ({} of a time) explains.\n", noise);
   const RelativeErrors worst =
       *std::max_element(calibration.decades.begin(), calibration.decades.end(),
                         [](const auto& one, const auto& other) { return one.line_median < other.line_median; });
   return fmt::format(
-      "The table serves better: the times follow {} lines, beyond what their noise ({} of a time) explains. In the "
-      "median of all rows one line is off by {}, the table by {}; from {} to {} by {} and {}.\n"
-      "--table --cluster-out FILE writes the table, which holds for {} among {} workers alone. Or fit one line to the "
+      "A table fits better: the times follow {} lines, by more than the noise ({} of a time) explains. The median "
+      "error of one line is {}, that of the table {}; from {} to {} they are {} and {}.\n"
+      "--table --cluster-out FILE writes the table, which holds only for {} with {} workers. Or fit one line to the "
       "sizes that you send: --from \"{}\" is the last piece.\n",
       count, noise, percent(calibration.overall.line_median), percent(calibration.overall.table_median),
       write_size(worst.from), write_size(worst.to), percent(worst.line_median), percent(worst.table_median),
@@ -172,7 +171,7 @@ std::string calibration_cluster(const Calibration& calibration, const std::strin
   if (table) {
     if (!all_reduce)
       throw InputError(place, fmt::format("{} does not sum gradients", calibration.algorithm->name),
-                       "without --table its line can be carried to an all-reduce");
+                       "leave out --table: the line can be converted to an all-reduce");
     for (const CostPoint& point : calibration.table.table)
       network["table"].push_back({{"bytes", fmt::format("{} B", point.bytes)}, {"time", us(point.seconds)}});
   } else {
@@ -193,7 +192,7 @@ std::string calibration_cluster(const Calibration& calibration, const std::strin
     network[option] = value;
   return text_of(
       {{"name", name},
-       {"description", fmt::format("{} among {} workers, fitted by allreplay calibrate to {} sizes from {} to {}",
+       {"description", fmt::format("{} with {} workers, fitted by allreplay calibrate to {} sizes from {} to {}",
                                    calibration.algorithm->name, calibration.workers(), calibration.overall.rows,
                                    write_size(calibration.overall.from), write_size(calibration.largest()))},
        {"source", log.file},

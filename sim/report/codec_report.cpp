@@ -65,7 +65,7 @@ std::string codec_table(const CodecMeasurement& report, const Screen& screen) {
   rows.add({"error of the first mean", share(all.error)});
   rows.add({fmt::format("error of the sum of {} means", request.iterations), share(all.total_error)});
   if (all.lost)
-    rows.add({fmt::format("lost, of what is applied ({} residuals)", name_of(residual_rules, request.residuals)),
+    rows.add({fmt::format("lost share of the update ({} residuals)", name_of(residual_rules, request.residuals)),
               share(*all.lost)});
   return text + "\n" + rows.text(screen);
 }

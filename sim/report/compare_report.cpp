@@ -66,10 +66,10 @@ std::string heading(const Comparison& comparison, const ScenarioLabels& names, c
   if (const std::string bounds = bounds_text(comparison.outcomes); !bounds.empty() && names.on_one_network())
     text += "\n" + bounds;
   if (const auto workers = reference_workers(comparison); workers.back() > 1)
-    text += fmt::format("\nefficiency: throughput of a GPU over that on {} workers, the fewest on which {} fits",
-                        fmt::join(workers, " or "),
-                        workers.size() == 1 ? comparison.references.front().strategy : "the fastest");
-  if (!options.empty()) text += "\noptions of all: " + options_text(options);
+    text += fmt::format(
+        "\nefficiency: a GPU's throughput relative to that on {} workers, the smallest size that {} fits",
+        fmt::join(workers, " or "), workers.size() == 1 ? comparison.references.front().strategy : "the fastest");
+  if (!options.empty()) text += "\noptions of all rows: " + options_text(options);
   return text;
 }
 

@@ -58,7 +58,7 @@ std::string gaps_in_words(const Diagnosis& known) {
     for (std::uint32_t replica = 0; replica < known.job.graph.replicas; ++replica)
       if (longest > 0 && known.gap_s[known.job.worker(replica, stage)] >= 0.5 * longest)
         workers.emplace_back(replica, stage);
-  if (workers.empty()) return "before no op";
+  if (workers.empty()) return "before no ops";
   return fmt::format("before the ops of {} {}{} a step",
                      workers.size() == known.gap_s.size() ? "all workers" : listed(worker_names(known, workers)),
                      workers.size() == 1 ? "" : "up to ", format_duration(longest));
@@ -97,8 +97,8 @@ std::string workers_in_words(const Diagnosis& known, const Finding& found) {
   const std::string names = listed(worker_names(known, found.workers));
   if (known.job.graph.replicas == 1 && known.job.graph.stages > 1 && one)
     return fmt::format(
-        "{} is slow, or its stage is too heavy, which one replica does not tell apart: the stage {}: mend the worker, "
-        "or move layers off it; at the usual durations {}",
+        "{} is slow, or its stage has too many layers, which cannot be separated with one replica: the stage {}: fix "
+        "the worker, or move layers off it; at the usual durations {}",
         names, heavier(known, found.workers.front().second), brings(known, found.mended));
   return fmt::format("{} {} slow: {}", names, one ? "is" : "are", without(one, known, found));
 }
@@ -120,18 +120,19 @@ std::string nobody_in_words(const Diagnosis& known) {
   const std::string ideal = format_duration(mean_of(known.ideal_s));
   const std::string replayed = format_duration(known.mean_replayed_s());
   if (known.replay_error > noteworthy)
-    return "nobody is slow in what it runs; what is lost lies between ops: " + gaps_in_words(known);
+    return "no worker is slow while it runs ops; the loss is between ops: " + gaps_in_words(known);
   if (ideal == replayed && known.replayed_s[slowest_step(known)] >= straggling * known.ideal_s[slowest_step(known)])
     return fmt::format(
-        "nobody: steps differ as a whole; if all ops of a kind took equally long, a step would still take {} on "
+        "no single cause: whole steps differ; if all ops of a kind took equally long, a step would still take {} on "
         "average",
         ideal);
   if (ideal == replayed)
     return fmt::format(
-        "nobody: no op is slower than its like; if all ops of a kind took equally long, a step would still take {}",
+        "no single cause: no op is slower than others of its kind; if all ops of a kind took equally long, a step "
+        "would still take {}",
         ideal);
-  return fmt::format("nobody: if all ops of a kind took equally long, a step would take {} instead of {}", ideal,
-                     replayed);
+  return fmt::format("no single cause: if all ops of a kind took equally long, a step would take {} instead of {}",
+                     ideal, replayed);
 }
 
 std::string in_words(const Diagnosis& known, const Finding& found) {
@@ -158,15 +159,14 @@ std::string in_words(const Diagnosis& known, const Finding& found) {
       return fmt::format("{} is slow: with its usual duration {}", found.kind, brought());
     case What::Sizes:
       return fmt::format(
-          "nobody, for {}: its ops differ by seq, alike on all replicas and in all steps, as buckets of different "
-          "sizes do; only if all took equally long, {}",
+          "no worker is slow: {} ops differ by seq, in the same way on all replicas and in all steps, like buckets of "
+          "different sizes; only if all took equally long, {}",
           found.kind, brought());
     case What::Spread:
       break;
   }
   return fmt::format(
-      "no worker, stage or kind of op alone: durations are spread over all; if all of a kind took equally long, {}",
-      brought());
+      "no single worker, stage or kind of op: all durations vary; if all of a kind took equally long, {}", brought());
 }
 
 // Of kinds that sends and receives share, both.
@@ -256,15 +256,15 @@ std::vector<std::string> diagnosis_notes(const Diagnosis& known) {
   std::vector<std::string> notes;
   if (known.replay_error > noteworthy)
     notes.push_back(
-        fmt::format("the replay is {:.0f} % faster than what was measured: {} of a step are lost between ops, to "
-                    "launches on the host or to what the timeline does not show, such as loading data{}",
+        fmt::format("the replay is {:.0f} % faster than the measurement: {} of a step are lost between ops, to "
+                    "launches on the host or to work that the timeline does not show, such as loading data{}",
                     100 * known.replay_error, gap,
                     known.findings.front().what == Finding::What::Nobody ? "" : ": " + gaps_in_words(known)));
   if (known.replay_error < -noteworthy)
-    notes.push_back(fmt::format(
-        "the replay is {:.0f} % slower than what was measured, by {} a step: ops overlap that the rules run "
-        "one after another, or the workers' clocks differ",
-        -100 * known.replay_error, gap));
+    notes.push_back(
+        fmt::format("the replay is {:.0f} % slower than the measurement, by {} a step: ops overlap that the replay "
+                    "runs one after another, or the workers' clocks differ",
+                    -100 * known.replay_error, gap));
   if (const double early = known.durations.ended_early; early > noteworthy)
     notes.push_back(fmt::format(
         "the workers' clocks differ: {:.0f} % of the transfers and collectives end on one worker before they "
@@ -302,13 +302,11 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
   return text + "\n" + kinds_table(known, screen) + "\n" + stages_table(known, screen) + "\n" +
          workers_table(known, screen) + "\n" +
          wrapped(
-             "Slowdown alone: how much longer a step takes than the ideal one, where only these ops take what they "
-             "did; of a worker the lesser of its replica's and its stage's, so that one where slow others cross is not "
-             "to "
-             "blame. Of the waste: the part that mending them "
-             "brings back, capped at 0 and 100 %. Mended, as in \"without it\": "
-             "these ops take the mean of their kind over all workers, themselves included (of transfers and "
-             "collectives the median).",
+             "Slowdown alone: how much longer than the ideal one a step is if only these ops take their measured time; "
+             "for a worker the lesser of its replica's and its stage's, so that a worker where slow others cross is "
+             "not blamed. Of the waste: the share that fixing them recovers, between 0 and 100 %. Fixed, as in "
+             "\"without it\": these ops take the mean time of their kind over all workers, themselves included "
+             "(transfers and collectives: the median).",
              screen.width) +
          "\n";
 }
@@ -385,7 +383,7 @@ std::vector<std::string> fitted_constants(const FittedJob& fitted) {
   words.push_back(fitted.launch
                       ? fmt::format("launch {}: from {} before collectives", format_duration(fitted.launch->value),
                                     counted(static_cast<std::int64_t>(fitted.launch->events), "gap"))
-                      : "launch: left out, no gap is known");
+                      : "launch: left out, no gaps are known");
   words.push_back(fitted.sigma ? fmt::format("sigma {:.4f}: from the mean computing times of {}", fitted.sigma->value,
                                              counted(static_cast<std::int64_t>(fitted.sigma->events), "rank")) +
                                      (fitted.sigma->events < 3 ? ", too few to trust" : "")

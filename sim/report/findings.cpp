@@ -284,7 +284,7 @@ std::string wins_text(const SweepResult& result, const SweepFindings& found) {
     text += ", " + listed(parts, 6);
     if (found.none_fits > 0) text += fmt::format("; nothing fits into memory {} {}", noun.before, found.none_fits);
   }
-  if (found.ties) text += fmt::format("; within {} what is simplest to run wins", tie_text(result.rule.tie));
+  if (found.ties) text += fmt::format("; within {} the simplest to run wins", tie_text(result.rule.tie));
   return text + ".";
 }
 
@@ -316,9 +316,9 @@ std::string places_text(const SweepResult& result, const PlaceFinding& found) {
 std::string caution(const Series& profiles, std::string_view what, std::string_view whence, std::string_view source) {
   if (profiles.empty()) return "";
   const bool one = profiles.size() == 1;
-  return fmt::format(
-      "{} {} {}: {} layer times are {}, not measured. What is said here of {} holds as far as that {} does.",
-      listed(profiles), one ? "is" : "are", what, one ? "its" : "their", whence, one ? "it" : "them", source);
+  return fmt::format("{} {} {}: {} layer times are {}, not measured. Statements about {} are only as good as that {}.",
+                     listed(profiles), one ? "is" : "are", what, one ? "its" : "their", whence, one ? "it" : "them",
+                     source);
 }
 
 std::string overview(const SweepResult& result) {
@@ -336,7 +336,7 @@ std::string overview(const SweepResult& result) {
       "{}: {} on {} with {}, under {}.", counted(std::ssize(result.rows), "row"),
       counted(std::ssize(profiles), "profile"), counted(std::ssize(clusters), "cluster"), workers_text(least, most),
       strategies.size() == 1 ? *strategies.begin() : fmt::format("{} strategies", strategies.size()));
-  if (large > 0) text += fmt::format(" {} in more memory than a worker has.", counted(large, "row"));
+  if (large > 0) text += fmt::format(" {} need more memory than a worker has.", counted(large, "row"));
   return text;
 }
 

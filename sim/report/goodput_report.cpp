@@ -56,17 +56,17 @@ std::string goodput_report(const Goodput& goodput, const Reliability& reliabilit
                                           : "expected, with a spare whenever one is needed");
   verdict += ")";
   if (const auto& all = goodput.undisturbed_samples_per_s)
-    verdict += fmt::format(": {:.4g} samples/s of {:.4g}", useful * *all, *all);
+    verdict += fmt::format(": {:.4g} of {:.4g} samples/s", useful * *all, *all);
   return fmt::format("\n{}\n{}\n{}\n{}", facts(rows, screen), intervals.text(screen), facts(after, screen),
                      wrapped(verdict + "\n", screen.width));
 }
 
 std::string idle_reliability(const Reliability& reliability) {
   if (reliability.spares || (reliability.repair == 0 && !reliability.elastic)) return "";
-  return fmt::format("{} nothing without spares: a node always stands by", reliability.repair == 0 ? "elastic changes"
-                                                                           : !reliability.elastic
-                                                                               ? "repair changes"
-                                                                               : "repair and elastic change");
+  return fmt::format("{} nothing without --spares: a standby node is always available",
+                     reliability.repair == 0 ? "elastic changes"
+                     : !reliability.elastic  ? "repair changes"
+                                             : "repair and elastic change");
 }
 
 JsonValue goodput_json(const Goodput& goodput) {

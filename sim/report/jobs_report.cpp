@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
-#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
 #include "sim/report/goodput_report.hpp"
+#include "sim/report/jobs_notes.hpp"
+#include "sim/report/jobs_search_report.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
@@ -59,9 +59,6 @@ JsonValue placement_json(const SeatChoice& choice) {
   return hosts;
 }
 
-// Slow-downs are printed with three decimals: less is rounding.
-constexpr double least_slowdown = 5e-4;
-
 // The square of the standard error of a mean.
 double error_of(const MeasuredTimes& times) {
   const auto count = static_cast<double>(times.each.size());
@@ -98,117 +95,6 @@ std::string verdict(const JobsFile& file, const JobsResult& result, const JobsRe
   return without ? text + fmt::format("; without {} it takes {:.3f} times as long", others, *without) : text;
 }
 
-bool is_measured_during(const ClusterEvent& event, const JobResult& job) {
-  return event.at < job.to && event.end() > job.from;
-}
-
-std::vector<std::size_t> felt_by(const JobResult& job) {
-  std::vector<std::size_t> events;
-  for (const auto& of_class : job.seated.events) events.insert(events.end(), of_class.begin(), of_class.end());
-  return events;
-}
-
-// What slows a job's computing, which its exposed communication then includes.
-bool computes_slowly(const JobsFile& file, const JobResult& job) {
-  const std::vector<std::size_t> events = felt_by(job);
-  return job.together && (job.seated.job.scenario.stragglers.jitter ||
-                          std::any_of(job.seated.classes.begin(), job.seated.classes.end(),
-                                      [](const WorkerClass& one) { return one.slowdown != 1; }) ||
-                          std::any_of(events.begin(), events.end(),
-                                      [&](std::size_t event) { return is_measured_during(file.events[event], job); }));
-}
-
-// Jobs that end are measured from their first iteration to their last, a steady run over its period; of all others
-// an iteration of the longest should fit into what is measured.
-std::string note_on_phases(const JobsResult& result) {
-  if (result.period_s) return "";
-  const JobResult* longest = nullptr;
-  for (const JobResult& job : result.jobs)
-    if (job.together && (!longest || job.together->mean > longest->together->mean)) longest = &job;
-  std::vector<std::string> names;
-  for (const JobResult& job : result.jobs)
-    if (job.together && !job.seated.iterations && to_seconds(job.to - job.from) < longest->together->mean)
-      names.push_back(job.seated.name);
-  if (names.empty()) return "";
-  return fmt::format(
-      "{} {} measured for less than one iteration of {} ({}), so only in one phase of it: slow-down and fairness hold "
-      "for that phase; \"iterations\" of {} measures the others until it is done",
-      listed(names), names.size() == 1 ? "was" : "were", longest->seated.name, format_duration(longest->together->mean),
-      longest->seated.name);
-}
-
-// An event on a link is anybody's; what slows workers is that of their jobs.
-std::vector<std::string> notes_on_events(const JobsFile& file, const JobsResult& result) {
-  std::map<std::string, std::vector<std::string>> unmeasured;  // whose: events
-  for (std::size_t i = 0; i < file.events.size(); ++i) {
-    std::vector<std::string> names;
-    bool of_nobody = true, measured = false;
-    for (const JobResult& job : result.jobs) {
-      const std::vector<std::size_t> felt = felt_by(job);
-      if (file.events[i].slowdown && std::find(felt.begin(), felt.end(), i) == felt.end()) continue;
-      of_nobody = false;
-      if (!job.together) continue;
-      if (is_measured_during(file.events[i], job))
-        measured = true;
-      else
-        names.push_back(fmt::format("{} ({} to {})", job.seated.name, format_duration(to_seconds(job.from)),
-                                    format_duration(to_seconds(job.to))));
-    }
-    const std::string number = fmt::format("{}", i);
-    if (of_nobody) unmeasured["of any job: nobody sits there"].push_back(number);
-    if (!names.empty() && (file.events[i].slowdown || !measured)) unmeasured["of " + listed(names)].push_back(number);
-  }
-  std::vector<std::string> notes;
-  for (const auto& [whose, events] : unmeasured)
-    notes.push_back(fmt::format("event{} {} {} outside what was measured {}", events.size() == 1 ? "" : "s",
-                                listed(events), events.size() == 1 ? "lies" : "lie", whose));
-  return notes;
-}
-
-// "first packed, second random:1".
-std::string choices_text(const JobsResult& result, std::span<const SeatChoice> choices) {
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < choices.size(); ++i)
-    texts.push_back(fmt::format("{} {}", result.jobs[i].seated.name, choices[i].text));
-  return listed(texts, 20);
-}
-
-std::string shorter_text(const JobsResult& result, const TriedPlacements& shorter) {
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
-    const auto& found = result.jobs[i].together;
-    if (found && shorter.means_s[i] > 0 && std::abs(shorter.means_s[i] / found->mean - 1) >= least_slowdown)
-      texts.push_back(fmt::format("{} {} (found: {})", result.jobs[i].seated.name, format_duration(shorter.means_s[i]),
-                                  format_duration(found->mean)));
-  }
-  return fmt::format(
-      "shorter iterations, also tried: with {}, an iteration of {}; the search goes by slow-down, against each job "
-      "alone on the same seats",
-      choices_text(result, shorter.choices), listed(texts, 20));
-}
-
-std::vector<std::string> search_lines(const JobsResult& result, const FoundJobs& found) {
-  const bool place = found.search.place;
-  // Offsets that gain less than what is printed are none.
-  const bool helps =
-      found.worst_placed - found.worst >= least_slowdown || found.mean_placed - found.mean >= least_slowdown;
-  const bool later = found.search.stagger && helps;
-  std::vector<std::string> lines{
-      fmt::format("{}: the largest slow-down {:.3f}, the mean {:.3f}",
-                  place ? "the first placements" : "the file's own", found.worst_before, found.mean_before),
-      fmt::format("found in {} runs: the largest slow-down {:.3f}, the mean {:.3f}", found.evaluations, found.worst,
-                  found.mean)};
-  for (std::size_t i = 0; (place || later) && i < result.jobs.size(); ++i)
-    lines.push_back(fmt::format("{}: {}{}{}", result.jobs[i].seated.name,
-                                place ? "placement " + found.choices[i].text : "", place && later ? ", " : "",
-                                later ? format_duration(to_seconds(found.offsets[i])) + " later" : ""));
-  if (found.shorter) lines.push_back(shorter_text(result, *found.shorter));
-  if (found.search.stagger && !helps) lines.push_back("no offset to a start helps");
-  if (later && !result.period_s)
-    lines.push_back("offsets hold only where phases do, and these periods drift against each other");
-  return lines;
-}
-
 }  // namespace
 
 const JobResult* most_slowed(const JobsResult& result) {
@@ -221,16 +107,6 @@ const JobResult* most_slowed(const JobsResult& result) {
 std::string disturbances_text(const JobsFile& file) {
   if (file.background.empty()) return file.events.empty() ? "" : "events";
   return file.events.empty() ? "background" : "events and background";
-}
-
-std::vector<std::string> jobs_notes(const JobsFile& file, const JobsResult& result) {
-  std::vector<std::string> notes = notes_on_events(file, result);
-  if (std::string note = note_on_phases(result); !note.empty()) notes.push_back(std::move(note));
-  for (const JobResult& job : result.jobs)
-    if (job.reliability)
-      if (const std::string idle = idle_reliability(*job.reliability); !idle.empty())
-        notes.push_back(fmt::format("{}: {}", job.seated.name, idle));
-  return notes;
 }
 
 std::string jobs_report(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
@@ -268,7 +144,7 @@ std::string jobs_report(const JobsFile& file, const JobsResult& result, const Fo
                       : "not periodic; means are over the measured iterations");
   if (found) {
     text += "\n";
-    for (const std::string& line : search_lines(result, *found)) say(line);
+    for (const std::string& line : jobs_search_lines(result, *found)) say(line);
   }
   say(verdict(file, result, undisturbed));
   return text;

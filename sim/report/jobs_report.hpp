@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
@@ -20,9 +19,6 @@ std::string disturbances_text(const JobsFile& file);
 /// events and background; null: nobody asks.
 std::string jobs_report(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
                         const JobsResult* undisturbed, const Screen& screen = {});
-
-/// What whoever reads the result should know of how it was measured, a line each.
-std::vector<std::string> jobs_notes(const JobsFile& file, const JobsResult& result);
 
 /// `each`: with all measured iterations.
 JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each);

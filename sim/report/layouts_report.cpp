@@ -93,8 +93,8 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
       screen.width, 2);
   text += "\n" + layouts_table(advice, screen);
   std::string notes =
-      "in parts of the iteration: what ranks wait for each other (bubble), and what is exposed of gradients, sends "
-      "between ranks and collectives inside layers; batch: micro-batches x samples\n";
+      "in parts of the iteration: ranks waiting for each other (bubble), and exposed gradients, sends between ranks "
+      "and collectives inside layers; batch: micro-batches x samples\n";
   if (advice.tied > 1) notes += ties_note(search.rule.tie);
   if (std::any_of(rows.begin(), rows.end(), [](const LayoutTrial& one) { return !fits(one); })) notes += unfit_note;
   text += wrapped(notes, screen.width, 2);
@@ -108,13 +108,13 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
                     screen.width, 4);
   }
   const LayoutTrial& best = advice.ranking.front();
-  text += "\nThe first row again:\n" + command_text(
-                                           [&] {
-                                             std::vector<std::string> words{"estimate"};
-                                             words.insert(words.end(), best.estimate.begin(), best.estimate.end());
-                                             return words;
-                                           }(),
-                                           screen);
+  text += "\nTo repeat the first row:\n" + command_text(
+                                               [&] {
+                                                 std::vector<std::string> words{"estimate"};
+                                                 words.insert(words.end(), best.estimate.begin(), best.estimate.end());
+                                                 return words;
+                                               }(),
+                                               screen);
   text += command_text(
       [&] {
         std::vector<std::string> words{"run"};

@@ -158,7 +158,7 @@ std::string levels_text(const LevelOutcome& outcome, const Screen& screen) {
   if (outcome.fitted) text += constant_rows(outcome, screen);
   const std::string verdict =
       outcome.tables
-          ? fmt::format("Tables by number of workers serve better, and --cluster-out writes them: {}.\n", outcome.why)
+          ? fmt::format("Tables by number of workers fit better, and --cluster-out writes them: {}.\n", outcome.why)
           : fmt::format("--cluster-out writes the {}.\n",
                         is_nccl(outcome) ? "factors of NCCL's model" : "constants of both levels");
   return text + wrapped(verdict, screen.width);

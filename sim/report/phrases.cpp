@@ -48,9 +48,9 @@ std::string winner_text(std::vector<Racer> tied, double tie) {
   std::stable_sort(tied.begin(), tied.end(), [](const Racer& a, const Racer& b) { return a.seconds < b.seconds; });
   const Racer& fastest = tied.front();
   std::string text = fmt::format("Run {}: {}, ", winner.name, winner.pace);
-  text += fastest.name == winner.name ? "the fastest"
-                                      : fmt::format("within {} of the fastest ({}, {}), and simpler to run",
-                                                    tie_text(tie), fastest.name, fastest.pace);
+  text += fastest.seconds == winner.seconds ? "the fastest"
+                                            : fmt::format("within {} of the fastest ({}, {}), and simpler to run",
+                                                          tie_text(tie), fastest.name, fastest.pace);
   std::vector<std::string> others;
   for (const Racer& one : tied)
     if (one.name != winner.name && one.name != fastest.name) others.push_back(one.name);

@@ -24,7 +24,7 @@ std::string order_text(Order order) {
     case Order::AsListed:
       return "in this order";
     case Order::Priority:
-      return "by priority (the smallest that is ready first)";
+      return "by priority (the smallest of those ready)";
   }
   return "";
 }

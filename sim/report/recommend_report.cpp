@@ -35,7 +35,7 @@ std::string heading(const Advice& advice) {
   const std::string scaling =
       reference.workers == 1
           ? ""
-          : fmt::format("\nefficiency: throughput of a GPU over that on {}, the fewest on which {} fits",
+          : fmt::format("\nefficiency: a GPU's throughput relative to that on {}, the smallest size that {} fits",
                         workers_text(reference.workers), reference.strategy);
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors{}",
                      scenario.profile->name, named_with_routing(scenario.cluster), result.collective,
@@ -61,9 +61,9 @@ double efficiency(const Advice& advice) { return advice.reference.relative(metri
 std::string part_text(Bound bound, const Advice& advice) {
   switch (bound) {
     case Bound::Stragglers:
-      return "while the slowest worker is waited for";
+      return "waiting for the slowest worker";
     case Bound::Traffic:
-      return "because its bytes take longer than computing";
+      return "because sending takes longer than computation";
     case Bound::FirstLayer:
       return "for the first layer's block, made last and needed first";
     case Bound::StartUps:
@@ -71,7 +71,7 @@ std::string part_text(Bound bound, const Advice& advice) {
     case Bound::Copies:
       return "for copies";
     case Bound::Schedule:
-      return "that it does not overlap";
+      return "not overlapped";
     case Bound::Computing:
       break;
   }
@@ -82,9 +82,10 @@ std::string part_text(Bound bound, const Advice& advice) {
 std::string why_text(const Advice& advice) {
   const Metrics& m = metrics(advice);
   const double exposed = advice.why.exposed();
-  std::string text = fmt::format("{} takes {}: {} of computing, and {} ({}) of exposed communication", name_of(advice),
-                                 format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
-                                 format_duration(exposed), percent(exposed / m.iteration_s));
+  std::string text =
+      fmt::format("{} takes {}: {} of computation, and {} ({}) of exposed communication", name_of(advice),
+                  format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
+                  format_duration(exposed), percent(exposed / m.iteration_s));
   std::string parts;
   constexpr double little = 0.0005;  // of an iteration: not worth a word
   for (std::size_t i = 1; i < bound_count; ++i) {
@@ -108,24 +109,25 @@ std::string limits(const std::vector<Advice>& ranking) {
   const double all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   const double factor = slowest_factor(scenario);
   std::string text =
-      fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
+      fmt::format("Computation takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));
   const double ceiling =
       efficiency(advice) * m.iteration_s / least_bounds(outcomes_of(ranking)).at(result.plan.sharding.zero);
   if (factor > 1 && all <= factor * compute)
     text += fmt::format(
-        "The slowest worker is the limit: the others wait for it, and no schedule without shards exceeds {} "
-        "efficiency. Without it, {} per iteration would be saved.",
+        "The slowest worker is the limit: the others wait for it, and no schedule without sharding exceeds {} "
+        "efficiency. Without it, an iteration would be {} shorter.",
         percent(ceiling), format_duration((factor - 1) * compute));
   else if (all > compute)
     text += fmt::format(
-        "The network is the limit: no lossless schedule without shards exceeds {} efficiency on this collective. "
-        "Beyond that only fewer bytes (compression, half precision), more work per iteration (larger or accumulated "
-        "batches) or a faster network help.",
+        "The network is the limit: no lossless schedule without sharding exceeds {} efficiency with this collective. "
+        "Only fewer bytes (compression, half precision), more work per iteration (larger or accumulated batches) or a "
+        "faster network can improve on that.",
         percent(ceiling));
   else
-    text += fmt::format("Communication can hide behind computation: up to {} efficiency is possible without shards.",
-                        percent(ceiling));
+    text +=
+        fmt::format("Communication can be hidden behind computation: up to {} efficiency is possible without sharding.",
+                    percent(ceiling));
   return text + "\n";
 }
 
@@ -154,14 +156,14 @@ std::string whether_compression_pays(const std::vector<Advice>& ranking) {
   const std::string& codec = fastest->tuned.scenario.codec->name;
   return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", name_of(*fastest),
                      format_duration(fastest->given_s), codec, name, format_duration(least),
-                     fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
-                                              : fmt::format("{} does not pay here", codec));
+                     fastest->given_s < least ? fmt::format("{} pays off, {}", codec, saving(least, fastest->given_s))
+                                              : fmt::format("{} does not pay off here", codec));
 }
 
 // What was simulated, word for word.
 std::string replayed_by(const Advice& advice, const Screen& screen) {
   if (advice.run.empty()) return "";
-  return wrapped(fmt::format("Replayed by `allreplay run {}`.\n", shell_words(advice.run)), screen.width, 2);
+  return wrapped(fmt::format("To replay it: `allreplay run {}`.\n", shell_words(advice.run)), screen.width, 2);
 }
 
 // What to set, or to paste, after what is `said` of it.
@@ -177,7 +179,7 @@ std::string switched_on_text(const Advice& advice) {
   for (const std::string_view name : strategy(advice).offer.switched_on)
     if (!name.empty() && advice.given.get(name) == "true") on.emplace_back(name);
   if (on.empty()) return "";
-  return fmt::format(", where {} {} on, which {} has off as it comes", listed(on), on.size() == 1 ? "is" : "are",
+  return fmt::format(", where {} {} on, which {} has off by default", listed(on), on.size() == 1 ? "is" : "are",
                      strategy(advice).offer.framework);
 }
 
@@ -208,13 +210,12 @@ std::string what_to_do(const std::vector<Advice>& ranking, double tie, const Scr
     return replayed_by(best, screen) + wrapped(whether_compression_pays(ranking), screen.width);
   const auto offered = fastest_offered(ranking);
   if (!fits(best))
-    return settings_text(fmt::format("Nothing fits into the memory that there is; the fastest is {}.", name_of(best)),
-                         best, screen);
+    return settings_text(fmt::format("Nothing fits into the memory; the fastest is {}.", name_of(best)), best, screen);
   if (offered == ranking.end() || offered == ranking.begin())
     return settings_text(winner_of(ranking, tie), best, screen);
   const double least = metrics(*offered).iteration_s;
-  return settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest: {}{}.", name_of(*offered),
-                                   format_duration(least), gain_of(*offered)),
+  return settings_text(fmt::format("Of the strategies of maintained frameworks, {} is the fastest: {}{}.",
+                                   name_of(*offered), format_duration(least), gain_of(*offered)),
                        *offered, screen) +
          settings_text(fmt::format("{} It takes {} time than {}.", winner_of(ranking, tie),
                                    saving(least, metrics(best).iteration_s), name_of(*offered)),
@@ -357,8 +358,8 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   std::string text =
       wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
       wrapped(notes, screen.width, 2) +
-      (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to compress under:\n"
-                                                  : "\nThe fastest of what maintained frameworks offer:\n");
+      (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to use with compression:\n"
+                                                  : "\nThe fastest strategies of maintained frameworks:\n");
   for (const auto& ranking : sizes) {
     const auto offered = fastest_offered(ranking);
     const bool coded = ranking.front().tuned.scenario.codec.has_value();

@@ -63,8 +63,8 @@ std::string memory_parts(const MemoryUse& memory) {
       text +=
           fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(static_cast<Bytes>(std::llround(bytes))));
   }
-  return text + (sum > memory.peak + 0.5 ? "; each at its own peak, which are not at one time" : "") +
-         (parts.activations ? "" : "; activations are not in the profile");
+  return text + (sum > memory.peak + 0.5 ? "; peaks of each part, which do not coincide" : "") +
+         (parts.activations ? "" : "; the profile has no activations");
 }
 
 }  // namespace
@@ -101,30 +101,26 @@ std::string limit_note(const Outcome& one, bool told) {
   const auto& device = scenario.device;
   std::string note;
   if (device && limit == device->memory)
-    note =
-        fmt::format("the memory of a worker is {}, what {} has (another: --memory)", write_size(*limit), device->name);
+    note = fmt::format("the memory of a worker is {}, that of {} (to change it: --memory)", write_size(*limit),
+                       device->name);
   if (!limit && (told || activations)) {
-    note = fmt::format("memory is not checked (give --memory {})",
-                       device ? fmt::format("{}, what {} has", without_blanks(write_size(device->memory)), device->name)
+    note = fmt::format("memory is not checked (to check it, give --memory {})",
+                       device ? fmt::format("{}, that of {}", without_blanks(write_size(device->memory)), device->name)
                               : "of a worker, such as 80GB");
   }
   if (told && !activations)
-    note += fmt::format("{} without activations: the profile says nothing of them",
-                        note.empty() ? "memory is" : ", and is");
+    note +=
+        fmt::format("{} without activations, which the profile does not have", note.empty() ? "memory is" : ", and is");
   return note.empty() ? "" : fmt::format("note: {}\n", note);
-}
-
-std::string undivided_note(const std::vector<ScalingReference>& references) {
-  for (const ScalingReference& one : references)
-    if (!one.undivided.empty())
-      return fmt::format("note: efficiency is not over {}, among which the samples of an iteration do not divide\n",
-                         workers_text(one.undivided.back()));
-  return "";
 }
 
 std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references) {
   constexpr double hardly = 1.0005;  // 100.0 %
-  const std::string text = undivided_note(references);
+  std::string text;
+  for (const ScalingReference& one : references)
+    if (text.empty() && !one.undivided.empty())
+      text = fmt::format("note: efficiency is not over {}, among which the samples of an iteration do not divide\n",
+                         workers_text(one.undivided.back()));
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result.plan.sharding.shards_optimizer() &&
         references[i].relative(outcomes[i].result.metrics) > hardly)
@@ -145,9 +141,10 @@ std::string doubts(const std::vector<Outcome>& outcomes) {
   std::string text;
   if (outcomes.size() > 1 && std::any_of(outcomes.begin(), outcomes.end(), drawn))
     text +=
-        "note: with jitter every strategy draws times of its own: small differences are chance (try another seed)\n";
+        "note: with jitter every strategy draws its own random times: small differences are chance (try another "
+        "seed)\n";
   if (std::any_of(outcomes.begin(), outcomes.end(), searched_elsewhere))
-    text += "note: best is what the search finds in alpha-beta: in message others may be faster\n";
+    text += "note: best is searched in alpha-beta: in message other plans may be faster\n";
   return text;
 }
 
@@ -165,7 +162,7 @@ std::string stages_text(const std::vector<std::int64_t>& stages) {
   std::vector<std::string> sharded;
   for (const std::int64_t zero : stages)
     if (zero > 0) sharded.push_back(std::to_string(zero));
-  const std::string text = sharded.size() < stages.size() ? "without shards" : "";
+  const std::string text = sharded.size() < stages.size() ? "without sharding" : "";
   if (sharded.empty()) return text;
   return fmt::format("{}{}with ZeRO {}", text, text.empty() ? "" : " and ", listed(sharded));
 }
@@ -183,20 +180,19 @@ std::string bounds_text(const std::vector<Outcome>& outcomes) {
   }
   std::vector<std::string> texts;
   for (const auto& [time, stages] : said) texts.push_back(fmt::format("{} {}", time, stages_text(stages)));
-  return texts.empty() ? ""
-                       : fmt::format("lower bound, whatever the order and the barrier: {}", fmt::join(texts, ", "));
+  return texts.empty() ? "" : fmt::format("lower bound of any schedule: {}", fmt::join(texts, ", "));
 }
 
 namespace {
 
 std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
-  if (!metrics.samples_per_s) return "unknown: the profile gives no batch size";
+  if (!metrics.samples_per_s) return "unknown: the profile has no batch size";
   const SpeedPerGpu speed = speed_per_gpu(scenario, metrics);
   std::vector<std::string> each;
   if (speed.tokens_per_s) each.push_back(fmt::format("{:.1f} tokens/s", *speed.tokens_per_s));
   if (speed.mfu) each.push_back(fmt::format("{} MFU", percent(*speed.mfu)));
   return fmt::format("{:.1f} samples/s", *metrics.samples_per_s) +
-         (each.empty() ? "" : fmt::format(" (of a GPU {})", fmt::join(each, ", ")));
+         (each.empty() ? "" : fmt::format(" (per GPU: {})", fmt::join(each, ", ")));
 }
 
 // Relative to what fits.
@@ -205,7 +201,7 @@ std::string scaling_text(const Scenario& scenario, const Metrics& metrics, const
   const auto workers = static_cast<double>(scenario.workers);
   if (reference.workers == 1)
     return fmt::format("{:.2f} of {} ({} efficiency)", relative * workers, scenario.workers, percent(relative));
-  return fmt::format("{} of the throughput of a GPU on {}, the fewest on which it fits", percent(relative),
+  return fmt::format("{} of a GPU's throughput on {}, the smallest size that fits", percent(relative),
                      workers_text(reference.workers));
 }
 
@@ -232,14 +228,14 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {m.exposed_comm_s < 0 ? "  saved by workers that are fast"
+      {m.exposed_comm_s < 0 ? "  saved by fast workers"
        : scenario.stragglers.any() && !scenario.options.parallel.pipeline()  // there they are in the bubble
            ? "  exposed, including stragglers"
            : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
-      {"  of it reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
-      {"  of it sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},
-      {"  of it inside layers", parallel_time(&ParallelResult::layer_comm_s)},
+      {"  of it, reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
+      {"  of it, sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},
+      {"  of it, inside layers", parallel_time(&ParallelResult::layer_comm_s)},
       {"  bubble", parallel_time(&ParallelResult::bubble_s)},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},

@@ -29,9 +29,7 @@ std::string memory_text(const Scenario& scenario, const Result& result);
 bool tells_memory(const std::vector<Outcome>& outcomes);
 /// Whose memory is the limit, or that there is none, and what memory is without; `told`: memory is shown.
 std::string limit_note(const Outcome& one, bool told);
-/// Of which workers efficiency would be, if samples divided among them; else "".
-std::string undivided_note(const std::vector<ScalingReference>& references);
-/// That, and why an efficiency stands above 100 %, where one does; else "". A reference for each outcome.
+/// Why an efficiency stands above 100 %, where one does; else "". A reference for each outcome.
 std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
 /// What the numbers do not promise: who wins by chance, and what a search did not look at.
 std::string doubts(const std::vector<Outcome>& outcomes);

@@ -69,7 +69,7 @@ std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumn
 }
 
 std::string ties_note(double tie) {
-  return fmt::format("~ in the table: within {} of the fastest, where what is simplest to run wins\n", tie_text(tie));
+  return fmt::format("~: within {} of the fastest, a tie, which the simplest to run wins\n", tie_text(tie));
 }
 
 std::string marks_note(const std::vector<ResultNumbers>& rows, double tie) {

@@ -31,7 +31,7 @@ struct NumberColumns {
 std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, const NumberColumns& how);
 std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumns& how);
 
-inline constexpr const char* unfit_note = "! in the table: does not fit into the memory of a worker\n";
+inline constexpr const char* unfit_note = "!: does not fit into a worker's memory\n";
 std::string ties_note(double tie);
 /// unfit_note, and likewise "~ …" for ties; "" where the rows have none.
 std::string marks_note(const std::vector<ResultNumbers>& rows, double tie);

@@ -28,7 +28,7 @@ class Reader {
     for (const Column& column : columns())
       if (!column.later && !has(column.name))
         throw InputError({table.file, "line 1"}, fmt::format("has no column '{}'", column.name),
-                         "what `allreplay sweep --out FILE.csv` writes");
+                         "a CSV of `allreplay sweep --out FILE.csv`");
   }
 
   ResultRow read(const ResultLine& line) const {

@@ -48,11 +48,12 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
     settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});
   const std::string time = format_duration(best), before = format_duration(given);
-  std::string text = tuning.as_given ? fmt::format("best: the options as given: {}", before)
+  std::string text = tuning.as_given ? fmt::format("best: the default options: {}", before)
                                      : fmt::format("best: `{}`: {}, ", shell_words(settings), time);
   if (!tuning.as_given)
-    text += time == before ? "and the options as given hardly more"
-                           : fmt::format("{:.2f} % less than {} as given", 100 * (1 - best / given), before);
+    text += time == before
+                ? "and with default options hardly more"
+                : fmt::format("{:.2f} % less than {} with default options", 100 * (1 - best / given), before);
   if (metrics.lower_bound_s)
     text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
   return wrapped(heading, screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(text, screen.width) + "\n" +

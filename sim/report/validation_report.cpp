@@ -65,7 +65,7 @@ TableCell value_cell(const Validation& validation, const FittedConstant& one) {
   if (one.known) return is_per_byte(one) ? cell::per_byte(one.value) : cell::seconds(one.value);
   if (one.other) return fmt::format("{} or {}", value_text(one), value_text(elsewhere(one)));
   if (one.not_told_from.empty()) return "not known";
-  return fmt::format("not told from {}", names_of(validation, one.not_told_from));
+  return fmt::format("not separable from {}", names_of(validation, one.not_told_from));
 }
 
 std::string lines_of_rows(const Validation& validation, const std::vector<std::size_t>& rows) {
@@ -89,7 +89,7 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
 }
 
 constexpr std::string_view nowhere_it_matters =
-    "There is no point where communication matters: \"no communication\" misses none by so much.\n";
+    "There is no point where communication matters: \"no communication\" misses none by that much.\n";
 
 std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
@@ -137,17 +137,18 @@ std::string verdict(const Validation& validation) {
   const GroupScore& all = validation.all;
   const bool none = all.no_communication.median <= all.no_overlap.median;
   const ErrorSummary& null = none ? all.no_communication : all.no_overlap;
-  return fmt::format("The better null model, {}, is off by {} in the median and {} at 90 %: the predictions are {}.\n",
-                     none ? "no communication" : "no overlap", percent(null.median), percent(null.p90),
-                     all.error.median < null.median ? "better" : "NO BETTER");
+  return fmt::format(
+      "The better null model, {}, has an error of {} in the median and {} at 90 %: the predictions are {}.\n",
+      none ? "no communication" : "no overlap", percent(null.median), percent(null.p90),
+      all.error.median < null.median ? "better" : "NO BETTER");
 }
 
 std::string order_text(const Validation& validation) {
   const ContestSums sums = sums_of(validation);
   if (sums.settings == 0) return "";
   return fmt::format(
-      "Methods of one profile, cluster and number of workers, in {}: {:g} of {} in the right order, the "
-      "winner right in {}; taking the predicted winner loses {} in the mean, {} at worst.\n",
+      "Methods of one profile, cluster and number of workers, in {}: {:g} of {} in the right order, the winner right "
+      "in {}; choosing the predicted winner loses {} on average, {} at worst.\n",
       count_of(sums.settings, "setting"), sums.right, count_of(sums.pairs, "pair"), sums.winners,
       percent(sums.mean_regret), percent(sums.worst_regret));
 }
@@ -236,8 +237,8 @@ JsonValue setting_json(const Validation& validation, const Setting& setting) {
 
 // What is simulated of a constant that the rows do not tell.
 std::string simulated_text(const FittedConstant& one) {
-  if (!one.used) return "the files' own is simulated";
-  return fmt::format("{} is simulated, which the rows do not contradict", value_text(one));
+  if (!one.used) return "that of the files is simulated";
+  return fmt::format("{} is simulated, which is consistent with the rows", value_text(one));
 }
 
 }  // namespace
@@ -248,11 +249,11 @@ std::vector<std::string> doubts_of_constants(const Validation& validation) {
     const FittedConstant& one = validation.fitted[place];
     const std::string& line = validation.measured.points[one.rows.front()].place.path;
     if (validation.reached[place] == 0)
-      notes.push_back(fmt::format("{}: no scored row uses the {} that is fitted ({})", line,
+      notes.push_back(fmt::format("{}: no scored row uses the fitted {} ({})", line,
                                   name_of(constant_words, one.constant), scope_text(one)));
     if (one.at_limit())
       notes.push_back(fmt::format(
-          "{}: {} ends at its limit of {}: its rows ask for {}, so that something else is {} there", line,
+          "{}: {} ends at its limit of {}: its rows would need {}, so something else is {} there", line,
           name_in(validation, place), value_text(one), one.least > 0 && one.value <= one.least ? "less" : "more",
           one.least > 0 && one.value <= one.least ? "fast" : "slow"));
     if (one.known) continue;
@@ -262,14 +263,13 @@ std::vector<std::string> doubts_of_constants(const Validation& validation) {
                                   simulated_text(one)));
       continue;
     }
-    notes.push_back(
-        fmt::format("{}: {}: {}", line,
-                    one.not_told_from.empty()
-                        ? fmt::format("nothing is known of {}, since a little more or less leaves no trace",
-                                      name_in(validation, place))
-                        : fmt::format("{} cannot be told from {} by these rows, since one makes up for the other",
-                                      name_in(validation, place), names_of(validation, one.not_told_from)),
-                    simulated_text(one)));
+    notes.push_back(fmt::format(
+        "{}: {}: {}", line,
+        one.not_told_from.empty()
+            ? fmt::format("{} is not known, since small changes of it have no effect", name_in(validation, place))
+            : fmt::format("these rows cannot separate {} from {}, since one compensates for the other",
+                          name_in(validation, place), names_of(validation, one.not_told_from)),
+        simulated_text(one)));
   }
   return notes;
 }
@@ -291,9 +291,10 @@ std::string validation_text(const Validation& validation, const Screen& screen) 
   const auto scored = static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [](const auto& one) { return one.scored(); }));
   const std::size_t fitting = points.size() - scored;
-  const std::string heading = fmt::format(
-      "{}: {} of {} scored{}; errors above zero are too fast\n\n", validation.measured.file, count_of(scored, "point"),
-      name_of(quantities, validation.measured.quantity), fitting > 0 ? fmt::format(", {} fitted", fitting) : "");
+  const std::string heading =
+      fmt::format("{}: {} of {} scored{}; positive errors: predicted too fast\n\n", validation.measured.file,
+                  count_of(scored, "point"), name_of(quantities, validation.measured.quantity),
+                  fitting > 0 ? fmt::format(", {} fitted", fitting) : "");
   return wrapped(heading, screen.width) + constant_table(validation, screen) + error_table(validation, screen) +
          wrapped(verdict(validation) + order_text(validation), screen.width);
 }

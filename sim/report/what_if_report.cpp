@@ -95,16 +95,16 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     const Metrics& m = result.metrics;
     table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
                m.samples_per_s ? cell::number(*m.samples_per_s, 1) : TableCell("-"),
-               cell::percent(row.relative_efficiency), memory_cell(result.memory.peak, fits(scenario, result)),
-               exposed_cell(m), own_flags(row, common)});
+               row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"),
+               memory_cell(result.memory.peak, fits(scenario, result)), exposed_cell(m), own_flags(row, common)});
     all_fit = all_fit && fits(scenario, result);
     any_fits = any_fits || fits(scenario, result);
   };
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
-    table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
-               cell::percent(answer.base.relative_efficiency * (1 + answer.bound_gain)), "-", "-", ""});
+    table.add({"perfect overlap", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
+               cell::percent(*answer.base.relative_efficiency * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
   for (const WhatIfRow& row : answer.rows) {
@@ -116,28 +116,26 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true) +
                       fmt::format("eff.: samples/s of a GPU, over those of the first row's training on {}{}\n",
                                   workers_text(reference), reference > 1 ? " of the row's network" : "");
-  notes += undivided_note({answer.reference});
+  notes += efficiency_note({answer.base.outcome}, {answer.reference});
   for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);
   notes += caveat(scenario.profile);
   std::string text = fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
   for (const WhatIfRow& row : answer.together)
-    text += fmt::format("Of {} together these {}: {} ({}).\n", row.changes == 2 ? "two" : "three",
-                        row.fits ? "bring most" : "would bring most, but do not fit into the memory either", row.change,
-                        gain_text(row.gain));
-  if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
-  if (!any_fits) text += "Nothing here fits into the memory of a worker: first find what does.\n";
+    text += fmt::format("The best combination of {}{}: {} ({}).\n", row.changes == 2 ? "two" : "three",
+                        row.fits ? "" : ", if memory did not count", row.change, gain_text(row.gain));
+  if (answer.together.empty()) text += "No combination beats its best single change.\n";
+  if (!any_fits) text += "Nothing here fits into a worker's memory.\n";
   const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
   if (exposed < little)
-    text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
+    text += fmt::format("Communication is hidden except for {}: further gains can only come from computation.\n",
                         percent(exposed));
   else if (answer.bound_s && answer.bound_gain < little)
     text += fmt::format(
-        "Another order of what is sent now brings {} at most: to gain more, send less or over a faster network.\n",
+        "Another order of the same traffic gains {} at most: to gain more, send less or use a faster network.\n",
         percent(answer.bound_gain));
   if (answer.trials > 0)
     text += fmt::format(
-        "A framework's best is that of {} for each of its strategies (--budget); `recommend` "
-        "tries more.\n",
+        "A framework's best is the best of {} for each of its strategies (--budget); `recommend` tries more.\n",
         counted(answer.trials, "trial"));
   return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(notes, screen.width, 2) +
          "\n" + wrapped(text, screen.width, 2);

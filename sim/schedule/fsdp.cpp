@@ -16,7 +16,7 @@ bool has_groups(const Profile& profile) {
 
 std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place) {
   if (!has_groups(profile))
-    throw InputError(place, fmt::format("the layers of '{}' name no groups", profile.name),
+    throw InputError(place, fmt::format("the layers of '{}' have no groups", profile.name),
                      "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
   std::vector<bool> begins(profile.layers.size(), false);
   std::set<std::string> seen;
@@ -28,7 +28,7 @@ std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation&
       throw InputError({profile.name, fmt::format("/layers/{}/group", layer)},
                        fmt::format("the layers of group '{}' are not consecutive: '{}' comes after '{}'", group,
                                    profile.layers[layer].name, current),
-                       "one run of layers for each name, or wrap=layer");
+                       "consecutive layers for each name, or wrap=layer");
     current = group;
     begins[layer] = seen.size() > 1;  // those before the first name join its unit
   }

@@ -67,8 +67,8 @@ TransferOrder order_of_transfers(const Plan& plan) {
 }
 
 Complaint circle_of(const Plan& plan, std::uint32_t in_circle, const Profile& profile) {
-  return {fmt::format("{} waits for what waits for it", describe_transfer(plan, in_circle, profile)),
-          "no circle among gates, the order of work, and lanes that start transfers as listed"};
+  return {fmt::format("{} waits for itself", describe_transfer(plan, in_circle, profile)),
+          "no cycle of gates, the order of work, and lanes that start transfers as listed"};
 }
 
 namespace {
@@ -109,7 +109,7 @@ class Coverage {
     if (!plan_.sharding.shards_optimizer())
       for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
         if (plan_.transfers[index].group != group_all)
-          return Complaint{fmt::format("{} goes in groups, and the plan shards nothing", name(index)),
+          return Complaint{fmt::format("{} is sent in groups, but the plan shards nothing", name(index)),
                            "\"step\": {\"zero\": 1}, or no axis"};
     if (auto wrong = circle()) return wrong;
     const std::vector<Need> needs = needs_of(plan_.sharding);
@@ -169,7 +169,7 @@ class Coverage {
     if (need.group == group_all) {
       const std::string once =
           "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather";
-      return {{pieces(reduces), "reduced", once}, {pieces(arrives), "brought to everybody", once}};
+      return {{pieces(reduces), "reduced", once}, {pieces(arrives), "sent to all workers", once}};
     }
     const auto of_batch = [&](std::uint32_t group) {
       return pieces([=](const Transfer& one) {
@@ -365,8 +365,8 @@ class Coverage {
     if (!precedence_) precedence_.emplace(waits_, order_);
     if (precedence_->waits(after, before)) return std::nullopt;
     if (precedence_->tired())
-      return Complaint{fmt::format("whether {} waits for {} takes too long to tell", name(after), name(before)),
-                       "gates from each transfer to those that send its bytes on"};
+      return Complaint{fmt::format("it takes too long to determine whether {} waits for {}", name(after), name(before)),
+                       "gates from each transfer to those that forward its bytes"};
     return Complaint{fmt::format("{} may start before {} has ended", name(after), name(before)), "after it"};
   }
 
@@ -401,7 +401,7 @@ std::optional<Complaint> not_updated(const std::map<LayerId, std::size_t>& passe
       return Complaint{fmt::format("the program updates layers, but not '{}'", layer),
                        "{\"update\": \"everything\"}, or the update of each layer that has tensors"};
     if (update->second > first_forward + tensor.layer)
-      return Complaint{fmt::format("the program updates '{}' behind its forward pass", layer), "before it"};
+      return Complaint{fmt::format("the program updates '{}' after its forward pass", layer), "before it"};
   }
   return std::nullopt;
 }
@@ -418,7 +418,7 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
       updates.emplace(one.item, passes.size());
       ++count;
     } else if (one.item >= plan.blocks.size() || one.micro_batch >= plan.sharding.accumulate) {
-      return Complaint{"the program copies a block that is not there", "the number of a block"};
+      return Complaint{"the program copies a block that does not exist", "the number of a block"};
     }
   }
   for (std::uint32_t batch = 0; batch < plan.sharding.accumulate; ++batch) {
@@ -426,7 +426,7 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
     for (std::uint32_t layer = layers; layer-- > 0;) wanted.push_back({WorkKind::Backward, layer, batch});
   }
   const Complaint wrong{"the program is not one iteration",
-                        "every forward and backward pass of each micro-batch, in turn, and the update behind them"};
+                        "every forward and backward pass of each micro-batch, in turn, and the update after them"};
   const auto first = passes.empty() ? wanted.end() : std::find(wanted.begin(), wanted.end(), passes.front());
   if (first == wanted.end() || passes.size() != wanted.size()) return wrong;
   const bool from_forward = first == wanted.begin();
@@ -436,7 +436,7 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
   if (passes != wanted) return wrong;
   const bool in_one = updates.contains(everything);
   if (updates.empty() && profile.update > Time(0))
-    return Complaint{"the program has no update, and the profile has one",
+    return Complaint{"the program has no update, but the profile has one",
                      "{\"update\": \"everything\"} in it, or update=0"};
   if (count != updates.size() || (in_one && count != 1) || (plan.sharding.shards_optimizer() && !in_one)) return wrong;
   if (plan.sharding.shards_parameters() && !from_forward)

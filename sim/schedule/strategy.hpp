@@ -125,7 +125,7 @@ struct Strategy {
   /// Among several nodes, where nobody names a collective; "": ring, as everywhere else.
   std::string_view collective = {};
   Barrier barrier = Barrier::Iteration;  ///< its schedules'
-  bool in_pipelines = true;              ///< it plans the chunks of a pipeline, too
+  bool in_pipelines = true;              ///< its blocks may be those of a pipeline's chunks
 
   bool shards() const { return plan != nullptr; }
   /// Of plans with these options. REQUIRES: shards().

@@ -25,16 +25,16 @@ struct Asked {
 const std::vector<Asked>& absent() {
   static const std::vector<Asked> all{
       {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},
-       "precision is the profile's",
-       "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire alone"},
+       "precision is set by the profile",
+       "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire only"},
       {{"async", "asynchronous", "asp", "ssp", "stale", "localsgd", "gossip", "decentralized", "fedavg"},
        "every iteration waits for the gradients of all workers",
-       "a synchronous strategy; --accumulate K communicates once in K passes"},
+       "a synchronous strategy; --accumulate K communicates once every K passes"},
       {{"offload", "offloading", "nvme"},
-       "what leaves the GPU is not simulated",
-       "fsdp2 or zero-1 to zero-3, which share the state out; `run` says what a worker holds"},
+       "offloading is not simulated",
+       "fsdp2 or zero-1 to zero-3, which shard the state; `run` prints the memory of a worker"},
       {{"checkpointing", "recompute", "recomputation", "remat"},
-       "what is computed again is the profile's",
+       "recomputation is set by the profile",
        "a profile measured with it, or made by `allreplay estimate --recompute RULE`"},
   };
   return all;
@@ -44,19 +44,21 @@ const std::vector<Asked>& elsewhere() {
   static const std::vector<Asked> all{
       {{"fsdp", "fsdp3"}, "which of PyTorch's?", "fsdp2, which is fully_shard, or fsdp1, FullyShardedDataParallel"},
       {{"pp", "pipeline", "gpipe", "1f1b", "pipedream", "interleaved", "zbv", "dualpipe"},
-       "is how the ranks of a pipeline take turns",
-       "--pp P --schedule NAME, of `allreplay list schedules`, under a strategy"},
+       "is a pipeline schedule",
+       "--pp P --schedule NAME, from `allreplay list schedules`, with a strategy"},
       {{"tp", "cp", "ep", "tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
-       "is a degree beside data parallelism",
-       "--tp T, --cp C or --ep E, under a strategy, on the profile of one worker of such groups"},
-      {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},
+       "is another kind of parallelism",
+       "--tp T, --cp C or --ep E, with a strategy and the profile of one worker of such groups"},
+      {{"hsdp"}, "is FSDP in groups of workers", "fsdp2 --shard-group F"},
       {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
-      {{"accumulate", "accumulation"}, "goes with any strategy", "--accumulate K"},
-      {{"ps"}, "is a collective", "--collective parameter-server, under any strategy, or the strategy byteps"},
-      {{"allreduce"}, "is what strategies schedule", "--collective ring, for instance, under any strategy"},
-      {{"compress", "compression", "powersgd"}, "compression is a codec's", "--codec C, of `allreplay list codecs`"},
+      {{"accumulate", "accumulation"}, "is an option of any strategy", "--accumulate K"},
+      {{"ps"}, "is a collective", "--collective parameter-server with any strategy, or the strategy byteps"},
+      {{"allreduce"}, "is a collective, which strategies schedule", "such as --collective ring, with any strategy"},
+      {{"compress", "compression", "powersgd"},
+       "compression is done by a codec",
+       "--codec C, from `allreplay list codecs`"},
       {{"tensorflow", "tf", "jax", "xla", "keras", "paddle"},
-       "no strategy here is that framework's own",
+       "no strategy of that framework is known here",
        "one of `allreplay list strategies`, or its buckets as a plan file (--plan)"},
   };
   return all;
@@ -107,8 +109,8 @@ void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& pl
   if (const Asked* asked = find(elsewhere(), word)) answer(word, place, asked->wrong, asked->right);
   hint_at_what_is_absent(word, place);
   if (row_named(algorithms(), word))
-    answer(word, place, "is a collective", fmt::format("--collective {}, under any strategy", word));
-  if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, under any strategy", word));
+    answer(word, place, "is a collective", fmt::format("--collective {}, with any strategy", word));
+  if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, with any strategy", word));
   constexpr std::size_t enough = 5;  // torch
   for (const Framework& framework : frameworks()) {
     const bool part = word.size() >= enough && framework.name.find(word) != std::string_view::npos;

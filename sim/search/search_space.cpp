@@ -171,7 +171,7 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Sourc
   if (equals != std::string::npos && text.find(',', equals) != std::string::npos)
     return parse_choice(text.substr(0, equals), text.substr(equals + 1), strategy, place);
   if (equals == std::string::npos || colon == std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no range", text),
+    throw InputError(place, fmt::format("'{}' is not a valid range", text),
                      "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none");
   const std::string option = text.substr(0, equals), low = text.substr(equals + 1, colon - equals - 1),
                     high = text.substr(colon + 1);
@@ -182,7 +182,7 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Sourc
     names.emplace_back(row->name);
   }
   if (!known)
-    throw InputError(place, fmt::format("'{}' is not an option to tune of {}", option, strategy.name),
+    throw InputError(place, fmt::format("'{}' is not an option of {} that can be tuned", option, strategy.name),
                      names.empty() ? "it has none" : suggest(option, names));
   Range range{option, kind_of(*known)};
   // A credit can be a number of blocks or of bytes.
@@ -190,9 +190,9 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Sourc
     range.kind = Range::Kind::Size;
   range.low = parse_value(low, range.kind, place);
   range.high = parse_value(high, range.kind, place);
-  if (range.low <= 0) throw InputError(place, fmt::format("{} starts at nothing", text), "a range above zero");
+  if (range.low <= 0) throw InputError(place, fmt::format("{} starts at zero", text), "a range above zero");
   if (range.low == range.high)
-    throw InputError(place, fmt::format("{} holds one value only", text),
+    throw InputError(place, fmt::format("{} has only one value", text),
                      fmt::format("--option {}={} sets it", option, low));
   if (range.low > range.high)
     throw InputError(place, fmt::format("{} is reversed", text), fmt::format("{}={}:{}", option, high, low));

@@ -18,7 +18,7 @@ std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
   const std::int64_t size = workers_together(scenario);
   const auto& spec = scenario.cluster.network.topology;
   if (size <= 1 && spec && !spec->placement.packed() && (hosts_of_a_switch(*spec) > 1 || spec->gpus_per_host > 1))
-    return fmt::format("no consecutive workers sit together where they are placed: {} runs as one group, a ring",
+    return fmt::format("no consecutive workers share a host in this placement: {} runs as one group, a ring",
                        choice.algorithm->name);
   if (size <= 1 || scenario.workers <= size || hierarchy_groups(scenario.workers, 1, size) > 1) return "";
   return fmt::format("{} workers do not fill groups of {}: {} runs as one group, a ring", scenario.workers, size,
@@ -44,7 +44,7 @@ std::string joined(const std::string& one, const std::string& other) {
 std::string waste(const Scenario& scenario, const Compression& compression) {
   const Bytes bytes = scenario.profile->bytes(), sent = compression.wire_bytes(bytes);
   if (sent < bytes) return "";
-  return fmt::format("{} saves nothing: it makes {} of {} of gradients", scenario.codec->name, format_size(sent),
+  return fmt::format("{} saves nothing: it sends {} for {} of gradients", scenario.codec->name, format_size(sent),
                      format_size(bytes));
 }
 

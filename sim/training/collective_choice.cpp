@@ -44,16 +44,16 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   const Fidelity fidelity = find_fidelity(name, place);
   if (fidelity == Fidelity::AlphaBeta) return fidelity;
   if (algorithm.in_switches && fidelity == Fidelity::Message)
-    throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
+    throw InputError(place, fmt::format("{} is summed in switches, but message only has ranks", algorithm.name),
                      "fluid or alpha-beta");
   if (!algorithm.rounds) require_nccl(network, algorithm.name);
   const auto topology = topology_of(network);
   if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
-    throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",
+    throw InputError(place, "message cannot spread a message over all routes, as routing adaptive does",
                      "fluid, or ecmp or d-mod-k");
   if (!topology)
     throw InputError(place,
-                     fmt::format("{} needs a topology, and the cluster '{}' has none", name, scenario.cluster.name),
+                     fmt::format("{} needs a topology, but the cluster '{}' has none", name, scenario.cluster.name),
                      "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
   return fidelity;
 }
@@ -81,7 +81,7 @@ const Algorithm& require_serving(const Algorithm& algorithm, CollectiveOp op, co
   std::vector<std::string_view> names;
   for (const Algorithm& one : algorithms())
     if (serving(one, op)) names.push_back(one.name);
-  throw InputError(place, fmt::format("{} cannot do the operation {}", algorithm.name, to_string(op)),
+  throw InputError(place, fmt::format("{} does not support the operation {}", algorithm.name, to_string(op)),
                    fmt::format("{}", fmt::join(names, ", ")));
 }
 
@@ -113,7 +113,7 @@ void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& cho
     choice.named = name_of(usual, op);
     choice.algorithm = serving(find_algorithm(choice.named, place), op);
   }
-  choice.reduce_scatter = choice.all_gather = choice.algorithm;
+  choice.reduce_scatter = choice.all_gather = choice.all_to_all = choice.algorithm;
 }
 
 // What plans send. `by_operation`: the file's own choice holds.
@@ -123,7 +123,10 @@ void choose_for_plans(const Scenario& scenario, const std::string& name, bool by
   choice.named = name;
   choice.algorithm = choice.reduce_scatter = choice.all_gather =
       &algorithm_called(scenario, name, place_of_collective(scenario));
+  choice.all_to_all = &find_algorithm(name_of(usual, CollectiveOp::AllToAll), in_file);
   if (!by_operation) return;
+  if (const std::string* own = named_for(network, CollectiveOp::AllToAll))
+    choice.all_to_all = serving(algorithm_called(scenario, *own, in_file), CollectiveOp::AllToAll);
   for (const auto& [operation, own] : network.by_operation) {
     const CollectiveOp op = choose_by_name(collective_ops, operation, in_file, "unknown operation '{}'").value;
     require_serving(algorithm_called(scenario, own, in_file / operation), op, in_file / operation);

@@ -18,6 +18,7 @@ std::string collective_named(const Scenario& scenario);
 struct CollectiveChoice {
   const Algorithm* algorithm = nullptr;                              ///< of all-reduces, or of the operation
   const Algorithm *reduce_scatter = nullptr, *all_gather = nullptr;  ///< of plans' halves
+  const Algorithm* all_to_all = nullptr;                             ///< inside layers
   Fidelity fidelity = Fidelity::AlphaBeta;
   CollectiveOptions options;  ///< with what the topology decides: the levels of a BCube, the groups of a hierarchy
   std::string named;          ///< the word that chose it
@@ -27,6 +28,7 @@ struct CollectiveChoice {
   const Algorithm& of(CollectiveOp op) const {
     return op == CollectiveOp::ReduceScatter ? *reduce_scatter
            : op == CollectiveOp::AllGather   ? *all_gather
+           : op == CollectiveOp::AllToAll    ? *all_to_all
                                              : *algorithm;
   }
   /// Whether it can carry out the operation: closed forms of built-in collectives can always be halved.

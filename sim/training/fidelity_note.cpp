@@ -22,15 +22,15 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
   const bool fluid = job.choice.fidelity == Fidelity::Fluid, differ = job.rounds->routes_differ(call);
   const bool all_pairs = algorithm.servers || algorithm.purpose == Purpose::AllToAll;
   if (fluid && differ && all_pairs && least_bytes < small_for_all_pairs)
-    notes.emplace_back("fluid has all wait for the farthest: below 1 MiB message is up to a fifth faster");
+    notes.emplace_back("in fluid all wait for the farthest: below 1 MiB message is up to a fifth faster");
   if (fluid && differ && algorithm.name == "double-binary-tree")
     notes.emplace_back("where routes or links differ, fluid takes 0.8 to 1.5 times as long as message for these trees");
   if (fluid && rings_above > 1 + little)
-    notes.push_back(fmt::format("rings that run at once share links: fluid takes up to {:.2f} times as long as message",
-                                rings_above));
+    notes.push_back(
+        fmt::format("concurrent rings share links: fluid takes up to {:.2f} times as long as message", rings_above));
   if (job.topology->routing().kind == Routing::Kind::Adaptive)
     notes.emplace_back(
-        "adaptive spreads each message evenly over all ways: real switches reorder packets and do worse than this");
+        "adaptive spreads each message evenly over all routes: real switches reorder packets and do worse");
   return notes;
 }
 
@@ -47,9 +47,9 @@ std::string fidelity_note(const Job& job, CollectiveOp op, const std::vector<Byt
   };
   const auto largest = std::find_if(sizes.rbegin(), sizes.rend(), started);
   if (largest != sizes.rend())
-    notes.push_back(fmt::format(
-        "for sizes up to {}, start-up latency is more than half of the time: alpha and latencies decide there",
-        format_size(*largest)));
+    notes.push_back(
+        fmt::format("up to {}, start-up is more than half of the time: the result depends on alpha and latencies",
+                    format_size(*largest)));
   double rings_above = 1;
   for (const Bytes bytes : sizes) rings_above = std::max(rings_above, job.rounds->rings_above_message(bytes, op));
   for (std::string& note : assumptions(job, op, static_cast<double>(sizes.front()), rings_above))
@@ -69,8 +69,9 @@ std::string fidelity_note(const Job& job, const Plan& plan) {
   }
   std::vector<std::string> notes;
   if (decides(start_ups, all))
-    notes.push_back(fmt::format("{:.0f} % of what the collectives take is start-ups: alpha and latencies decide",
-                                100 * start_ups / all));
+    notes.push_back(
+        fmt::format("start-ups are {:.0f} % of the collectives' time: the result depends on alpha and latencies",
+                    100 * start_ups / all));
   for (const Call& one : calls_of(plan))
     for (std::string& note : assumptions(job, one, least, rings_above))
       if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));

@@ -19,7 +19,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void require_links(const Job& job, const SourceLocation& place) {
   if (!job.choice.detailed())
-    throw InputError(place, "alpha-beta knows no links",
+    throw InputError(place, "alpha-beta has no links",
                      "--fidelity fluid or message, on a cluster with a topology; see docs/topologies.md");
 }
 

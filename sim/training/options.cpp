@@ -1,14 +1,11 @@
 #include "sim/training/options.hpp"
 
-#include <algorithm>
-#include <limits>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/named.hpp"
-#include "sim/schedule/unknown_name_hints.hpp"
+#include "sim/training/option_values.hpp"
 
 namespace allreplay {
 
@@ -40,108 +37,6 @@ constexpr Word<bool> lane_choices[] = {{false, "shared"}, {true, "separate"}};
 constexpr Word<BackwardPrefetch> backward_prefetches[] = {
     {BackwardPrefetch::Pre, "pre"}, {BackwardPrefetch::Post, "post"}, {BackwardPrefetch::None, "none"}};
 constexpr Word<bool> bucket_ops[] = {{true, "all-reduce"}, {false, "reduce-scatter"}};
-constexpr Word<Wrap::By> wraps[] = {{Wrap::By::Group, "group"}, {Wrap::By::Layer, "layer"}};
-
-Wrap parse_wrap(const std::string& text, const SourceLocation& place) {
-  if (const auto* word = row_named(wraps, text)) return {.by = word->value, .place = place};
-  if (text.empty() || text.find_first_of("0123456789") == std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no way of wrapping", text), "group, layer or a size such as 100MB");
-  const Bytes bytes = parse_size(text, place);
-  if (bytes <= 0) throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero");
-  return {.by = Wrap::By::Size, .size = bytes, .place = place};
-}
-
-std::string write_wrap(const Wrap& wrap) {
-  if (wrap.by == Wrap::By::Default) return "";
-  return wrap.by == Wrap::By::Size ? write_size(wrap.size) : std::string(name_of(wraps, wrap.by));
-}
-
-Bytes any_size(const std::string& text, const SourceLocation& place) {
-  const Bytes bytes = parse_size(text, place);
-  if (bytes < 0) throw InputError(place, fmt::format("\"{}\" is less than nothing", text), "0B or more");
-  return bytes;
-}
-
-Bytes positive_size(const std::string& text, const SourceLocation& place) {
-  const Bytes bytes = parse_size(text, place);
-  if (bytes <= 0)
-    throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero, such as \"25 MiB\"");
-  return bytes;
-}
-
-double positive_rate(const std::string& text, const SourceLocation& place) {
-  const double rate = parse_rate(text, place);
-  if (!(rate >= 1e3)) throw InputError(place, fmt::format("\"{}\" copies nothing", text), "1 kB/s or more");
-  return rate;
-}
-
-Time any_time(const std::string& text, const SourceLocation& place) {
-  try {
-    return to_time(parse_duration(text, place));
-  } catch (const TimeOverflow&) {
-    throw InputError(place, fmt::format("\"{}\" is longer than can be simulated", text), "at most 106 days");
-  }
-}
-
-Time positive_time(const std::string& text, const SourceLocation& place) {
-  const Time time = any_time(text, place);
-  if (time <= Time(0))
-    throw InputError(place, fmt::format("\"{}\" is no time", text), "a duration of at least 1 ps, such as \"5 ms\"");
-  return time;
-}
-
-double parse_share(const std::string& text, const SourceLocation& place, bool all_is_one) {
-  const double value = parse_number(text, place);
-  if (all_is_one ? !(value > 0 && value <= 1) : !(value >= 0 && value < 1))
-    throw InputError(place, fmt::format("{} is no share", text), all_is_one ? "above 0, at most 1" : "0 to below 1");
-  return value;
-}
-
-// A number of blocks, or a size.
-Window window(const std::string& text, const SourceLocation& place) {
-  if (text.find_first_not_of("0123456789+-. ") != std::string::npos)
-    return {.count = Window::unlimited, .bytes = positive_size(text, place)};
-  return {.count = parse_integer(text, 1, 1'000'000'000, place)};
-}
-
-PhaseOrder phase_order(const std::string& text, const SourceLocation& place, std::string_view of_paper) {
-  if (text == of_paper) return {};
-  if (text == "sequential") return {.kind = PhaseOrder::Kind::Sequential};
-  constexpr std::string_view random = "random:";
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  if (text.starts_with(random))
-    return {.kind = PhaseOrder::Kind::Random,
-            .seed = static_cast<std::uint64_t>(parse_integer(text.substr(random.size()), 0, most, place))};
-  if (text.empty() || text.find_first_not_of("0123456789/") != std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no order", text),
-                     fmt::format("{}{}random:SEED, or the tensors as 3/1/2", of_paper,
-                                 of_paper == "sequential" ? ", " : ", sequential, "));
-  PhaseOrder order{.kind = PhaseOrder::Kind::Given, .place = place};
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find('/', start), text.size());
-    order.tensors.push_back(
-        static_cast<TensorId>(parse_integer(text.substr(start, end - start), 1, 1'000'000, place) - 1));
-    start = end + 1;
-  }
-  return order;
-}
-
-// Nothing where the paper's order is kept.
-std::string write_phase_order(const PhaseOrder& order) {
-  switch (order.kind) {
-    case PhaseOrder::Kind::Paper:
-      return "";
-    case PhaseOrder::Kind::Sequential:
-      return "sequential";
-    case PhaseOrder::Kind::Random:
-      return fmt::format("random:{}", order.seed);
-    case PhaseOrder::Kind::Given:
-      break;
-  }
-  std::string text;
-  for (const TensorId tensor : order.tensors) text += (text.empty() ? "" : "/") + std::to_string(tensor + 1);
-  return text;
-}
 
 // The field of the options at the end of a path of members.
 template <auto... path>
@@ -244,7 +139,7 @@ using Z = ZeroOptions;
 using M = MegatronOptions;
 using P = ParallelOptions;
 constexpr std::string_view in_pipelines = "with pp above 1";
-constexpr std::string_view everybody = "all strategies";
+constexpr std::string_view all_strategies = "all strategies";
 
 // The default in words, where get() has none for it.
 OptionRow with_default(OptionRow row, std::string_view default_text) {
@@ -272,7 +167,7 @@ OptionRow of_step(OptionRow row) {
 // How many workers hold one model together, in one of the ways to cut it.
 template <auto member>
 OptionRow degree(std::string_view name, std::string_view about) {
-  return of_step(count<1, most_workers, &Options::parallel, member>(name, about, {}, everybody));
+  return of_step(count<1, most_workers, &Options::parallel, member>(name, about, {}, all_strategies));
 }
 
 OptionRow called_also(OptionRow row, std::string_view other_name) {
@@ -280,7 +175,9 @@ OptionRow called_also(OptionRow row, std::string_view other_name) {
   return row;
 }
 
-const std::vector<OptionRow>& table() {
+}  // namespace
+
+std::span<const OptionRow> option_rows() {
   static const std::vector<OptionRow> rows{
       optional_size<&Options::strategy, &S::bucket_cap>(
           "bucket_cap", "a bucket closes once it holds this much",
@@ -308,7 +205,7 @@ const std::vector<OptionRow>& table() {
       {.name = "credit",
        .about = "how many blocks, or how many bytes, may be in flight",
        .kind = OptionKind::CountOrSize,
-       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.strategy.credit = window(v, p); },
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.strategy.credit = parse_window(v, p); },
        .get =
            [](const Options& o) {
              const Window& credit = o.strategy.credit;
@@ -322,14 +219,14 @@ const std::vector<OptionRow>& table() {
        .default_text = "greedy",
        .kind = OptionKind::Order,
        .set = [](Options& o, const std::string& v,
-                 const SourceLocation& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
+                 const SourceLocation& p) { o.strategy.first_phase = parse_phase_order(v, p, "greedy"); },
        .get = [](const Options& o) { return write_phase_order(o.strategy.first_phase); }},
       {.name = "second_phase",
        .about = "sequential (Theorem 1), random:SEED, or the tensors as 3/1/2",
        .default_text = "sequential",
        .kind = OptionKind::Order,
        .set = [](Options& o, const std::string& v,
-                 const SourceLocation& p) { o.strategy.second_phase = phase_order(v, p, "sequential"); },
+                 const SourceLocation& p) { o.strategy.second_phase = parse_phase_order(v, p, "sequential"); },
        .get = [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
       count<1, many, &Options::strategy, &S::groups>(
           "groups", "Y of Algorithm 2, the most groups; how many, where grouping is not search", Tuned{1, 64}),
@@ -360,14 +257,14 @@ const std::vector<OptionRow>& table() {
           "local", "the GPUs of a node sum before they push", "parameter-server"),
       {.name = "launch",
        .about = "what a host spends on each collective before the network hears of it",
-       .reader = everybody,
+       .reader = all_strategies,
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch = any_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.launch); },
        .of_step = true},
       {.name = "launch_tensor",
        .about = "what a library spends on each tensor besides, when it is first launched",
-       .reader = everybody,
+       .reader = all_strategies,
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch_tensor = any_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.launch_tensor); },
@@ -384,11 +281,11 @@ const std::vector<OptionRow>& table() {
       count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
                                            "with jitter"),
       called_also(of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
-                      "accumulate", "K: micro-batches of an iteration", {}, everybody)),
+                      "accumulate", "K: micro-batches of an iteration", {}, all_strategies)),
                   "micro_batches"),
       {.name = "global_batch",
        .about = "samples of an iteration of all workers: as many micro-batches as they take",
-       .reader = everybody,
+       .reader = all_strategies,
        .default_text = "replicas x micro-batches x the profile's batch",
        .kind = OptionKind::Count,
        .set = [](Options& o, const std::string& v,
@@ -460,21 +357,21 @@ const std::vector<OptionRow>& table() {
                    "the strategy's own"),
       {.name = "update",
        .about = "the optimizer's step of one worker that holds everything",
-       .reader = everybody,
+       .reader = all_strategies,
        .default_text = "the profile's",
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.update = any_time(v, p); },
        .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); },
        .of_step = true},
-      with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::gradient>("gradient_dtype",
-                                                                               "of gradients on the wire", everybody)),
+      with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::gradient>(
+                       "gradient_dtype", "of gradients on the wire", all_strategies)),
                    "the profile's"),
       with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::parameter>(
-                       "parameter_dtype", "of parameters on the wire", everybody)),
+                       "parameter_dtype", "of parameters on the wire", all_strategies)),
                    "the profile's"),
       {.name = "state",
        .about = "the optimizer's state, bytes per element",
-       .reader = everybody,
+       .reader = all_strategies,
        .default_text = "12 where parameters are held in 2 bytes, else 8",
        .kind = OptionKind::Count,
        .set =
@@ -488,7 +385,7 @@ const std::vector<OptionRow>& table() {
        .of_step = true},
       {.name = "memory",
        .about = "of a worker: what needs more does not fit",
-       .reader = everybody,
+       .reader = all_strategies,
        .default_text = "that of the profile's device, where the profile says activations, too; else no limit",
        .kind = OptionKind::Size,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.memory.limit = positive_size(v, p); },
@@ -572,114 +469,9 @@ const std::vector<OptionRow>& table() {
   return rows;
 }
 
-// What a strategy, codec or collective whose row names the option is called.
-std::vector<std::string_view> named_readers(std::string_view option) {
-  std::vector<std::string_view> names;
-  for (const Strategy& strategy : strategies())
-    if (reads(strategy, option)) names.push_back(strategy.name);
-  for (const Codec& codec : codecs())
-    if (codec.option == option) names.push_back(codec.name);
-  for (const Algorithm& algorithm : algorithms())
-    if (algorithm.option == option || algorithm.message_option == option) names.push_back(algorithm.name);
-  return names;
-}
-
-}  // namespace
-
-std::span<const OptionRow> option_rows() { return table(); }
-
-const OptionRow* option_named(std::string_view name) {
-  for (const OptionRow& row : table())
-    if (row.name == name) return &row;
-  std::string other(name);  // micro-batches, as the flag has it
-  std::replace(other.begin(), other.end(), '-', '_');
-  for (const OptionRow& row : table())
-    if (!row.other_name.empty() && row.other_name == other) return &row;
-  return nullptr;
-}
-
-std::span<const std::string_view> step_options() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> all;
-    for (const OptionRow& row : table())
-      if (row.of_step) all.push_back(row.name);
-    return all;
-  }();
-  return names;
-}
-
-// `best` starts from what the others plan, and has no planner of its own.
-bool reads(const Strategy& strategy, std::string_view option) {
-  return !strategy.searched() &&
-         std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
-}
-
-std::vector<const OptionRow*> tunable_options(const Strategy& strategy) {
-  std::vector<const OptionRow*> options;
-  for (const OptionRow& row : table())
-    if (row.tuned && reads(strategy, row.name)) options.push_back(&row);
-  return options;
-}
-
 bool of_pipelines(std::string_view option) {
   const OptionRow* row = option_named(option);
   return row && row->reader == in_pipelines;
-}
-
-std::string readers_of(const OptionRow& option) {
-  return option.reader.empty() ? fmt::format("{}", fmt::join(named_readers(option.name), ", "))
-                               : std::string(option.reader);
-}
-
-// Where strategies differ, the first one's, and those that have another.
-std::string default_of(const OptionRow& option) {
-  if (!option.default_text.empty()) return std::string(option.default_text);
-  if (!option.default_text_of) return option.get(Options());
-  std::string first, text;
-  for (const Strategy& strategy : strategies()) {
-    const std::string own = option.default_text_of(strategy);
-    if (first.empty()) first = text = own;
-    if (own != first && !own.empty()) text += fmt::format("; {}: {}", strategy.name, own);
-  }
-  return text;
-}
-
-std::vector<std::string> words_for(const OptionRow& option, const Strategy& strategy) {
-  std::vector<std::string> words = option.words;
-  if (option.takes) std::erase_if(words, [&](const std::string& word) { return !option.takes(strategy, word); });
-  return words;
-}
-
-std::string takers_of(const OptionRow& option, std::string_view word) {
-  std::vector<std::string_view> readers, takers;
-  for (const Strategy& strategy : strategies()) {
-    if (!reads(strategy, option.name)) continue;
-    readers.push_back(strategy.name);
-    if (!option.takes || option.takes(strategy, word)) takers.push_back(strategy.name);
-  }
-  return takers.size() < readers.size() ? fmt::format("{}", fmt::join(takers, ", ")) : "";
-}
-
-std::string help_of(const OptionRow& option) {
-  return fmt::format("{}: {} ({})", readers_of(option), option.about, default_of(option));
-}
-
-void Options::set(std::string_view name, const std::string& value, const SourceLocation& place) {
-  const OptionRow* known = option_named(name);
-  if (!known) hint_at_what_is_absent(name, place);
-  const OptionRow& row = known ? *known : find_by_name(table(), name, place, "unknown option '{}'");
-  row.set(*this, value, place);
-  places[std::string(row.name)] = place;
-}
-
-SourceLocation Options::place_of(const std::string& name) const {
-  const auto found = places.find(name);
-  return found == places.end() ? SourceLocation{"options", name} : found->second;
-}
-
-std::string Options::get(std::string_view name) const {
-  const OptionRow* row = option_named(name);
-  return row ? row->get(*this) : "";
 }
 
 }  // namespace allreplay

@@ -7,6 +7,7 @@
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/fabric.hpp"
+#include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/pipeline/planned.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -66,8 +67,6 @@ class LayerPrices {
     if (fabric_) return to_seconds(fabric_->alone(one.bytes, {op_of(one), group}));
     const Network& network = scenario_.cluster.network;
     const auto price = [&](CollectiveOp op) {
-      if (op == CollectiveOp::AllToAll)
-        return all_to_all_cost(network, group, scenario_.workers, scenario_.cluster.workers);
       return price_call(network, {op, group, &choice_.of(op)}, scenario_.workers, scenario_.cluster.workers,
                         choice_.options)
           .cost;
@@ -105,7 +104,7 @@ std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& 
   for (const Layer& layer : scenario.profile->layers)
     for (const LayerCollective& one : layer.collectives) {
       if (!sends_anything(one, degrees)) continue;
-      const Call call(op_of(one), group_of(one, degrees), choice.algorithm);
+      const Call call(op_of(one), group_of(one, degrees), &choice.of(op_of(one)));
       if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
     }
   return calls;
@@ -120,7 +119,7 @@ std::vector<double> send_bytes(const Scenario& scenario, const Pipeline& pipelin
 }
 
 [[noreturn]] void refuse_in_pipeline(const SourceLocation& place, std::string_view what, std::string_view remedy) {
-  throw InputError(place, fmt::format("{} does not go with pp above 1", what), remedy);
+  throw InputError(place, fmt::format("{} does not support pp above 1", what), remedy);
 }
 
 // Of fsdp2, and the only word that may be said of it.
@@ -129,7 +128,7 @@ constexpr std::pair<std::string_view, std::string_view> settled_options[] = {
 
 void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoice& choice) {
   const Options& options = scenario.options;
-  if (scenario.codec) refuse_in_pipeline(scenario.place_of_codec, "codec", "gradients as they are");
+  if (scenario.codec) refuse_in_pipeline(scenario.place_of_codec, "codec", "no codec");
   if (options.strategy.sharding.shard_group > 0)
     refuse_in_pipeline(options.place_of("shard_group"), "shard_group", "shards among all data-parallel workers");
   if (scenario.stragglers.jitter) refuse_in_pipeline(scenario.cluster.place / "jitter", "jitter", "none");
@@ -140,7 +139,7 @@ void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoi
                                         (only.empty() || options.get(option) != only))
       refuse_in_pipeline(
           options.place_of(option), name,
-          only.empty() ? "nothing: the schedule says when units are gathered" : fmt::format("{}={}", name, only));
+          only.empty() ? "leave it out: the schedule says when units are gathered" : fmt::format("{}={}", name, only));
   if (goes_in_legs(*choice.algorithm, choice.options))
     refuse_in_pipeline(place_of_collective(scenario), "local, or servers on hosts of their own,", "colocated servers");
 }
@@ -151,7 +150,8 @@ void require_barriers(const Scenario& scenario) {
   if (scenario.options.strategy.barrier.value_or(scenario.strategy->barrier) != Barrier::Layer) return;
   if (parallel.update_barrier == UpdateBarrier::All)
     throw InputError(scenario.options.place_of("update_barrier"),
-                     "update_barrier=all has every update wait for all ranks, and barrier=layer no layer for its rank",
+                     "update_barrier=all makes every update wait for all ranks, but barrier=layer makes each layer "
+                     "wait only for itself",
                      "update_barrier=stage, or barrier=iteration");
   if (!scenario.profile->tied) return;
   const Pipeline pipeline = pipeline_of(scenario);
@@ -167,11 +167,12 @@ void require_p2p(const Scenario& scenario) {
   if (parallel.p2p != P2p::Blocking) return;
   const bool alternates = !parallel.given && (parallel.schedule == "gpipe" || parallel.schedule == "1f1b");
   if (!alternates || scenario.options.strategy.sharding.accumulate < parallel.pp)
-    throw InputError(scenario.options.place_of("p2p"),
-                     fmt::format("p2p=blocking is of gpipe and 1f1b with as many micro-batches as ranks, not of {} "
-                                 "with {} on {}",
-                                 parallel.schedule, scenario.options.strategy.sharding.accumulate, parallel.pp),
-                     "p2p=overlap");
+    throw InputError(
+        scenario.options.place_of("p2p"),
+        fmt::format(
+            "p2p=blocking needs gpipe or 1f1b with at least as many micro-batches as ranks, not {} with {} on {}",
+            parallel.schedule, scenario.options.strategy.sharding.accumulate, parallel.pp),
+        "p2p=overlap");
 }
 
 }  // namespace
@@ -191,13 +192,13 @@ std::optional<std::int64_t> micro_batches_of_samples(const Scenario& scenario) {
 void refuse_pipelines(const Scenario& scenario, std::string_view what) {
   if (!parallel_of(scenario).pipeline()) return;
   throw InputError(scenario.options.place_of("pp"),
-                   fmt::format("pp {}, and {} does not know pipelines yet", parallel_of(scenario).pp, what),
+                   fmt::format("pp {}, but {} does not support pipelines yet", parallel_of(scenario).pp, what),
                    "pp 1; or run, compare, sweep or plan");
 }
 
 void require_strategy_of_pipelines(const Scenario& scenario) {
   if (!parallel_of(scenario).pipeline() || scenario.given) return;
-  if (!scenario.strategy->in_pipelines)
+  if (!plans_pipelines(*scenario.strategy))
     refuse_in_pipeline({"strategy", std::string(scenario.strategy->name)}, scenario.strategy->name,
                        "a strategy of blocks, such as ddp, or megatron or fsdp2");
   require_barriers(scenario);
@@ -261,7 +262,7 @@ std::string parallel_caveats(const Scenario& scenario) {
   std::string text;
   const auto say = [&](std::string what) { text += (text.empty() ? "" : "; ") + std::move(what); };
   if (!scenario.profile->tensor_and_context && (parallel.tp > 1 || parallel.cp > 1))
-    say(fmt::format("{} says no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
+    say(fmt::format("{} has no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
                     scenario.profile->name, parallel.tp, parallel.cp));
   if (parallel.ep > 1) say("gradients of experts are reduced over all data-parallel workers, like all others");
   return text;

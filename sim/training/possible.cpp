@@ -56,11 +56,11 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
   for (const Tensor& tensor : scenario.profile->tensors) count(tensor.bytes);
   if (coding > longest_iteration_s)
     throw InputError(scenario.place_of_codec, "encoding and decoding would take over a day per iteration",
-                     "check the units in the codec's file, and of the options encode and decode");
+                     "check the units in the codec's file and in the options encode and decode");
   if (sending + coding > longest_iteration_s)
     throw InputError(scenario.cluster.network.place,
                      fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
-                     "check the units of alpha, beta or what was measured");
+                     "check the units of alpha, beta or the measured times");
 }
 
 namespace {
@@ -157,7 +157,7 @@ void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
   const std::int64_t size = workers_together(scenario);
   if (scenario.workers <= size || scenario.workers % size == 0) return;
   throw InputError(place_of_collective(scenario),
-                   fmt::format("{} cannot serve {} workers in nodes of {}: the last holds {}", algorithm.name,
+                   fmt::format("{} does not support {} workers in nodes of {}: the last node has {}", algorithm.name,
                                scenario.workers, size, scenario.workers % size),
                    fmt::format("a multiple of {}, or ring", size));
 }
@@ -178,12 +178,12 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      fitting(scenario));
   if (scenario.codec && !carries(algorithm, *scenario.codec->codec))
     throw InputError(place_of_collective(scenario),
-                     fmt::format("{} cannot carry what {} makes", algorithm.name, scenario.codec->codec->name),
+                     fmt::format("{} cannot carry the output of {}", algorithm.name, scenario.codec->codec->name),
                      fitting(scenario));
   // Algorithm 3 pairs the ranks off: it has no meaning among others, not even as a price.
   if (algorithm.purpose == Purpose::Selection && !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
     throw InputError(place_of_collective(scenario),
-                     fmt::format("{} cannot serve {} workers", algorithm.name, scenario.workers),
+                     fmt::format("{} does not support {} workers", algorithm.name, scenario.workers),
                      "a power of two, or --collective topk-allgather");
 }
 
@@ -192,17 +192,18 @@ void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
   if (choice.algorithm->servers && choice.detailed() && scenario.cluster.network.server)
     throw InputError(
         scenario.cluster.network.place / "server",
-        fmt::format("{} runs on the topology's links and knows none of servers", to_string(choice.fidelity)),
+        fmt::format("{} runs on the links of the topology, which has none for servers", to_string(choice.fidelity)),
         "the fidelity alpha-beta");
   if (!goes_in_legs(*choice.algorithm, choice.options)) return;
   const bool local = choice.options.local;
   const SourceLocation place = scenario.options.place_of(local ? "local" : "server_hosts");
   if (choice.detailed())
-    throw InputError(
-        place, fmt::format("{} knows no {}", to_string(choice.fidelity), local ? "sums inside nodes" : "such hosts"),
-        "the fidelity alpha-beta");
+    throw InputError(place,
+                     fmt::format("{} does not support {}", to_string(choice.fidelity),
+                                 local ? "sums inside nodes" : "servers on hosts of their own"),
+                     "the fidelity alpha-beta");
   if (shards_state(scenario))
-    throw InputError(place, "a parameter server shares out no state: it holds it", "ring, for example");
+    throw InputError(place, "parameter servers hold the state, which cannot be sharded", "ring, for example");
   if (scenario.workers > 1)
     server_legs(scenario.cluster.network, *choice.algorithm, scenario.workers, scenario.cluster.workers,
                 choice.options);
@@ -211,7 +212,7 @@ void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
 void require_interference(const Scenario& scenario, const CollectiveChoice& choice) {
   if (asks_for_rates(scenario) && choice.fidelity == Fidelity::Message)
     throw InputError(scenario.cluster.place / "interference" / "at",
-                     "in message a block's bytes move message by message, at no rate of their own",
+                     "in message a block has no rate: its bytes move message by message",
                      "alpha-beta or fluid, or interference without a rate");
 }
 
@@ -225,17 +226,17 @@ void require_hosts_of_switches(const Scenario& scenario, const CollectiveChoice&
   if (spec && !has_switch_trees(spec->kind))
     refuse(fmt::format("has no tree of switches on a {}", kind_name(spec->kind)), "star, leaf-spine, fat-tree or rail");
   if (const auto& group = scenario.options.strategy.sharding.shard_group; group != 0 && group != scenario.workers)
-    refuse("sums among all workers, and not in shard groups", "ring, for example");
+    refuse("sums among all workers, not in shard groups", "ring, for example");
   const std::int64_t gpus = gpus_of_a_host(scenario.cluster.network);
   if (gpus == 1) return;
   if (scenario.workers <= gpus)
     refuse(fmt::format("has no switch above the {} workers of one host", scenario.workers), "more hosts, or ring");
   if (scenario.workers % gpus != 0)
-    refuse(fmt::format("cannot serve {} workers on hosts of {}: the last host is only partly filled", scenario.workers,
-                       gpus),
+    refuse(fmt::format("does not support {} workers on hosts of {}: the last host is only partly filled",
+                       scenario.workers, gpus),
            fmt::format("a multiple of {}", gpus));
   if (spec && !fills_hosts(*spec))
-    refuse("sums in hosts first, and ranks are dealt from host to host", "a placement that fills hosts");
+    refuse("sums in hosts first, but ranks are distributed over hosts", "a placement that fills hosts");
 }
 
 void require_switches(const Scenario& scenario, const CollectiveChoice& choice, const Topology& topology) {
@@ -320,8 +321,8 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   if (split && scenario.workers > 1) require_halves(scenario, choice);
   if (scenario.given && scenario.strategy->split && choice.gathers())
     throw InputError({scenario.given->file, "/transfers"},
-                     fmt::format("{} gathers payloads, and has no reduce-scatters", choice.algorithm->name),
-                     "all-reduces, which stand for the whole collective");
+                     fmt::format("{} gathers payloads, and has no reduce-scatter", choice.algorithm->name),
+                     "all-reduces, which mean the whole collective");
   const Network& network = scenario.cluster.network;
   require_carried(scenario, *choice.algorithm);
   require_servers(scenario, choice);
@@ -329,11 +330,11 @@ CollectiveChoice require_possible(const Scenario& scenario) {
       choice.options.servers > scenario.workers)
     throw InputError(scenario.options.place_of("servers"),
                      fmt::format("{} servers do not fit on {} workers", choice.options.servers, scenario.workers),
-                     "at most one server a worker");
+                     "at most one server per worker");
   require_interference(scenario, choice);
   if (scenario.options.start == Start::Ranks && choice.fidelity != Fidelity::Message)
     throw InputError(scenario.options.place_of("start"),
-                     fmt::format("{} knows no ranks that could start apart", to_string(choice.fidelity)),
+                     fmt::format("{} cannot start ranks separately", to_string(choice.fidelity)),
                      "fidelity message, or start=together");
   require_bearable(scenario);
   require_bearable_step(scenario);

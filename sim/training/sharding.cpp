@@ -42,7 +42,7 @@ namespace {
 
 [[noreturn]] void refuse(const Scenario& scenario, const std::string& option, const std::string& remedy) {
   throw InputError(scenario.options.place_of(option),
-                   fmt::format("{} does not go with {}", option, scenario.strategy->name), remedy);
+                   fmt::format("{} cannot be combined with {}", option, scenario.strategy->name), remedy);
 }
 
 void require_groups(const Scenario& scenario) {
@@ -75,17 +75,16 @@ void require_sharding(const Scenario& scenario) {
   require_groups(scenario);
   const StrategyOptions& options = scenario.options.strategy;
   if (scenario.codec && !scenario.strategy->plan && scenario.options.places.contains("zero") && shards_state(scenario))
-    throw InputError(scenario.options.place_of("zero"), "shards, and codecs compress all-reduces",
+    throw InputError(scenario.options.place_of("zero"), "shards, but codecs compress all-reduces",
                      "no codec, or zero=0");
   if (scenario.codec && shards_state(scenario))
     throw InputError(scenario.place_of_codec,
-                     fmt::format("codecs compress all-reduces, and {} shards", scenario.strategy->name),
+                     fmt::format("codecs compress all-reduces, but {} shards", scenario.strategy->name),
                      "no codec, or zero=0 with a plan of blocks");
   if (scenario.given) return;
   if (scenario.strategy->plan) {
-    if (options.sharding.shards_optimizer())
-      refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
-    if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
+    if (options.sharding.shards_optimizer()) refuse(scenario, "zero", "leave it out: the strategy shards already");
+    if (options.barrier) refuse(scenario, "barrier", "leave it out: the framework determines what waits for what");
     if (options.fsdp.reshard && reads(*scenario.strategy, "reshard")) {
       const std::string asked = scenario.options.get("reshard");
       const std::vector<std::string> words = words_for(*option_named("reshard"), *scenario.strategy);
@@ -101,8 +100,8 @@ void require_sharding(const Scenario& scenario) {
     refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, zero-3, or best");
   if (options.sharding.shards_parameters() && options.barrier)
     throw InputError(
-        scenario.options.place_of("barrier"), "barrier does not go with zero=3",
-        "nothing: where parameters are gathered, what waits for what is the framework's; or zero=0, 1 or 2");
+        scenario.options.place_of("barrier"), "barrier cannot be combined with zero=3",
+        "leave it out: with gathered parameters the framework determines what waits for what; or zero=0, 1 or 2");
 }
 
 }  // namespace allreplay

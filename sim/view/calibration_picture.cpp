@@ -34,7 +34,7 @@ struct Fits {
 
 Chart times(const Calibration& of, const Fits& fits) {
   Chart chart;
-  chart.title = fmt::format("{} among {} workers, from {}", of.algorithm->name, of.workers(),
+  chart.title = fmt::format("{} with {} workers, from {}", of.algorithm->name, of.workers(),
                             std::filesystem::path(of.log.file).filename().string());
   chart.x = size_axis();
   chart.y = {.name = "time", .spacing = Spacing::Log10, .label = format_duration};

@@ -86,8 +86,8 @@ BarChart compare_chart(const Comparison& comparison) {
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
   std::vector<std::string> notes;
   if (std::any_of(shown.begin(), shown.end(), [](const Outcome* one) { return !fits(one->scenario, one->result); }))
-    notes.emplace_back("!: does not fit into the memory of a worker.");
-  if (end) notes.emplace_back("Bars that are cut off go on to the times at their ends.");
+    notes.emplace_back("!: does not fit into a worker's memory.");
+  if (end) notes.emplace_back("Bars that are cut off extend to the times at their ends.");
   if (std::string caveat = caveat_with_source(scenario.profile); !caveat.empty()) {
     caveat.back() = '.';  // in the place of its line's end
     notes.push_back(std::move(caveat));

@@ -226,7 +226,7 @@ Drawing workers_picture(const Diagnosis& known) {
   if (worst > 1) legend.push_back(swatch(fmt::format("{:.3f}", worst), {.fill = heat(worst, worst)}));
   top = add_legend(drawing, top, legend);
   drawing.height =
-      add_note(drawing, top + 4, "Where a slow replica and a slow stage cross, the worker need not be slow.") +
+      add_note(drawing, top + 4, "Where a slow replica and a slow stage cross, the worker may not be slow.") +
       style::margin;
   return drawing;
 }
@@ -277,7 +277,7 @@ Drawing step_picture(const Diagnosis& known) {
   const std::string some =
       workers > most_rows_drawn ? fmt::format("the worst {} of {} ", most_rows_drawn, workers) : "";
   drawing.height =
-      add_note(drawing, top + 4, fmt::format("Rows are {}workers: computing above, communication below.", some)) +
+      add_note(drawing, top + 4, fmt::format("Rows are {}workers: computation above, communication below.", some)) +
       style::margin;
   return drawing;
 }

@@ -32,7 +32,7 @@ Chart slowdowns(const JobsResult& result) {
                return place < 1 || job >= result.jobs.size() ? std::string() : result.jobs[job].seated.name;
              }};
   for (double place = 0; place <= jobs + 1; ++place) chart.x.ticks.push_back(place);
-  chart.y = {.name = "iteration, times that alone"};
+  chart.y = {.name = "iteration, relative to alone"};
   chart.series.push_back({.name = "alone", .points = {{0, 1}, {jobs + 1, 1}}, .reference = true});
   Series mean{.name = "mean", .points = {}, .line = false, .style = 0};
   bool named = false;
@@ -129,7 +129,7 @@ class Loads {
     Chart chart;
     chart.height = 130;
     chart.x = {.name = "time (s)", .from = 0};
-    chart.y = {.name = "of its bandwidth (%)", .from = 0, .to = 100};
+    chart.y = {.name = "use of its bandwidth (%)", .from = 0, .to = 100};
     make_room(transfers, bandwidth * width);
     std::vector<std::vector<double>> load(result_.jobs.size(), std::vector<double>(bins, 0));  // of the bandwidth
     for (const LinkBytes& one : transfers)
@@ -192,9 +192,9 @@ Drawing jobs_picture(const JobsResult& result, const JobsRecord& record) {
         panel(fmt::format("Load of {} -> {}", topology.name(one.from), topology.name(one.to)), chart));
   }
   if (figure.panels.empty())
-    figure.panels.push_back(panel("nothing was measured", Chart{.series = {{.points = {{0, 0}}}}}));
+    figure.panels.push_back(panel("no measured iterations", Chart{.series = {{.points = {{0, 0}}}}}));
   figure.note =
-      fmt::format("{}. Bytes of a transfer are spread over its time in flight, evenly as far as links have room.",
+      fmt::format("{}. The bytes of a transfer are spread evenly over its time in flight, as far as links have room.",
                   result.period_s ? "Steady" : "The last iterations");
   return draw(figure);
 }

@@ -157,8 +157,7 @@ class JobsTrace {
     if (event.down) return subject + " down";
     if (event.times) return fmt::format("{} x{:g}", subject, *event.times);
     if (event.rate) return fmt::format("{} at {:g} GB/s", subject, *event.rate * 1e-9);
-    return std::isinf(*event.slowdown) ? subject + " stalls"
-                                       : fmt::format("{} x{:g} as slow", subject, *event.slowdown);
+    return std::isinf(*event.slowdown) ? subject + " stalls" : fmt::format("{} slowed {:g}x", subject, *event.slowdown);
   }
 
   const JobsResult& result_;

@@ -98,10 +98,10 @@ class LinksPicture {
   std::string note() const {
     std::string text;
     if (is_used())
-      text = fmt::format("use of each link's bandwidth over {}, of its two directions the larger",
-                         format_duration(usage_.seconds));
+      text =
+          fmt::format("use of each link's bandwidth over {}, in the busier direction", format_duration(usage_.seconds));
     if (sketch_.spots.size() < static_cast<std::size_t>(usage_.topology->nodes()))
-      text += fmt::format("{}×: so many equal parts, drawn once{}", text.empty() ? "" : "; ",
+      text += fmt::format("{}×: number of equal parts, drawn once{}", text.empty() ? "" : "; ",
                           is_used() ? ", each link the most used of them" : "");
     return text;
   }

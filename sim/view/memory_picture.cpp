@@ -56,11 +56,11 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
         {.name = fmt::format("--memory {}", write_size(*limit)),
          .points = {{static_cast<double>(*limit) / 1e9, low}, {static_cast<double>(*limit) / 1e9, high}},
          .markers = false});
-  chart.series.push_back({.name = "nothing beats in both", .points = front_of(std::move(all)), .markers = false});
+  chart.series.push_back({.name = "Pareto front", .points = front_of(std::move(all)), .markers = false});
   const bool activations = ranking.front().tuned.result.memory.parts.activations.has_value();
   chart.note = large ? "×: does not fit; " : "";
   chart.note += activations ? "every setting that was tried"
-                            : "every setting that was tried; without activations, of which the profile says nothing";
+                            : "every setting that was tried; without activations, which the profile does not have";
   return chart;
 }
 

@@ -115,7 +115,7 @@ Figure curves_figure(const PlotData& data) {
   Figure figure = figure_of(data, charts.size(),
                             fmt::format("{}, by {}", charts.front().second.y.name, charts.front().second.x.name));
   if (std::any_of(charts.begin(), charts.end(), [](const auto& one) { return leaves(one.second); }))
-    figure.note += std::string(figure.note.empty() ? "" : " ") + "↑: where a curve ends that leaves the axis.";
+    figure.note += std::string(figure.note.empty() ? "" : " ") + "↑: the curve leaves the axis here.";
   const bool at_ends = std::all_of(charts.begin(), charts.end(),
                                    [&](const auto& one) { return names_fit(one.second, figure.panel_width); });
   for (auto& [title, chart] : charts) {

@@ -49,8 +49,8 @@ std::string note_of_large(const PlotData& data) {
       std::count_if(data.rows.begin(), data.rows.end(), [](const ResultLine* row) { return !row->fits; });
   if (large == 0) return "";
   const bool counted = data.options.kinds.front() == PlotKind::Histogram;
-  return counted ? fmt::format("{} of {} rows do not fit into the memory of a worker.", large, data.rows.size())
-                 : "×: does not fit into the memory of a worker.";
+  return counted ? fmt::format("{} of {} rows do not fit into a worker's memory.", large, data.rows.size())
+                 : "×: does not fit into a worker's memory.";
 }
 
 // The column of the option that was tuned, where it is one; else that of the trial's number.

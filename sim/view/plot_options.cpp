@@ -62,7 +62,7 @@ double positive(const Json& value, std::string_view right) {
 constexpr std::string_view right_kind = "a kind, or a list of kinds of curves";
 constexpr std::string_view right_over = "the name of a column of numbers, or {\"column\": value}";
 constexpr std::string_view right_scale = "a number above 0: one unit, in the unit of the column";
-constexpr std::string_view right_labels = "{\"value\": \"what to write instead\"}";
+constexpr std::string_view right_labels = "{\"value\": \"the text to write instead\"}";
 constexpr std::string_view right_end = "a number above 0: where the vertical axis ends";
 
 void read_kind(PlotOptions& options, const Json& value) {
@@ -70,7 +70,7 @@ void read_kind(PlotOptions& options, const Json& value) {
   for (const std::string& name : one_or_several(value)) {
     const PlotKindRow& kind = find_by_name(plot_kinds(), name, value.place(), "unknown kind '{}'");
     if (value.is_array() && !kind.curves)
-      value.fail(fmt::format("has {}, which stands alone", name), "speedup, efficiency or lines beside each other");
+      value.fail(fmt::format("has {}, which cannot be combined", name), "speedup, efficiency or lines together");
     options.kinds.push_back(kind.value);
   }
   if (options.kinds.empty()) value.fail("is empty", right_kind);
@@ -127,20 +127,20 @@ const std::vector<PlotKindRow>& plot_kinds() {
       {PlotKind::Speedup, "speedup", "how many times faster than one worker, with the ideal", {"speedup"}, true},
       {PlotKind::Efficiency,
        "efficiency",
-       "throughput of a worker over that on the fewest, in per cent",
+       "throughput of a worker relative to that on the fewest, in percent",
        {"efficiency"},
        true},
-      {PlotKind::Lines, "lines", "any one number, a line per series, alone or over another row's", {}, true},
+      {PlotKind::Lines, "lines", "any one number, a line per series, alone or relative to another row", {}, true},
       {PlotKind::Bars,
        "bars",
-       "computation and, stacked on it, exposed communication",
+       "computation with exposed communication stacked on it",
        {"iteration_s", "codec_s", "exposed_comm_s"}},
       {PlotKind::Columns, "columns", "any one number, written above its column", {}},
       {PlotKind::Dots, "dots", "any one number, a row per series and a dot per place", {}},
       {PlotKind::Histogram, "histogram", "how one number is distributed, with some rows marked", {}},
       {PlotKind::Trials,
        "trials",
-       "what `allreplay tune` tried, and the best",
+       "the trials of `allreplay tune`, and the best",
        {"trial", "iteration_s", "best_so_far_s"}},
   };
   return kinds;

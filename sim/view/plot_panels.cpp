@@ -51,7 +51,7 @@ std::string series_of(const PlotData& data, const ResultLine& row) {
 void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data,
                      const ResultLine& row) {
   if (count > most)
-    throw InputError(data.table.place_of(row), fmt::format("would be one of too many {}", what),
+    throw InputError(data.table.place_of(row), fmt::format("exceeds the number of {}", what),
                      fmt::format("at most {}; select with \"where\"", most));
 }
 

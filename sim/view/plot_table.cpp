@@ -19,7 +19,7 @@ void add_options(ResultTable& table, ResultLine& row, std::size_t of_file) {
     if (column == table.columns.end()) {
       constexpr std::size_t most_options = 1000;
       if (table.columns.size() >= of_file + most_options)
-        throw InputError(table.place_of(row, "options"), fmt::format("'{}' is beyond {} options", name, most_options),
+        throw InputError(table.place_of(row, "options"), fmt::format("'{}' is after {} options", name, most_options),
                          "the options of strategies");
       column = table.columns.insert(column, name);
     }
@@ -124,7 +124,7 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
     }
     const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
     if (!std::isfinite(value))
-      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" names what is above 0");
+      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
     data.y.push_back(value);
   }
   return data;

@@ -97,7 +97,7 @@ std::vector<std::size_t> DrawnIteration::shown() const {
 
 std::string DrawnIteration::gate_says() const {
   if (outcome.result.unrolled.decodes) return "decoding may begin ↑";
-  return shards() ? "computing may go on ↑" : "forward may go on ↑";
+  return shards() ? "computation may continue ↑" : "forward may continue ↑";
 }
 
 bool is_of_block(const Bar& bar) { return bar.activity > Activity::Update && bar.item != Payload::just_bytes; }

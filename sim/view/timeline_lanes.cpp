@@ -111,7 +111,7 @@ class LanePainter : public BarPainter {
 
   void add_exposed(const TimelineRow& lane, double top, double height) {
     std::vector<Interval> parts;
-    const std::string says = timeline_.pipeline() ? "exposed: no rank computes" : "exposed: computing waits";
+    const std::string says = timeline_.pipeline() ? "exposed: no rank computes" : "exposed: computation waits";
     for (const Interval& wait : timeline_.exposing())
       for (const Bar& bar : lane.bars) {
         const double from = std::max(wait.from, timeline_.at(bar.start)), to = std::min(wait.to, timeline_.at(bar.end));

@@ -40,7 +40,7 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
   std::vector<LegendEntry> legend;
   for (const Activity activity : activities)
     legend.push_back(activity == Activity::Send ? sample_of_sends() : swatch(to_string(activity), look_of(activity)));
-  if (waits) legend.push_back(swatch("computing waits", look_of_waiting()));
+  if (waits) legend.push_back(swatch("computation waits", look_of_waiting()));
   if (idle) legend.push_back(swatch("a rank waits", look_of_idle()));
   if (waits || idle) {
     if (activities.size() > 2) {
@@ -81,7 +81,7 @@ std::string notes_on_pipelines(const std::vector<DrawnIteration>& timelines) {
     for (const StageResult& stage : one.outcome.result.parallel->stages) chunks |= stage.chunks.size() > 1;
   }
   return std::string(any ? "Numbers on passes are micro-batches, as in the schedule's rows. " : "") +
-         (chunks ? "A rank's later chunks stand lower. " : "");
+         (chunks ? "A rank's later chunks are lower. " : "");
 }
 
 bool has_blocks(const std::vector<DrawnIteration>& timelines) {

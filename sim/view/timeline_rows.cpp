@@ -18,7 +18,7 @@ std::string class_name(const WorkerClass& one, bool only) {
   std::string name = count == 1 ? fmt::format("worker {}", one.workers[0])
                      : only     ? fmt::format("all {} workers", count)
                                 : fmt::format("{} workers like worker {}", count, one.workers[0]);
-  return one.slowdown == 1 ? name : name + fmt::format(" (x{:g} as slow)", one.slowdown);
+  return one.slowdown == 1 ? name : name + fmt::format(" (slowed {:g}x)", one.slowdown);
 }
 
 Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& plan) {

@@ -20,7 +20,7 @@ class StreamPainter : public BarPainter {
     const std::vector<std::size_t> shown = timeline_.shown();
     for (const std::size_t c : shown) top = add_streams(c, top);
     if (shown.size() == timeline_.ends.size()) return top;
-    note(top, fmt::format("and {} workers that end sooner", timeline_.ends.size() - shown.size()));
+    note(top, fmt::format("and {} workers that end earlier", timeline_.ends.size() - shown.size()));
     return top + 14;
   }
 
@@ -126,7 +126,7 @@ class StreamPainter : public BarPainter {
     const double from = x(wait.from), width = x(wait.to) - from, wide = text_width(length, style::small_size) + 6;
     Look look = look_of_waiting();
     if (width < 3) look.line.reset();
-    drawing_.add(Rectangle{{from, top, width, compute_height}, look, {"waiting", "computing waits " + length}});
+    drawing_.add(Rectangle{{from, top, width, compute_height}, look, {"waiting", "computation waits " + length}});
     if (wide + 4 > width) return;
     drawing_.add(
         Rectangle{{from + (width - wide) / 2, top + 6, wide, compute_height - 12}, {.fill = colour(0xFFFFFF)}, {}});

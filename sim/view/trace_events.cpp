@@ -263,7 +263,7 @@ class Writer {
 
   void write_memory(const MemoryPoint& point, int process) {
     const bool alike = result_.classes.size() == 1 || result_.plan.pipeline;
-    write_counter(alike ? "memory" : "memory of the worker that needs most", process, point.at,
+    write_counter(alike ? "memory" : "memory of the worker that needs the most", process, point.at,
                   {"bytes", json(std::llround(point.bytes))});
   }
 

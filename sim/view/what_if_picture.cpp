@@ -17,8 +17,8 @@ TornadoChart what_if_chart(const WhatIf& answer) {
                             format_duration(result.metrics.iteration_s));
   std::string note = caveat_with_source(scenario.profile);
   if (!note.empty()) note.back() = '.';  // in the place of its line's end
-  chart.note = note + (note.empty() ? "" : " ") + "More workers are in the table alone.";
-  chart.value = {.name = "samples per second, over what it is",
+  chart.note = note + (note.empty() ? "" : " ") + "More workers are only in the table.";
+  chart.value = {.name = "samples per second, relative to now",
                  .label = [](double percent) { return fmt::format("{}{:g} %", percent > 0 ? "+" : "", percent); }};
   const auto add = [&, workers = scenario.workers](const WhatIfRow& row) {
     if (row.outcome.scenario.workers != workers) return;

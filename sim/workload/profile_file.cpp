@@ -31,7 +31,7 @@ Time microseconds(double value, const SourceLocation& place) {
 }
 
 Origin read_origin(const Json& json) {
-  return choose_by_name(origins, json.text(), json.place(), "'{}' is no origin").value;
+  return choose_by_name(origins, json.text(), json.place(), "'{}' is not an origin").value;
 }
 
 Bytes read_precision(const Json& json) {
@@ -40,14 +40,14 @@ Bytes read_precision(const Json& json) {
 
 std::string read_group(const Json& json) {
   const std::string name = read_name(json);
-  if (name.empty()) json.fail("is empty", "the name of the layer's unit, or no group at all");
+  if (name.empty()) json.fail("is empty", "the name of the layer's unit, or leave it out");
   return name;
 }
 
 double read_flops(const Json& json) {
   const double flops = json.number();
   if (!(flops > 0 && flops <= most_flops))
-    json.fail(fmt::format("{} is no number of operations", flops), "above 0, at most 1e30, or no key at all");
+    json.fail(fmt::format("{} is not a number of operations", flops), "above 0, at most 1e30, or leave it out");
   return flops;
 }
 
@@ -90,8 +90,9 @@ void read_parallel_parts(const Json& object, Profile& profile) {
     const Tensor &one = profile.tensors[profile.tied->first], &other = profile.tensors[profile.tied->second];
     if (profile.tied->first == profile.tied->second) tied->fail(fmt::format("ties '{}' to itself", one.name), "two");
     if (one.elements != other.elements)
-      tied->fail(fmt::format("'{}' has {} elements, and '{}' {}", one.name, one.elements, other.name, other.elements),
-                 "two tensors with equally many");
+      tied->fail(
+          fmt::format("'{}' has {} elements, but '{}' has {}", one.name, one.elements, other.name, other.elements),
+          "two tensors with equally many");
   }
   if (const auto parallel = object.find("parallel")) {
     parallel->allow_only({"tp", "cp"});
@@ -157,7 +158,7 @@ Profile read_profile_object(const Files& files, const Json& object) {
 // "1024x4096;4096": a weight of two extents and a bias of one.
 std::vector<std::vector<std::int64_t>> read_shapes(const std::string& text, const SourceLocation& place) {
   if (text.find_first_not_of("0123456789x; ") != std::string::npos)
-    throw InputError(place, fmt::format("'{}' are no shapes", text), "such as 1024x4096;4096");
+    throw InputError(place, fmt::format("'{}' is not a list of shapes", text), "such as 1024x4096;4096");
   std::vector<std::vector<std::int64_t>> shapes;
   for (const std::string_view shape : split(text, ";")) {
     shapes.emplace_back();
@@ -173,7 +174,7 @@ class CsvTable {
     if (rows_.empty()) throw InputError({file, ""}, "is empty", header_hint);
     for (std::size_t i = 0; i < rows_[0].fields.size(); ++i)
       if (!columns_.emplace(rows_[0].fields[i], i).second)
-        throw InputError({file, "line 1"}, fmt::format("the column '{}' stands twice", rows_[0].fields[i]),
+        throw InputError({file, "line 1"}, fmt::format("the column '{}' appears twice", rows_[0].fields[i]),
                          "each column once");
     for (const auto name : {"layer", "params", "forward_us", "backward_us"})
       if (!columns_.contains(name))
@@ -238,13 +239,12 @@ void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const auto elements = element_count(shapes[i]);
     if (!elements || *elements > left)
-      throw InputError(place, fmt::format("hold more than the {} that params says", params), "as many");
+      throw InputError(place, fmt::format("hold more than the {} of params", params), "as many");
     left -= *elements;
     profile.tensors.push_back(
         {i == 0 ? layer : fmt::format("{}#{}", layer, i + 1), *elements, 4 * *elements, id, shapes[i]});
   }
-  if (left > 0)
-    throw InputError(place, fmt::format("hold {} less than the {} that params says", left, params), "as many");
+  if (left > 0) throw InputError(place, fmt::format("hold {} less than the {} of params", left, params), "as many");
 }
 
 }  // namespace
@@ -276,7 +276,7 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
     add_tensors(table, row, profile);
     const bool blank = table.blank(row, "forward_us");
     if (blank && !forward_follows)
-      throw InputError(table.place(row, "forward_us"), "is blank: the forward time was not measured",
+      throw InputError(table.place(row, "forward_us"), "is empty: the forward time was not measured",
                        "give --forward-ratio R to set it to R times the backward time");
     profile.layers.push_back({name, blank ? Time(0) : time(row, "forward_us"), time(row, "backward_us")});
     if (!table.blank(row, "group")) {
@@ -317,7 +317,7 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
   if (profile.layers.empty()) throw InputError({file, json ? "/layers" : ""}, "has no layers", "at least one layer");
   require_bearable_layers(profile, {file, json ? "/layers" : ""});
   if (profile.tensors.empty())
-    throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing is ever communicated",
+    throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing would be communicated",
                      "at least one layer with parameters");
   if (add(profile.forward(), profile.backward()) == Time(0))
     throw InputError({file, json ? "/layers" : ""}, "every layer's time is zero", "measured times in microseconds");

@@ -55,7 +55,7 @@ Spread read_spread(const Json& json) {
     spread.kind = choose_by_name(kinds, kind->text(), kind->place(), "unknown distribution '{}'").value;
   spread.sigma = json.at("sigma").number();
   if (!(spread.sigma >= 0 && spread.sigma <= 1))
-    json.at("sigma").fail(fmt::format("{} is not how far workers differ", spread.sigma), "0 to 1, such as 0.024");
+    json.at("sigma").fail(fmt::format("{} is not a valid spread", spread.sigma), "0 to 1, such as 0.024");
   if (const auto seed = json.find("seed"))
     spread.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
   return spread;

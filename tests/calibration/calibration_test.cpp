@@ -149,5 +149,5 @@ TEST_CASE("gamma may not exceed what b leaves for it; servers not the workers") 
   CalibrationRequest servers = as("parameter-server");
   servers.options.servers = 9;
   CHECK(error_message([&] { calibrate(log_of(law), servers); }) ==
-        "c: --option: 9 servers do not fit on 8 workers (at most one server a worker)");
+        "c: --option: 9 servers do not fit on 8 workers (at most one server per worker)");
 }

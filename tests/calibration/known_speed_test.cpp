@@ -66,13 +66,12 @@ TEST_CASE("workers that all are faster than the profile says") {
 TEST_CASE("what communication alone does not allow is refused, with the limit") {
   // 2667 = 8 / 3 ms: of T and U.
   CHECK(error_message([&] { at_speed(pair_of(), speed(2.5)); }) ==
-        "command line: --samples-per-second: no computing is fast enough for 3200 samples/s: without any an iteration "
+        "command line: --samples-per-second: no compute time is short enough for 3200 samples/s: communication alone "
         "takes 3 ms (less than 2667 samples/s)");
   const std::string alone = error_message([&] { at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(0.8)); });
   INFO(alone);
-  CHECK(
-      alone.ends_with("(less than 8000 samples/s; of several GPUs: --cluster and --strategy that it was measured "
-                      "with)"));
+  CHECK(alone.ends_with(
+      "(less than 8000 samples/s; for several GPUs, give the --cluster and --strategy of the measurement)"));
   CHECK(at_speed(pair_of(), speed(3.01)).factor == Approx(0.01 / 3).epsilon(1e-5));  // just possible
   CHECK(error_message([&] { at_speed(pair_of(), speed(2e9)); }).find("an iteration of 2e+06 s (at most") !=
         std::string::npos);

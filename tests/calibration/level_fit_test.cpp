@@ -86,7 +86,8 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK_FALSE(fit.known[rendezvous_time]);
   CHECK_FALSE(fit.network.nccl->rendezvous.has_value());
   CHECK((fit.network.nccl->ll128 && fit.network.nccl->two_node_tree));
-  for (const std::string& warning : fit.warnings) CHECK(warning.find("it leaves no trace") != std::string::npos);
+  for (const std::string& warning : fit.warnings)
+    CHECK(warning.find("it does not affect the times") != std::string::npos);
   // Where the log is of something else, no factor makes a link of it.
   truth.nccl->network = {0.7, 32};
   const std::vector<Calibration> far{inside, log_of(truth, "nccl", 32)};
@@ -148,7 +149,7 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   CHECK(
       both.warnings.back() ==
       "no log of several nodes has sizes up to 2 KiB: their start-up is taken for a rendezvous, which larger messages "
-      "wait for, and the latency between nodes stays the cluster's");
+      "wait for, and the latency between nodes keeps the cluster's value");
   // Of four nodes, from 1 MiB on, with noise of 5 %: the bandwidth between nodes is told, whatever else is not, and the
   // latency is the cluster's.
   std::vector<Calibration> noisy{log_of(truth, "nccl", 16, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 20)};

@@ -90,7 +90,7 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
 TEST_CASE("CSV: a column of collectives") {
   const std::string both = "collective,workers,bytes,time_us\nall-reduce,8,8,1\nall-gather,8,8,2\nall-reduce,8,16,3\n";
   CHECK(complaint(both) ==
-        "f: is of several collectives: all-reduce, all-gather (--collective with an algorithm of one of them)");
+        "f: has rows of several collectives: all-reduce, all-gather (--collective with an algorithm of one of them)");
   LogRequest request;
   request.purpose = Purpose::AllGather;
   const MeasurementLog gathered = read_measurements(both, "f", request);
@@ -171,9 +171,9 @@ TEST_CASE("nccl-tests: groups, repeated runs, and processes that did not run tog
   CHECK(complaint(nccl_tests(sizes, law, 8) + nccl_tests(sizes, law, 4)).find("4 ranks follow a run of 8") !=
         std::string::npos);
   const std::string alone = nccl_tests(sizes, law, 1);
-  CHECK(complaint(alone).starts_with("f: was taken by one rank alone (two ranks or more; many processes need"));
+  CHECK(complaint(alone).starts_with("f: was taken with one rank (two or more ranks; several processes need"));
   const std::string head = alone.substr(0, alone.find("#       size"));
-  CHECK(complaint(head + alone).starts_with("f: line 12: rank 0 stands twice"));
+  CHECK(complaint(head + alone).starts_with("f: line 12: rank 0 appears twice"));
 }
 
 TEST_CASE("OSU: columns, tags and the missing number of workers") {
@@ -184,7 +184,7 @@ TEST_CASE("OSU: columns, tags and the missing number of workers") {
   check_law(log);
   check_law(read(osu(sizes, law, true), 16, "min"), 0.98);
   check_law(read(osu(sizes, law, true), 16, "max"), 1.03);
-  CHECK(complaint(osu(sizes, law)) == "f: does not say among how many workers it was taken (--workers N)");
+  CHECK(complaint(osu(sizes, law)) == "f: does not say how many workers it was taken with (--workers N)");
   CHECK(complaint(osu(sizes, law), 8, "min").starts_with("c: --time: there is no 'min' latency among the columns Avg"));
   // Two logs of one file, each row named after its workers.
   std::string tagged = "# Size       Avg Latency(us)\n";
@@ -193,8 +193,8 @@ TEST_CASE("OSU: columns, tags and the missing number of workers") {
       tagged += fmt::format("{},{:<8} {:>20.12g}\n", workers, size, law(size) * 1e6 * workers);
   check_law(read(tagged, 8), 8);
   check_law(read(tagged, 2), 2);
-  CHECK(complaint(tagged) == "f: was taken among 2, 8 workers (--workers chooses one of them)");
-  CHECK(complaint(tagged, 4) == "c: --workers: the log has no rows of 4 workers, only of 2, 8 (one of them)");
+  CHECK(complaint(tagged) == "f: was taken with 2, 8 workers (choose one with --workers)");
+  CHECK(complaint(tagged, 4) == "c: --workers: the log has no rows for 4 workers, only for 2, 8 (one of them)");
 }
 
 TEST_CASE("CSV: units in the header, in the cells, and a column of workers") {
@@ -216,7 +216,7 @@ TEST_CASE("CSV: units in the header, in the cells, and a column of workers") {
   });
   check_law(read(two, 2));
   check_law(read(two, 4), 3);
-  CHECK(complaint(two) == "f: was taken among 2, 4 workers (--workers chooses one of them)");
+  CHECK(complaint(two) == "f: was taken with 2, 4 workers (choose one with --workers)");
 }
 
 TEST_CASE("bad logs say in one line where and what") {
@@ -231,25 +231,25 @@ TEST_CASE("bad logs say in one line where and what") {
     std::int64_t workers = 8;
   };
   const Case cases[] = {
-      {"", "f: is no log of a collective"},
-      {"hello\n", "f: is no log of a collective"},
+      {"", "f: is not a log of a collective"},
+      {"hello\n", "f: is not a log of a collective"},
       {std::string("\x7f"
                    "ELF\x02\x01\x00\x00",
                    8),
        "f: line 1: is not text"},
-      {nccl.substr(0, nccl.find("           8 ")), "f: has no sizes that nccl-tests measured"},
+      {nccl.substr(0, nccl.find("           8 ")), "f: has no rows of nccl-tests"},
       {with(nccl, row, row.substr(0, 70) + "\n"), "f: line 24: is cut short after"},
       {with(nccl, row, row.substr(0, 20) + "\n"), "f: line 24: is cut short after 1 columns (13 columns"},
       {with(nccl, row, with(row, " 0 ", " 0 0 ")), "f: line 24: has 14 columns"},
       {with(nccl, row, with(row, "float", "half")), "f: line 24: is of type half after rows of float"},
-      {with(nccl, row, with(row, "  1024", " -1024")), "f: line 24: '-1024' is no size"},
-      {with(nccl, row, with(row, "  1024", "1024kB")), "f: line 24: '1024kB' is no size"},
-      {with(nccl, row, with(row, "30.512", "-0.512")), "f: line 24: '-0.512' is no time of a collective"},
-      {with(nccl, row, with(row, "30.512", "0.0000")), "f: line 24: '0.0000' is no time of a collective"},
-      {with(nccl, row, with(row, "30.512", "slow")), "f: line 24: 'slow' is no time"},
-      {with(nccl, row, with(row, "30.512", "nan")), "f: line 24: 'nan' is no time"},
-      {with(nccl, row, with(row, "30.512", "1e99")), "f: line 24: '1e99' is no time of a collective"},
-      {nccl, "c: --workers: 4 contradict the log, which was taken among 8 (8, or leave it out)", 4},
+      {with(nccl, row, with(row, "  1024", " -1024")), "f: line 24: '-1024' is not a valid size"},
+      {with(nccl, row, with(row, "  1024", "1024kB")), "f: line 24: '1024kB' is not a valid size"},
+      {with(nccl, row, with(row, "30.512", "-0.512")), "f: line 24: '-0.512' is not a valid time of a collective"},
+      {with(nccl, row, with(row, "30.512", "0.0000")), "f: line 24: '0.0000' is not a valid time of a collective"},
+      {with(nccl, row, with(row, "30.512", "slow")), "f: line 24: 'slow' is not a valid time"},
+      {with(nccl, row, with(row, "30.512", "nan")), "f: line 24: 'nan' is not a valid time"},
+      {with(nccl, row, with(row, "30.512", "1e99")), "f: line 24: '1e99' is not a valid time of a collective"},
+      {nccl, "c: --workers: 4 workers contradict the log, which was taken with 8 (8, or leave it out)", 4},
       {nccl_tests(sizes, law, 8, "float", "alltoall_perf"),
        "f: line 1: 'alltoall_perf' is no benchmark of a collective"},
       {nccl + nccl_tests(sizes, law, 8, "float", "all_gather_perf"),
@@ -259,10 +259,10 @@ TEST_CASE("bad logs say in one line where and what") {
       {with(omb, "1024 ", "1024 12"), "f: line 12: has 3 columns (the 2 of the table's header)"},
       {with(omb, "1024 ", "1024 #"), "f: line 12: has 3 columns"},
       {omb + "2097152", "f: line 23: has 1 columns"},
-      {omb + "2097152  fast", "f: line 23: 'fast' is no time"},
-      {omb + "2097152  -3", "f: line 23: '-3' is no time of a collective"},
+      {omb + "2097152  fast", "f: line 23: 'fast' is not a valid time"},
+      {omb + "2097152  -3", "f: line 23: '-3' is not a valid time of a collective"},
       {omb + "# Datatype: MPI_FLOAT.\n", "f: line 23: is of type MPI_FLOAT. after rows of MPI_CHAR."},
-      {with(omb, "Avg Latency(us)", "Avg Latency(h)"), "f: line 4: 'Avg Latency(h)' has no unit known here"},
+      {with(omb, "Avg Latency(us)", "Avg Latency(h)"), "f: line 4: 'Avg Latency(h)' has no known unit"},
       {with(omb, "Avg", "Overall"), "f: line 4: there is no 'avg' latency among the columns"},
       {with(nccl, row,
             with(row, "30.512",
@@ -272,16 +272,16 @@ TEST_CASE("bad logs say in one line where and what") {
        "f: line 24: is not text"},
       {"bytes,time_us\n8,1\n16\n", "f: line 3: has 1 fields (the 2 of the header)"},
       {"bytes,time_us\n8,-1\n16,2\n", "f: line 2: \"-1 us\" is negative"},
-      {"bytes,time_us\n8,0\n16,2\n", "f: line 2: '0' is no time of a collective"},
+      {"bytes,time_us\n8,0\n16,2\n", "f: line 2: '0' is not a valid time of a collective"},
       {"bytes,time_us\n-8,1\n16,2\n", "f: line 2: \"-8 B\" is negative"},
       {"bytes,time_us\neight,1\n", "f: line 2: \"eight B\" is not a size"},
       {"bytes,time\n8,1\n16,2\n", "f: line 2: \"1\" has no unit"},
-      {"bytes,speed\n8,1\n", "f: line 1: has no column of times (a header such as bytes,time_us)"},
-      {"time_us,count\n8,1\n", "f: line 1: has no column of sizes"},
-      {"bytes,time_us,latency_us\n8,1,2\n", "f: line 1: has the times time_us, latency_us (--time chooses"},
+      {"bytes,speed\n8,1\n", "f: line 1: has no time column (a header such as bytes,time_us)"},
+      {"time_us,count\n8,1\n", "f: line 1: has no size column"},
+      {"bytes,time_us,latency_us\n8,1,2\n", "f: line 1: has several times: time_us, latency_us (choose one"},
       {"bytes,time_us,dtype\n8,1,float\n16,2,half\n", "f: line 3: is of type half after rows of float"},
       {"bytes,time_us,workers\n8,1,0\n16,2,half\n", "f: line 2: '0' is not a whole number"},
-      {"bytes,time_us,workers\n8,1,1\n16,2,1\n", "f: one worker alone sends nothing", 0},
+      {"bytes,time_us,workers\n8,1,1\n16,2,1\n", "f: was taken with one worker, which sends nothing", 0},
   };
   for (const Case& one : cases) {
     CAPTURE(one.message);
@@ -290,7 +290,7 @@ TEST_CASE("bad logs say in one line where and what") {
     if (!message.starts_with(one.message)) UNSCOPED_INFO(message);
   }
   CHECK(error_message([&] { read(nccl, 8, "", "ocu"); }) == "c: --format: unknown format 'ocu' (did you mean 'osu'?)");
-  CHECK(complaint(nccl, 8, "avg") == "c: --time: nccl-tests measures no 'avg' (out-of-place or in-place)");
+  CHECK(complaint(nccl, 8, "avg") == "c: --time: nccl-tests does not measure 'avg' (out-of-place or in-place)");
 }
 
 }  // namespace measurement_log_test

@@ -74,7 +74,7 @@ TEST_CASE("speed-ups and throughputs err by their own ratio, and are too fast wh
   CHECK(files.validated(columns + "p.json,c.json,4,wfbp,iteration,4000\n").points[0].predicted.value ==
         Approx(32 / 8.2e-3));
   CHECK(files.refused(columns + "p.csv,c.json,4,wfbp,iteration,4000\n") ==
-        "line 2, profile: p has no batch size (a profile with batch_size, or iteration_s measured)");
+        "line 2, profile: p has no batch size (a profile with batch_size, or a measured iteration_s)");
 }
 
 TEST_CASE("rows with the same calibrate fit a constant, and are not scored") {
@@ -105,7 +105,7 @@ TEST_CASE("two constants want two rows, and several rows share one") {
   CHECK(found.fitted[0].value == Approx(100e-6).epsilon(1e-2));
   CHECK(found.fitted[1].value == Approx(2e-9).epsilon(1e-2));
   CHECK(files.refused(columns + first + last) ==
-        "line 2: 1 rows are to fit 2 constants (alpha, beta) (as many rows as constants, or more)");
+        "line 2: 1 rows cannot fit 2 constants (alpha, beta) (at least as many rows as constants)");
 }
 
 TEST_CASE("a constant holds where the columns behind `by` agree") {
@@ -221,15 +221,15 @@ TEST_CASE("bad input is said in one line") {
   CHECK(files.refused("profile,cluster,cluster,strategy,iteration_s\n") ==
         "line 1: has the column cluster twice (once)");
   CHECK(files.refused("profile,cluster,workers,strategy\n") ==
-        "line 1: has nothing measured (one column of iteration_s, samples_per_s or speedup; of time_s for collectives "
-        "alone)");
+        "line 1: has no measured column (one column of iteration_s, samples_per_s or speedup; or time_s, for "
+        "collectives alone)");
   CHECK(files.refused("profile,cluster,strategy,iteration_s,speedup\n")
-            .starts_with("line 1: has measured iteration_s and speedup"));
+            .starts_with("line 1: has the measured columns iteration_s and speedup"));
   CHECK(files.refused("profile,cluster,workers,iteration_s\n").starts_with("line 1: has no column strategy"));
   CHECK(files.refused("cluster,workers,strategy,bytes,time_s\n")
-            .starts_with("line 1: has the column strategy beside time_s"));
+            .starts_with("line 1: has both columns strategy and time_s"));
   CHECK(files.refused("profile,cluster,strategy,bytes,iteration_s\n")
-            .starts_with("line 1: has the column bytes beside iteration_s"));
+            .starts_with("line 1: has both columns bytes and iteration_s"));
   CHECK(files.refused(head) == "has no row to score (rows with an empty calibrate)");
   CHECK(files.refused(head + "p.csv,c.json,4,wfbp\n") == "line 2: has 4 fields (the 6 of the header)");
   CHECK(files.refused(head + "q.csv,c.json,4,wfbp,,0.008\n").starts_with("line 2, profile: no profile 'q.csv'"));
@@ -248,22 +248,22 @@ TEST_CASE("bad calibrations are said in one line") {
     return files.refused(columns + "p.csv,c.json,4,sync-easgd,,0.008," + calibrate + "\n" + other);
   };
   CHECK(refused("gamma") ==
-        "line 2, calibrate: 'gamma' is no constant that rows fit (launch, alpha, beta, update, server, launch_tensor, "
+        "line 2, calibrate: 'gamma' is not a constant that rows can fit (launch, alpha, beta, update, server, "
+        "launch_tensor, "
         "interference or spread)");
   CHECK(refused("beta per cluster") ==
-        "line 2, calibrate: 'per' is no way of saying for which rows beta holds (beta "
-        "by cluster workers, for instance)");
-  CHECK(refused("beta by iteration_s").starts_with("line 2, calibrate: beta cannot hold by 'iteration_s'"));
+        "line 2, calibrate: 'per' is not a valid `by` for beta (such as: beta by cluster workers)");
+  CHECK(refused("beta by iteration_s").starts_with("line 2, calibrate: beta cannot be fitted by 'iteration_s'"));
   CHECK(refused("beta; beta") == "line 2, calibrate: fits beta twice (once)");
   CHECK(refused("alpha; beta; launch; update; server") ==
         "calibrate: fits alpha, beta, launch, server, update (at most four constants: with more, anything fits)");
   CHECK(files.refused(columns + "p.csv,c.json,4,sync-easgd,1 ms,0.008,update\n" + other) ==
-        "line 2: fits update and gives it (one of the two)");
+        "line 2: both fits and gives update (one of the two)");
   CHECK(files.refused(columns + "p.csv,m.json,4,sync-easgd,,0.008,beta\n" + other) ==
-        "line 2, calibrate: m has no beta: it gives whole collectives (a cluster with alpha and beta)");
+        "line 2, calibrate: m has no beta: its file prices whole collectives (a cluster with alpha and beta)");
   CHECK(files.refused(columns + "p.csv,c.json,4,sync-easgd,,0.012,beta\np.csv,c.json,4,s-sgd,,0.012,beta by workers\n" +
                       other) ==
-        "line 2: would have beta by two sets of rows (the same columns behind `by` in all rows that fit it)");
+        "line 2: would give beta two values (the same columns after `by` in all rows that fit it)");
   CHECK(files.refused("cluster,collective,workers,bytes,time_s,calibrate\nc.json,ring,4,8,1,update\n")
-            .starts_with("line 2, calibrate: a collective alone does not tell of update"));
+            .starts_with("line 2, calibrate: a collective alone does not determine update"));
 }

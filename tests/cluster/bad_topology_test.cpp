@@ -23,7 +23,7 @@ std::string graph(std::string_view hosts, std::string_view switches, std::string
 
 TEST_CASE("sizes that cannot be") {
   CHECK(complaint(json_of("fat-tree", R"("ports": 5)")) ==
-        "cluster.json: /ports: 5 ports do not split into as many up as down (an even number, such as 6)");
+        "cluster.json: /ports: 5 ports cannot be split evenly into up and down (an even number, such as 6)");
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 0)")), Contains("/ports: 0 is not a whole number from 2"));
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4.5)")), Contains("/ports: 4.5"));
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4, "oversubscription": 0.5)")),
@@ -44,7 +44,7 @@ TEST_CASE("sizes that cannot be") {
              Contains("the key 'spines' is missing"));
   CHECK_THAT(complaint(json_of("leaf-spine", sizes + "0")), Contains("/spines: 0 is not a whole number from 1"));
   CHECK_THAT(complaint(json_of("leaf-spine", sizes + R"(2, "oversubscription": 0.5)")),
-             Contains("/oversubscription: 0.5 is not an oversubscription"));
+             Contains("/oversubscription: 0.5 is not a valid oversubscription"));
   CHECK_THAT(complaint(json_of("leaf-spine", sizes + R"(2, "ports": 4)")), Contains("/ports: unknown key 'ports'"));
   CHECK_THAT(complaint(json_of("leaf-spine", sizes + "2"), 9),
              Contains("9 workers do not fit on the 8 hosts of this leaf-spine (at most 8 workers"));
@@ -113,7 +113,7 @@ TEST_CASE("sizes beyond what memory holds are refused before anything is built")
 
 TEST_CASE("links that cannot be") {
   CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "1 us", "bandwidth": "0 Gbit/s"}})"),
-             Contains("/link/bandwidth: \"0 Gbit/s\" carries nothing"));
+             Contains("/link/bandwidth: \"0 Gbit/s\" is not a valid rate"));
   CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "-1 us", "bandwidth": "1 Gbit/s"}})"),
              Contains("/link/latency: \"-1 us\" is negative"));
   CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "1 us"}})"),
@@ -149,19 +149,19 @@ TEST_CASE("changes that do not make sense") {
       Contains("/links/0/between/0: there is no node 'h0.nic2' (names are like 'h0', 'h0.gpu0', 'h0.nic0', 'h3', "
                "'h3.gpu3', 'h3.nic1', 'leaf0', 'spine2')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "h1"], "down": true})")),
-             Contains("/links/0/between: no link joins 'h0' and 'h1' ('h0' is linked to 's0')"));
+             Contains("/links/0/between: there is no link between 'h0' and 'h1' ('h0' is linked to 's0')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0"], "down": true})")), Contains("/links/0/between: names 1 nodes"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "h0"], "down": true})")), Contains("links 'h0' to itself"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"]})")), Contains("/links/0: changes nothing"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "bandwidth": "0 B/s"})")),
-             Contains("/links/0/bandwidth: \"0 B/s\" carries nothing"));
+             Contains("/links/0/bandwidth: \"0 B/s\" is not a valid rate"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "down": true, "bandwidth": "1 B/s"})")),
              Contains("/links/0/down"));
   CHECK_THAT(
       complaint(star(R"({"between": ["h0", "s0"], "latency": "1 s"}, {"between": ["s0", "h0"], "latency": "2 s"})")),
-      Contains("/links/1: 's0' and 'h0' stand here twice"));
+      Contains("/links/1: the link from 's0' to 'h0' is listed twice"));
   CHECK_THAT(complaint(star(R"({"between": ["h2", "s0"], "down": true})")),
-             Contains("/links/0: the links that are down cut 'h2' off from 'h0'"));
+             Contains("/links/0: the links that are down disconnect 'h2' from 'h0'"));
 }
 
 TEST_CASE("graphs that do not make sense") {
@@ -169,24 +169,24 @@ TEST_CASE("graphs that do not make sense") {
              Contains("/links/0/between/1: there is no node 'c'"));
   CHECK_THAT(complaint(graph(R"("host1", "host2")", "", R"({"between": ["host1", "hosst2"]})")),
              Contains("did you mean 'host2'?"));
-  CHECK_THAT(complaint(graph(R"("a", "a")", "", "")), Contains("/hosts/1: there are two nodes 'a'"));
-  CHECK_THAT(complaint(graph(R"("a", "b")", R"("b")", "")), Contains("/switches/0: there are two nodes 'b'"));
+  CHECK_THAT(complaint(graph(R"("a", "a")", "", "")), Contains("/hosts/1: two nodes are called 'a'"));
+  CHECK_THAT(complaint(graph(R"("a", "b")", R"("b")", "")), Contains("/switches/0: two nodes are called 'b'"));
   CHECK_THAT(complaint(graph("", "", "")), Contains("/hosts: is empty"));
-  CHECK_THAT(complaint(graph(R"("")", "", "")), Contains("/hosts/0: is an empty name"));
+  CHECK_THAT(complaint(graph(R"("")", "", "")), Contains("/hosts/0: is empty"));
   CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "a"]})")), Contains("links 'a' to itself"));
   CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"]}, {"between": ["b", "a"]})")),
-             Contains("/links/1: these two are linked twice"));
+             Contains("/links/1: the two nodes are linked twice"));
   CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"], "bandwidth": "0 B/s"})")),
              Contains("/links/0/bandwidth"));
   CHECK_THAT(complaint(graph(R"("a", "b", "c", "d")", "", R"({"between": ["a", "b"]}, {"between": ["c", "d"]})")),
-             Contains("/links: no way leads from 'a' to 'c'"));
+             Contains("/links: there is no route from 'a' to 'c'"));
   CHECK_THAT(
       complaint(R"({"kind": "graph", "hosts": ["a", "b"], "links": [{"between": ["a", "b"], "latency": "1 us"}]})"),
       Contains("/links/0: the key 'bandwidth' is missing"));
   CHECK_THAT(
       complaint(graph(R"("a", "b", "c", "d")", "",
                       R"({"between": ["a", "b"]}, {"between": ["b", "c"]}, {"between": ["c", "d"], "down": true})")),
-      Contains("/links/2: the links that are down cut 'd' off from 'a'"));
+      Contains("/links/2: the links that are down disconnect 'd' from 'a'"));
 }
 
 TEST_CASE("a cluster file may leave beta to its topology, but not alpha") {

@@ -37,5 +37,5 @@ TEST_CASE("NCCL's model asks for links of both levels that take time per byte") 
   CHECK(complaint("1 ns/B", "1 ns/B").empty());
   for (const auto& [inside, between] : {std::pair("0 ns/B", "1 ns/B"), {"1 ns/B", "0 ns/B"}})
     CHECK(complaint(inside, between) ==
-          "c.json: /network/nccl: stands beside links that take no time per byte (a bandwidth of both levels)");
+          "c.json: /network/nccl: needs links with a bandwidth (a bandwidth of both levels)");
 }

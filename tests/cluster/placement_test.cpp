@@ -138,20 +138,19 @@ TEST_CASE("placements that cannot be") {
   CHECK(error_message([] {
           parse_placement("h3", {"command line", "--placement"});
         }) == "command line: --placement: unknown placement 'h3' (packed, spread, or hosts, such as h0,h4)");
-  CHECK_THAT(listed("3"),
-             Contains(R"(/placement: says nothing of where ranks sit ("packed", "spread", or a list of hosts)"));
+  CHECK_THAT(listed("3"), Contains(R"(/placement: is not a placement ("packed", "spread", or a list of hosts)"));
   CHECK_THAT(listed("[]"), Contains("/placement: is empty"));
   CHECK_THAT(listed("[0, 1, 2, 3]"), Contains("/placement/0: is a number"));
   CHECK_THAT(listed(R"(["h0", "h1", "h12", "h3"])"), Contains("/placement/2: there is no host 'h12' (did you mean"));
   CHECK_THAT(listed(R"(["h0", "h1", "leaf0", "h3"])"), Contains("/placement/2: there is no host 'leaf0'"));
   CHECK(listed(R"(["h0", "h1", "h2", "h1"])") ==
-        "cluster.json: /placement/3: the host 'h1' stands twice (each host once)");
+        "cluster.json: /placement/3: the host 'h1' is listed twice (each host once)");
   CHECK(listed(R"(["h0", "h1", "h2"])") ==
         "cluster.json: /placement: 3 listed hosts have room for 3 of 4 workers (at least 4 hosts)");
   CHECK(complaint_of("star", 9, of_four, R"(["h1", "h0"])") ==
         "cluster.json: /placement: 2 listed hosts have room for 8 of 9 workers (at least 3 hosts)");
   CHECK_THAT(complaint_of("star", 9, "", R"("spread")"),
-             Contains("/placement: there is nothing to spread over: a star has single GPUs"));
+             Contains("/placement: ranks cannot be spread: a star has hosts of one GPU"));
   CHECK_THAT(complaint_of("rail", 8, of_four + R"(, "rails": 2)", R"("spread")"),
              Contains("/placement: the ranks of rails fill their hosts in order"));
   CHECK(complaint_of("rail", 8, of_four + R"(, "rails": 2)", R"("packed")").empty());

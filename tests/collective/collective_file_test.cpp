@@ -72,7 +72,7 @@ TEST_CASE("halves and a broadcast as files") {
             ->algorithm.purpose == Purpose::AllGather);
   // A ring leaves rank p with piece p + 1, a file's ranks have what bears their number.
   const std::string scattered = text_of(rounds_of(ring, 4, {}, CollectiveOp::ReduceScatter, {}), "reduce-scatter");
-  CHECK(error_message([&] { file_of(scattered); }).find("rank 0 has not all of chunk 0") != std::string::npos);
+  CHECK(error_message([&] { file_of(scattered); }).find("rank 0 does not have all of chunk 0") != std::string::npos);
   CHECK_NOTHROW(file_of(
       text_of(rounds_of(find_algorithm("chain", {}), 4, {.chunks = 3}, CollectiveOp::Broadcast, {}), "broadcast")));
 }
@@ -82,9 +82,9 @@ TEST_CASE("what a file of a collective cannot say") {
   constexpr std::string_view back = R"({"sends": [{"from": 1, "to": 0, "chunk": 0}]})";
   CHECK(complaint("all-reduce", 1, fmt::format("{}, {}", there, back)).empty());
   // Rank 0 lacks 1's; with a second reduction rank 1 has 0's twice.
-  CHECK(complaint("all-reduce", 1, there).find("rank 0 has not all of chunk 0") != std::string::npos);
+  CHECK(complaint("all-reduce", 1, there).find("rank 0 does not have all of chunk 0") != std::string::npos);
   CHECK(complaint("all-reduce", 1, fmt::format("{}, {}, {}", there, there, back)).find("rank 0") != std::string::npos);
-  CHECK(complaint("broadcast", 1, back).find("rank 1 has nothing of chunk 0") != std::string::npos);
+  CHECK(complaint("broadcast", 1, back).find("rank 1 does not have chunk 0") != std::string::npos);
   CHECK(complaint("all-gather", 2, R"({"sends": [{"from": 0, "to": 1, "chunk": 1}]})").find("nothing of chunk 1") !=
         std::string::npos);
   CHECK(complaint("all-reduce", 1,
@@ -98,6 +98,6 @@ TEST_CASE("what a file of a collective cannot say") {
       file_of(R"({"name": "x", "operation": "all-reduce", "ranks": 2, "chunks": 1, "rounds": [{"sends": [
       {"from": 0, "to": 1, "chunk": 0, "reduce": true}, {"from": 1, "to": 0, "chunk": 0, "reduce": true}]}]})");
   CHECK(error_message([&] { rounds_of(exchange->algorithm, 4, {}, CollectiveOp::AllReduce, {}); }) ==
-        "FILE.json: /ranks: is for 2 ranks, and there are 4 workers (2 workers)");
+        "FILE.json: /ranks: is for 2 ranks, but there are 4 workers (2 workers)");
   CHECK(error_message([&] { exchange->algorithm.coefficients(4, {}); }).find("/ranks") != std::string::npos);
 }

@@ -122,7 +122,7 @@ TEST_CASE("of a table's times, the first is the start-up") {
   CHECK(network.table[1].seconds == Approx(60e-6));
   CHECK(network.tables[0].table[1].seconds == Approx(30e-6));
   CHECK(error_message([&] { change_bandwidth(network, outside, to(4e9), flag); }) ==
-        "command line: --flag: a measured table says nothing of a link's bandwidth (a factor, such as x2)");
+        "command line: --flag: a measured table has no bandwidth of a link (a factor, such as x2)");
   network = of_a_table();
   network.line_rate = 1e9;
   change_bandwidth(network, outside, to(4e9), flag);
@@ -140,7 +140,7 @@ TEST_CASE("of a table's times, the first is the start-up") {
   CHECK(network.table[0].seconds == Approx(1e-12));  // never nothing
   CHECK(network.table[1].seconds == Approx(100e-6));
   CHECK(error_message([&] { change_latency(network, outside, to(1e-6), false, flag); }) ==
-        "command line: --flag: a measured table says nothing of a link's start-up (a factor, such as x2)");
+        "command line: --flag: a measured table has no start-up of a link (a factor, such as x2)");
 }
 
 TEST_CASE("inside nodes") {

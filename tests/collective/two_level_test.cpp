@@ -75,7 +75,7 @@ TEST_CASE("a last node that is part empty") {
   check("recursive-doubling", layout, 2, 2 + 10 * std::log2(3), 2 + 16 * std::log2(3));
   check("all-gather", layout, 2, 2 + 10 * std::log2(3), 3 + 6 * 16);
   for (const auto* const name : {"hierarchical", "halving-doubling"})
-    CHECK(error_message([&] { transfer(name, layout, 2); }).find("10 workers in nodes of 4: the last holds 2") !=
+    CHECK(error_message([&] { transfer(name, layout, 2); }).find("10 workers in nodes of 4: the last node has 2") !=
           std::string::npos);
 }
 
@@ -125,8 +125,8 @@ TEST_CASE("what no closed form on two levels serves is refused") {
   CHECK(complaint("double-binary-tree", {.tree_bandwidth = TreeBandwidth::Paper}).find("tree_bandwidth=paper") !=
         std::string::npos);
   CHECK(complaint("nccl", {}) ==
-        "c.json: /network: says nothing of what nccl runs on (\"nccl\": {\"gpu\": \"h100\"}, say; "
-        "see docs/models.md)");
+        "c.json: /network: does not describe the hardware of nccl (such as \"nccl\": {\"gpu\": \"h100\"}; see "
+        "docs/models.md)");
 }
 
 TEST_CASE("a measurement inside one node is not carried out of it; one of several is, and it is said") {
@@ -140,10 +140,10 @@ TEST_CASE("a measurement inside one node is not carried out of it; one of severa
   CHECK(implausible(measured, ring, 2, {}).empty());
   CHECK(error_message([&] {
           price(measured, ring, 8, 4, {});
-        }).starts_with("c.json: /network/measured: was measured inside one node, among 4 workers"));
+        }).starts_with("c.json: /network/measured: was measured inside one node, with 4 workers"));
   measured.measured->workers = 16;
   CHECK(implausible(measured, ring, 16, {}).empty());
-  CHECK(implausible(measured, ring, 64, {}) == "what was measured on 2 nodes is carried to 8");
+  CHECK(implausible(measured, ring, 64, {}) == "measured on 2 nodes, extrapolated to 8");
 }
 
 TEST_CASE("tables by number of workers are linear in its logarithm") {
@@ -164,10 +164,10 @@ TEST_CASE("tables by number of workers are linear in its logarithm") {
   CHECK(implausible(tables, ring, 8, {}) == "note: interpolated between the tables of 4 and 16 workers");
   CHECK(implausible(tables, ring, 32, {}) == "tables of 4 to 16 workers are extrapolated to 32");
   // At 2 workers 3000 B would take 30 − (100 − 30)/2 us.
-  CHECK(error_message([&] { us(2, 1000); }).find("less than no time") != std::string::npos);
+  CHECK(error_message([&] { us(2, 1000); }).find("a negative time") != std::string::npos);
   CHECK(error_message([&] {
           price(tables, find_algorithm("hierarchical", {}), 8, 8, {});
-        }).find("says nothing of hierarchical among 8") != std::string::npos);
+        }).find("does not give hierarchical with 8") != std::string::npos);
   tables.node = NodeLevel{.workers = 16, .place = tables.place / "node"};
   CHECK(error_message([&] { us(32, 1000); }).find("inside one node") != std::string::npos);
 }

@@ -101,7 +101,7 @@ class Best(program.Case):
     def test_what_sharding_refuses_is_refused(self):
         done = run("run", *RESNET, "-s", "best", "--zero", "3", "-o", "barrier=iteration")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, r"^command line: --option barrier: barrier does not go with zero=3 \(.+\)\n$")
+        self.assertRegex(done.stderr, r"^command line: --option barrier: barrier cannot be combined with zero=3 \(.+\)\n$")
 
     def test_a_memory_that_nothing_fits_is_refused(self):
         for zero in ("0", "1", "2", "3"):

@@ -76,7 +76,7 @@ class Calibrate(program.Case):
         # A table holds for what was measured alone.
         done = self.run_program("run", "--profile", "resnet50_p100_b64", "--cluster", "table.json", "--strategy", "wfbp", "--workers", "16")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("was measured inside one node, among 8 workers, and says nothing of 16", done.stderr)
+        self.assertIn("was measured inside one node, with 8 workers, which does not give 16", done.stderr)
         # Nor is the line carried out of the one host that the log lists; from two hosts to more it is, with a warning.
         for command in ("compare", "run"):
             strategy = ("--strategies" if command == "compare" else "--strategy", "wfbp")
@@ -87,7 +87,7 @@ class Calibrate(program.Case):
         self.assertEqual(json.loads((self.folder / "two.json").read_text())["network"]["node"], {"workers": 8})
         done = self.run_program("compare", "--profile", "resnet50_p100_b64", "--cluster", "two.json", "--strategies", "wfbp", "--workers", "512")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("what was measured on 2 nodes is carried to 64", done.stdout + done.stderr)
+        self.assertIn("measured on 2 nodes, extrapolated to 64", done.stdout + done.stderr)
 
     def test_a_calibration_of_the_programs_own_times_gives_its_constants(self):
         cluster = {"name": "c", "workers": 12, "network": {"alpha": "7 us", "beta": "0.3 ns/B", "gamma": "0.05 ns/B"}}
@@ -147,7 +147,7 @@ class Calibrate(program.Case):
         done = self.run_program("calibrate", *logs, "--collective", "ring", "--cluster-out", "tables.json", "--json")
         fit = json.loads(done.stdout)
         self.assertEqual((done.returncode, fit["written"]), (0, "tables"))
-        self.assertIn("tables are made, not levels: two levels miss a log by", done.stderr)
+        self.assertIn("tables are written instead of two levels: two levels miss a log by", done.stderr)
         network = json.loads((self.folder / "tables.json").read_text())["network"]
         self.assertEqual(([table["workers"] for table in network["tables"]], network["node"]), ([8, 16], {"workers": 8}))
         row = json.loads(self.output("collective", "--cluster", "tables.json", "--bytes", "1MiB", "--json"))[0]
@@ -185,9 +185,9 @@ class Calibrate(program.Case):
         self.assertAlmostEqual(again["nccl"]["scale"]["node"]["bandwidth"], fit["node"]["bandwidth"])
         self.output("run", "--profile", "resnet50_p100_b64", "--cluster", "again.json", "--workers", "8", "--strategy", "wfbp")
         for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model is fitted to the constants"),
-                                   (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe says nothing of nccl"),
-                                   (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: says nothing of one log"),
-                                   (["node.log"], "node.log: is of 8 workers, as node.log is"),
+                                   (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe does not describe nccl"),
+                                   (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: needs several logs"),
+                                   (["node.log"], "node.log: has the same 8 workers as node.log"),
                                    (["node.log", "--workers", "8"], "command line: --workers: 1 number for 2 logs")):
             done = self.run_program("calibrate", log, *arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
@@ -212,12 +212,12 @@ class Calibrate(program.Case):
             "gamma": (["good.log", "--gamma", "1 us/B"], "command line: --gamma: 1e-06 s/B leave less than nothing"),
             "line rate": (["good.log", "--line-rate", "0 bit/s"], "command line: --line-rate: is not above zero"),
             "absent": (["absent.log"], "absent.log: cannot be read"),
-            "itself": (["good.log", "--cluster-out", "good.log"], "command line: --cluster-out: 'good.log' is what is read"),
+            "itself": (["good.log", "--cluster-out", "good.log"], "command line: --cluster-out: 'good.log' is an input"),
             "picture": (["good.log", "--plot", "fit.gif"], "command line: --plot: "),
             "folder": (["."], ".: is a folder"),
             "another collective": (["good.log", "--collective", "all-gather"], "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce"),
             "different collectives": (["good.log", "gather.csv"], "gather.csv: is of all-gather, and good.log of all_reduce_perf"),
-            "several collectives": (["several.csv"], "several.csv: is of several collectives: all-reduce, all-gather"),
+            "several collectives": (["several.csv"], "several.csv: has rows of several collectives: all-reduce, all-gather"),
         }
         self.write("gather.csv", "collective,workers,bytes,time_us\nall-gather,4,8,9\nall-gather,4,16,9\n")
         self.write("several.csv", "collective,workers,bytes,time_us\nall-gather,4,8,9\nall-reduce,4,16,9\n")

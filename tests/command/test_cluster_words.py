@@ -133,18 +133,18 @@ class ClusterWords(program.Case):
         for arguments, says in (
                 (words() + ["--cluster", "k80-10gbe"], "excludes --"),
                 ([], "--cluster is required"),
-                (words(nodes=None), "--nodes: is missing beside --gpus (such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s)"),
-                (words(gpus=None), "--gpus: is missing beside --nodes"),
-                (words(network=None), "--network: is missing beside --nodes"),
-                (words(inner=None), "--inner: is missing beside --nodes"),
+                (words(nodes=None), "--nodes: is required with --gpus (such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s)"),
+                (words(gpus=None), "--gpus: is required with --nodes"),
+                (words(network=None), "--network: is required with --nodes"),
+                (words(inner=None), "--inner: is required with --nodes"),
                 (words(nodes="0"), "--nodes: '0' is not a whole number from 1"),
                 (words(nodes="16777216", gpus="1024"), "--gpus: 16777216 nodes of 1024 are"),
                 (words(network="100"), "--network: "),
-                (words(network="0 Gbit/s"), "--network: carries nothing"),
+                (words(network="0 Gbit/s"), "--network: is not above zero"),
                 (words(inner="200 parsecs"), "--inner: "),
                 (words(alpha="5"), "--alpha: "),
                 (words(inner_alpha="-1us"), "--inner-alpha: "),
-                (words(gpus="1"), "--inner: is of what is inside a node, and there is one GPU (--gpus of 2 or more)"),
+                (words(gpus="1"), "--inner: is for links inside a node, but nodes have one GPU (--gpus of 2 or more)"),
                 (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is of what is inside a node"),
                 (words(gpus="1", inner=None, rails="2"), "--rails: 2 network ports among the 1 worker of a node (at most 1)"),
                 (words(rails="5"), "--rails: 5 network ports among the 4 workers of a node (at most 4)"),
@@ -160,7 +160,7 @@ class ClusterWords(program.Case):
             self.assertIn("--workers: 65 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 17)", done.stderr)
         done = run("topology", "--cluster", "h100x8-8x400gbps", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
-        self.assertIn("--cluster-out: 'h100x8-8x400gbps' is a file already", done.stderr)
+        self.assertIn("--cluster-out: 'h100x8-8x400gbps' is already a file", done.stderr)
         done = run("topology", *WORDS, "--bandwidth", "x2", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
         self.assertIn("--bandwidth: changes what the words say", done.stderr)

@@ -61,7 +61,7 @@ class Codec(unittest.TestCase):
         self.assertEqual((report["bytes"], report["options"]), (376 + 4, {"bits": 3}))  # 3003 bits
         done = run("--codec", "topk", "--elements", 10, "--option", "bits=3")
         self.assertEqual((done.returncode, done.stderr),
-                         (0, "warning: bits changes nothing here: topk does not read it\n"))
+                         (0, "warning: bits has no effect: topk does not use it\n"))
 
     def test_deterministic_by_seed(self):
         def report(seed):
@@ -94,7 +94,7 @@ class Codec(unittest.TestCase):
                 (["--codec", "topk", "--elements", 2**25 + 1], "command line: --elements: "),
                 (["--codec", "topk", "--elements", 2**25, "--workers", 2], "command line: --workers: "),
                 (["--codec", "topk", "--elements", 9, "--workers", 0], "command line: --workers: "),
-                (["--codec", "gtopk", "--elements", 9, "--workers", 6], "command line: --workers: 6 is no power of two"),
+                (["--codec", "gtopk", "--elements", 9, "--workers", 6], "command line: --workers: 6 is not a power of two"),
                 (["--codec", "topk", "--elements", 9, "--option", "density=0"], "command line: --option density: "),
                 (["--codec", "topk", "--elements", 9, "--option", "density=1.01"], "command line: --option density: "),
                 (["--codec", "topk", "--elements", 9, "--option", "density=nan"], "command line: --option density: "),

@@ -80,8 +80,8 @@ class Compare(program.Case):
         (self.folder / "a,b.json").write_bytes((ROOT / "topologies" / "k80-10gbe.json").read_bytes())  # a name with a comma
         done = self.run_program("compare", *SMALL, "--cluster", "a,b.json", "-s", "ddp", "--csv")
         self.assertEqual(len(done.stdout.splitlines()), 2, done.stderr)
-        for words, says in ((("--cluster", "k80-10gbe,"), "command line: --cluster: 'k80-10gbe,' names nothing between commas (a,b)\n"),
-                            (("--cluster", "k80-10gbe", "--workers", "8,,4"), "command line: --workers: '8,,4' names nothing between commas (a,b)\n")):
+        for words, says in ((("--cluster", "k80-10gbe,"), "command line: --cluster: 'k80-10gbe,' has an empty item (a,b)\n"),
+                            (("--cluster", "k80-10gbe", "--workers", "8,,4"), "command line: --workers: '8,,4' has an empty item (a,b)\n")):
             done = self.run_program("compare", *SMALL, *words)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", says))
 
@@ -152,7 +152,7 @@ class Compare(program.Case):
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
             self.assertIn(says, done.stderr)
         done = self.run_program("compare", *SMALL, "--cluster", ",".join(["k80-10gbe"] * 11), "--workers", "1:1000:+1")
-        self.assertEqual((done.returncode, done.stderr), (2, "command line: these are more than 10000 combinations (fewer of them, or a sweep)\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, "command line: this makes more than 10000 combinations (fewer combinations, or a sweep)\n"))
 
     def test_two_files_of_one_name(self):
         """No row would tell them apart."""
@@ -201,7 +201,7 @@ class Compare(program.Case):
         (self.folder / "plan.json").write_text(output("plan", *words, "-s", "ddp", "--json"), encoding="utf-8")
         self.assertEqual(len(rows_of(*words, "-s", "all", "--plan", self.folder / "plan.json")), len(names) + 1)
         done = self.run_program("compare", *words, "-s", "all,ddp")
-        self.assertEqual((done.returncode, done.stderr), (2, "command line: --strategies: names others beside all (all, or names)\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, 'command line: --strategies: combines "all" with other names (all, or a list of names)\n'))
         sweep = {"profiles": [SMALL[1]], "clusters": ["k80-10gbe"], "strategies": ["all", {"name": "all", "accumulate": 2}]}
         (self.folder / "all.json").write_text(json.dumps(sweep), encoding="utf-8")
         swept = json.loads(output("sweep", "all.json", "--json", cwd=self.folder))
@@ -220,27 +220,26 @@ class Compare(program.Case):
         for words in (("compare", *scenario), ("recommend", *scenario), ("tune", *scenario, "-s", "ddp"), ("whatif", *scenario), ("sweep", "s.json")):
             done = self.run_program(*words, "--jobs", "1024", preexec_fn=little)
             self.assertEqual((done.returncode, done.stdout), (2, ""), words)
-            self.assertRegex(done.stderr, r"^command line: --jobs: 1024 threads are more than can be started here \(fewer than \d+, .*ulimit -u.*\)\n$")
+            self.assertRegex(done.stderr, r"^command line: --jobs: 1024 threads cannot be started here \(fewer than \d+, .*ulimit -u.*\)\n$")
 
     def test_whether_memory_is_checked(self):
         def note(*words):
             return [line for line in self.wide(*words).stdout.splitlines() if line.startswith(("note: memory", "note: the memory"))]
         base = ("--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps", "--workers", "16", "-s")
-        of_device = "note: the memory of a worker is 80 GB, what a100-80gb has (another: --memory)"
+        of_device = "note: the memory of a worker is 80 GB, that of a100-80gb (to change it: --memory)"
         self.assertEqual(note(*base, "ddp,fsdp2"), [of_device])
         self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "80GB"), [of_device])
         self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "90GB"), [])
         plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
-        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the profile "
-                                                  "says nothing of them"])
-        self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the profile says nothing of them"])
+        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (to check it, give --memory of a worker, such as 80GB), and is without activations, which the profile does not have"])
+        self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations, which the profile does not have"])
 
     def test_what_does_not_fit_into_the_profile_s_device_does_not_win(self):
         """LLaMA-3 8B: 176.9 GB on a worker that holds everything, 53.5 GB of 80 where 64 share."""
         words = ("--profile", "llama3-8b_h100_b1_bf16", "--nodes", "8", "--gpus", "8", "--network", "400Gbit/s", "--inner", "900GB/s", "--update", "0s", "-s", "ddp,fsdp2")
         done = self.wide(*words)
-        self.assertRegex(done.stdout, r"\n! in the table: does not fit into the memory of a worker\nnote: the memory of a worker is 80 GB, what h100 has[^!]*\nRun fsdp2: .*\n\Z")
+        self.assertRegex(done.stdout, r"\n!: does not fit into a worker's memory\nnote: the memory of a worker is 80 GB, that of h100[^!]*\nRun fsdp2: .*\n\Z")
         self.assertEqual([row["strategy"] for row in table_of(done.stdout)], ["fsdp2", "ddp"])
         ddp, fsdp2 = (row["iteration_s"] for row in rows_of(*words))
         self.assertLess(ddp, fsdp2)

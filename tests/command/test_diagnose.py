@@ -251,8 +251,7 @@ class Said(Diagnose):
     def test_one_replica_does_not_tell_a_worker_from_its_stage(self):
         self.pipeline("one.csv", lambda dp, stage, *_: 15 if stage == 2 else 10, replicas=1)
         self.assertEqual(self.json("one.csv")["suspects"], ["worker"])
-        self.assertIn("worker 2 (replica 0, stage 2) is slow, or its stage is too heavy, which one replica does not tell apart: "
-                      "the stage computes 1.5 times as long as the others: mend the worker, or move layers off it", self.say("one.csv", env=WIDE).stdout)
+        self.assertIn("worker 2 (replica 0, stage 2) is slow, or its stage has too many layers, which cannot be separated with one replica: the stage computes 1.5 times as long as the others: fix the worker, or move layers off it", self.say("one.csv", env=WIDE).stdout)
 
     def test_the_only_replica_is_not_called_slow(self):
         """Another stage takes 20 + 40 ms instead of 10 + 20 in each of three steps: mending one brings back a third."""
@@ -288,7 +287,7 @@ class Said(Diagnose):
         self.rows("buckets.csv", rows)
         got = self.json("buckets.csv")
         self.assertEqual((got["suspects"], got["findings"]), (["grads-reduce-scatter"], [{"what": "sizes", "M": 1.0, "kind": "grads-reduce-scatter"}]))
-        self.assertIn("Suspect: nobody, for grads-reduce-scatter: its ops differ by seq, alike on all replicas and in all steps", self.say("buckets.csv", env=WIDE).stdout)
+        self.assertIn("Suspect: no worker is slow: grads-reduce-scatter ops differ by seq, in the same way on all replicas and in all steps", self.say("buckets.csv", env=WIDE).stdout)
         # The second step has the long one at another place: no longer a matter of size.
         self.rows("buckets.csv", [(*row[:5], 100 * row[4] + 50, 31 if row[4] == 2 - row[0] else 1) if row[3] == "grads-reduce-scatter" else row for row in rows])
         self.assertEqual([one["what"] for one in self.json("buckets.csv")["findings"]], ["kind"])
@@ -308,18 +307,18 @@ class Said(Diagnose):
             self.assertAlmostEqual(got["gap_share"][worker], gap)
         self.say("gaps.csv", "--html", "gaps.html")
         for text in (self.say("gaps.csv", env=WIDE).stdout, (self.folder / "gaps.html").read_text(encoding="utf-8")):
-            self.assertIn("nobody is slow in what it runs; what is lost lies between ops: before the ops of worker 2 (replica 2, stage 0) 20 ms a step", text)
+            self.assertIn("no worker is slow while it runs ops; the loss is between ops: before the ops of worker 2 (replica 2, stage 0) 20 ms a step", text)
 
     def test_nothing_to_mend(self):
         self.rows("equal.csv", self.passes([lambda _: [10]] * 3))
         text = self.say("equal.csv", env=WIDE).stdout
-        self.assertIn("Suspect: nobody: no op is slower than its like; if all ops of a kind took equally long, a step would still take 30 ms.", text)
+        self.assertIn("Suspect: no single cause: no op is slower than others of its kind; if all ops of a kind took equally long, a step would still take 30 ms.", text)
         self.assertRegex(text, r"replayed +30 ms \(as measured\)")
 
     def test_steps_that_differ_as_a_whole(self):
         """Both workers take twice as long in the second of two steps: 30 and 60 ms, ideal 45."""
         self.rows("steps.csv", self.passes([lambda step: [10 * (step + 1)]] * 2, steps=2))
-        self.assertIn("nobody: steps differ as a whole; if all ops of a kind took equally long, a step would still take 45 ms on average",
+        self.assertIn("no single cause: whole steps differ; if all ops of a kind took equally long, a step would still take 45 ms on average",
                       self.say("steps.csv", env=WIDE).stdout)
 
     def test_time_between_ops_and_clocks(self):
@@ -328,7 +327,7 @@ class Said(Diagnose):
         nothing on the rank that ended it early."""
         self.write("late.csv", SLOW.replace("optimizer,0,49000", "optimizer,0,60000"))
         text = self.say("late.csv", env=WIDE).stdout
-        self.assertIn("Note: the replay is 17 % faster than what was measured: 11 ms of a step are lost between ops, to launches on the host", text)
+        self.assertIn("Note: the replay is 17 % faster than the measurement: 11 ms of a step are lost between ops, to launches on the host", text)
         ahead = [",".join([*row[:5], str(int(row[5]) + 30000 * int(row[1])), row[6]]) if i else ",".join(row)
                  for i, row in enumerate(line.split(",") for line in SLOW.splitlines())]
         self.write("ahead.csv", "\n".join(ahead) + "\n")
@@ -439,7 +438,7 @@ class Said(Diagnose):
         self.assertEqual(self.json("t.json.gz"), again)
         self.refused("job.csv", "--html", "page.html.gz", names=["--html", "would not be compressed"])
         self.refused("job.csv", "--html", "-", "--json", names=["--html"])
-        self.refused("job.csv", "--timeline", "-", names=["--timeline: '-' is no file"])
+        self.refused("job.csv", "--timeline", "-", names=["--timeline: '-' is not a file"])
         self.assertFalse(any((self.folder / name).exists() for name in ("-", "page.html.gz")))
         self.refused("job.csv", "--plot", "heat.txt", names=["--plot"])
         self.refused("job.csv", "--timeline", "job.csv", names=["job.csv"])
@@ -447,7 +446,7 @@ class Said(Diagnose):
 
     def test_what_is_no_timeline(self):
         self.refused("nowhere.csv", names=["nowhere.csv"])
-        self.refused(self.write("words.txt", "words\n"), names=["words.txt", "is no timeline"])
+        self.refused(self.write("words.txt", "words\n"), names=["words.txt", "is not a timeline"])
         self.refused(names=["file is required"])
         for text, says in (("{}", "has no list traceEvents"), ("[]", "has no event"), ('{"traceEvents": []}', "has no event"),
                            ('{"traceEvents": [{"ph": "X", "na', "was it cut?"), ('[{"ph": ', "was it cut?")):
@@ -460,7 +459,7 @@ class Said(Diagnose):
         self.write("job.csv", SLOW)
         self.assertEqual(self.say("job.csv").stderr, "")
         cut = self.say(self.write("cut.csv", SLOW[:-4]))  # 6000 us became 600
-        self.assertIn("cut.csv: its last line does not end: was the file cut?", cut.stderr)
+        self.assertIn("cut.csv: its last line is incomplete: was the file cut off?", cut.stderr)
         self.refused(self.write("short.csv", SLOW[:-8]), names=["short.csv"])  # without notes
         lines = SLOW.splitlines()
         for chunk in ("-1", ""):
@@ -482,7 +481,7 @@ class Said(Diagnose):
 
     def test_ranks_and_numbers(self):
         lines = SLOW.splitlines()
-        for rank, says in ((lambda i: 0, "rank 0 is of two workers: replica 0, stage 0, and replica 1, stage 0"), (lambda i: i, "the rank of replica 0, stage 0 is 2 here, and 1 before")):
+        for rank, says in ((lambda i: 0, "rank 0 belongs to two workers: replica 0, stage 0, and replica 1, stage 0"), (lambda i: i, "the rank of replica 0, stage 0 is 2 here, but was 1 before")):
             self.refused(self.write("ranks.csv", "".join(f"{line},{rank(i) if i else 'rank'}\n" for i, line in enumerate(lines))), names=["ranks.csv", says])
         self.refused(self.write("gap.csv", SLOW.replace("\n0,1,", "\n0,2,")), names=["gap.csv", "there is no replica 1", "replicas count from 0"])
         self.refused(self.write("far.csv", SLOW.replace("\n0,1,", "\n0,99999999999999999999,")), names=["the replica '99999999999999999999' is out of range"])
@@ -588,7 +587,7 @@ class Kineto(Diagnose):
         # 600 and 900 us of computing: a deviation of 150 sqrt(2) about 750.
         self.assertAlmostEqual(cluster["jitter"]["sigma"], 150 * 2 ** 0.5 / 750, places=6)
         for words in ("alpha 25 us, beta 0.025 ns/B: from 4 collectives", "launch 5 us: from 4 gaps", "from the mean computing times of 2 ranks, too few to trust",
-                      "the profile is that of the median (of the middle two the faster) rank, rank0.json"):
+                      "the profile is that of the median (the faster of the middle two) rank, rank0.json"):
             self.assertIn(words, done.stderr)
         profile = json.loads((self.folder / "mine.json").read_text(encoding="utf-8"))
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in profile["layers"]], [(100, 200), (100, 200)])

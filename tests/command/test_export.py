@@ -132,7 +132,7 @@ class Originals(Case):
             self.assertIn(note, notes)
 
     def test_chakra_samples_are_no_profiles(self):
-        self.refused("no compute node says which pass it belongs to", "import", ORIGINALS / "chakra/small_chakra.0.json",
+        self.refused("no compute node names its pass", "import", ORIGINALS / "chakra/small_chakra.0.json",
                      "--batch", 1, "--out", "trace.json")
         self.refused("is a trace of the host's operators without durations", "import",
                      ORIGINALS / "chakra/1.0.2-chakra.0.0.4.json", "--batch", 1, "--out", "trace.json")
@@ -206,11 +206,11 @@ class Export(Case):
     def test_what_makes_no_sense(self):
         given = ("export", "--profile", "googlenet_k80_b32", "--out", "file")
         self.refused("--to: unknown format 'chakre' \\(did you mean 'chakra'", *given, "--to", "chakre")
-        self.refused("--strategy: the format csv holds no plan", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
+        self.refused("--strategy: the format csv cannot hold a plan", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
         self.refused("--strategy: plans for a cluster", *given, "--to", "chakra", "--strategy", "wfbp")
         self.refused("--cluster: changes nothing without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
-        self.refused("--clock: the format chakra counts no cycles", *given, "--to", "chakra", "--clock", "1")
-        self.refused("--clock: 0 GHz is no clock", *given, "--to", "astra-sim", "--clock", "0")
+        self.refused("--clock: the format chakra does not count cycles", *given, "--to", "chakra", "--clock", "1")
+        self.refused("--clock: 0 GHz is not a valid clock", *given, "--to", "astra-sim", "--clock", "0")
         self.refused("--per-worker: the format csv", *given, "--to", "csv", "--per-worker")
         self.refused("--per-worker: how many workers", *given, "--to", "chakra", "--per-worker")
         self.refused("--codec: none of the formats", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
@@ -300,16 +300,16 @@ class Readers(Case):
     def test_cycles(self):
         """ASTRA-sim 1.0 counts nanoseconds, Chakra's text converter microseconds: the file is written for one of them, and says for which."""
         _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--out", "ns.txt")
-        self.assertIn("Chakra's text converter, which counts microseconds, takes a time for 1000 times as long (--clock 0.001 is for it)", notes)
+        self.assertIn("Chakra's text converter, which counts microseconds, reads times as 1000 times as long (--clock 0.001 is for it)", notes)
         _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--clock", 0.001, "--out", "us.txt")
-        self.assertIn("ASTRA-sim 1.0, which counts nanoseconds, takes a time for 1000 times as short", notes)
+        self.assertIn("ASTRA-sim 1.0, which counts nanoseconds, reads times as 1000 times as short", notes)
         self.assertNotIn("Chakra's text converter", notes)
         whole, _ = self.imported("ns.txt", "--batch", 16)
         rounded, notes = self.imported("us.txt", "--batch", 16)
         self.assertIn("at 0.001 GHz, as the file says", notes)
         for before, after in zip(whole["layers"], rounded["layers"]):
             self.assertAlmostEqual(after["backward"], before["backward"], delta=0.501)
-        self.refused("^us.txt: line 3: was written in cycles of 0.001 GHz, and --clock says 1 ", "import", "us.txt", "--batch", 16, "--clock", 1,
+        self.refused("^us.txt: line 3: was written in cycles of 0.001 GHz, but --clock is 1 ", "import", "us.txt", "--batch", 16, "--clock", 1,
                      "--out", "x.json")
 
     def test_naive_sgd_as_text(self):

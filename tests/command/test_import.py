@@ -112,7 +112,7 @@ class KinetoOriginal(Import):
         whole = KINETO.read_bytes()
         for name, size in (("half", len(whole) // 2), ("no_end", len(whole) - 1)):
             (self.folder / f"{name}.json.gz").write_bytes(whole[:size])
-            self.refused(r"\.json\.gz: the gzip file ends too early: it was cut \(.*\)$", f"{name}.json.gz")
+            self.refused(r"\.json\.gz: the gzip file ends too early: it was cut off \(.*\)$", f"{name}.json.gz")
 
     def test_a_cut_or_damaged_trace(self):
         text = gzip.decompress(KINETO.read_bytes()).decode(errors="replace")
@@ -140,7 +140,7 @@ class PublishedKineto(Import):
         return file
 
     def test_every_one_imports_or_is_refused(self):
-        refused = {"hta_df_index": "is of a compiled model: 1 graph has the gradients of all layers, which cannot be told apart",
+        refused = {"hta_df_index": "is of a compiled model: 1 graph has the gradients of all layers, which cannot be separated",
                    "param_resnet_2080ti": "does not say the shape of a gradient of conv2d .*--match MODEL"}
         for file in sorted(KINETO.parent.glob("*.json.gz")):
             with self.subTest(file.name):
@@ -191,7 +191,7 @@ class PublishedKineto(Import):
             self.assertIn(f"rank {rank} {2 * one / sum(sums):.4f}", done.stderr)
         self.assertEqual(len(list(program.rows_of(self.folder / "job.csv"))), 3)
         self.refused(f"{files[0].name}: is of rank 0, as .* is", files[0], files[0])
-        self.refused("has 107 layers, and .* has 8", files[0], KINETO)
+        self.refused("has 107 layers, but .* has 8", files[0], KINETO)
 
 
 @unittest.skipUnless(PIPEDREAM.exists(), f"no originals at {PIPEDREAM}")
@@ -233,8 +233,8 @@ class PipeDreamOriginals(Import):
         # An image of 3x224x224 in fp32 has 602,112 bytes: 77,070,336 are 128 of them.
         trace, notes = self.imported(PIPEDREAM / "resnet50_graph.txt")
         self.assertEqual(trace["batch_size"], 128)
-        self.assertIn("the batch size, 128, is that of an input of 128 images of 3x224x224 in fp32", notes)
-        self.assertIn("the batch size is 64, as --batch says, and not 128", self.imported(PIPEDREAM / "vgg16_graph.txt", "--batch", 64)[1])
+        self.assertIn("the batch size, 128, is taken from an input of 128 images of 3x224x224 in fp32", notes)
+        self.assertIn("the batch size is 64, as --batch says, not 128", self.imported(PIPEDREAM / "vgg16_graph.txt", "--batch", 64)[1])
         self.refused("gnmt_graph.txt: does not say the batch size", PIPEDREAM / "gnmt_graph.txt")
         self.refused("of the model 'vgg16' has", PIPEDREAM / "resnet50_graph.txt", "--batch", "1", "--match", "vgg16")
 
@@ -291,7 +291,7 @@ class BadInput(Import):
         self.refused("^absent: cannot be read: ", "absent")
         self.refused(": is a folder", ".")
         self.refused("^empty: is empty", self.write("empty", ""))
-        self.refused("^odd: looks like no format that can be imported", self.write("odd", "hello\n"))
+        self.refused("^odd: does not look like a format that can be imported", self.write("odd", "hello\n"))
         (self.folder / "no.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\3 this was never compressed at all")
         self.refused("^no.gz: the gzip file is damaged", "no.gz")
 
@@ -301,10 +301,10 @@ class BadInput(Import):
         self.refused("^command line: --from: unknown format 'pipedrem' \\(did you mean 'pipedream'\\?\\)", graph, "--from", "pipedrem")
         self.refused("^command line: --batch: ", graph, "--batch", "0")
         self.refused("^command line: --precision: unknown precision 'fp8'", graph, "--batch", "1", "--precision", "fp8")
-        self.refused("^command line: --forward-ratio: -1 is no ratio", graph, "--batch", "1", "--forward-ratio", "-1")
-        self.refused("^command line: --clock: the format pipedream has no use for it", graph, "--batch", "1", "--clock", "1")
+        self.refused("^command line: --forward-ratio: -1 is not a valid ratio", graph, "--batch", "1", "--forward-ratio", "-1")
+        self.refused("^command line: --clock: the format pipedream does not use it", graph, "--batch", "1", "--clock", "1")
         self.refused("no model of that name", graph, "--batch", "1", "--match", "resnot")
-        self.refused("graph.txt: is of a format that says nothing of ranks", graph, graph, "--batch", "1")
+        self.refused("graph.txt: is of a format without ranks", graph, graph, "--batch", "1")
         self.refused("^graph.txt: has no collective whose size is known", graph, "--batch", "1", "--communication-out", "job.csv")
         done = self.run_program("import", graph, "--batch", "1", "--out", graph)
         self.assertEqual((done.returncode, (self.folder / graph).read_text(encoding="utf-8")), (2, GRAPH))

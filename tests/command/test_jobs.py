@@ -6,6 +6,7 @@ ALLREPLAY_PROGRAM names the program (build/release/allreplay).
 """
 
 import json
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -127,6 +128,9 @@ class Jobs(program.Case):
     def test_the_example(self):
         told = program.output("jobs", EXAMPLE, env=program.WIDE)
         self.assertRegex(told, r"first is slowed most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
+        shared = re.findall(r"^(?:first and second|second and first) share (\S+ -> \S+) ", told, re.M)
+        self.assertTrue(shared)
+        self.assertEqual(len(shared), len(set(shared)), told)  # each link once, whosever time it is
         before = json.loads(program.output("jobs", EXAMPLE, "--json"))
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
@@ -239,7 +243,7 @@ class Jobs(program.Case):
                 document["jobs"][0].update(change)
                 self.assertIn(says, self.refusal(document))
         for event, says in (({"node": "h0"}, "needs exactly one of"), ({"slowdown": 2}, "needs exactly one of"),
-                            ({"at": "200 d", "node": "h0", "slowdown": 2}, "/events/0/at: \"200 d\" is longer than can be simulated"),
+                            ({"at": "200 d", "node": "h0", "slowdown": 2}, "/events/0/at: \"200 d\" is too long to simulate"),
                             ({"link": ["h0", "s0"], "bandwidth": "x0"}, "'x0' is not a valid bandwidth"),
                             ({"node": "h0", "slowdown": 5e12}, "jobs.json: /events/0: ")):
             with self.subTest(event):
@@ -252,7 +256,7 @@ class Jobs(program.Case):
                       self.refusal(self.two(cluster={**cluster(), "workers": 12}, jobs=rows), "--stagger", "910"))
         document = self.two()
         document["jobs"][0]["placements"] = ["packed"] * 10_000
-        self.assertIn("--place: tries 10001 placements in turn (at most 10000 of all jobs)", self.refusal(document, "--place"))
+        self.assertIn("--place: would try 10001 placements in turn (at most 10000 for all jobs together)", self.refusal(document, "--place"))
 
     def test_what_jobs_are_not(self):
         document = self.two()

@@ -154,12 +154,12 @@ class JobsSweep(program.Case):
                 ({"jobs": ["two.json"], "workers": [5]}, "workers"),  # 10 of 8 seats
                 ({"jobs": [classes], "workers": [2]}, "/workers/0: 'job1' has classes"),
                 ({"jobs": [event], "workers": [3]}, "/workers/0: 'b' has a worker that an event names"),
-                ({"jobs": ["two.json"], "fidelities": ["alpha-beta"]}, "alpha-beta knows no links"),
+                ({"jobs": ["two.json"], "fidelities": ["alpha-beta"]}, "alpha-beta has no links"),
                 ({"jobs": ["two.json"], "place": ["packed"]}, "unknown key 'place'")):
             with self.subTest(document):
                 self.assertIn(wrong, self.refusal(document))
         for flag, value in (("--placement", "spread"), ("--stragglers", "0:2")):
-            self.assertIn(f"{flag}: jobs have each their own {flag[2:]}", self.refusal({"jobs": ["two.json"]}, flag, value))
+            self.assertIn(f"{flag}: each job has its own {flag[2:]}", self.refusal({"jobs": ["two.json"]}, flag, value))
 
 
 if __name__ == "__main__":

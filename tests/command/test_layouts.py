@@ -177,7 +177,7 @@ class Layouts(program.Case):
                             "--budget", 40, "--pp", 8, "--recompute", "none")
         self.assertEqual({(row["schedule"], row["chunks"]) for row in rows}, {("1f1b", 1)})
         model = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64]
-        self.assertIn("--pp: no layout divides: the nearest fails as 24 layers do not make 16 equal chunks", self.refused(*model, "--pp", 16))
+        self.assertIn("--pp: no layout divides evenly; the nearest fails because 24 layers cannot be divided into 16 equal chunks", self.refused(*model, "--pp", 16))
         # Three samples go one after another through one replica, but not onto 16.
         self.assertEqual(run(*model[:-1], 3, "--budget", 1).returncode, 0)
         self.assertIn("--global-batch: ", self.refused(*model[:-1], 3, "--pp", 1, "--tp", 1, "--cp", 1))
@@ -209,7 +209,7 @@ class Layouts(program.Case):
         answer = self.json_of("whatif", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", 4, "--global-batch", 64, "--budget", 1)
         rows = {row["change"]: row for row in answer["rows"]}
         for change in ("pp 8 instead of 4", "pp 2 instead of 4", "schedule zbv instead of 1f1b", "schedule interleaved instead of 1f1b",
-                       "units computed again", "network bandwidth /2"):
+                       "units recomputed", "network bandwidth /2"):
             self.assertIn(change, rows)
         for row in rows.values():
             again = self.json_of("run", *row["flags"])

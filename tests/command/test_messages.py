@@ -35,7 +35,7 @@ class Interruptions(program.Case):
                 running.send_signal(how)
                 out, told = running.communicate(timeout=60)
                 self.assertEqual((running.returncode, out), (-how, ""), told)
-                self.assertIn("\ninterrupted: the rows so far are in rows.csv; the same command with --resume goes on\n", told)
+                self.assertIn("\ninterrupted: the rows so far are in rows.csv; continue with the same command and --resume\n", told)
         done = self.run_program(*map(str, command[1:]), "--resume", cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("were there already)", done.stderr)
@@ -58,8 +58,8 @@ class Errors(program.Case):
             self.refused(f"/network (with {flag} {value}): 16 workers would communicate for over a day", "run", *RESNET, "-s", "ddp", f"--{flag}", value)
 
     def test_a_codec_beside_shards(self):
-        self.refused("--zero: shards, and codecs compress all-reduces (no codec, or zero=0)", "run", *RESNET, "-s", "ddp", "--zero", "1", "--codec", "fp16")
-        self.refused("--codec: codecs compress all-reduces, and fsdp2 shards", "run", *RESNET, "-s", "fsdp2", "--codec", "fp16")
+        self.refused("--zero: shards, but codecs compress all-reduces (no codec, or zero=0)", "run", *RESNET, "-s", "ddp", "--zero", "1", "--codec", "fp16")
+        self.refused("--codec: codecs compress all-reduces, but fsdp2 shards", "run", *RESNET, "-s", "fsdp2", "--codec", "fp16")
 
     def test_names(self):
         self.refused("no shell 'tcsh' (bash, zsh or fish)", "completion", "tcsh")
@@ -68,13 +68,13 @@ class Errors(program.Case):
 
     def test_lists_of_strategies(self):
         for command, option, name in (("compare", "--strategies", "ddp"), ("recommend", "--strategies", "ddp"), ("recommend", "--framework", "pytorch")):
-            for given, says in ((f"{name},{name}", f"'{name}' stands twice"), (f"{name},,", f"'{name},,' has an empty name"), (",", "',' has an empty name")):
+            for given, says in ((f"{name},{name}", f"'{name}' is given twice"), (f"{name},,", f"'{name},,' has an empty name"), (",", "',' has an empty name")):
                 self.refused(f"{option}: {says}", command, *RESNET, option, given)
-            self.refused(f"{option}: '{name}' stands twice", command, *RESNET, option, name, option, name)
+            self.refused(f"{option}: '{name}' is given twice", command, *RESNET, option, name, option, name)
 
     def test_a_sweep_goes_to_a_file(self):
         (self.folder / "s.json").write_text(json.dumps({"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
-        self.refused("--out: '-' is no file", "sweep", "s.json", "--out", "-")
+        self.refused("--out: '-' is not a file", "sweep", "s.json", "--out", "-")
         self.assertEqual([file.name for file in self.folder.iterdir()], ["s.json"])
         self.assertEqual(self.run_program("sweep", "s.json", "--out", "./-").returncode, 0)
         self.assertTrue((self.folder / "-").is_file())
@@ -97,8 +97,8 @@ class Words(program.Case):
         self.assertIn(", 2 workers, ", output("tune", *RESNET, "--workers", "2", "-s", "ddp", "--budget", "1"))
 
     def test_help_knows_schedules_and_columns(self):
-        self.assertIn("zbv: the same with two chunks a rank", output("help", "zbv", env=WIDE))
-        self.assertIn("bubble_s: seconds of an iteration in which a rank has nothing to do", output("help", "bubble", env=WIDE))
+        self.assertIn("zbv: zero bubble with two chunks per rank", output("help", "zbv", env=WIDE))
+        self.assertIn("bubble_s: seconds of an iteration in which a rank is idle", output("help", "bubble", env=WIDE))
 
     def test_what_rounds_to_no_difference(self):
         """417.44 and 417.49 ms: 0.01 %."""
@@ -108,7 +108,7 @@ class Words(program.Case):
         file = self.folder / "config.json"
         estimate = ["estimate", "--model", "config.json", "--device", "h100", "--batch", "1", "--precision", "bf16"]
         file.write_text(json.dumps(LLAMA), encoding="utf-8")
-        says = "note: config.json leaves out what its class has defaults for: num_attention_heads 32, intermediate_size 11008, vocab_size 32000"
+        says = "note: defaults of its class for what config.json leaves out: num_attention_heads 32, intermediate_size 11008, vocab_size 32000"
         self.assertIn(says, " ".join(self.run_program(*estimate).stderr.split()))
         file.write_text(json.dumps({**LLAMA, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000}), encoding="utf-8")
         self.assertNotIn("leaves out", self.run_program(*estimate).stderr)

@@ -209,7 +209,7 @@ class Operations(program.Case):
         """A ring of 4, 5 us a message: 6 x 5 us, and 1.5 x 0.8 ns/B: as long at 25 kB."""
         said = lambda *flags, **how: run(*self.cluster(**how), *flags, cwd=self.folder).stderr  # noqa: E731
         for fidelity in ("fluid", "message"):
-            self.assertIn("for sizes up to 24 kB, start-up latency is more than half of the time", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
+            self.assertIn("up to 24 kB, start-up latency is more than half of the time", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
             self.assertEqual(said("--fidelity", fidelity, "--bytes", "1MB"), "")
         self.assertEqual(said("--bytes", "1kB"), "")
         leaves = {"alpha": "0 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,

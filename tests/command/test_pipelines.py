@@ -177,6 +177,22 @@ class Pipelines(program.Case):
                 for key in ("iteration_s", "layer_comm_s", "exposed_dp_s", "exposed_p2p_s"):
                     self.assertAlmostEqual(found[key], known[key], delta=1e-6 * known["iteration_s"], msg=(fidelity, key))
 
+    def test_an_algorithm_for_each_operation_inside_layers(self):
+        """Sums down a tree, halves round a ring: with sums alone as slow as a tree, with halves as a ring, in all
+        fidelities; an all-to-all is what it is. Latencies tell them apart: 4 workers of a node, no bytes beyond one."""
+        network = {"node": {"workers": 4, "alpha": "10 us", "beta": "0.5 ns/B"}, "alpha": "0 us", "beta": "1 ns/B", "rails": 4}
+        by_operation = {"all-reduce": "recursive-doubling", "reduce-scatter": "ring", "all-gather": "ring"}
+
+        def layer_comm(op, collective, fidelity):
+            inside = [{"op": op, "group": "tp", "bytes": 960, "pass": "forward"}]
+            self.given(trace([(10, 20)] * 4, collectives=inside), cluster(8, **{**network, "collective": collective}))
+            return self.result("--tp", 4, "--fidelity", fidelity)["layer_comm_s"]
+
+        for op, alone in (("all-reduce", "recursive-doubling"), ("reduce-scatter", "ring"), ("all-gather", "ring"), ("all-to-all", "ring")):
+            want = layer_comm(op, alone, "alpha-beta")
+            for fidelity in ("alpha-beta", "fluid", "message"):
+                self.assertAlmostEqual(layer_comm(op, by_operation, fidelity), want, delta=1e-11, msg=(op, fidelity))
+
     def test_interference(self):
         """A rank feels its own reductions, and no sends. Two layers a rank and two workers a group: an all-reduce of 960 B
         takes 2 * 1/2 * 960 * 10 ns = 9.6 us, at 0.1 GB/s. F 0-40, rank 1: B l3 40-60; B l2, without tensors, does 6.4 us in
@@ -413,7 +429,7 @@ class Pipelines(program.Case):
                 (changed(*reduce, "op", to="send"), "does not go"), (changed(*reduce, "lane", to="network 1"), "lane"),
                 (changed(*reduce, "after", to=["start"]), "no moment"),
                 (changed(*reduce, "after", to=[{"forward": "l1", "rank": 2}]), "rank"),
-                (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for what waits for it"),
+                (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for itself"),
                 (changed(*gather, "axis", to="data 1", of=shards), "lane"),
                 (changed(*gather, "block", to=len(json.loads(shards)["blocks"]) - 1, of=shards), "is not gathered"), (changed(*gather, of=shards), "is not gathered"), (changed(*gather, "after", to=[], of=shards), "before the update"),
                 (changed(*gather, "before", to=[], of=shards), "no pass waits"), (changed(*gather, "held_until", of=shards), "holds it"),
@@ -467,8 +483,8 @@ class Pipelines(program.Case):
                              ([*pipeline, "--schedule", "zb-h1", "-o", "p2p=blocking"], "p2p"),
                              ([*pipeline, "-o", "barrier=layer", "-o", "update_barrier=all"], "update_barrier"),
                              (["--pp", 0], "pp"),
-                             ([*pipeline, "--accumulate", 2], "--micro-batches: is the same thing as --accumulate"),
-                             ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks a rank")):
+                             ([*pipeline, "--accumulate", 2], "--micro-batches: is the same option as --accumulate"),
+                             ([*pipeline, "--schedule", "interleaved", "--chunks", 1], "at least 2 chunks per rank")):
             with self.subTest(words=words):
                 self.assertIn(named, self.refusal(*words))
         for option in ("prefetch=2", "reduce_buffers=2", "copy=1GB/s", "reshard=all", "reduce=every"):

@@ -120,10 +120,10 @@ class Plans(program.Case):
         self.refused(late, "may end after the next forward pass of 'conv1' has started")
         stuck = self.several(lanes=[{"name": "one", "order": "as-listed"}])
         stuck["transfers"][0]["after"].append({"transfer": 2})
-        self.refused(stuck, "waits for what waits for it")
+        self.refused(stuck, "waits for itself")
 
     def test_a_plan_or_a_strategy(self):
-        for arguments, says in (([], "--strategy: is required"), (["--strategy", "ddp", "--plan", "x.json"], "--plan: stands beside --strategy"),
+        for arguments, says in (([], "--strategy: is required"), (["--strategy", "ddp", "--plan", "x.json"], "--plan: cannot be combined with --strategy"),
                                 (["--plan", "nowhere.json"], "nowhere.json: ")):
             done = program.run("run", *SMALL, *arguments)
             self.assertEqual(done.returncode, 2)

@@ -176,7 +176,7 @@ class Pictures(Case):
         self.write("twice.csv", SWEEP + "alexnet,best,4,tree,measured,0.3,0.1,0.2,0,0,4,1\n")
         self.refuses('twice.csv: line 6: a second row to divide alexnet, 4 by ("over" selects one)', "twice.csv", *lines[1:], 'over={"strategy": "best"}')
         self.refuses('command line: --set: /over: is 3 (the name of a column of numbers, or {"column": value})', *lines, "over=3")
-        self.refuses('sweep.csv: line 3: iteration_s: is divided by 0 ("over" names what is above 0)', *lines, "over=exposed_comm_s")
+        self.refuses('sweep.csv: line 3: iteration_s: is divided by 0 ("over" with a value above 0)', *lines, "over=exposed_comm_s")
 
     def test_an_axis_may_end_before_its_curves(self):
         """What leaves it says where it ends, and what stays keeps its place."""
@@ -185,7 +185,7 @@ class Pictures(Case):
         texts = self.texts(*arguments)
         self.assertIn("Best found ↑ 12", texts)
         self.assertIn("WFBP", texts)
-        self.assertIn("↑: where a curve ends that leaves the axis.", texts)
+        self.assertIn("↑: the curve leaves the axis here.", texts)
         self.assertEqual(len(self.points(*arguments)), 3)
         self.assertNotIn("↑", " ".join(self.texts(*arguments[:-1], "to=20")))
 
@@ -289,22 +289,22 @@ class BadInput(Case):
         self.write("twice.csv", SWEEP + SWEEP.partition("\n")[2].replace("ring", "bml"))
         self.refuses("none.csv: cannot be read: No such file or directory (check the path)", "none.csv")
         self.refuses("empty.csv: is empty (the CSV of a sweep: a header and rows)", "empty.csv")
-        self.refuses("header.csv: has a header, and no rows (at least one row)", "header.csv")
+        self.refuses("header.csv: has a header but no rows (at least one row)", "header.csv")
         self.refuses("column.csv: line 1: no column 'speedup' (did you mean 'speed_up'?)", "column.csv")
         self.refuses("number.csv: line 2: speedup: is 'fast' (a number of at least 0)", "number.csv")
-        self.refuses("ragged.csv: line 6: has 2 fields (12, as the header)", "ragged.csv")
+        self.refuses("ragged.csv: line 6: has 2 fields (12, as in the header)", "ragged.csv")
         self.refuses("twice.csv: line 6: a second row for alexnet, WFBP, workers = 4 (make 'collective' one of the series or panels, "
                      "as by --set panels=collective, or select with \"where\")", "twice.csv")
         self.write("sweep.csv", SWEEP)
-        self.refuses("command line: --out: 'sweep.svg' is what is read (another file to write)", self.write("sweep.svg", SWEEP).name, out="sweep.svg")
+        self.refuses("command line: --out: 'sweep.svg' is an input (another file to write)", self.write("sweep.svg", SWEEP).name, out="sweep.svg")
 
     def test_more_than_anybody_reads(self):
         rows = "".join(f"model{i},wfbp,8,o{i}=1,2\n" for i in range(1001))
         self.write("many.csv", "profile,strategy,workers,options,speedup\n" + rows)
-        self.refuses("many.csv: line 1002: options: 'o1000' is beyond 1000 options (the options of strategies)", "many.csv")
+        self.refuses("many.csv: line 1002: options: 'o1000' is after 1000 options (the options of strategies)", "many.csv")
         self.write("many.csv", re.sub("o[0-9]+=1", "", "profile,strategy,workers,options,speedup\n" + rows))
-        self.refuses("many.csv: line 102: would be one of too many panels (at most 100; select with \"where\")", "many.csv")
-        self.refuses("many.csv: line 202: would be one of too many series in one panel (at most 200; select with \"where\")", "many.csv",
+        self.refuses("many.csv: line 102: exceeds the number of panels (at most 100; select with \"where\")", "many.csv")
+        self.refuses("many.csv: line 202: exceeds the number of series in one panel (at most 200; select with \"where\")", "many.csv",
                      "--set", "series=profile", "--set", "panels=strategy")
 
     def test_options(self):
@@ -315,7 +315,7 @@ class BadInput(Case):
         self.write("log.json", {"plot": {"log": "yes"}})
         self.refuses("key.json: /plot/panel: unknown key 'panel' (did you mean 'panels'?)", "sweep.csv", "--config", "key.json")
         self.refuses("kind.json: /plot/kind: unknown kind 'bar' (did you mean 'bars'?)", "sweep.csv", "--config", "kind.json")
-        self.refuses("kinds.json: /plot/kind: has bars, which stands alone (speedup, efficiency or lines beside each other)",
+        self.refuses("kinds.json: /plot/kind: has bars, which cannot be combined (speedup, efficiency or lines together)",
                      "sweep.csv", "--config", "kinds.json")
         self.refuses('log.json: /plot/log: is "yes" (true or false)', "sweep.csv", "--config", "log.json")
         self.refuses("command line: --set: /scale: is 0 (a number above 0: one unit, in the unit of the column)", "sweep.csv", "--set", "scale=0")

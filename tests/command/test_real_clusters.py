@@ -120,7 +120,7 @@ class RealClusters(program.Case):
         for workers, seconds, warned in ((16, 540e-6 + 15 / 8 * 1e-3, False), (64, 1800e-6 + 2 * 63 / 64 * 1e-3, True), (4, 2 * 3 / 4 * 0.2e-3, False)):
             done = ask(workers)
             self.assertAlmostEqual(json.loads(done.stdout)[0]["time_s"], seconds, delta=1e-9)
-            self.assertEqual("alpha is given for 2 to 8 nodes: for 16 that of 8 is taken" in done.stderr, warned, done.stderr)
+            self.assertEqual("alpha is given for 2 to 8 nodes: 16 nodes use that of 8" in done.stderr, warned, done.stderr)
         # A change is one of all of them: at 4 nodes 45 us.
         found = json.loads(self.output("run", "--profile", self.write("trace.csv", ONE), "--cluster", "cluster.json", "--strategy", "wfbp", "--latency", "x0.5", "--json"))
         self.assertAlmostEqual(found["iteration_s"], 3e-3 + 6 * 45e-6 + 4 * 15 / 8 * 1e-3, delta=1e-9)
@@ -181,11 +181,11 @@ class RealClusters(program.Case):
 
     def test_refusals(self):
         refused = {
-            "spread": ({"spread": {"sigma": 1.5}}, {}, "/spread/sigma: 1.5 is not how far workers differ (0 to 1, such as 0.024)"),
+            "spread": ({"spread": {"sigma": 1.5}}, {}, "/spread/sigma: 1.5 is not a valid spread (0 to 1, such as 0.024)"),
             "spread's kind": ({"spread": {"sigma": 0.1, "distribution": "uniform"}}, {}, "/spread/distribution: unknown distribution 'uniform'"),
-            "server": ({}, {"server": {}}, "/network/server: says nothing of the servers' links"),
+            "server": ({}, {"server": {}}, "/network/server: does not describe the servers' links"),
             "server twice": ({}, {"server": {"beta": "1 ns/B", "bandwidth": "1 GB/s"}}, "/network/server/bandwidth: repeats beta"),
-            "alpha": ({}, {"alpha": []}, "/network/alpha: has no start-up"),
+            "alpha": ({}, {"alpha": []}, "/network/alpha: is empty"),
             "alpha's order": ({}, {"alpha": [{"nodes": 4, "alpha": "1 us"}, {"nodes": 2, "alpha": "2 us"}]}, "/network/alpha/1/nodes: 2 nodes do not exceed the 4 before"),
             "tree": ({}, {"nccl": {"gpu": "h100", "scale": {"node": {"tree": 0.5}}}}, "/network/nccl/scale/node/tree: unknown key 'tree'"),
             "rendezvous": ({}, {"nccl": {"gpu": "h100", "rendezvous": {"from": "2 KiB"}}}, "/network/nccl/rendezvous: the key 'time' is missing"),
@@ -227,7 +227,7 @@ class RealClusters(program.Case):
                          ["cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.seq_relationship"])
         # 2h² + 2hV FLOPs of each of 512 tokens.
         self.assertEqual(layers["cls.predictions.transform.dense"]["forward_macs"] + layers["cls.predictions.decoder"]["forward_macs"], 512 * (768 * 768 + 768 * 30522))
-        for words, message in ((("--model", "llama3-8b", "--device", "h100", "--batch", "1", "--head", "mlm"), "--head: llama3-8b fills no masked tokens"),
+        for words, message in ((("--model", "llama3-8b", "--device", "h100", "--batch", "1", "--head", "mlm"), "--head: llama3-8b predicts no masked tokens"),
                                (("--model", "resnet50", "--device", "v100", "--batch", "1", "--head", "mlm"), "--head: "),
                                (("--model", "bert-base", "--device", "v100", "--batch", "1", "--head", "cls"), "--head: unknown 'cls'")):
             done = self.run_program("estimate", *words)
@@ -290,7 +290,7 @@ class RealClusters(program.Case):
         row = {"profile": "trace.csv", "cluster": "base.json", "workers": 8, "strategy": "wfbp", "iteration_s": 0.02}
         done = self.run_program("validate", self.rows("rows.csv", [row, {**row, "calibrate": "spread"}]))
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, r"rows\.csv: line 3, calibrate: fits spread, and communication may be .* % of its time \(rows in which it is at most 5 %\)")
+        self.assertRegex(done.stderr, r"rows\.csv: line 3, calibrate: fits spread, but communication may be .* % of its time \(rows where it is at most 5 %\)")
 
     def test_at_most_four_constants(self):
         two = nodes(4, "5 GB/s", "1 GB/s", 1)
@@ -331,7 +331,7 @@ class RealClusters(program.Case):
         self.assertEqual((found["spread"], answer["constants"][0]["at_limit"]), (0.3, True))
         done = self.run_program("validate", "rows.csv", env=program.WIDE)
         self.assertRegex(done.stdout, r"spread +cluster base\.json +at its limit of 0\.3 +2, 3 +1\n")
-        self.assertIn("warning: line 2: spread ends at its limit of 0.3: its rows ask for more", done.stderr)
+        self.assertIn("warning: line 2: spread ends at its limit of 0.3: its rows would need more", done.stderr)
         self.assertNotIn("not known", done.stdout)
         two = nodes(4, "50 GB/s", "8 GB/s", 1)
         found, answer = self.fitted({"network": two, "interference": {"compute": 6}}, {"network": two}, "interference", settings)

@@ -229,13 +229,25 @@ class Recommend(program.Case):
         file.write_text(json.dumps({"strategy": strategy, "order": "as-listed", "blocks": blocks, **step}), encoding="utf-8")
         return row_of(*base, "--plan", file)
 
+    def test_a_rows_bound_is_its_own_whoever_else_is_compared(self):
+        """With several blocks in flight (byteps) the bound is another one; neither shards anything."""
+        def bounds(strategies):
+            rows = json.loads(output("recommend", "--profile", "resnet50_p100_b64", "--cluster", "v100-10gbe", "-s", strategies, "--budget", "1", "--json"))
+            for row in rows:
+                self.assertEqual(row["bound_s"], row["lower_bound_s"])
+                self.assertAlmostEqual(row["gap"], row["iteration_s"] / row["lower_bound_s"] - 1)
+            return {row["strategy"]: row["bound_s"] for row in rows}
+        both = bounds("wfbp,byteps")
+        self.assertEqual({**bounds("wfbp"), **bounds("byteps")}, both)
+        self.assertNotEqual(both["wfbp"], both["byteps"])
+
     def test_the_text_says_the_same_times(self):
         """To its four digits, in the table and in the lines that say what to run."""
         for scenario in SCENARIOS[:-1]:
             text = output("recommend", *scenario, *BUDGET)
             head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
             unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
-            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without shards)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
+            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without sharding)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):
@@ -250,8 +262,8 @@ class Recommend(program.Case):
         words = ["--profile", "resnet50_p100_b64", "--nodes", "2", "--gpus", "2", "--network", "100Gbit/s", "--inner", "100GB/s", "--update", "50 ms"]
         text = output("recommend", *words, "--strategies", "wfbp", "--budget", "1", env=program.WIDE)
         row = row_of(*words, "--strategy", "wfbp")
-        self.assertIn(f"Computing takes {1e3 * (row['iteration_s'] - row['exposed_comm_s']):.1f} ms, and sending all gradients", text)
-        self.assertIn(f"up to {100 * row['efficiency'] * row['iteration_s'] / row['lower_bound_s']:.1f} % efficiency is possible without shards.", text)
+        self.assertIn(f"Computation takes {1e3 * (row['iteration_s'] - row['exposed_comm_s']):.1f} ms, and sending all gradients", text)
+        self.assertIn(f"up to {100 * row['efficiency'] * row['iteration_s'] / row['lower_bound_s']:.1f} % efficiency is possible without sharding.", text)
 
     def test_commands_can_be_pasted(self):
         """Their lines are broken between words, at every width."""

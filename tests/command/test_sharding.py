@@ -92,7 +92,7 @@ class Sharding(program.Case):
             "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [512], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
         table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
         self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"gbps +(megatron|fsdp2|ddp) ", line)], [1, 0, 1, 1, 0, 1])
-        self.assertIn("! in the table: does not fit into the memory of a worker", table)
+        self.assertIn("!: does not fit into a worker's memory", table)
         rows = program.rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
         self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"80 GB"})
@@ -108,7 +108,7 @@ class Sharding(program.Case):
         output("plot", "s.csv", "--kind", "columns", "--set", "x=strategy", "--set", "panels=cluster", "--out", "s.svg", cwd=self.folder)
         picture = (self.folder / "s.svg").read_text(encoding="utf-8")
         self.assertEqual(picture.count('class="cross"'), 4 * 4)  # four rows, each two strokes and their white
-        self.assertIn("×: does not fit into the memory of a worker.", picture)
+        self.assertIn("×: does not fit into a worker's memory.", picture)
 
     def test_where_nothing_fits_a_search_alone_says_so_and_among_others_is_marked(self):
         """LLaMA-3 8B on 2 workers: 115 GB at least, of an H100's 80."""
@@ -117,7 +117,7 @@ class Sharding(program.Case):
         for limit in ((), ("--memory", "80GB")):  # whoever says it
             done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=program.WIDE)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertRegex(done.stdout, r"best without shards .*!")
+            self.assertRegex(done.stdout, r"best without sharding .*!")
         self.assertIn("--memory: nothing fits into 80 GB", self.refused("run", *two, "--memory", "80GB"))
         self.assertIn("llama3-8b_h100_b1_bf16: /device: nothing fits into 80 GB", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
         (self.folder / "s.json").write_text(json.dumps({

@@ -43,7 +43,7 @@ class WhoWins(program.Case):
             self.assertEqual(self.winners("--tie", tie), 4 * [fastest])
 
     def test_what_is_no_rule(self):
-        for words, says in ((("--tie", "2"), "command line: --tie: '2' is no share of a time (from 0 to below 1, such as 0.02 or 2%)"),
+        for words, says in ((("--tie", "2"), "command line: --tie: '2' is not a valid share (from 0 to below 1, such as 0.02 or 2%)"),
                             (("--tie", "-1%"), "command line: --tie: "), (("--now", "dpd"), "command line: --now: unknown strategy 'dpd'")):
             for command in (["compare", *HIDDEN, "-s", "ddp"], ["recommend", *HIDDEN, "-s", "ddp"], ["sweep", "mgwfbp_fig8"]):
                 done = self.run_program(*command, *words)
@@ -52,8 +52,8 @@ class WhoWins(program.Case):
 
     def test_the_last_words_of_a_screen_are_the_verdict(self):
         limited = [*HIDDEN, "-s", "ddp,fsdp2,best", "--memory", "10.5GB"]
-        self.assertRegex(output("compare", *limited, env=WIDE), r"\n! in the table: does not fit [^\n]*\n(?:.*\n)*Run .*\n\Z")
-        self.assertRegex(output("recommend", *limited, "--budget", "1", env=WIDE), r"Replayed by `allreplay run [^`]*`\.\n\Z")
+        self.assertRegex(output("compare", *limited, env=WIDE), r"\n!: does not fit [^\n]*\n(?:.*\n)*Run .*\n\Z")
+        self.assertRegex(output("recommend", *limited, "--budget", "1", env=WIDE), r"To replay it: `allreplay run [^`]*`\.\n\Z")
 
     def test_a_sweep_of_many_rows_prints_who_wins_and_where_they_are(self):
         many = {**SWEEP, "workers": list(range(8, 64, 4)), "strategies": STRATEGIES[:3]}
@@ -82,10 +82,10 @@ class WhoWins(program.Case):
         for command in (["report", "s.csv", "--timelines", "0"], ["estimate", "--model", "gpt2", "--device", "h100", "--batch", "4"]):
             done = self.run_program(*command, "--out", "there")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertEqual(done.stderr, "command line: --out: 'there' is there already, and another kind of file (another name, or --force to replace it)\n")
+            self.assertEqual(done.stderr, "command line: --out: 'there' exists, and is not such a file (another name, or --force to replace it)\n")
             self.assertEqual((self.folder / "there").read_text(encoding="utf-8"), "mine")
         done = self.run_program("sweep", "s.json", "--out", "--csv")
-        self.assertEqual((done.returncode, done.stderr), (2, "command line: --out: '--csv' is an option, and no file (--out FILE, or ./--csv for a file of that name)\n"))
+        self.assertEqual((done.returncode, done.stderr), (2, "command line: --out: '--csv' is an option, not a file (--out FILE, or ./--csv for a file of that name)\n"))
         output("report", "s.csv", "--timelines", "0", "--out", "there", "--force", cwd=self.folder)
         self.assertIn("<!doctype html>", (self.folder / "there").read_text(encoding="utf-8"))
         output("report", "s.csv", "--timelines", "0", "--out", "there", cwd=self.folder)  # its own page
@@ -95,7 +95,7 @@ class WhoWins(program.Case):
         self.assertEqual(done.stderr, "")
 
     def test_best_says_among_what_it_was_searched(self):
-        self.assertIn("best without shards", output("run", *HIDDEN, "-s", "best"))
+        self.assertIn("best without sharding", output("run", *HIDDEN, "-s", "best"))
         self.assertIn("best --zero 3", output("run", *HIDDEN, "-s", "best", "--zero", "3"))
 
 

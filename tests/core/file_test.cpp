@@ -182,7 +182,7 @@ TEST_CASE("a file that was read is not written over, by whatever name") {
   for (const std::string name : {"in", "hard", "soft"}) {
     CHECK(files.was_read(folder(name)));
     CHECK(error_message([&] { files.write(folder(name), "x"); }) ==
-          folder(name) + ": is one of the files that were read (another file to write)");
+          folder(name) + ": is an input (another file to write)");
   }
   CHECK(Files().read_output(folder("in")) == "precious");
 }
@@ -208,7 +208,7 @@ TEST_CASE("reading stops at a limit, and says what cannot be read") {
   folder.write("long", std::string(3 << 20, 'x'));
   CHECK(Files().read(folder("long"), 3 << 20).size() == 3 << 20);
   CHECK(error_message([&] { Files().read(folder("long"), (3 << 20) - 1); }) ==
-        folder("long") + ": has more than 2 MiB (is it the file that was meant?)");
+        folder("long") + ": has more than 2 MiB (is it the right file?)");
   CHECK(error_message([] { Files().read("/dev/zero", 1 << 20); }).starts_with("/dev/zero: has more than 1 MiB"));
   CHECK(error_message([&] { Files().read(folder("")); }).find(": is a folder") != std::string::npos);
   CHECK(error_message([&] { Files().read(folder("absent")); }).find(": cannot be read: No such file") !=

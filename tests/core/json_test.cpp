@@ -23,7 +23,7 @@ TEST_CASE("what is no JSON is said in one line") {
     CHECK(message.starts_with("f.json: "));
     CHECK(message.find('\n') == std::string::npos);
   }
-  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' stands twice") !=
+  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' is listed twice") !=
         std::string::npos);
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("whole numbers are read digit by digit") {
     CHECK(complaint(text).find("is not a whole number from -9223372036854775808 to 9223372036854775807") !=
           std::string::npos);
   CHECK(complaint("1e17") ==
-        "f: /0: 1e+17 stands for several whole numbers (all of its digits, without point and exponent)");
+        "f: /0: 1e+17 is too imprecise to be one whole number (all of its digits, without decimal point or exponent)");
 }
 
 TEST_CASE("what nests too deep is said, before anything can overflow") {

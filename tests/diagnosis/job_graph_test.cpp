@@ -223,7 +223,7 @@ TEST_CASE("thousands of ops at a step's end that wait for thousands are refused"
     job.ops.push_back(op(Kind::Optimizer, i, 3, 0));
   }
   CHECK(error_message([&] { lay_out(std::move(job)); }) ==
-        "job.csv: line 0: stage 0 has too many ops at a step's end (an optimizer's few)");
+        "job.csv: line 0: stage 0 has too many ops at the end of a step (a few, of the optimizer)");
 }
 
 TEST_CASE("a group's own durations count from its last start, and what ended long before it took none") {

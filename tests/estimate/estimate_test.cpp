@@ -102,7 +102,7 @@ TEST_CASE("a convolutional network from models/") {
   CHECK(one.work.model_flops == Approx(6 * 4.1e9).epsilon(0.02));  // 4.1 GMACs forward, He et al. 2015
   one.recompute = Recompute::Full;
   CHECK(error_message([&] { estimate(one); }) ==
-        "command line: --recompute: resnet50 has no blocks to compute again (none, or a transformer)");
+        "command line: --recompute: resnet50 has no blocks to recompute (none, or a transformer)");
 }
 
 TEST_CASE("an activation stands behind a layer, and none between it and its normalisation") {

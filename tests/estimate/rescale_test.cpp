@@ -107,7 +107,7 @@ TEST_CASE("a batch alone is proportional on a device that is not known; all else
   change.device = read_device(Files(), "h100");
   CHECK(error_message([&] {
           rescaled(Files(), profile, resnet(), change);
-        }).find("--from-device: no device is known as 'Nameless 3000'") != std::string::npos);
+        }).find("--from-device: the device 'Nameless 3000'") != std::string::npos);
   change.measured = read_device(Files(), "v100");
   CHECK(rescaled(Files(), profile, resnet(), change).profile.device == "h100");
 }

@@ -159,7 +159,7 @@ TEST_CASE("what cannot be is one line") {
             .starts_with("config.json: /model_type: 'mixtral' is a mixture of 8 experts, 2 for each token, which is "
                          "not estimated ("));
   CHECK(refused(R"({"model_type": "t5"})")
-            .starts_with("config.json: /model_type: 't5' is no architecture that can be estimated ("));
+            .starts_with("config.json: /model_type: 't5' is not an architecture that can be estimated ("));
   CHECK(
       refused(R"({"model_type": "llama", "num_attention_heads": 33})").find("33 heads do not divide a width of 4096") !=
       std::string::npos);
@@ -181,7 +181,7 @@ TEST_CASE("what cannot be is one line") {
           fmt::format("config.json: /{}: {} of {} is larger than any transformer's (at most {})", key, key, most + 4,
                       most));
   }
-  CHECK(error_message([] { built("gpt2", 2048); }).find("2048 tokens, and gpt2 has 1024 positions (at most 1024)") !=
+  CHECK(error_message([] { built("gpt2", 2048); }).find("2048 tokens, but gpt2 has 1024 positions (at most 1024)") !=
         std::string::npos);
   CHECK(error_message([] { built("vit-b", 100); }).find("leave --seq out") != std::string::npos);
 }

@@ -77,7 +77,7 @@ TEST_CASE("a cluster in words is the file that they stand for") {
   CHECK(*cluster.network.alpha == Approx(5e-6));
   CHECK(*cluster.network.node->alpha == Approx(1e-6));
   words.erase(words.begin() + 3);
-  CHECK(error_message([&] { cluster_file_of(words); }).starts_with("command line: --inner: is missing beside --nodes"));
+  CHECK(error_message([&] { cluster_file_of(words); }).starts_with("command line: --inner: is required with --nodes"));
 }
 
 TEST_CASE("a batch of one sample is in proportion, and none is no batch") {

@@ -134,11 +134,11 @@ TEST_CASE("parts that do not belong together are refused by name") {
   changed[changed.rfind("0.")] = '7';
   folder.write("a.csv", changed);
   CHECK(refusal({"a.csv", "b.csv"}) == folder("a.csv") +
-                                           ": holds rows that this sweep does not have: 1 (they were changed) (compute "
+                                           ": has rows that this sweep does not have: 1 (they were changed) (compute "
                                            "the part again, with --resume)");
   folder.write("a.csv", text);
   folder.write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,61\n");  // an edited input
-  CHECK(refusal({"a.csv", "b.csv"}).find(folder("a.csv") + ": holds rows that this sweep does not have: ") == 0);
+  CHECK(refusal({"a.csv", "b.csv"}).find(folder("a.csv") + ": has rows that this sweep does not have: ") == 0);
   CHECK(refusal({"a.csv"}).find("(their inputs or this program changed)") != std::string::npos);
   folder.write("s.json", R"({"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [3, 5, 7, 9, 11, 13],
                              "strategies": ["wfbp"]})");

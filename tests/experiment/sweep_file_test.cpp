@@ -71,8 +71,7 @@ TEST_CASE("resume computes again what was made from other inputs, and nothing el
   folder.write("profile.csv", replaced(profile, "60", "90"));
   const auto [computed, remark] = folder.sweep(true);
   CHECK(computed == 4);
-  CHECK(remark ==
-        "rows of " + folder("out.csv") + " that are computed again: 4 (their inputs or this program changed)");
+  CHECK(remark == "rows of " + folder("out.csv") + " that are recomputed: 4 (their inputs or this program changed)");
   const std::vector<std::string> resumed = folder.rows();
   const std::string after = Files().read_output(folder("out.csv"));
   CHECK(after.substr(after.find("other,")) == before.substr(before.find("other,")));  // to the bit, wall time and all
@@ -108,7 +107,7 @@ TEST_CASE("rows that nothing tells apart are told of") {
   const Folder folder;
   folder.write("sweep.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                  "strategies": ["wfbp", "s-sgd", "wfbp"]})");
-  CHECK(folder.sweep(false).second == "row 3 is row 1 again; there are 2 such rows");
+  CHECK(folder.sweep(false).second == "row 3 repeats row 1; 2 rows repeat others");
   CHECK(folder.sweep(true).first == 0);  // each line of the file is one of them
 }
 
@@ -163,7 +162,7 @@ TEST_CASE("rows that nothing tells of are computed again") {
     CHECK(folder.sweep(true).first == 0);
   }
   fs::remove(folder("out.csv.rows"));
-  CHECK(folder.sweep(true).second.ends_with(": 8 (nothing says what they were made from)"));
+  CHECK(folder.sweep(true).second.ends_with(": 8 (it is not known from which inputs)"));
   folder.write("out.csv.rows", "");
   CHECK(folder.sweep(true).first == 8);
 }
@@ -196,7 +195,7 @@ TEST_CASE("a sweep does not replace what no sweep wrote, unless told so") {
   CHECK(refusal().find("exists, and no sweep of this version wrote it") != std::string::npos);
   folder.write("out.csv", "precious\n");
   CHECK(refusal() ==
-        folder("out.csv") + ": exists and is no result of a sweep (another file, or --force to replace it)");
+        folder("out.csv") + ": exists and is not the result of a sweep (another file, or --force to replace it)");
   CHECK(Files().read_output(folder("out.csv")) == "precious\n");
   CHECK(folder.sweep(false, true).first == 8);
   CHECK(folder.rows().size() == 9);
@@ -208,12 +207,13 @@ TEST_CASE("a sweep's notes replace nobody else's file") {
   folder.write("out.csv.rows", "precious");
   for (const bool resume : {false, true})
     CHECK(error_message([&] { folder.sweep(resume); }) ==
-          folder("out.csv.rows") + ": exists and holds no notes of a sweep (another --out, or --force to replace it)");
+          folder("out.csv.rows") +
+              ": exists, but does not hold the notes of a sweep (another --out, or --force to replace it)");
   CHECK(Files().read_output(folder("out.csv.rows")) == "precious");
   fs::remove(folder("out.csv.rows"));
   folder.write("victim", "precious");
   fs::create_symlink("victim", folder("out.csv.rows"));
-  CHECK(error_message([&] { folder.sweep(false, true); }).find("out.csv.rows: is no file") != std::string::npos);
+  CHECK(error_message([&] { folder.sweep(false, true); }).find("out.csv.rows: is not a file") != std::string::npos);
   CHECK(Files().read_output(folder("victim")) == "precious");
 }
 
@@ -240,6 +240,6 @@ TEST_CASE("a sweep does not write over what it reads") {
   CHECK(error_message([&] {
           run_sweep(read_sweep(inputs, folder("sweep.json")),
                     {.out = folder("profile.csv"), .progress = false, .force = true});
-        }) == folder("profile.csv") + ": is one of the files that were read (another file to write)");
+        }) == folder("profile.csv") + ": is an input (another file to write)");
   CHECK(Files().read_output(folder("profile.csv")) == profile);
 }

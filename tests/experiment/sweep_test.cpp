@@ -99,7 +99,7 @@ TEST_CASE("what is wrong with an option's values is told where it stands") {
   const std::string place = folder("bad.json") + ": /strategies/0/second_phase";
   CHECK(complaint("[]") == place + ": is empty (at least one value)");
   CHECK(complaint(R"({"each": "random", "from": 1, "to": 2})") ==
-        place + "/each: 'random' has no place for the number ({} where it stands, such as random:{})");
+        place + "/each: 'random' has no placeholder for the number ({} in its place, such as random:{})");
   CHECK(complaint(R"({"each": "random:{}", "from": 2, "to": 1})") ==
         place + ": is reversed: from 2 to 1 (\"from\" at most \"to\")");
   CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 100001})") ==
@@ -201,7 +201,7 @@ TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
   CHECK_NOTHROW(run_sweep(sweep, {.out = folder("out.csv"), .progress = false}));
   const std::string before = Files().read_output(folder("sweep.json"));
   CHECK(error_message([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
-        folder("sweep.json") + ": is one of the files that were read (another file to write)");
+        folder("sweep.json") + ": is an input (another file to write)");
   CHECK(Files().read_output(folder("sweep.json")) == before);
 }
 

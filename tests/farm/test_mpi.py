@@ -148,7 +148,7 @@ class Mpi(Case):
         self.assertIn("82 rows in alone.csv", done.stderr)
 
     def test_what_is_wrong_is_said_once(self):
-        for command, says in ((("sweep", "nothing.json"), "nothing.json: no such file"), (("sweep", "s.json", "--resume"), "--resume: there is no file for the rows"),
+        for command, says in ((("sweep", "nothing.json"), "nothing.json: no such file"), (("sweep", "s.json", "--resume"), "--resume: needs a file for the rows"),
                               (("tune", "--profile", "p.csv", "--cluster", "c.json", "--strategy", "wfbp"), "wfbp has no options to tune")):
             done = self.mpirun(3, *command, "--engine", "mpi")
             self.assertEqual((done.returncode, done.stdout, done.stderr.count(says)), (2, "", 1), done.stderr)

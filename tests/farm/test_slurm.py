@@ -76,16 +76,16 @@ class Submissions(Sweeps):
         for held in ("", "of the company", "3\n", mark.replace("1", "2", 1), f" {mark}"):
             shares.write_text(held, encoding="utf-8")
             for option in ((), ("--resume",), ("--force",)):
-                self.refused("--out", "o.csv", *option, says="o.csv.slurm: is there, and no sweep made it (another --out, or remove it)")
+                self.refused("--out", "o.csv", *option, says="o.csv.slurm: exists, and no sweep made it (another --out, or remove it)")
             self.assertEqual((shares.read_text(encoding="utf-8"), sorted(path.name for path in shares.parent.iterdir())), (held, ["precious", "shares"]))
         shares.unlink()
         shares.mkdir()
-        self.refused("--out", "o.csv", says="o.csv.slurm: is there, and no sweep made it")
+        self.refused("--out", "o.csv", says="o.csv.slurm: exists, and no sweep made it")
         (self.folder / "l.csv.slurm").symlink_to("own.csv.slurm")
-        self.refused("--out", "l.csv", says="l.csv.slurm: is there, and no sweep made it")
+        self.refused("--out", "l.csv", says="l.csv.slurm: exists, and no sweep made it")
         if os.geteuid() == 0:
             os.chown(self.folder / "own.csv.slurm", 65534, 65534)
-            self.refused("--out", "own.csv", "--resume", says="own.csv.slurm: is there, and no sweep made it")
+            self.refused("--out", "own.csv", "--resume", says="own.csv.slurm: exists, and no sweep made it")
             os.chown(self.folder / "own.csv.slurm", 0, 0)
         self.assertEqual(self.submit("--out", "own.csv").returncode, 0)
 
@@ -104,15 +104,15 @@ class Submissions(Sweeps):
                                  (2, f"o.csv.slurm: is being written by process {first.pid} on {os.uname().nodename} (wait for it, or name another file)\n"))
         finally:
             (self.folder / "wait").unlink()
-        self.assertIn("job 7, 7; come back with: ", first.communicate(timeout=PATIENCE)[1])
+        self.assertIn("job 7, 7; continue with: ", first.communicate(timeout=PATIENCE)[1])
         self.assertEqual((self.folder / "asked").read_text(encoding="utf-8").splitlines(),
                          ["--parsable o.csv.slurm/array.sh", "--parsable --dependency=afterany:7 o.csv.slurm/merge.sh"])
         self.assertFalse((self.folder / "o.csv.slurm.lock").exists())
 
     def test_names_that_no_job_could_write_are_refused_before(self):
         (self.folder / "folder").mkdir()
-        for out, says in (("{}", "'{}' cannot stand in Slurm's scripts (a name without quotes, backslashes and {})"), ("part-{}.csv", "cannot stand in Slurm's scripts"),
-                          ('a"b', "cannot stand in Slurm's scripts"), ("folder", "folder: is no file, and rows are kept in one"), ("/dev/null", "/dev/null: is no file")):
+        for out, says in (("{}", "'{}' cannot be used in Slurm scripts (a name without quotes, backslashes and {})"), ("part-{}.csv", "cannot be used in Slurm scripts"),
+                          ('a"b', "cannot be used in Slurm scripts"), ("folder", "folder: is not a file"), ("/dev/null", "/dev/null: is not a file")):
             self.refused("--force", f"--out={out}", says=says)
 
 
@@ -196,7 +196,7 @@ class OnSlurm(Sweeps):
 
     def test_a_refusal_is_one_line(self):
         for arguments, says in ((("--partition", "nowhere"), "Slurm refuses: "), (("--time", "yesterday"), "Slurm refuses: "), (("--partition", "a b"), "is no value of Slurm's"),
-                                (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard: stands beside --engine")):
+                                (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard: cannot be combined with --engine")):
             done = self.sweep("--out", "o.csv", *arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertIn(says, done.stderr)
@@ -213,7 +213,7 @@ class OnSlurm(Sweeps):
         self.write_sweep(rows=1000)
         self.node("one", "drain")  # the other node has one processor: tasks run one after another
         done = self.sweep("--chunk", "500", "--detach", "--out", "o.csv")
-        self.assertRegex(done.stderr, r"^job \d+, \d+; come back with: allreplay sweep s.json --engine slurm --resume --out o.csv\n$")
+        self.assertRegex(done.stderr, r"^job \d+, \d+; continue with: allreplay sweep s.json --engine slurm --resume --out o.csv\n$")
         job = self.jobs("o.csv")[0]
         self.until(lambda: self.running("o.csv"), "no task starts")
         for task in self.running("o.csv"):
@@ -224,7 +224,7 @@ class OnSlurm(Sweeps):
             self.slurm.command("scancel", "--signal=KILL", "--full", task)
         refused = self.sweep("--out", "o.csv")  # beside jobs that are not over
         self.assertEqual((refused.returncode, refused.stderr.count("\n")), (2, 1), refused.stderr)
-        self.assertRegex(refused.stderr, rf"job {job} computes 'o.csv' \(--resume waits for it, scancel {job} \d+ ends it\)")
+        self.assertRegex(refused.stderr, rf"job {job} is computing 'o.csv' \(--resume waits for it, scancel {job} \d+ ends it\)")
         waiting = subprocess.Popen([PROGRAM, "sweep", "s.json", "--engine", "slurm", "--jobs", "1", "--resume", "--out", "o.csv"], cwd=self.folder,
                                    env=self.slurm.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(waiting.kill)

@@ -65,10 +65,9 @@ TEST_CASE("a row that cannot be simulated again says why") {
   using Catch::Matchers::Contains;
   SweepResult result = swept(config);
   for (ResultRow& row : result.rows) row.metrics.iteration_s *= 2;  // as if the profile had changed since
-  CHECK_THAT(problem(result, std::nullopt),
-             Contains("it now takes 395.9 ms an iteration, where the CSV says 791.9 ms"));
+  CHECK_THAT(problem(result, std::nullopt), Contains("an iteration now takes 395.9 ms, but the CSV says 791.9 ms"));
   for (ResultRow& row : result.rows) row.profile = "elsewhere";
-  CHECK_THAT(problem(result, std::nullopt), Contains("no profile is called 'elsewhere'") && Contains("--config"));
+  CHECK_THAT(problem(result, std::nullopt), Contains("there is no profile 'elsewhere'") && Contains("--config"));
   CHECK_THAT(problem(result, read_sweep({}, result_file("config.json", config))),
              Contains("the configuration has no such row"));
 }

@@ -342,7 +342,7 @@ class Browser(unittest.TestCase):
         self.assertIsNone(self.tip())
         x, y = self.run_script(f"{CENTRE}([...document.querySelectorAll('svg.timeline rect.waiting')].at(-1))")
         self.browser.mouse("mouseMoved", x, y - 12)  # beside its number
-        self.assertRegex(self.tip()[""], "^computing waits ")
+        self.assertRegex(self.tip()[""], "^computation waits ")
 
     def test_pinching(self):
         self.browser.resize(390, 844, touch=True)

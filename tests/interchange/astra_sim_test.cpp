@@ -62,7 +62,7 @@ TEST_CASE("ASTRA-sim text: what is not data-parallel is left out and said, or re
   CHECK_THAT(refusal("astra-sim", with("DATA", "MODEL")),
              StartsWith("file: line 1: MODEL makes no data-parallel profile"));
   CHECK_THAT(refusal("astra-sim", with("ALLREDUCE", "ALLTOALL")),
-             StartsWith("file: line 3: gradients that travel by ALLTOALL (ALLREDUCE or NONE"));
+             StartsWith("file: line 3: the gradients are sent by ALLTOALL (ALLREDUCE or NONE"));
   CHECK_THAT(refusal("astra-sim", "DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 0\n"),
              StartsWith("file: has no parameters"));
 }
@@ -79,10 +79,10 @@ TEST_CASE("ASTRA-sim text: the clock of a file that allreplay wrote in other cyc
   CHECK(import_text("astra-sim", text, options).profile.layers[0].backward == Time(2'000'000));
   options.clock = 1e9;
   CHECK_THAT(error_message([&] { import_text("astra-sim", text, options); }),
-             StartsWith("file: line 3: was written in cycles of 0.001 GHz, and --clock says 1 (no --clock"));
+             StartsWith("file: line 3: was written in cycles of 0.001 GHz, but --clock is 1 (no --clock"));
   std::string mixed = text;
   mixed.replace(mixed.rfind("-1000"), 5, "-1");
-  CHECK_THAT(refusal("astra-sim", mixed), StartsWith("file: line 4: says another clock than the line before"));
+  CHECK_THAT(refusal("astra-sim", mixed), StartsWith("file: line 4: has another clock than the line before"));
 }
 
 TEST_CASE("ASTRA-sim text: bad input") {

@@ -96,8 +96,8 @@ TEST_CASE("caffe time: bad input") {
   CHECK_THAT(refused(definition, set_ups, logged("x\tforward: -1 ms.")),
              Catch::Matchers::Contains("-1000 us is not a measured time"));
   CHECK_THAT(refused(definition, set_ups, logged("x\tforward: long")),
-             Catch::Matchers::Contains("no time stands here"));
-  CHECK_THAT(refused(definition + "}\n", set_ups, times), Catch::Matchers::Contains("a '}' too many in the net"));
+             Catch::Matchers::Contains("there is no time here"));
+  CHECK_THAT(refused(definition + "}\n", set_ups, times), Catch::Matchers::Contains("one '}' too many in the net"));
   CHECK_THAT(refused(definition, set_ups, timed("fc", 1, 1)),
              StartsWith("file: 2 layers with parameters have no times"));
   CHECK_THAT(refused(layer("l", "LSTM", "  param { lr_mult: 1 }\n"), set_up("l", "l0", "l", "1 2"), timed("l", 1, 1)),
@@ -138,7 +138,7 @@ TEST_CASE("B-Caffe: the last iteration; consecutive blobs of equal backward time
   CHECK(imported.profile.tensors[0].elements == 640);
   CHECK(has_note(imported, "3 blobs, 2 layers"));
   CHECK(has_note(imported, "a multiple of 64"));
-  CHECK(has_note(imported, "measured communication (column 4), 0.1 ms in all"));  // 20 + 30 + 50 us
+  CHECK(has_note(imported, "measured communication (column 4), 0.1 ms in total"));  // 20 + 30 + 50 us
 }
 
 TEST_CASE("B-Caffe: bad input") {
@@ -155,7 +155,7 @@ TEST_CASE("B-Caffe: bad input") {
   CHECK_THAT(refused(blob("0, 640, -5, 1")), StartsWith("file: line 1: -5 is negative"));
   CHECK_THAT(refused(blob("0, 6.5, 5, 1")), StartsWith("file: line 1: 6.5 is not a number of parameters"));
   CHECK_THAT(refused(blob("0, many, 5, 1")), StartsWith("file: line 1: ' many' is not a finite number"));
-  CHECK_THAT(refused("x distributed.cpp:112] [0, 64, 5"), StartsWith("file: line 1: the list is cut"));
+  CHECK_THAT(refused("x distributed.cpp:112] [0, 64, 5"), StartsWith("file: line 1: the list is cut off"));
   CHECK_THAT(refused(blob("0, 64, 5, 1") + blob("1, 64, 5, 1") + blob("0, 64, 5, 1")),
              StartsWith("file: line 3: an iteration of 1 blobs ends here, the first has 2"));
   CHECK_THAT(error_message([] { import_text("bcaffe", blob("0, 64, 5, 1")); }),

@@ -106,7 +106,7 @@ TEST_CASE("Chakra: operators on the CPU, point-to-point and other collectives ar
   const Imported imported = import_text("chakra", encode_chakra(trace));
   CHECK(imported.profile.tensors.size() == 2);
   CHECK(has_note(imported, "1 nodes (operator on the CPU), 7 us"));
-  CHECK(has_note(imported, "1 nodes (compute node of no layer's pass), 8 us"));
+  CHECK(has_note(imported, "1 nodes (compute node outside the layers' passes), 8 us"));
   CHECK(has_note(imported, "1 nodes (COMM_SEND_NODE), 9 us"));
   CHECK(has_note(imported, "1 nodes (collective other than all-reduce)"));
   CHECK(has_note(imported, "1 control dependencies on nodes that are not in the file"));
@@ -146,7 +146,7 @@ TEST_CASE("Chakra: bad input") {
   CHECK_THAT(refused(trace), StartsWith("file: node 4: an all-reduce without a comm_size"));
   trace = converted();
   for (ChakraNode& one : trace.nodes) one.name = one.kind == 4 ? "kernel" : one.name;
-  CHECK_THAT(refused(trace), StartsWith("file: no compute node says which pass it belongs to"));
+  CHECK_THAT(refused(trace), StartsWith("file: no compute node names its pass"));
   trace.nodes = {node(0, "a_FWD", 4, 10), node(1, "r", 7, 0, {0}, all_reduce(4))};
   CHECK_THAT(refused(trace), StartsWith("file: has no backward compute nodes"));
   trace.nodes = {node(0, "a_FWD", 4, 10), node(1, "b_BWD", 4, 10)};

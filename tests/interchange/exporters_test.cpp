@@ -78,7 +78,7 @@ void check_left_out(const Exported& exported, const Profile& profile, bool table
   const auto any = [&](auto&& says) { return std::any_of(profile.layers.begin(), profile.layers.end(), says); };
   const auto said = [&](const std::string& words) {
     return std::any_of(exported.notes.begin(), exported.notes.end(), [&](const std::string& note) {
-      return note.starts_with("left out of what the profile says: ") && note.find(words) != note.npos;
+      return note.starts_with("left out of the profile: ") && note.find(words) != note.npos;
     });
   };
   CHECK(said("update (") == (profile.update && !table));
@@ -232,7 +232,7 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
   CHECK(std::any_of(plain.notes.begin(), plain.notes.end(),
                     [](const auto& note) { return note.starts_with("2 times were rounded to whole cycles, +1 ps"); }));
   // "a b", and "a_b" for its sake.
-  CHECK(std::count(plain.notes.begin(), plain.notes.end(), "2 names had blanks, which became '_'") == 1);
+  CHECK(std::count(plain.notes.begin(), plain.notes.end(), "2 names had spaces, which became '_'") == 1);
   const auto list = gradients(profile);
   const std::vector<std::size_t> ends{3, 4};  // t3, t2, t1 | t0
   const Plan plan = expand(merge("some", list, ends), profile);

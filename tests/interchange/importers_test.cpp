@@ -212,7 +212,7 @@ TEST_CASE("what is compressed is read back; behind a gzip file may stand another
     CHECK(read(whole + whole) == part + part);
     CHECK(read(whole + std::string(100'000, '\0')) == part);
     for (const std::string& behind : {std::string("x"), std::string(1000, '\0') + "x", std::string("\0x", 2)})
-      CHECK(contains(error_message([&] { read(whole + behind); }), "has other bytes behind its gzip data"));
+      CHECK(contains(error_message([&] { read(whole + behind); }), "has other bytes after its gzip data"));
   }
   std::string damaged = gzipped(text);
   damaged[damaged.size() - 8] ^= 1;  // of the checksum, which stands before the length
@@ -249,7 +249,7 @@ TEST_CASE("every format is recognised, and no other") {
   CHECK(format("layer,params,forward_us,backward_us\n") == "csv");
   CHECK(format(Kineto().text()) == "kineto");
   CHECK(format("node3 -- ReLU -- forward_compute_time=1.0, ") == "pipedream");
-  CHECK(contains(error_message([&] { format("{\"a\": 1}"); }), "looks like no format that can be imported"));
+  CHECK(contains(error_message([&] { format("{\"a\": 1}"); }), "does not look like a format that can be imported"));
   CHECK(contains(error_message([&] { format(""); }), "is empty"));
   CHECK(contains(error_message([&] { find_importer("kinetto", nowhere); }), "did you mean 'kineto'?"));
 }
@@ -310,9 +310,8 @@ TEST_CASE("a PipeDream graph of images says its batch size") {
   };
   const Imported imported = import_text("pipedream", net("240.0", "200.0"));
   CHECK(imported.profile.batch_size == 5);
-  CHECK(any_contains(imported.notes, "the batch size, 5, is that of an input of 5 images of 3x2x2 in fp32"));
-  CHECK(any_contains(import_text("pipedream", net("240.0", "200.0"), batch(6)).notes,
-                     "is 6, as --batch says, and not 5"));
+  CHECK(any_contains(imported.notes, "the batch size, 5, is taken from an input of 5 images of 3x2x2 in fp32"));
+  CHECK(any_contains(import_text("pipedream", net("240.0", "200.0"), batch(6)).notes, "is 6, as --batch says, not 5"));
   CHECK(contains(complaint("pipedream", net("239.0", "200.0")), "give --batch B"));  // no square
   CHECK(contains(complaint("pipedream", net("240.0", "201.0")), "give --batch B"));  // no whole number
   CHECK(contains(complaint("pipedream", net("[240.0; 8]", "200.0")), "give --batch B"));
@@ -328,7 +327,7 @@ TEST_CASE("a PipeDream graph that is none") {
       contains(complaint("pipedream", graph + "\tnode4 -- node77\n", batch(1)), "line 11: there is no node 'node77'"));
   CHECK(contains(complaint("pipedream", graph + "hello\n", batch(1)), "line 11: is neither a node nor an edge"));
   // Cut after the nodes: nothing joins them.
-  CHECK(contains(complaint("pipedream", graph.substr(0, graph.find("\n\t") + 1), batch(1)), "no edge joins 'node"));
+  CHECK(contains(complaint("pipedream", graph.substr(0, graph.find("\n\t") + 1), batch(1)), "no edge connects 'node"));
   CHECK(contains(complaint("pipedream", with(graph, "1.250", "-1.250"), batch(1)),
                  "line 1: -1250 us is not a measured time"));
   CHECK(contains(complaint("pipedream", with(graph, "1.250", "nan"), batch(1)), "line 1"));
@@ -456,7 +455,7 @@ TEST_CASE("a kernel without an external id is found through its launch") {
   trace.add(R"({"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": 0, "dur": 9, "args": {"correlation": 6}})");
   const Imported imported = import_text("kineto", trace.text());
   CHECK(imported.profile.forward() == us(1101.5));
-  CHECK(any_contains(imported.notes, "9 us in the whole trace of kernels that no recorded operator launched"));
+  CHECK(any_contains(imported.notes, "9 us in the whole trace in kernels that no recorded operator launched"));
   CHECK(any_contains(imported.notes, "no ProfilerStep"));
 }
 
@@ -574,16 +573,16 @@ TEST_CASE("a trace without shapes takes those of a model's layers, in order") {
   options.match = two_linears;
   options.match->layers[2].tensors[0].shape = {16, 2, 2, 2};
   CHECK(contains(complaint("kineto", text, options),
-                 "does not say shapes, and its operator 2 with gradients, linear with 2, is not 'b' of the model 'm', "
+                 "has no shapes, and its operator 2 with gradients, linear with 2, is not 'b' of the model 'm', "
                  "with 2 tensors of 16x2x2x2"));
   options.match = two_linears;
   options.match->layers[0].tensors.pop_back();
   CHECK(contains(complaint("kineto", text, options), "operator 1 with gradients, linear with 2, is not 'a'"));
   options.match = two_linears;
   options.match->layers.push_back({"c", {{"c.weight", {1, 1}, 1}}});
-  CHECK(contains(complaint("kineto", text, options), "has 2 operators with gradients, and nothing for 'c'"));
+  CHECK(contains(complaint("kineto", text, options), "has 2 operators with gradients, but none for 'c'"));
   options.match->layers.resize(1);
-  CHECK(contains(complaint("kineto", text, options), "has 2 operators with gradients, and the model 'm' has 1 layer"));
+  CHECK(contains(complaint("kineto", text, options), "has 2 operators with gradients, but the model 'm' has 1 layer"));
 }
 
 TEST_CASE("a compiled model's graphs are said to be such") {
@@ -612,14 +611,14 @@ TEST_CASE("without ProfilerStep an iteration ends with the optimizer's step; wit
   CHECK(any_contains(imported.notes, "means over 2 of 2 steps, which end with Optimizer.step"));
   CHECK(any_contains(imported.notes, "a step lasted 1 ms"));  // the second: nothing says when the first began
   CHECK(contains(complaint("kineto", two(false)),
-                 "has several forward and backward passes, and nothing marks where an iteration ends (a trace with "
+                 "has several forward and backward passes, but no mark where an iteration ends (a trace with "
                  "profiler.step() after each, or of one iteration)"));
 }
 
 TEST_CASE("of several batch sizes that which is asked for counts, and the other is said") {
   const Imported imported = import_text("kineto", Kineto().layer(10, 1, 1, 1).text(), batch(64));
   CHECK(imported.profile.batch_size == 64);
-  CHECK(any_contains(imported.notes, "the batch size is 64, as --batch says, and not 32"));
+  CHECK(any_contains(imported.notes, "the batch size is 64, as --batch says, not 32"));
 }
 
 TEST_CASE("what runs at the same time") {
@@ -724,8 +723,8 @@ TEST_CASE("where the same work ran beside communication and alone, the slow-down
                          "evaluate_function: AccumulateOther");
   const Imported imported = import_text("kineto", text);
   CHECK(imported.profile.backward() == us(2 + 20));  // with the relu's 2
-  CHECK(any_contains(imported.notes, "subtracted: what communication slowed computing down by, 1.200 times"));
-  CHECK(any_contains(imported.notes, "10 kernels of 1 kinds ran beside it and alone, too: 100 %"));
+  CHECK(any_contains(imported.notes, "subtracted: the slow-down of computation by communication, 1.200 times"));
+  CHECK(any_contains(imported.notes, "10 kernels of 1 kinds ran both during it and alone: 100 %"));
 }
 
 TEST_CASE("a trace of FSDP: its units are layers, without gathers, scatters and copies") {
@@ -813,7 +812,7 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
   CHECK(imported.profile.layers[0].forward == us((106. + 127) / 2));    // 105 + 1 and 126 + 1
   CHECK(any_contains(imported.notes, "rank 0 0.9096, rank 1 1.0904"));  // of (1056 + 1266)/2 = 1161
   // The mean of two steps that differ by d has the standard error d/2: three of rank 0's are 150 us, 13 % of 1161.
-  CHECK(any_contains(imported.notes, "no rank is slower or faster than that by more than three standard errors"));
+  CHECK(any_contains(imported.notes, "no rank differs from it by more than three standard errors"));
   // Within a rank two equal deviations in four passes: of rank 0 10, 20, 30 and 40 us between its steps, so d²/2 each:
   // 1500; of rank 1 1.44 times that; over the squares of the means, 106² + 212² + 316² + 422² with the relus' 1 and 2
   // us (105 + 1, 210 + 2, 315 + 1, 420 + 2), and likewise 127² + 254² + 379² + 506².
@@ -838,7 +837,7 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
 
   const auto refused = [&](const std::string& b) { return error_message([&] { merged(ddp_trace(0), b); }); };
   CHECK(refused(ddp_trace(0)) == "b.json: is of rank 0, as a.json is (one trace of each rank)");
-  CHECK(contains(refused(Kineto().layer(10, 1, 1, 1).of_rank(1, 2).text()), "b.json: has 1 layers, and a.json has 2"));
+  CHECK(contains(refused(Kineto().layer(10, 1, 1, 1).of_rank(1, 2).text()), "b.json: has 1 layers, but a.json has 2"));
   CHECK(contains(
       refused(std::regex_replace(ddp_trace(1), std::regex(R"(\[\[8\]\], "Input type")"), R"([[9]], "Input type")")),
       "b.json: has other parameters than a.json"));
@@ -866,14 +865,14 @@ TEST_CASE("a PyTorch trace that is none") {
   CHECK(contains(complaint("kineto", with("\"Input Dims\": [[8]]", "\"Input Dims\": [[0]]")),
                  "a tensor of the layer 'linear' has no elements (extents of at least 1 in its shape)"));
   std::string deep = R"({"traceEvents": )" + std::string(100'000, '[');
-  CHECK(contains(complaint("kineto", deep), "brackets stand too deep"));
+  CHECK(contains(complaint("kineto", deep), "brackets are nested too deeply"));
   // 64 are read: two around the event, its own, and 61 in it.
   const auto nested = [&](int more) {
     return with(R"("traceEvents": [)",
                 R"("traceEvents": [{"ph": "M", "args": )" + std::string(more, '[') + std::string(more, ']') + "},\n");
   };
   CHECK(complaint("kineto", nested(61)).empty());
-  CHECK(contains(complaint("kineto", nested(62)), "brackets stand too deep"));
+  CHECK(contains(complaint("kineto", nested(62)), "brackets are nested too deeply"));
   Kineto forward;
   forward.op("aten::linear", 10, 5, R"("Sequence number": 1, "Fwd thread id": 0)").kernel(5);
   CHECK(contains(complaint("kineto", forward.text()), "has no backward pass"));

@@ -79,7 +79,7 @@ TEST_CASE("layers without shapes are the model's in their order, where number an
   CHECK(complaint({{"conv2d", 2}}, {conv, linear}).find("and nothing for 'fc' of the model 'm'") != std::string::npos);
   CHECK(
       complaint({{"conv2d", 2}, {"addmm", 2}}, {conv, none}) ==
-      "trace.json: has 2 operators with gradients, and the model 'm' has 1 layer with tensors (a trace of that model, "
+      "trace.json: has 2 operators with gradients, but the model 'm' has 1 layer with tensors (a trace of that model, "
       "or one with record_shapes=True)");
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
                   {"op": "reduce-scatter", "block": 0, "after": [{"backward": "b"}]},
                   {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]}]})",
                 profile)
-            .starts_with("transfer 0 (all-gather of b.w) waits for what waits for it"));
+            .starts_with("transfer 0 (all-gather of b.w) waits for itself"));
   const std::string start = R"({"blocks": [)" + both + R"(], "transfers": [)";
   CHECK(file.complaint(start + R"({"op": "broadcast", "block": 0}]})", profile) ==
         "/transfers/0/op: 'broadcast' is none of these (all-reduce, reduce-scatter, all-gather)");

@@ -61,7 +61,7 @@ TEST_CASE("a run of too many steps is refused, and says what is to blame") {
 {"from": "h1", "to": "h2", "rate": "1 Gbit/s", "on": "1 ps", "off": "1 ns"}],)");
   turning.file.limits.steps = 10'000;
   CHECK(turning.refusal() ==
-        "jobs.json: /background/1/on: turns on and off in most of more than 10000 steps (longer \"on\" and \"off\")");
+        "jobs.json: /background/1/on: switches on or off in most of more than 10000 steps (longer \"on\" and \"off\")");
 
   // A message takes 2·(1 + 2) us and more, an iteration less than 10 us: hundreds in one of the first.
   TwoJobs unequal("fast.csv");
@@ -75,7 +75,7 @@ TEST_CASE("a run keeps no more than it may") {
   TwoJobs jobs("fast.csv");
   jobs.file.limits.bytes = 10e3;
   CHECK(jobs.refusal() ==
-        "jobs.json: /iterations: what is kept of so many iterations takes more than 1e-05 GB "
+        "jobs.json: /iterations: recording that many iterations takes more than 1e-05 GB "
         "(fewer iterations, or fewer jobs)");
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("jobs and workers that differ have no more passes than a run can hold"
   jobs.file.limits.passes = 8;
   CHECK(jobs.refusal() == "");
   jobs.file.limits.passes = 7;
-  const std::string right = "more workers that are alike, or fewer layers, micro-batches or jobs";
+  const std::string right = "more identical workers, or fewer layers, micro-batches or jobs";
   CHECK(jobs.refusal() == "jobs.json: /jobs/1: the jobs up to here have more than 7 passes of layers (" + right + ")");
   // A second class of the first job, which is slower.
   jobs.file.jobs[0].stragglers.slow = {{1, 2}};

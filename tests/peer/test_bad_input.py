@@ -233,11 +233,11 @@ class BadInput(program.Case):
     def test_what_is_asked_for_and_not_there(self):
         """Is answered with what there is instead."""
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy"]
-        degree, turns = "is a degree beside data parallelism", "is how the ranks of a pipeline take turns"
-        trace, all_workers = "precision is the profile's", "waits for the gradients of all workers"
+        degree, turns = "is another kind of parallelism", "is a pipeline schedule"
+        trace, all_workers = "precision is set by the profile", "waits for the gradients of all workers"
         for asked, says in (("tensor", degree), ("TensorParallel", degree), ("tp", degree), ("pipeline", turns), ("moe", degree),
                             ("amp", trace), ("bf16", trace), ("local-sgd", all_workers), ("async", all_workers),
-                            ("cpu-offload", "what leaves the GPU is not simulated"), ("checkpointing", "allreplay estimate --recompute"),
+                            ("cpu-offload", "offloading is not simulated"), ("checkpointing", "allreplay estimate --recompute"),
                             ("fsdp", "fsdp2, which is fully_shard"), ("hsdp", "--shard-group"), ("deepspeed", "zero-1, zero-2 or zero-3"),
                             ("pytorch-ddp", "ddp, fsdp2 or fsdp1"), ("tensorflow", "a plan file (--plan)"), ("ring", "--collective ring"),
                             ("ps", "--collective parameter-server"), ("topk", "--codec topk"), ("gradient-accumulation", "--accumulate K"),

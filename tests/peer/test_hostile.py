@@ -168,7 +168,7 @@ class Hostile(unittest.TestCase):
     def test_many_constants(self):
         head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"
         self.write("v.csv", head + "".join(f"p.csv,c.json,4,wfbp,g{i},update by group,0.1\n" for i in range(501)) + "p.csv,c.json,2,wfbp,h,,0.1\n")
-        self.refused("validate", "v.csv", says="v.csv: line 502, calibrate: is one of more than 500 constants")
+        self.refused("validate", "v.csv", says="v.csv: line 502, calibrate: makes more than 500 constants")
 
     def test_many_points(self):
         self.write("v.csv", "profile,cluster,workers,strategy,iteration_s\n" + "p.csv,c.json,4,wfbp,1\n" * 200_001)
@@ -177,11 +177,11 @@ class Hostile(unittest.TestCase):
     def test_collective_files_that_are_long_to_check(self):
         """At most 3e8 words: 2^24 chunks of 4 words, 20 times; 5000 rounds of 65,536 ranks and a chunk of 1024 + 3 words, of which 4507 are fewer."""
         send = {"from": 0, "to": 1, "chunk": 0}
-        for ranks, chunks, rounds, at, right in ((2, 1 << 24, [{"repeat": 20, "sends": [send | {"count": 1 << 24}]}], 0, "75000000 chunks sent, in 150000000 rounds"),
-                                                (65_536, 1, [{"sends": [send]}] * 5000, 4507, "292112 chunks sent, in 4577 rounds")):
+        for ranks, chunks, rounds, at, right in ((2, 1 << 24, [{"repeat": 20, "sends": [send | {"count": 1 << 24}]}], 0, "75000000 chunks sent in total, in 150000000 rounds"),
+                                                (65_536, 1, [{"sends": [send]}] * 5000, 4507, "292112 chunks sent in total, in 4577 rounds")):
             self.write("x.json", json.dumps({"name": "x", "operation": "broadcast", "ranks": ranks, "chunks": chunks, "rounds": rounds}))
             line = self.refused("collective", "--cluster", "c.json", "--collective", "x.json", "--operation", "broadcast", "--bytes", "1MiB")
-            self.assertIn(f"x.json: /rounds/{at}: the rounds up to here are too much to check among {ranks} ranks (in all at most {right})", line)
+            self.assertIn(f"x.json: /rounds/{at}: the rounds up to here are too much to check among {ranks} ranks (at most {right})", line)
 
     def test_a_string_of_gigabytes(self):
         """A trace of kilobytes, compressed: its one long string is not kept."""

@@ -95,8 +95,8 @@ class Outputs(unittest.TestCase):
         trace = {"model": "m.json", "device": "none", "framework": "none", "batch_size": 8, "precision": "fp32", "origin": "imported",
                  "source": "written for this test", "unit": "us", "layers": [{"name": "a", "forward": 10, "backward": 20}]}
         (self.folder / "t.json").write_text(json.dumps(trace), encoding="utf-8")
-        self.refused("run", "--profile", "t.json", "--cluster", "c.json", "--strategy", "wfbp", "--timeline", "m.json", says="is one of the files that were read")
-        self.refused("report", "rows.csv", "--config", "s.json", "--out", "p.csv", says="is one of the files that were read")
+        self.refused("run", "--profile", "t.json", "--cluster", "c.json", "--strategy", "wfbp", "--timeline", "m.json", says="is an input")
+        self.refused("report", "rows.csv", "--config", "s.json", "--out", "p.csv", says="is an input")
 
     def test_calibrate(self):
         (self.folder / "log.csv").write_text(LOG, encoding="utf-8")
@@ -175,7 +175,7 @@ class Outputs(unittest.TestCase):
 
     def test_a_refused_sweep_leaves_no_empty_file(self):
         (self.folder / "o.csv.rows").write_text("somebody's own", encoding="utf-8")
-        self.refused("sweep", "s.json", "--out", "o.csv", says="o.csv.rows: exists and holds no notes of a sweep")
+        self.refused("sweep", "s.json", "--out", "o.csv", says="o.csv.rows: exists, but does not hold the notes of a sweep")
 
     def test_signals_leave_no_lock(self):
         for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

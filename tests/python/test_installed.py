@@ -54,6 +54,8 @@ class Installed(Case):
         self.does("allreplay", "compare", *case, "--strategies", "wfbp,ddp", "--timeline", "t.svg")
 
         self.assertTrue((self.prefix / "share" / "allreplay" / "traces" / "LICENCES.txt").is_file())  # of what others measured
+        for package in ("allreplay", "liballreplay-dev"):
+            self.assertEqual((self.prefix / "share" / "doc" / package / "copyright").read_text(), (ROOT / "LICENSE").read_text())
         manual = self.prefix / "share" / "man" / "man1" / "allreplay.1"
         self.assertEqual(manual.read_text(), self.does("allreplay", "man"))
         completed = self.does("bash", "-c", f"source '{self.prefix}/share/bash-completion/completions/allreplay'; complete -p allreplay")
@@ -82,7 +84,7 @@ class Installed(Case):
                                    str(ROOT / "docs/examples/eight_workers.json"), "--strategy", "wfbp", "--json"))
         self.assertIn(f"takes {run['iteration_s']:.6f} s", said)
         headers = [path.relative_to(self.prefix) for path in self.prefix.rglob("*.hpp")]
-        self.assertTrue(all(str(path).startswith("include/allreplay-1/sim/") for path in headers), headers)
+        self.assertTrue(all(str(path).startswith("include/allreplay-2/sim/") for path in headers), headers)
         done = subprocess.run([self.elsewhere / "own/slowest", "nothing", "k80-10gbe", "wfbp"], capture_output=True, text=True,
                               check=False, cwd=self.elsewhere)
         self.assertEqual(done.returncode, 2)

@@ -8,6 +8,7 @@
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/report/table.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/needs.hpp"
@@ -143,19 +144,21 @@ TEST_CASE("a collective is rounds, coefficients and a row") {
 }
 
 TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
+  // Twice the bytes of the built-in one: what travels is what the row says.
   const auto messages = [](std::int64_t n, const CollectiveOptions&, CollectiveOp, const SourceLocation&) {
-    Rounds rounds{.ranks = static_cast<Rank>(n), .pieces = n, .piece_share = 1 / static_cast<double>(n)};
+    Rounds rounds{.ranks = static_cast<Rank>(n), .pieces = n, .piece_share = 2 / static_cast<double>(n)};
     rounds.rounds.push_back({.sends = [n](Rank from, std::int64_t, std::vector<Send>& out) {
       for (Rank to = 0; to < n; ++to)
         if (to != from) out.push_back({.to = to, .first = to});
     }});
     return rounds;
   };
-  const Algorithm row{.name = "all-to-all", .coefficients = nullptr, .rounds = messages};
+  const Algorithm row{.name = "all-to-all", .coefficients = nullptr, .purpose = Purpose::AllToAll, .rounds = messages};
   for (const std::int64_t n : {2, 5, 16}) {
-    // One start-up, and (N − 1)/N of the bytes through each port; in groups of equal place, likewise.
+    // One start-up, and 2(N − 1)/N of the bytes through each port; in groups of equal place, likewise.
     const auto topology = star(2 * n, link(1.3e-6, 1.25e9));
-    const double closed = 45.25e-6 + 2 * 1.3e-6 + static_cast<double>(n - 1) / static_cast<double>(n) * 4e6 / 1.25e9;
+    const double closed =
+        45.25e-6 + 2 * 1.3e-6 + 2 * static_cast<double>(n - 1) / static_cast<double>(n) * 4e6 / 1.25e9;
     for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
       NetworkSetup setup = allreplay::setup("ring", 2 * n, fidelity, 45.25e-6);
       setup.calls = {{CollectiveOp::AllToAll, of_equal_place(2), &row}};
@@ -163,6 +166,13 @@ TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
       CHECK(std::abs(static_cast<double>(time.count()) - closed * 1e12) <= 1);
     }
   }
+}
+
+TEST_CASE("a strategy that shards is not taken for another in a pipeline") {
+  Strategy row = find_strategy("fsdp2", {});
+  CHECK(plans_pipelines(row));
+  row.name = "another";
+  CHECK(!plans_pipelines(row));
 }
 
 TEST_CASE("an option is a row") {

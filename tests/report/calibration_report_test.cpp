@@ -55,7 +55,7 @@ TEST_CASE("the report names constants, errors, pieces and the better of the two"
   CHECK(text.find("read as ring among 8 workers") != text.npos);
   CHECK(std::regex_search(text, std::regex("\\n *8 B +64 KiB +14 +20.0 +2.0")));
   CHECK(std::regex_search(text, std::regex("\\n *128 KiB +64 MiB +10 +300.0 +0.5")));
-  CHECK(text.find("The table serves better: the times follow 2 lines") != text.npos);
+  CHECK(text.find("A table fits better: the times follow 2 lines") != text.npos);
   // 64 MiB take 300 us + 33.55 ms by the table; 14/8 of it on each link: 3.469 GB/s.
   CHECK(calibration_text(calibration(), true).find("3.469 GB/s") != std::string::npos);
 }

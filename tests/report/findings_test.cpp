@@ -29,8 +29,8 @@ TEST_CASE("estimated profiles are warned of, after reconstructed ones") {
   const std::string warning = summarize(result_of(rows)).warning;
   CHECK(warning.starts_with("q is reconstructed: its layer times are inferred"));
   CHECK(
-      warning.ends_with("p is estimated: its layer times are a model's, not measured. What is said here of it holds as "
-                        "far as that model does."));
+      warning.ends_with("p is estimated: its layer times are a model's, not measured. Statements about it are only as "
+                        "good as that model."));
 }
 
 TEST_CASE("reconstructed profiles are warned of, once each") {
@@ -104,7 +104,7 @@ TEST_CASE("what does not fit into memory wins nothing, however fast") {
   CHECK(one.winners.at(0).series == "b");
   CHECK_FALSE(one.slowest);
   CHECK(one.below_half.empty());  // 3 s of computing: c would be
-  CHECK(summarize(result).overview.ends_with(" 2 rows in more memory than a worker has."));
+  CHECK(summarize(result).overview.ends_with(" 2 rows need more memory than a worker has."));
 }
 
 TEST_CASE("where nothing fits into memory nothing wins") {

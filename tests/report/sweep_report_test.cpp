@@ -67,10 +67,10 @@ TEST_CASE("a sweep's table marks what does not fit into the memory that a row sa
   set("options", NamedValues{{"memory", "80 GB"}});
   const std::string small = sweep_table(result_of({row}));
   CHECK(small.find("90.00!") != std::string::npos);
-  CHECK(small.find("! in the table: does not fit into the memory of a worker") != std::string::npos);
+  CHECK(small.find("!: does not fit into a worker's memory") != std::string::npos);
   set("options", NamedValues{{"memory", "90 GB"}});
   CHECK(sweep_table(result_of({row})).find('!') == std::string::npos);
   const std::string tied = sweep_table(result_of({swept_row(4, "1 MB", 0.5), swept_row(4, "2 MB", 0.505)}));
   CHECK(tied.find("505.0~") != std::string::npos);
-  CHECK(tied.find("to within 2 %") != std::string::npos);
+  CHECK(tied.find("~: within 2 % of the fastest") != std::string::npos);
 }

@@ -112,7 +112,7 @@ TEST_CASE("what a plan leaves out or sends twice is named by its first byte") {
   Plan plan = expand(schedule, three_layers());
   plan.transfers.pop_back();
   std::erase_if(plan.gates, [](const Gate& gate) { return gate.before == transfer(3) || gate.after == transfer(3); });
-  CHECK(complaint_of(plan) == "byte 0 of 'in.weight' is not brought to everybody");
+  CHECK(complaint_of(plan) == "byte 0 of 'in.weight' is not sent to all workers");
 }
 
 TEST_CASE("a transfer that comes too early or too late is named") {
@@ -144,11 +144,11 @@ TEST_CASE("gathers come after their reductions, and nothing waits for itself") {
   CHECK(complaint_of(plan).empty());
   plan = expand(two_blocks(), three_layers());
   plan.gates.push_back({transfer(1), work(1)});  // B relu comes before B in, which transfer 1 waits for
-  CHECK(complaint_of(plan) == "transfer 1 (all-reduce of in.weight) waits for what waits for it");
+  CHECK(complaint_of(plan) == "transfer 1 (all-reduce of in.weight) waits for itself");
   plan = expand(two_blocks(), three_layers());
   plan.gates.push_back({transfer(0), transfer(1)});
   plan.gates.push_back({transfer(1), transfer(0)});
-  CHECK(complaint_of(plan).find("waits for what waits for it") != std::string::npos);
+  CHECK(complaint_of(plan).find("waits for itself") != std::string::npos);
 }
 
 TEST_CASE("a program that updates layer by layer updates every layer that has tensors, before its forward pass") {
@@ -170,7 +170,7 @@ TEST_CASE("a program that updates layer by layer updates every layer that has te
   CHECK(complaint([](Program& one) { one.erase(one.begin() + 6); }) == "the program updates layers, but not 'out'");
   CHECK(complaint([](Program& one) { one.erase(one.begin() + 3); }) == "the program updates layers, but not 'in'");
   CHECK(complaint([](Program& one) { std::swap(one[3], one[4]); }) ==
-        "the program updates 'in' behind its forward pass");
+        "the program updates 'in' after its forward pass");
   CHECK(complaint([](Program& one) { one.push_back(one[6]); }) == "the program is not one iteration");
 }
 

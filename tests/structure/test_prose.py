@@ -11,6 +11,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import prose  # noqa: E402
 
 PAGES = [page for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]) if page.name != "CHANGELOG.md"]
+WRITTEN = re.compile(r"^<!-- allreplay list .*?^<!-- end -->$|^```text$.*?^```$", re.M | re.S)  # by tools/write_tables.py, test_tutorial.py --update
+MOST = 55_000  # words to read, at 250 a minute less than four hours
 LONG = "word " * 30
 LINK = re.compile(r"\[[^]]*\]\([^)]*\)")
 
@@ -20,6 +22,12 @@ class Pages(unittest.TestCase):
         for page in PAGES:
             with self.subTest(page=page.name):
                 self.assertEqual(prose.too_wide(page.read_text(encoding="utf-8")), [], f"{page}: lines wider than {prose.WIDTH} (right: tools/prose.py {page})")
+
+    def test_pages_are_short(self):
+        """All that is written by hand but the changelog; what programs write into pages is not counted."""
+        by_hand = [page for page in [*PAGES, *(ROOT / "tests").rglob("*.md")] if page.parent.name != "generated"]
+        words = {str(page.relative_to(ROOT)): len(WRITTEN.sub("", page.read_text(encoding="utf-8")).split()) for page in by_hand}
+        self.assertLessEqual(sum(words.values()), MOST, f"{words} (right: what is said elsewhere is a link)")
 
     def test_pages_are_links(self):
         """A page that is named in prose can be gone to."""

@@ -109,5 +109,18 @@ class Structure(unittest.TestCase):
         self.assertEqual([file for file in files if file not in listed], [])
 
 
+class Release(unittest.TestCase):
+    def test_one_version(self):
+        """The version that is built is the newest that the changelog describes, is cited by, and the library's example asks for."""
+        version = re.search(r"^project\(allreplay VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+        newest = re.search(r"^## (\d+\.\d+\.\d+) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+        citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+        self.assertEqual(newest[1], version)
+        self.assertEqual(re.search(r"^version: (.*)$", citation, re.M)[1], version)
+        self.assertEqual(re.search(r'^date-released: "(.*)"$', citation, re.M)[1], newest[2])
+        example = (ROOT / "docs" / "examples" / "library" / "CMakeLists.txt").read_text()
+        self.assertEqual(re.search(r"find_package\(allreplay (\d+) ", example)[1], version.split(".")[0])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -109,9 +109,9 @@ class Estimates(unittest.TestCase):
         for arguments, said in (
                 (["--model", "gpt3", *h100], "no model 'gpt3'"),
                 (["--model", self.folder / "mixtral.json", *h100], "is a mixture of 8 experts"),
-                (["--model", self.folder / "t5.json", *h100], "'t5' is no architecture that can be estimated"),
+                (["--model", self.folder / "t5.json", *h100], "'t5' is not an architecture that can be estimated"),
                 (["--model", self.folder / "none.json", *h100], "has neither layers nor a model_type"),
-                (["--model", self.folder / "list.json", *h100], "is no model"),
+                (["--model", self.folder / "list.json", *h100], "is not a model"),
                 (["--model", self.folder / "heads.json", *h100], "31 heads do not divide a width of 4096"),
                 (["--model", self.folder / "text.json", *h100], "/hidden_size: "),
                 (["--model", self.folder / "type.json", *h100], "/model_type: "),
@@ -128,7 +128,7 @@ class Estimates(unittest.TestCase):
                 ([*GPT2, "--recompute", "half"], "none, selective, full"),
                 ([*GPT2, "--optimizer", "lion"], "adam, adam-unfused, sgd"),
                 ([*GPT2, "--seq", 1025], "gpt2 has 1024 positions"),
-                ([*GPT2, "--layers", 3], "--layers: beside --model"),
+                ([*GPT2, "--layers", 3], "--layers: cannot be combined with --model"),
                 ([*GPT2[:-1], 10**9], "--batch: "),
                 (["--model", "resnet50", *h100, "--seq", 5], "leave --seq out"),
                 (["--model", "resnet50", *h100, "--tokens-per-second", 5], "not tokens"),
@@ -138,13 +138,13 @@ class Estimates(unittest.TestCase):
                 ([*words[:-2], *h100], "--vocab: is missing"),
                 ([*words, "--family", "gtp2", *h100], "did you mean 'gpt2'"),
                 ([*words, "--family", "vit", *h100], "--family: "),
-                (["--from", trace], "nothing is to change"),
+                (["--from", trace], "changes nothing"),
                 (["--from", trace, "--batch", 4, "--model", "gpt2"], "--model: beside --from"),
                 (["--from", table, "--batch", 4], "is no profile"),
                 (["--from", "resnet50_xeon_b8", "--device", "h100"], "--from-device: no device is known as"),
                 (["--from", "resnet50_p100_b64", "--device", "h100", "--seq", 4], "--seq: "),
                 (["--from", trace, "--batch", 4, "--out", trace], "is what is read"),
-                ([*GPT2, "--from-device", "h100"], "--from-device: without --from")):
+                ([*GPT2, "--from-device", "h100"], "--from-device: needs --from")):
             with self.subTest(" ".join(map(str, arguments))):
                 done = run("estimate", *arguments)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)

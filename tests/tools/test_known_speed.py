@@ -115,7 +115,7 @@ class WhatIsSaid(KnownSpeed):
         """32 GB of gradients through one port of 10 Gbit/s: the limit that is named is just possible, and nothing beyond it."""
         slow = ["--nodes", "2", "--gpus", "1", "--network", "10Gbit/s", "--strategy", "ddp", "--update", "0 s"]
         said = self.refused(*LLAMA, *slow, "--tokens-per-second", "2000")
-        self.assertIn("--tokens-per-second: no computing is fast enough for 2000 tokens/s: without any an iteration takes ", said)
+        self.assertIn("--tokens-per-second: no compute time is short enough for 2000 tokens/s: communication alone takes ", said)
         limit = float(said.split("less than ")[1].split(" ")[0])
         # 8,030,261,248 gradients of 2 bytes at 1.25 GB/s, for 2·4096 tokens; start-ups of 5 us a bucket take the rest.
         self.assertAlmostEqual(limit / (2 * 4096 / (8_030_261_248 * 2 / 1.25e9)), 1, delta=1e-3)
@@ -124,7 +124,7 @@ class WhatIsSaid(KnownSpeed):
 
     def test_a_missing_setting(self):
         done = self.estimate(*LLAMA, "--tokens-per-second", "5000")
-        self.assertIn("and h100 has 80 GB: the setting is missing in which 5000 tokens/s were measured (--cluster,", done.stderr)
+        self.assertIn("and h100 has 80 GB: give the setting in which 5000 tokens/s were measured (--cluster,", done.stderr)
         for known in ([], ["--tokens-per-second", "5000", "--cluster", "h100x8-8x400gbps", "--strategy", "fsdp2"]):
             self.assertNotIn("setting is missing", self.estimate(*LLAMA, *known).stderr)
         self.assertNotIn("setting is missing", self.estimate(*GPT2, "--tokens-per-second", "50000").stderr)  # which fits
@@ -134,14 +134,14 @@ class WhatIsSaid(KnownSpeed):
         self.assertNotIn("in this setting", self.estimate(*LLAMA, *whole, "fsdp2").stderr)
         # 28 bytes of each parameter at 49 % of 3.35 TB/s: 137 ms, in which 7475 tokens/s are 1024.
         said = self.refused("--model", "llama3-8b", "--device", "h100", "--batch", "1", "--seq", "1024", "--tokens-per-second", "9000")
-        self.assertIn("without any an iteration takes 137 ms (less than 7475 tokens/s; of several GPUs: --cluster and --strategy that it was measured with", said)
+        self.assertIn("communication alone takes 137 ms (less than 7475 tokens/s; for several GPUs, give the --cluster and --strategy of the measurement", said)
 
     def test_settings_that_are_none(self):
-        for arguments, says in ((["--strategy", "fsdp2"], "--cluster: is missing beside --strategy"),
-                                (["--workers", "8"], "--cluster: is missing beside --workers"),
-                                (["--bandwidth", "x2"], "--cluster: is missing beside --bandwidth"),
+        for arguments, says in ((["--strategy", "fsdp2"], "--cluster: is required with --strategy"),
+                                (["--workers", "8"], "--cluster: is required with --workers"),
+                                (["--bandwidth", "x2"], "--cluster: is required with --bandwidth"),
                                 (["--cluster", "nvl72"], "--strategy: is required"),
-                                (["--gpus", "8", "--strategy", "ddp"], "--nodes: is missing beside --gpus"),
+                                (["--gpus", "8", "--strategy", "ddp"], "--nodes: is required with --gpus"),
                                 (["--cluster", "nvl72", "--strategy", "fsdp3"], "fsdp3"),
                                 (["--cluster", "nvl72", "--strategy", "ddp", "--option", "cap=3"], "cap")):
             self.assertIn(says, self.refused(*LLAMA, "--tokens-per-second", "5000", *arguments))

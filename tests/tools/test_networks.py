@@ -89,7 +89,7 @@ class Networks(unittest.TestCase):
         facts = json.loads(subprocess.run([PROGRAM, "topology", "--cluster", file, "--json"], capture_output=True, text=True, check=True).stdout)
         self.assertEqual([facts[key] for key in ("kind", "hosts", "gpus_per_host", "switches", "diameter_hops", "diameter_s", "bisection_exact")], ["rail", 8, 8, 8 + 8, 4, 0, True])
         self.assertAlmostEqual(facts["bisection_GBps"], 4 * 8 * 50)
-        self.refused(LINKS, 60, "--collective", "hierarchical", "--fidelity", "fluid", says="60 workers in nodes of 8: the last holds 4")
+        self.refused(LINKS, 60, "--collective", "hierarchical", "--fidelity", "fluid", says="60 workers in nodes of 8: the last node has 4")
         self.refused({**without(LINKS, "bandwidth"), "beta": "0 ns/B"}, 64, "--fidelity", "fluid", place="/network/beta", says="no time per byte")
         self.refused({"node": {"workers": 8}, "measured": MEASURED}, 8, "--fidelity", "fluid", says="needs a topology")
 
@@ -117,7 +117,7 @@ class Networks(unittest.TestCase):
         self.refused({**node, "measured": MEASURED}, 8, "--workers", "16", place="/network/measured", says="inside one node")
         self.refused({**node, "table": TABLE}, 8, "--workers", "16", place="/network/table", says="inside one node")
         done = self.run_on({**node, "measured": {**MEASURED, "workers": 16}}, 64)
-        self.assertEqual((done.returncode, done.stderr), (0, "warning: what was measured on 2 nodes is carried to 8\n"))
+        self.assertEqual((done.returncode, done.stderr), (0, "warning: measured on 2 nodes, extrapolated to 8\n"))
 
     def test_tables(self):
         tables = {"tables": [{"workers": 4, "table": TABLE}, {"workers": 16, "table": [{"bytes": "1 kB", "time": "30 us"}, {"bytes": "1 MB", "time": "3 ms"}]}]}
@@ -132,7 +132,7 @@ class Networks(unittest.TestCase):
         self.refused(tables, 8, "--collective", "hierarchical", place="/network/tables")
         self.refused({"tables": []}, 8, place="/network/tables")
         self.refused({"tables": tables["tables"][::-1]}, 8, place="/network/tables/1/workers", says="increasing")
-        self.refused({"tables": tables["tables"][:1]}, 8, place="/network/tables", says="says nothing of 8")
+        self.refused({"tables": tables["tables"][:1]}, 8, place="/network/tables", says="does not give 8")
         self.refused({**tables, "table": TABLE}, 8, place="/network", says="twice")
 
     def test_nccl(self):

@@ -213,7 +213,7 @@ TEST_CASE("a codec decides the collective, unless told otherwise") {
   scenario.collective = "ring";
   scenario.place_of_collective = {"command line", "--collective"};
   CHECK(error_message([&] { simulate(scenario); }) ==
-        "command line: --collective: ring cannot carry what signsgd makes (all-gather, topk-allgather)");
+        "command line: --collective: ring cannot carry the output of signsgd (all-gather, topk-allgather)");
   scenario.codec->codec = &find_codec("gtopk", {});
   scenario.collective.clear();
   scenario.workers = 6;

@@ -117,7 +117,7 @@ TEST_CASE("over an iteration all transfers count") {
   closed.cluster.network.beta = 1e-9;
   CHECK(error_message([&] {
           link_usage(closed, 1'000'000, 10e-3, flag);
-        }).starts_with("command line: --links: alpha-beta knows no links"));
+        }).starts_with("command line: --links: alpha-beta has no links"));
 }
 
 TEST_CASE("kinds of nodes") {

@@ -281,6 +281,6 @@ TEST_CASE("only messages know of ranks that start apart") {
     scenario.fidelity = fidelity;
     CHECK(error_message([&] { simulate(scenario); }) ==
           "command line: --option: " + std::string(fidelity) +
-              " knows no ranks that could start apart (fidelity message, or start=together)");
+              " cannot start ranks separately (fidelity message, or start=together)");
   }
 }

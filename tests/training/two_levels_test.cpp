@@ -184,6 +184,6 @@ TEST_CASE("what two levels cannot do is refused in every fidelity alike") {
     });
   };
   for (const char* fidelity : {"alpha-beta", "fluid", "message"})
-    CHECK(complaint(fidelity, {10, 4, 2}, "hierarchical").find("10 workers in nodes of 4: the last holds 2") !=
+    CHECK(complaint(fidelity, {10, 4, 2}, "hierarchical").find("10 workers in nodes of 4: the last node has 2") !=
           std::string::npos);
 }

@@ -173,13 +173,13 @@ TEST_CASE("a figure marks what does not fit into memory, and says so") {
     const Drawing drawing = figure(some, options);
     require_legible(drawing);
     CHECK(crosses(drawing) == 4);  // one row: two strokes, and white ones below them
-    CHECK(says(drawing, "×: does not fit into the memory of a worker."));
+    CHECK(says(drawing, "×: does not fit into a worker's memory."));
     CHECK(crosses(figure(all, options)) == 0);
     CHECK(!says(figure(all, options), "memory"));
   }
   PlotOptions histogram;
   histogram.kinds = {PlotKind::Histogram};
-  CHECK(says(figure(some, histogram), "1 of 4 rows do not fit into the memory of a worker."));
+  CHECK(says(figure(some, histogram), "1 of 4 rows do not fit into a worker's memory."));
 }
 
 TEST_CASE("efficiencies are over the fewest workers on which the winner fits, and the axis says so") {

@@ -150,7 +150,7 @@ TEST_CASE("with jitter every worker differs: those that end last are drawn") {
   std::set<double> rows;
   for (const Rectangle& one : all(drawing, "backward")) rows.insert(one.box.y);
   CHECK(rows.size() == 8);
-  CHECK(to_svg(drawing).find("and 22 workers that end sooner") != std::string::npos);
+  CHECK(to_svg(drawing).find("and 22 workers that end earlier") != std::string::npos);
 }
 
 TEST_CASE("thin bars are drawn together, and nothing is lost") {
@@ -407,7 +407,7 @@ TEST_CASE("bars of a comparison are made of what the table has, and stand as it 
   REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
   CHECK(chart.verdict.starts_with("Run sync-easgd: "));
   const double first = outcomes[1].result.metrics.iteration_s, second = outcomes[0].result.metrics.iteration_s;
-  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", fastest",
+  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", wins",
                                                format_duration(second) + ", " + longer_text(second / first)});
   CHECK_FALSE(chart.value.to);
   const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;

@@ -146,11 +146,11 @@ TEST_CASE("a CSV may say tensors, the update and groups") {
   const auto refused = [&](const std::string& row) {
     return error_message([&] { parse_profile(Files(), header + "z,1,,1,1,,\n" + row + "\n", "t.csv"); });
   };
-  CHECK(refused("a,8,2x3,1,2,,") == "t.csv: line 3: tensors: hold 2 less than the 8 that params says (as many)");
-  CHECK(refused("a,8,2x3;3,1,2,,") == "t.csv: line 3: tensors: hold more than the 8 that params says (as many)");
+  CHECK(refused("a,8,2x3,1,2,,") == "t.csv: line 3: tensors: hold 2 less than the 8 of params (as many)");
+  CHECK(refused("a,8,2x3;3,1,2,,") == "t.csv: line 3: tensors: hold more than the 8 of params (as many)");
   CHECK(refused("a,0,1,1,2,,").starts_with("t.csv: line 3: tensors: hold more than the 0"));
   CHECK(refused("a,8,1000000x1000000x1000000,1,2,,").starts_with("t.csv: line 3: tensors: hold more than the 8"));
-  CHECK(refused("a,8,8y,1,2,,") == "t.csv: line 3: tensors: '8y' are no shapes (such as 1024x4096;4096)");
+  CHECK(refused("a,8,8y,1,2,,") == "t.csv: line 3: tensors: '8y' is not a list of shapes (such as 1024x4096;4096)");
   CHECK(refused("a,8,2xx4,1,2,,").starts_with("t.csv: line 3: tensors: '' is not a whole number from 1 "));
   CHECK(refused("a,8,8;,1,2,,").starts_with("t.csv: line 3: tensors: '' is not a whole number from 1 "));
   CHECK(refused("a,8,8x0,1,2,,").starts_with("t.csv: line 3: tensors: '0' is not a whole number from 1 "));

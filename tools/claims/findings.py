@@ -192,11 +192,11 @@ def stragglers(sweeps):
 
 {table(["strategy", *(name_of(sweeps, config, network) for network in networks)], rows)}
 
-- The better a strategy hides its communication, the more of a straggler's slowdown it shows: where nothing is exposed, an iteration is as long as the slowest worker computes. What is exposed hides part of it (WFBP
-  on 161 tensors, bound by start-ups: a quarter more computing costs it a few per cent).
-- Nobody can end before the straggler has computed, so a straggler makes strategies alike: the slowest takes {times(spread("slow-1"))} the time of the fastest without one,
+- The better a strategy hides its communication, the more of a straggler's slowdown it shows: where nothing is exposed, an iteration takes as long as the slowest worker computes. Exposed communication hides part of it (WFBP
+  on 161 tensors, bound by start-ups: a quarter more computation costs it a few percent).
+- No worker can finish before the straggler has computed, so a straggler evens out the strategies: the slowest takes {times(spread("slow-1"))} the time of the fastest without one,
   {times(spread("slow-2"))} with one of factor 2. Scheduling gains little where a worker is slow.
-- Independent jitter of single tasks averages out over the layers of an iteration; it costs a few per cent even at 20 %. A worker that is slow all the time is what hurts."""
+- Independent jitter of single tasks averages out over the layers of an iteration; it costs a few percent even at 20 %. What hurts is a worker that is slow all the time."""
 
 
 def sharded_optimum(sweeps):

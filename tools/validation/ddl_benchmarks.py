@@ -131,15 +131,15 @@ TEXT = """## ResNet-50 on nodes of four GPUs, three networks, seven methods (ddl
 The samples/s that HKBU's ddl-benchmarks publish (2020): 4, 8, 16 and 32 GPUs, four to a node, batch 64 each, 10 and 100 Gbit/s Ethernet over TCP and 100 Gbit/s InfiniBand; all-reduce (A2A) and parameter
 servers (PS). Their repository does not name the GPU (the authors' paper: RTX 2080 Ti). Six rows are left out, which equal those of another network and were most likely taken on it.
 
-- *Layer times* are those of a V100 (the trace of PyTorch's Kineto, forward and backward), scaled so that one GPU makes the {one_gpu} samples/s that were measured on one; no other use is made of it.
-- *Network constants* come from one method, BSP-A2A (one all-reduce behind the backward pass): a time per byte inside a node from its rows of 4 GPUs, and of a port from those of 8, 16 and 32, for each network and number of
+- *Layer times* are those of a V100 (the trace of PyTorch's Kineto, forward and backward), scaled so that one GPU reaches the {one_gpu} samples/s measured on one; the V100 is not used otherwise.
+- *Network constants* come from one method, BSP-A2A (one all-reduce after the backward pass): a time per byte inside a node from its rows of 4 GPUs, and of a port from those of 8, 16 and 32, for each network and number of
   GPUs one constant from one row. Start-ups are those of the presets ([topologies](../../topologies/v100x4-pcie-10gbe.json)), which come from other measurements. The rows of BSP-A2A are not scored.
 - *Servers' links* come from BSP-PS, for each network one time per byte, and *a launch for each tensor* from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node in all three networks; these are not scored either. {points}
   points are left, all of them predicted.
 
 ### Cause by cause
 
-Each cause is added to those above it; what the column *without it* says is all causes but this one:
+Each cause is added to those above it; the column *without it* has all causes except this one:
 
 {causes}
 
@@ -147,13 +147,13 @@ Each cause is added to those above it; what the column *without it* says is all 
 
 ### Method by method
 
-With everything known; *where it matters* are the points that the null model without communication misses by more than 5 %:
+With all causes; *where it matters* are the points that the null model without communication misses by more than 5 %:
 
 {methods}
 
 ### Point by point
 
-Errors with everything known (above zero: too fast; *fit*: not scored; –: left out):
+Errors with all causes (positive: too fast; *fit*: not scored; –: left out):
 
 {points_table}
 
@@ -163,12 +163,12 @@ What was fitted:
 
 ### What it shows
 
-- More than half of these points hide nearly all communication, so that the null model without any is off by little in the median, and by more than half in a tenth of them. Where communication matters, the error is
+- More than half of these points hide nearly all communication, so that the error of the null model without communication is small in the median, but more than half in a tenth of them. Where communication matters, the error is
   several times that of all points, and a fraction of the null models'.
-- What is worth something is what mends those points: a launch for each tensor, servers that are not on the workers' ports, and partitions, in which BytePS's pushes and pulls overlap.
+- What matters is what fixes those points: a launch for each tensor, servers that do not share the workers' ports, and partitions, in which BytePS's pushes and pulls overlap.
 - Worst are WFBP's all-reduces over TCP from 16 GPUs on. The preset's start-up comes from 16 GPUs, is read as a ring's, and so grows with the number of nodes; the real one grows less.
-- The presets' 6.3 GB/s inside a node come from rows of this table, so that no score here goes by them.
-- On one node there are no servers: a ring stands for BytePS's sums there.
+- The presets' 6.3 GB/s inside a node come from rows of this table, so that no score here uses them.
+- On one node there are no servers: BytePS's sums are modelled as a ring there.
 """
 
 
@@ -229,7 +229,7 @@ def beaten(group):
 def verdict(found):
     group, where, methods = found["all"], found["matters"], found["methods"]
     nulls = lambda one: percent(min(one[null]["median"] for null in ("no_communication", "no_overlap")))
-    return (f"With everything known the error is {percent(group['error']['median'])} in the median and {percent(group['error']['p90'])} at the 90th percentile, the better null model's {nulls(group)}: {beaten(group)}. On the {where['points']} points"
+    return (f"With all causes the error is {percent(group['error']['median'])} in the median and {percent(group['error']['p90'])} at the 90th percentile, the better null model's {nulls(group)}: {beaten(group)}. On the {where['points']} points"
             f" where communication matters it is {percent(where['error']['median'])} and {percent(where['error']['p90'])}, the better null model's {nulls(where)}: {beaten(where)}. The predicted winner of a network and number of"
             f" GPUs is the measured one in {methods['winners']} of {methods['settings']} settings, and costs {percent(methods['worst_regret'])} more time at worst; {methods['right']:g} of {methods['pairs']} pairs of methods are in the right order.")
 

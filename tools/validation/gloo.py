@@ -10,9 +10,9 @@ MEASURED = Path(__file__).resolve().parent / "gloo_ddp.json"
 
 TEXT = """## Two CPU processes, PyTorch's DDP on gloo
 
-The whole chain on a machine that anybody has: a small convolutional net (3.9 million parameters in 12 tensors, batch 8, fp32) profiled alone by `tools/profile_torch.py` with one thread, gloo's all-reduce
+The whole chain on an ordinary machine: a small convolutional net (3.9 million parameters in 12 tensors, batch 8, fp32) profiled alone by `tools/profile_torch.py` with one thread, gloo's all-reduce
 between two processes measured by size and calibrated (`calibrate --collective ring`), and the iteration of real DDP (buckets of {bucket} MiB, SGD with momentum) predicted from both. Measured by hand with
-`tools/measure_ddp.py`, {runs} times from the profile on, on a virtual machine with {cores} cores: one for each process, none for gloo's threads. **Others used it at the same time**: the load is beside each run.
+`tools/measure_ddp.py`, {runs} times from the profile on, on a virtual machine with {cores} cores: one for each process, none for gloo's threads. **Others used it at the same time**: the load is given with each run.
 
 - *as profiled*: the profile and the calibrated all-reduce, and nothing else.
 - *as together*: the profile scaled to what an iteration without DDP takes in both processes at once, measured in turn with those of DDP: the processes share the memory's bandwidth, and here the cores with
@@ -79,10 +79,10 @@ def words(groups, measured):
     error, none, after = (found[name]["median"] for name in ("error", "no_communication", "no_overlap"))
     lines.append(f"- Of *as together* the median error is {percent(error)}; had communication taken no time it would be {percent(none)}, and had nothing overlapped {percent(after)}. "
                  + ("gloo's threads reduce and copy on the cores that the two processes compute on, so that little is hidden: the prediction assumes "
-                    "a core to spare for each process, which this machine has not."
+                    "a spare core for each process, which this machine does not have."
                     if after < error else "Communication hides, as predicted."))
     share = statistics.median(run["all_reduce_s"][-1][1] / run["iteration_s"] for run in measured["runs"])
-    lines.append(f"- Reducing all gradients at once takes {percent(share)} of an iteration in the median run: this tests the chain and its computing more than the schedule.")
+    lines.append(f"- Reducing all gradients at once takes {percent(share)} of an iteration in the median run: this tests the chain and its computation rather than the schedule.")
     return "\n".join(lines)
 
 

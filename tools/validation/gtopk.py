@@ -15,7 +15,7 @@ BETA = 9e-9  # s/B of the link, measured point to point
 
 TEXT = """## The P102-100 cluster of gTop-k
 
-4 to 32 nodes with one P102-100 each on 1 Gbit/s Ethernet (0.436 ms and 9 ns/B, measured point to point), nothing overlapped: so that *no overlap* is the prediction itself. Single-GPU times
+4 to 32 nodes with one P102-100 each on 1 Gbit/s Ethernet (0.436 ms and 9 ns/B, measured point to point), without overlap, so that *no overlap* is the prediction itself. Single-GPU times
 are the paper's, spread over the layers; LSTM-PTB is left out, for which no time is published (`configs/gtopk_fig10.json`).
 
 {scores}
@@ -28,18 +28,17 @@ Time of an iteration of gTop-k on 32 workers, measured / predicted, and measured
 
 {breakdown}
 
-What dense communication takes beyond computing, in units of what the link would need for the bytes of a ring, 2(N-1)/N each:
+Time of dense communication beyond computation, relative to what the link needs for the bytes of a ring, 2(N-1)/N each:
 
 {implied}
 
-- What is measured cannot come from the links. Predictions by the paper's own cost model (its Table I) are too optimistic by whole factors wherever there is much to send.
+- The measured times cannot come from the links. Predictions by the paper's own cost model (its Table I) are too optimistic by whole factors wherever there is much to send.
 - Dense: on 4 and 8 nodes the three large exchanges take 1.2 to 1.4 times what the link needs, and predictions are roughly right. From 16 nodes on they take several times as long, while the bytes per link hardly
-  grow. Start-ups do not explain it: 62 of them take 27 ms. Switch, hosts (1.1 GHz Celeron, one PCIe lane) or library: the data do not say which.
+  grow. Start-ups do not explain it: 62 of them take 27 ms. Switch, hosts (1.1 GHz Celeron, one PCIe lane) or library: the data do not show which.
 - gTop-k: its communication hardly depends on the number of workers, and is 14 ns per byte of the *whole* model for the three large networks, 50 to 70 times what the payload of a thousandth needs.
-  So it is work on vectors as long as the model (copying or scattering them, we guess), not transfer. A `decode` per element in the codec's file would model it; the file does not, because its source is
-  what the paper says of sparsification alone.
+  So it is work on vectors as long as the model (copying or scattering them, we guess), not transfer. A `decode` per element in the codec's file would model it; the file does not, because its source is the paper's figures for sparsification only.
 - Top-k has the same term, and grows with the number of workers as predicted or faster.
-- Where little is sent (ResNet-20), or much computed per exchange (ResNet-50, which accumulates 16 batches), gTop-k's predictions are within a third.
+- Where little is sent (ResNet-20), or much is computed per exchange (ResNet-50, which accumulates 16 batches), gTop-k's predictions are within a third.
 """
 
 

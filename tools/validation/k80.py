@@ -15,11 +15,10 @@ TEXT = """## The K80 cluster of MG-WFBP
 The cluster: 1 to 8 nodes with one Tesla K80 (two dies) each, 10 Gbit/s Ethernet. A simulated worker is a node; the
 baseline is one node, as in the measurements. Three costs of communication, none of them fitted to the speed-ups:
 
-- *OSU table*: the library's all-reduce as measured among that many nodes, linear between sizes. The logs end at
-  1 MiB; beyond, the line through their upper half goes on.
+- *OSU table*: the library's all-reduce as measured among that many nodes, linear between sizes. The logs end at 1 MiB; beyond, the line through their upper half is extended.
 - *OSU line*: one (a, b) by least squares in relative error over the sizes from 12 KiB on: {lines}.
 - *paper's (a, b)*: 972 us and 1.97 ns/B, taken at 16 workers (the paper does not say for how many it measured them)
-  and carried to N nodes as a ring.
+  and extrapolated to N nodes as a ring.
 
 {costs}
 
@@ -27,7 +26,7 @@ baseline is one node, as in the measurements. Three costs of communication, none
 
 {googlenet}
 
-What the differences come from, as far as we can tell:
+Causes of the differences, as far as we can tell:
 
 - The simulation is too optimistic nearly everywhere. At 2 and 4 nodes it hides all communication of WFBP and MG-WFBP,
   while the real cluster loses 2 to 9 % all the same. Gradients are copied between die and host there, the two dies
@@ -37,10 +36,8 @@ What the differences come from, as far as we can tell:
   a third of the loss.
 - The profile's backward pass sums to 205.3 ms, so that with the assumed forward pass an iteration computes for
   308.0 ms; the real node took 391.8 ms (64 images at 163.36 images/s). Only convolutions and fully connected layers
-  were profiled. A compute time that is a fifth too short makes communication weigh more, not less: the optimism
-  above is despite it.
-- SyncEASGD hides nothing, so it tests the cost of one 53.5 MB all-reduce alone, where the logs end at 1 MiB and only
-  the extrapolation speaks.
+  were profiled. A compute time that is a fifth too short makes communication weigh more, not less: the predictions above are too optimistic despite this.
+- SyncEASGD hides nothing, so it tests the cost of one 53.5 MB all-reduce alone, where the logs end at 1 MiB, so that it rests on the extrapolation.
 
 ### ResNet-50, reconstructed profile (161 tensors, batch 16 per die)
 

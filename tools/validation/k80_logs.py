@@ -8,7 +8,7 @@ OTHERS = (("B-Caffe's formula, 2n·45.25 us and 2(n−1)/n·2.243 ns/B", (("181 
 
 TEXT = """## Real logs: calibration on 2, 4 and 8 K80 nodes
 
-What [`allreplay calibrate`](../calibration.md) makes of `osu_allreduce` on the same cluster, 10 Gbit/s Ethernet, 266 sizes from 4 B to 1 MiB (published with B-Caffe):
+[`allreplay calibrate`](../calibration.md) applied to `osu_allreduce` on the same cluster, 10 Gbit/s Ethernet, 266 sizes from 4 B to 1 MiB (published with B-Caffe):
 
 ```
 for n in 2 4 8; do allreplay calibrate allreduce$n.log --workers $n; done
@@ -24,13 +24,13 @@ Median errors by decade of the size, all sizes fitted:
 |---|--:|--:|--:|--:|--:|--:|
 {decades}
 
-- The library leaves its small-message protocol between 8 and 12 KiB: at 8 nodes 182 us become 792 us. No line serves both sides. The line follows the 254 sizes above and is
+- The library leaves its small-message protocol between 8 and 12 KiB: at 8 nodes 182 us become 792 us. No line fits both sides. The line follows the 254 sizes above and is
   wrong by up to ten times below; the table follows both. There are further switches at 124 and 252 KiB (2 nodes), 260 KiB (4) and 508 KiB (8).
-- α falls and rises again with the nodes ({alphas} us from 12 KiB on): this is no ring of equal messages, and a measurement at 8 nodes does not give the times at 4.
+- α falls and rises again with the nodes ({alphas} us from 12 KiB on): this is not a ring of equal messages, and a measurement at 8 nodes does not give the times at 4.
 - At 8 nodes the sizes up to 508 KiB and those above follow lines whose slopes agree within a fifth but whose starts differ by 1.1 ms. One line through both has a slope that belongs
-  to neither: {slope} against {end} ns/B. Beyond 1 MiB, where the log ends, the two disagree twofold. A log that ends below the size of the gradients does not tell what they cost.
+  to neither: {slope} against {end} ns/B. Beyond 1 MiB, where the log ends, the two disagree twofold. A log that ends below the size of the gradients does not determine their cost.
 
-The constants that others published for such clusters, where they can be compared:
+Constants published by others for such clusters, where they can be compared:
 
 | source | workers | a | b | here, from 12 KiB on |
 |---|--:|--:|--:|---|

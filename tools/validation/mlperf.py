@@ -14,7 +14,7 @@ MOST_SPREAD = 20  # per cent among a system's runs
 
 TEXT = """## MLPerf Training on 8 to 2,048 GPUs
 
-Step times of systems submitted to MLPerf Training v2.1 to v5.1. A series is one benchmark, round, submitter and GPU; its smallest system, one node of 8, says how fast computing is, and is not scored: {points} larger systems of
+Step times of systems submitted to MLPerf Training v2.1 to v5.1. A series is one benchmark, round, submitter and GPU; its smallest system, one node of 8, gives the speed of computation, and is not scored: {points} larger systems of
 {series} series are. Layer times are `allreplay estimate`'s in fp16 at the rate of the smallest system, for the batch of the larger one by the ratio of two rooflines (the batch of a GPU falls as GPUs rise), communication is `ddp` of
 fp16 gradients on the presets for A100 and H100. Nothing is fitted. Left out: rows whose time is that of a whole run, or of fewer than three reports; systems whose runs differ by more than {spread} %; nodes of other than
 8 GPUs, cards on PCIe, and series of one size. BERT is left out: FP8, sequences of all lengths without padding, and one report a run. For the detector (`ssd`: RetinaNet on a ResNeXt-50) the layers of ResNeXt-50 alone stand
@@ -28,8 +28,8 @@ Mean step time over the predicted one: {ratios}.
 
 - ResNet-50: of what a GPU loses from 8 to {most} GPUs the spread of GPUs, start-ups and smaller batches explain about half. The worst, HPE's 32 and
   64 GPUs, run on nodes of 4 network cards where the preset has 8, but so do its 16 and 128.
-- The detector at one to eight images a GPU tells nothing of schedules: a step takes up to two and a half times its share of the smallest system's, whatever the network, since computing does not shrink with the batch.
-- Rows of equal batch are few: what this set tests is computing at small batches as much as sending.
+- The detector at one to eight images per GPU does not test schedules: a step takes up to two and a half times its share of the smallest system's, whatever the network, since computation does not shrink with the batch.
+- There are few rows of equal batch: this set tests computation at small batches as much as communication.
 """
 
 

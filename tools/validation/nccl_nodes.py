@@ -15,18 +15,17 @@ A3MEGA = {**SHEET, "node": {**SHEET["node"], "workers": 8}, "rails": 8, "nccl": 
 TEXT = """## NCCL between nodes: Alps at seven sizes, and two nodes of 8 H100
 
 `all_reduce_perf` on 4 to 256 GH200 (4 a node, a port of 200 Gbit/s each; boeschf's runs on Alps) and on 2 x 8 H100 (GCP's a3-megagpu). The preset `{preset}` was fitted to the logs of 8 to 64 GPUs, and is scored on
-4, 128 and 256; `allreplay calibrate` makes factors of the data sheet's model from the logs of 4 to 32, and is scored on 64, 128 and 256. *Next smaller* is what was measured at the next smaller number of GPUs, which anybody
-with these logs could say. Median and 90th percentile of the errors:
+4, 128 and 256; `allreplay calibrate` makes factors of the data sheet's model from the logs of 4 to 32, and is scored on 64, 128 and 256. *Next smaller* is the measurement at the next smaller number of GPUs, which anybody with these logs could use as a prediction. Median and 90th percentile of the errors:
 
 | | points | {ranges} |
 |---|--:|{columns}
 {lines}
 
-What calibration made of it: {fitted}.
+Fitted constants: {fitted}.
 
-- Data sheets alone miss what lies between 64 KiB and 16 MiB by half and more. With what NCCL's tuner does not know fitted on few nodes, the error there is a sixth to a fifth of the time on many: about that of the next
-  smaller number of GPUs, but without its outliers. Where a table of a like cluster is at hand, take it.
-- From 64 KiB to 1 MiB on 2 to 8 nodes no public mechanism explains what is measured.
+- Data sheets alone miss sizes between 64 KiB and 16 MiB by half and more. With the constants that NCCL's tuner does not know fitted on few nodes, the error there is a sixth to a fifth of the time on many: about that of the next
+  smaller number of GPUs, but without its outliers. If a table of a similar cluster is available, use it.
+- From 64 KiB to 1 MiB on 2 to 8 nodes no published mechanism explains the measurements.
 - On two nodes trees send half of what a ring sends, which is why the 2 x 8 H100 carry more than their ports' rate in NCCL's count. Their start-ups (GPUDirect-TCPXO, 0.12 ms for 8 B) are no data sheet's.
 """
 

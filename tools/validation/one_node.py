@@ -14,9 +14,8 @@ PHASES = {"128": "phase 1 (128 tokens)", "512": "phase 2 (512 tokens)"}
 
 TEXT = """## BERT-Large in one node: what the slowest GPU costs
 
-Pre-training in mixed fp16 on DGX-1, DGX-2 and DGX A100, as NVIDIA's DeepLearningExamples publish it: {points} rows of 4, 8 and 16 GPUs, each beside the same setting on one GPU, whose rate says how fast computing is. With 32
-micro-batches an iteration and more, sending takes a thousandth of the time; {measured} points of the throughput per GPU are lost all the same, in the mean. What models that is a spread of GPUs. One sigma is fitted to
-the rows of either phase, and the rows of the other are scored with it, so that none is scored by what it fitted: {sigmas}.
+Pre-training in mixed fp16 on DGX-1, DGX-2 and DGX A100, as NVIDIA's DeepLearningExamples publish it: {points} rows of 4, 8 and 16 GPUs, each compared with the same setting on one GPU, whose rate gives the speed of computation. With 32
+micro-batches an iteration and more, sending takes a thousandth of the time; {measured} points of the throughput per GPU are lost all the same, on average. A spread of GPUs models that. One sigma is fitted to the rows of each phase and scored on the rows of the other, so that no row is scored with its own fit: {sigmas}.
 
 | | points | measured loss, mean | predicted | error, mean | without a spread: error |
 |---|--:|--:|--:|--:|--:|

@@ -21,10 +21,7 @@ SLOW_START = ("MPT-13b", "8")  # a sixth slower than any other number of GPUs
 
 TEXT = """## FSDP on 8 to 512 GPUs: what is lost on the way up
 
-MPT with Composer's FSDP (strategy `composer`, full recomputation where a row says so) and Llama 3.1 8B with torchtitan's (FSDP2, gradients reduced in fp32), in bf16. *Scaling loss*: what a GPU's tokens/s fall by from the
-smallest number of GPUs of a setting (equal batch, accumulation, sharding and recomputation) to a larger one. Computing is `allreplay estimate`'s, at the rate at which the simulation of the smallest run takes the time that was measured
-there; from there on nothing is measured or fitted. The network is a preset, from data sheets, with NCCL's own cost model, the spread of GPUs that one-node trainings of BERT ask for (above) and the slow-down of
-computing by communication that others measured (1.19, arXiv 2507.03114). Errors are percentage points of the loss, beside those of the null model "no loss".
+MPT with Composer's FSDP (strategy `composer`, full recomputation where a row says so) and Llama 3.1 8B with torchtitan's (FSDP2, gradients reduced in fp32), in bf16. *Scaling loss*: the drop of a GPU's tokens/s from the smallest number of GPUs of a setting (equal batch, accumulation, sharding and recomputation) to a larger one. Computation is from `allreplay estimate`, at the rate at which the simulation of the smallest run takes its measured time; beyond that nothing is measured or fitted. The network is a preset, from data sheets, with NCCL's own cost model, the spread of GPUs fitted to one-node trainings of BERT (above) and the published slow-down of computation by communication (1.19, arXiv 2507.03114). Errors are percentage points of the loss, compared with those of the null model "no loss".
 
 ### H100
 

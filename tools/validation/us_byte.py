@@ -19,7 +19,7 @@ the wire: 0.0352 ns/B on 10 Gbit/s), and as they fit the link ([models](../model
   printed lead cannot come from the printed model. At 128 nodes the start-ups of the ring outweigh the rest, and what overlaps with the forward pass is little.
 - ByteScheduler / US-Byte is {usbyte_bytescheduler}, {usbyte_bytescheduler_128} at 128. ByteScheduler is behind where its partitions are many more than the
   tensors (VGG-16); elsewhere its start-ups, which overlap up to its credit, win. The paper does not say whether its baseline's overlap.
-- Theorem 1 does hold: no order of the second phase is faster, `configs/usbyte_fig13.json` replays 10,000 random ones beside it.
+- Theorem 1 does hold: no order of the second phase is faster, `configs/usbyte_fig13.json` compares it with 10,000 random ones.
 """
 
 READINGS = {"us-byte-10gbe": "fit the link", "us-byte-10gbe-as-printed": "as printed"}  # cluster: which constants it has

@@ -14,14 +14,12 @@ TEXT = """## GPT on one node of A100 (vTrain)
 recomputed, gradients reduced after the last backward pass in one piece (`sync-easgd`; the source: no bucketing). The all-reduce is NCCL's model on `a100x8-8x200gbps`; fp16 and
 {vocabulary:,} tokens are assumed. Layer times are estimated, twice:
 
-- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, at {others:.1f} % of the roofline: the usual efficiency of the published trainings but for these. (What `estimate` itself takes for usual is the median of all
-  of them, these among them: [estimation](../estimation.md).)
-- *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, says how fast an A100 is there, and `estimate` what is left for computing; it is
-  not scored.
+- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, at {others:.1f} % of the roofline: the usual efficiency of the published trainings except these. (The default of `estimate` is the median of all of them, including these: [estimation](../estimation.md).)
+- *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, gives the speed of an A100, from which `estimate` derives the computation; it is not scored.
 
 {scores}
 
-- This is a test of computing: the all-reduce takes {share} of an iteration in the median, so that both null models are as good.
+- This is a test of computation: the all-reduce takes {share} of an iteration in the median, so that both null models are equally good.
 - With one rate known what is left is how the step adds up: K micro-batches, one update, one all-reduce. The rows of 8 GPUs alone: {eight}.
 """
 

@@ -116,7 +116,7 @@ void add_attributes(Message& message, const ChakraAttributes& attributes) {
 std::string_view take_message(std::string_view& bytes, const SourceLocation& place) {
   const auto length = take_length(bytes);
   if (!length || *length > bytes.size())
-    throw InputError(place, "the file ends inside this message, or is no Chakra trace", "all of an .et file");
+    throw InputError(place, "the file ends inside this message, or is not a Chakra trace", "a complete .et file");
   const std::string_view message = bytes.substr(0, *length);
   bytes.remove_prefix(*length);
   return message;

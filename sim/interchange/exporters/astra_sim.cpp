@@ -93,14 +93,14 @@ std::int64_t reserved_for(double clock) {
 // The file says no unit that its readers read.
 std::string note_of_clock(double clock) {
   const auto others = [](std::string_view who, double factor) {
-    return fmt::format("{} takes a time for {:g} times as {}", who, factor > 1 ? factor : 1 / factor,
+    return fmt::format("{} reads times as {:g} times as {}", who, factor > 1 ? factor : 1 / factor,
                        factor > 1 ? "long" : "short");
   };
   const std::string_view text = "Chakra's text converter, which counts microseconds,",
                          own = "ASTRA-sim 1.0, which counts nanoseconds,";
   std::string note =
-      fmt::format("compute stands in cycles of {:g} GHz, the whole backward pass as weight gradient", clock / 1e9);
-  if (clock != 1e9 && reserved_for(clock) == -1) note += ", which `allreplay import` has to be told";
+      fmt::format("compute times are in cycles of {:g} GHz, the whole backward pass as weight gradient", clock / 1e9);
+  if (clock != 1e9 && reserved_for(clock) == -1) note += ", which `allreplay import` needs as --clock";
   if (clock != 1e9) note += "; " + others(own, clock / 1e9);
   if (clock != 1e6) note += fmt::format("; {} (--clock 0.001 is for it)", others(text, clock / 1e6));
   return note;
@@ -110,13 +110,13 @@ void add_notes_of_plan(const Plan& plan, const std::vector<Bytes>& bytes, std::v
   const auto lines = std::count_if(bytes.begin(), bytes.end(), [](Bytes one) { return one > 0; });
   if (lines == 1 && plan.blocks.size() > 1)
     notes.push_back(
-        fmt::format("{}: its {} blocks are ready at once, and became one all-reduce, with one start-up in place of as "
-                    "many; imported again, all gradients stand at that layer",
+        fmt::format("{}: its {} blocks are ready at once, and became one all-reduce, with one start-up instead of as "
+                    "many; if imported again, all gradients are at that layer",
                     plan.strategy, plan.blocks.size()));
   else
     notes.push_back(
-        fmt::format("{}: its {} blocks stand at the layers that make them ready, several of one layer as one ({} "
-                    "all-reduces in all); imported again, gradients stay where the blocks are",
+        fmt::format("{}: its {} blocks are at the layers that make them ready, several of one layer as one ({} "
+                    "all-reduces in total); if imported again, gradients stay where the blocks are",
                     plan.strategy, plan.blocks.size(), lines));
   notes.push_back("the order of the blocks and how many are in flight are ASTRA-sim's own (its system file)");
   const bool first_waits_for_all = std::all_of(plan.gates.begin(), plan.gates.end(), [&](const Gate& gate) {
@@ -130,8 +130,8 @@ void add_notes_of_plan(const Plan& plan, const std::vector<Bytes>& bytes, std::v
     notes.push_back("reduce-scatters and all-gathers became all-reduces");
   if (!(plan.sharding == ShardingConfig()))
     notes.push_back(
-        "shards, groups, micro-batches, gathers of parameters, the update and memory were left out: it is "
-        "data parallelism without them; `--to chakra` carries them");
+        "shards, groups, micro-batches, gathers of parameters, the update and memory were left out: this is data "
+        "parallelism without them; `--to chakra` keeps them");
   for (const Lane& lane : plan.lanes)
     if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));
 }
@@ -152,7 +152,8 @@ Exported export_astra_sim(const ExportRequest& request) {
                     cycles.of(layer.forward), cycles.of(layer.backward), bytes[i] > 0 ? "ALLREDUCE" : "NONE", bytes[i]);
   }
   exported.notes.push_back(
-      "the text has no batch size, model, device, framework, precision and names of tensors: a layer's become one");
+      "the text has no batch size, model, device, framework, precision and tensor names: the tensors of a layer become "
+      "one");
   add_note_of_facts(profile, exported.notes);
   exported.notes.push_back(note_of_clock(request.clock));
   if (request.collective == "parameter-server")
@@ -160,11 +161,11 @@ Exported export_astra_sim(const ExportRequest& request) {
         "parameter-server: pushes to servers and pulls from them became all-reduces among the workers");
   if (cycles.rounded() > 0)
     exported.notes.push_back(
-        fmt::format("{} times were rounded to whole cycles, {}{} in all; a faster --clock keeps more", cycles.rounded(),
-                    cycles.drift() < Time(0) ? "-" : "+",
+        fmt::format("{} times were rounded to whole cycles, {}{} in total; a faster --clock keeps more",
+                    cycles.rounded(), cycles.drift() < Time(0) ? "-" : "+",
                     write_duration(cycles.drift() < Time(0) ? -cycles.drift() : cycles.drift())));
   if (words.changed() > 0)
-    exported.notes.push_back(fmt::format("{} names had blanks, which became '_'", words.changed()));
+    exported.notes.push_back(fmt::format("{} names had spaces, which became '_'", words.changed()));
   if (request.plan) add_notes_of_plan(*request.plan, bytes, exported.notes);
   return exported;
 }

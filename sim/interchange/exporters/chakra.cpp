@@ -351,48 +351,48 @@ class Writer {
 std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan, std::size_t vanished) {
   const Profile& profile = request.profile;
   std::vector<std::string> notes;
-  if (!request.plan) notes.push_back("no --strategy: every tensor is all-reduced alone, one after another");
+  if (!request.plan) notes.push_back("without --strategy every tensor is all-reduced alone, one after another");
   const auto rounded = std::count_if(profile.layers.begin(), profile.layers.end(), [](const Layer& layer) {
     return layer.forward.count() % 1'000'000 != 0 || layer.backward.count() % 1'000'000 != 0;
   });
   if (rounded > 0)
     notes.push_back(fmt::format(
-        "durations are whole microseconds: those of {} layers were rounded{}, so that every end is "
-        "right to 0.5 us where nothing waits; duration_ps beside them, which `allreplay import` reads, is exact",
-        rounded, vanished > 0 ? fmt::format(" ({} nodes to 0, which ASTRA-sim takes for 1 ns)", vanished) : ""));
-  notes.push_back("durations are all there is of the work: no num_ops and no tensor_size, so a roofline must be off");
+        "durations are whole microseconds: those of {} layers were rounded{}, so that every end is right to 0.5 us if "
+        "nothing waits; duration_ps, which `allreplay import` reads, is exact",
+        rounded, vanished > 0 ? fmt::format(" ({} nodes to 0, which ASTRA-sim reads as 1 ns)", vanished) : ""));
+  notes.push_back("the work is given by durations only, without num_ops and tensor_size, so a roofline must be off");
   if (request.collective == "parameter-server")
     notes.push_back("parameter-server: pushes to servers and pulls from them became collectives among the workers");
   if (plan.sharding.shard_group > 0)
     notes.push_back(
-        fmt::format("groups: pg_name is a number, of the shard group for each {0} consecutive workers, then of those "
-                    "of equal place in them; this is worker {1}'s file, and --per-worker writes everybody's and the "
-                    "file of groups",
+        fmt::format("groups: pg_name is a number: first the shard groups of {0} consecutive workers, then the groups "
+                    "of workers at the same place in them; this is worker {1}'s file, and --per-worker writes those of "
+                    "all workers and the file of groups",
                     plan.sharding.shard_group, request.worker));
   if (plan.sharding.accumulate > 1)
     notes.push_back(
-        fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay "
-                    "import` reads each as a layer",
+        fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay import` reads "
+                    "each as a layer",
                     plan.sharding.accumulate));
-  if (is_a_step(plan)) notes.push_back("when memory is freed stands nowhere in the trace");
+  if (is_a_step(plan)) notes.push_back("the trace does not say when memory is freed");
   notes.push_back(
-      "tensors, batch size, device, precision, the update, activations and groups stand in attributes that other "
+      "tensors, batch size, device, precision, the update, activations and groups are in attributes that other "
       "programs do not read");
   const auto any = [&](auto&& is) { return std::any_of(plan.lanes.begin(), plan.lanes.end(), is); };
   const bool urgent = any([](const Lane& lane) { return lane.order == Order::Priority; });
   if (urgent)
     notes.push_back(
-        "which ready block goes first is for the simulator to decide: the lowest id, as ASTRA-sim does it, or the "
-        "largest comm_priority");
+        "the simulator decides which ready block goes first: the lowest id, as in ASTRA-sim, or the largest "
+        "comm_priority");
   if (urgent || any([](const Lane& lane) { return lane.window.count != 1; }))
     notes.push_back(
-        "how many blocks may be in flight is for the simulator to decide: ASTRA-sim sends one at a time, as "
-        "bytescheduler does with `-o credit=1`");
+        "the simulator decides how many blocks may be in flight: ASTRA-sim sends one at a time, as bytescheduler does "
+        "with `-o credit=1`");
   if (any([](const Lane& lane) { return lane.window.bytes != Window::unlimited; }))
     notes.push_back("a window in bytes has no counterpart");
   if (plan.lanes.size() > 1)
     notes.push_back(fmt::format(
-        "{} lanes share the network: where only one collective is in flight at a time, the first lane's goes first",
+        "{} lanes share the network: if only one collective is in flight at a time, the first lane's goes first",
         plan.lanes.size()));
   for (const Lane& lane : plan.lanes)
     if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));

@@ -15,8 +15,8 @@ namespace allreplay {
 
 std::span<const Exporter> exporters() {
   static const std::vector<Exporter> all{
-      {"chakra", "an iteration as an MLCommons Chakra execution trace (.et), as ASTRA-sim 2.0 reads it", ".et", true,
-       false, export_chakra},
+      {"chakra", "an iteration as an MLCommons Chakra execution trace (.et), for ASTRA-sim 2.0", ".et", true, false,
+       export_chakra},
       {"chakra-json", "the same as JSON", ".json", true, false, export_chakra_json},
       {"astra-sim", "a workload of ASTRA-sim 1.0: text, a line per layer", ".txt", true, true, export_astra_sim},
       {"csv", "a table with the columns layer, params, tensors, forward_us, backward_us, update_us, group", ".csv",
@@ -43,8 +43,7 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, 
   add("collectives", [](const Layer& layer) { return !layer.collectives.empty(); });
   if (!with_groups) add("group", [](const Layer& layer) { return !layer.group.empty(); });
   if (!facts.empty())
-    notes.push_back(
-        fmt::format("left out of what the profile says: {}; `--to chakra` carries it", fmt::join(facts, ", ")));
+    notes.push_back(fmt::format("left out of the profile: {}; `--to chakra` keeps it", fmt::join(facts, ", ")));
 }
 
 Exported export_csv(const ExportRequest& request) {
@@ -64,13 +63,12 @@ Exported export_csv(const ExportRequest& request) {
                                  fmt::join(shapes, ";"), write_us(layer.forward), write_us(layer.backward),
                                  std::exchange(update, ""), csv_field(as_text(layer.group)));
   }
-  exported.notes.push_back("a table has no batch size, model, device, framework and names of tensors");
+  exported.notes.push_back("a table has no batch size, model, device, framework and tensor names");
   add_note_of_facts(profile, exported.notes, true);
   const auto one = profile.tensors.begin();
   if (one != profile.tensors.end() && one->bytes != 4 * one->elements)
     exported.notes.push_back(
-        fmt::format("a table's gradients have 4 bytes an element, these ({}) have not: import it "
-                    "with --precision {}",
+        fmt::format("a table's gradients have 4 bytes per element, unlike these ({}): import it with --precision {}",
                     profile.precision, profile.precision));
   return exported;
 }

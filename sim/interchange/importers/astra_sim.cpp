@@ -116,7 +116,7 @@ class WorkloadReader {
     if (profile.layers.empty())
       set_clock(row, place);
     else if (row.reserved != reserved_ && (row.reserved < -1 || reserved_ < -1))
-      throw InputError(place, "says another clock than the line before",
+      throw InputError(place, "has another clock than the line before",
                        fmt::format("{} in its second column", reserved_));
     skip("forward", row.forward, row.name);
     skip("input-gradient", row.input_gradient, row.name);
@@ -127,7 +127,7 @@ class WorkloadReader {
       else if (parallelism_.hybrid)
         skip("weight-gradient", row.weight_gradient, row.name);
       else
-        throw InputError(place, fmt::format("gradients that travel by {}", row.weight_gradient.type),
+        throw InputError(place, fmt::format("the gradients are sent by {}", row.weight_gradient.type),
                          "ALLREDUCE or NONE: anything else is not data-parallel");
     }
     const Time input = time(row.input_gradient.cycles, place), weight = time(row.weight_gradient.cycles, place);
@@ -141,7 +141,7 @@ class WorkloadReader {
   Imported finish() {
     if (input_ > Time(0))
       note(
-          fmt::format("a layer's backward time is its weight-gradient and its input-gradient part ({} in all); its "
+          fmt::format("a layer's backward time is its weight-gradient and its input-gradient part ({} in total); its "
                       "gradient counts as ready after both, in ASTRA-sim after the first, up to {} earlier",
                       format_duration(to_seconds(input_)), format_duration(to_seconds(longest_input_))));
     if (first_input_ > Time(0) && parallelism_.name == "DATA")
@@ -149,12 +149,12 @@ class WorkloadReader {
                        format_duration(to_seconds(first_input_))));
     if (delays_ > 0) note(fmt::format("the update delays of {} layers were left out", delays_));
     for (const auto& [what, sum] : skipped_)
-      note(fmt::format("not data-parallel, left out: {} {}{}, {} in all, the first of '{}'", sum.count, what,
+      note(fmt::format("not data-parallel, left out: {} {}{}, {} in total, the first of '{}'", sum.count, what,
                        sum.count == 1 ? "" : "s", format_size(sum.bytes), sum.first));
     if (parallelism_.hybrid)
       note(
-          fmt::format("{}: the profile is one worker's share, and only its gradients' all-reduces travel; what "
-                      "workers that share a layer exchange is missing from its iteration",
+          fmt::format("{}: the profile is one worker's share, and only its gradients are all-reduced; what workers "
+                      "that share a layer exchange is missing from its iteration",
                       parallelism_.name));
     return std::move(imported_);
   }
@@ -167,14 +167,13 @@ class WorkloadReader {
     clock_ = said ? -1e3 * static_cast<double>(reserved_) : given_.value_or(1e9);
     if (said && given_ && std::abs(*given_ - clock_) > 1e-9 * clock_)
       throw InputError(
-          place, fmt::format("was written in cycles of {:g} GHz, and --clock says {:g}", clock_ / 1e9, *given_ / 1e9),
+          place, fmt::format("was written in cycles of {:g} GHz, but --clock is {:g}", clock_ / 1e9, *given_ / 1e9),
           "no --clock, or the same");
-    note(fmt::format(
-        "compute was counted in cycles, taken at {:g} GHz{}", clock_ / 1e9,
-        said     ? ", as the file says"
-        : given_ ? ""
-                 : ": nanoseconds, as ASTRA-sim 1.0 has it; if they are microseconds, as Chakra's text converter "
-                   "has it, --clock 0.001"));
+    note(fmt::format("compute was counted in cycles, taken at {:g} GHz{}", clock_ / 1e9,
+                     said     ? ", as the file says"
+                     : given_ ? ""
+                              : ": nanoseconds, as in ASTRA-sim 1.0; if they are microseconds, as from Chakra's text "
+                                "converter, use --clock 0.001"));
   }
 
   struct Skipped {
@@ -198,7 +197,7 @@ class WorkloadReader {
 
   std::int64_t elements(Bytes bytes, const SourceLocation& place) const {
     if (bytes % element_bytes_ != 0)
-      throw InputError(place, fmt::format("{} bytes of gradients are no whole number of elements", bytes),
+      throw InputError(place, fmt::format("{} bytes of gradients are not a whole number of elements", bytes),
                        fmt::format("a multiple of {}, or another --precision", element_bytes_));
     return parameter_count(static_cast<double>(bytes / element_bytes_), place);
   }
@@ -241,8 +240,7 @@ Imported read_astra_sim(ByteSource& source, const ImportOptions& options) {
                      suggest(words(lines[0].text)[0], known));
   }
   if (!parallelism->refuse.empty())
-    throw InputError(first,
-                     fmt::format("{} makes no data-parallel profile: {}", parallelism->name, parallelism->refuse),
+    throw InputError(first, fmt::format("{} is not data-parallel: {}", parallelism->name, parallelism->refuse),
                      "DATA, or a hybrid whose gradients are all-reduced");
   const SourceLocation second{source.file(), fmt::format("line {}", lines[1].number)};
   const auto count = static_cast<std::size_t>(parse_integer(words(lines[1].text)[0], 1, 1'000'000, second));

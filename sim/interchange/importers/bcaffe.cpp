@@ -34,7 +34,7 @@ std::string_view list_of(std::string_view line) {
 
 std::vector<double> numbers(std::string_view list, const SourceLocation& place) {
   if (list.size() < 2 || list.back() != ']')
-    throw InputError(place, "the list is cut", "[index, elements, backward us, communication us]");
+    throw InputError(place, "the list is cut off", "[index, elements, backward us, communication us]");
   std::vector<double> all;
   list = list.substr(1, list.size() - 2);
   for (std::size_t at = 0; at <= list.size();) {
@@ -72,7 +72,7 @@ std::vector<Iteration> read_iterations(std::string_view text, const std::string&
       throw InputError(
           {file, fmt::format("line {}", iteration.back().line)},
           fmt::format("an iteration of {} blobs ends here, the first has {}", iteration.size(), iterations[0].size()),
-          "a log that was not cut");
+          "a complete log");
   return iterations;
 }
 
@@ -116,10 +116,9 @@ Imported read_bcaffe(ByteSource& source, const ImportOptions&) {
                   timed->size(), profile.layers.size()));
   if (padded)
     imported.notes.push_back(
-        "every blob's elements are a multiple of 64: sizes as they travel, padded; the model has "
-        "fewer parameters");
+        "every blob's elements are a multiple of 64: these are padded sizes as sent; the model has fewer parameters");
   for (std::size_t column = 0; column < communication.size(); ++column)
-    imported.notes.push_back(fmt::format("left out: measured communication (column {}), {:.6g} ms in all", column + 4,
+    imported.notes.push_back(fmt::format("left out: measured communication (column {}), {:.6g} ms in total", column + 4,
                                          communication[column] / 1e3));
   return imported;
 }

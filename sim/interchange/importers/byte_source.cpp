@@ -75,7 +75,7 @@ struct ByteSource::Stream {
     state_.avail_out = static_cast<uInt>(piece.size());
     while (state_.avail_out > 0) {
       if (state_.avail_in == 0 && !refill()) {
-        if (!between_members_) fail("the gzip file ends too early: it was cut", "fetch or write it again");
+        if (!between_members_) fail("the gzip file ends too early: it was cut off", "fetch or write it again");
         break;
       }
       if (between_members_ && !enter_member()) continue;
@@ -92,7 +92,7 @@ struct ByteSource::Stream {
   bool enter_member() {
     for (; state_.avail_in > 0 && *state_.next_in == 0; ++state_.next_in) --state_.avail_in;
     if (state_.avail_in == 0) return false;
-    if (*state_.next_in != 0x1f) fail("has other bytes behind its gzip data", "fetch or write it again");
+    if (*state_.next_in != 0x1f) fail("has other bytes after its gzip data", "fetch or write it again");
     inflateReset(&state_);
     between_members_ = false;
     return true;
@@ -138,8 +138,7 @@ std::string ByteSource::rest(std::size_t most) {
   for (std::string_view piece = next(); !piece.empty(); piece = next()) {
     text += piece;
     if (text.size() > most)
-      throw InputError({file_, ""}, fmt::format("has more than {} bytes", most),
-                       "a file of the format that it was taken for");
+      throw InputError({file_, ""}, fmt::format("has more than {} bytes", most), "a file of the recognised format");
   }
   return text;
 }

@@ -48,7 +48,7 @@ class Parser {
   // All layers up to where the text was cut, if it was.
   Message net() {
     Message net = message(0);
-    if (next_ < tokens_.size()) fail(tokens_[next_], "a '}' too many");
+    if (next_ < tokens_.size()) fail(tokens_[next_], "one '}' too many");
     if (cut_ && !net.messages.empty()) net.messages.pop_back();
     return net;
   }
@@ -251,7 +251,7 @@ class Net {
     }
     throw InputError({file_, ""},
                      fmt::format("the definition of '{}' is missing: glog cuts it at 30,000 bytes", layer.name),
-                     "a shorter net, or a log that holds all of it");
+                     "a shorter net, or a log that has all of it");
   }
 
   const std::string& file_;

@@ -28,7 +28,7 @@ std::optional<double> milliseconds(std::string_view message, std::string_view ke
   if (at == std::string_view::npos) return std::nullopt;
   const std::vector<std::string_view> fields = words(message.substr(at + key.size()));
   if (fields.size() != 2 || !fields[1].starts_with("ms"))
-    throw InputError(place, "no time stands here", "a number and ms, as `caffe time` prints it");
+    throw InputError(place, "there is no time here", "a number and ms, as `caffe time` prints it");
   return parse_number(fields[0], place);
 }
 
@@ -99,10 +99,10 @@ class Log {
     compare(imported, "forward", profile.forward(), forward_pass_);
     compare(imported, "backward", profile.backward(), backward_pass_);
     imported.notes.push_back(
-        "parameters were counted from the net that the log prints; weights and biases travel apart");
+        "parameters were counted from the net that the log prints; weights and biases are sent separately");
     if (!net.guessed.empty())
       imported.notes.push_back(
-          fmt::format("glog cut the net's definition; taken by their names: {}", fmt::join(net.guessed, ", ")));
+          fmt::format("glog cut off the net's definition; layers taken by name: {}", fmt::join(net.guessed, ", ")));
     return imported;
   }
 
@@ -144,7 +144,7 @@ class Log {
     if (!whole_ms || *whole_ms <= 0) return;
     imported.notes.push_back(
         fmt::format("the layers' {} times sum up to {:.6g} ms, {:.2f} % less than the {:.6g} ms of "
-                    "the whole pass: what lies between layers was left out",
+                    "the whole pass: the time between layers was left out",
                     pass, to_seconds(sum) * 1e3, 100 * (1 - to_seconds(sum) * 1e3 / *whole_ms), *whole_ms));
   }
 

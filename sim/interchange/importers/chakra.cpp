@@ -74,7 +74,7 @@ class TraceReader {
     const std::vector<std::size_t> order = sort();
     for (const std::size_t index : order) take_compute(index);
     if (layers_.empty())
-      fail("no compute node says which pass it belongs to",
+      fail("no compute node names its pass",
            "names that end in _FWD, _BWD, _BWD_WG or _BWD_IG, as Chakra's text converter writes them");
     if (backward_of_.empty())
       fail("has no backward compute nodes", "nodes whose names end in _BWD, _BWD_WG or _BWD_IG");
@@ -84,7 +84,7 @@ class TraceReader {
     std::stable_sort(imported_.profile.tensors.begin(), imported_.profile.tensors.end(),
                      [](const Tensor& a, const Tensor& b) { return a.layer < b.layer; });
     if (imported_.profile.tensors.empty())
-      fail("no all-reduce waits for a backward node: nothing is data-parallel here", "COMM_COLL_NODEs of comm_type 0");
+      fail("no all-reduce waits for a backward node: this is not data-parallel", "COMM_COLL_NODEs of comm_type 0");
     report();
     return std::move(imported_);
   }
@@ -167,7 +167,7 @@ class TraceReader {
     if (on_cpu(node)) return skip("operator on the CPU", time);
     const auto part = part_of(node.name);
     if (!part && node.name.ends_with("_UPDATE") && imported_.profile.update) return;  // which the metadata says whole
-    if (!part) return skip("compute node of no layer's pass", time);
+    if (!part) return skip("compute node outside the layers' passes", time);
     if (!seen_.insert({part->layer, part->suffix}).second) return skip("compute node of a later iteration", time);
     const auto [place, fresh] = layer_index_.emplace(part->layer, layers_.size());
     if (fresh) layers_.push_back({.name = part->layer});
@@ -235,7 +235,7 @@ class TraceReader {
     const Bytes element =
         element_bytes(options_.precision.empty() ? imported_.profile.precision : options_.precision).value_or(4);
     if (*bytes % element != 0)
-      throw InputError(node.place, fmt::format("{} bytes of gradients are no whole number of elements", *bytes),
+      throw InputError(node.place, fmt::format("{} bytes of gradients are not a whole number of elements", *bytes),
                        fmt::format("a multiple of {}, or another --precision", element));
     add_tensor(layers_[*layer].name, static_cast<double>(*bytes / element), *layer, node.place);
   }
@@ -248,7 +248,7 @@ class TraceReader {
                      trace_.nodes.size(), collectives));
     for (const auto& [what, sum] : skipped_)
       note(fmt::format("left out: {} nodes ({}){}", sum.first, what,
-                       sum.second > Time(0) ? ", " + format_duration(to_seconds(sum.second)) + " in all" : ""));
+                       sum.second > Time(0) ? ", " + format_duration(to_seconds(sum.second)) + " in total" : ""));
     if (cut_ > 0) note(fmt::format("{} control dependencies on nodes that are not in the file were left out", cut_));
   }
 

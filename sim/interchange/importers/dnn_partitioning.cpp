@@ -76,7 +76,7 @@ Graph read_graph(const Json& json) {
     graph.edges.push_back({end("sourceId"), end("destId"), bytes(item.at("size"))});
   }
   if (graph.backward_of_group.empty())
-    json.at("nodes").fail("no node is a backward node: this graph only infers", "the graph of a training");
+    json.at("nodes").fail("no node is a backward node: this is a graph of inference", "a graph of training");
   for (const std::size_t node : graph.forward) {
     const auto twin = graph.backward_of_group.find(graph.nodes[node].group);
     if (twin == graph.backward_of_group.end())
@@ -139,10 +139,10 @@ Imported read_dnn_partitioning(ByteSource& source, const ImportOptions& options)
     profile.layers.push_back({node.name, node.time, graph.nodes[graph.twin[index]].time});
   }
   imported.notes.push_back("times are the accelerator's (fpgaLatency, ms); cpuLatency was left out");
-  imported.notes.push_back(
-      fmt::format("a layer's parameters are its size less its output's, at {} bytes each: {:.0f} bytes of outputs were "
-                  "subtracted",
-                  element, outputs));
+  imported.notes.push_back(fmt::format(
+      "a layer's parameters are its size minus that of its output, at {} bytes each: {:.0f} bytes of outputs were "
+      "subtracted",
+      element, outputs));
   if (smaller > 0)
     imported.notes.push_back(fmt::format("{} nodes are smaller than their output: no parameters", smaller));
   if (graph.backward_of_group.size() > graph.twin.size())

@@ -137,12 +137,12 @@ void read_event_stream(ByteSource& source, EventStreamListener& listener, std::s
   constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
   const rapidjson::ParseResult result = reader.Parse<flags>(input, handler);
   if (result.Code() == rapidjson::kParseErrorTermination)
-    throw InputError({source.file(), fmt::format("byte {}", result.Offset())}, "brackets stand too deep",
+    throw InputError({source.file(), fmt::format("byte {}", result.Offset())}, "brackets are nested too deeply",
                      std::string(wanted));
   if (!result)
     throw InputError({source.file(), fmt::format("byte {}", result.Offset())},
                      fmt::format("not valid JSON: {}", rapidjson::GetParseError_En(result.Code())),
-                     "a whole trace: was it cut?");
+                     "a complete trace: was it cut off?");
   if (!handler.found()) throw InputError({source.file(), ""}, "has no list traceEvents", std::string(wanted));
 }
 

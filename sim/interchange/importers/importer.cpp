@@ -99,7 +99,7 @@ void require_complete(const Profile& profile, const SourceLocation& file) {
                        fmt::format("a tensor of the layer '{}' has no elements", profile.layers[tensor.layer].name),
                        "extents of at least 1 in its shape");
   if (profile.tensors.empty())
-    throw InputError(file, "has no parameters: nothing would ever be communicated",
+    throw InputError(file, "has no parameters: nothing would be communicated",
                      "a file that says how many parameters the layers have");
   if (add(profile.forward(), profile.backward()) == Time(0))
     throw InputError(file, "every layer's time is zero", "measured times");
@@ -142,8 +142,8 @@ const Importer& recognise(const ByteSource& source) {
     names.push_back(importer.name);
   }
   throw InputError({source.file(), ""},
-                   source.head().empty() ? "is empty" : "looks like no format that can be imported",
-                   fmt::format("one of {}; --from FORMAT insists on one", fmt::join(names, ", ")));
+                   source.head().empty() ? "is empty" : "does not look like a format that can be imported",
+                   fmt::format("one of {}; --from FORMAT chooses one", fmt::join(names, ", ")));
 }
 
 Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options) {
@@ -162,7 +162,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   const Bytes bytes = choose_by_name(precisions, profile.precision, file, "unknown precision '{}'").bytes;
   if (options.batch_size && profile.batch_size && *options.batch_size != *profile.batch_size)
     imported.notes.push_back(
-        fmt::format("the batch size is {}, as --batch says, and not {}", *options.batch_size, *profile.batch_size));
+        fmt::format("the batch size is {}, as --batch says, not {}", *options.batch_size, *profile.batch_size));
   if (options.batch_size) profile.batch_size = options.batch_size;
   profile.name = profile.model;
   profile.origin = Origin::Imported;

@@ -47,7 +47,7 @@ void require_one_pass(const Attribution& known, const SourceLocation& file) {
   if (known.steps.marks != Marks::None || known.roots.gradients.empty()) return;
   const std::vector<Gradient>& gradients = known.roots.gradients.begin()->second;
   if (known.root(known.iterations[0].layers.back()).start > gradients.front().at)
-    throw InputError(file, "has several forward and backward passes, and nothing marks where an iteration ends",
+    throw InputError(file, "has several forward and backward passes, but no mark where an iteration ends",
                      "a trace with profiler.step() after each, or of one iteration");
 }
 
@@ -80,12 +80,12 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
   const bool all_shapes = without == iteration.gradients.end();
   const std::size_t compiled = compiled_layers(known, iteration);
   if (compiled > 0 && (!all_shapes || options.match))
-    throw InputError(file,
-                     fmt::format("is of a compiled model: {} graph{} has the gradients of all layers, which cannot be "
-                                 "told apart",
-                                 compiled, compiled == 1 ? "" : "s"),
-                     all_shapes ? "leave --match out, for one layer of each graph"
-                                : "a trace without torch.compile, with record_shapes=True");
+    throw InputError(
+        file,
+        fmt::format("is of a compiled model: {} graph{} has the gradients of all layers, which cannot be separated",
+                    compiled, compiled == 1 ? "" : "s"),
+        all_shapes ? "leave --match out, for one layer of each graph"
+                   : "a trace without torch.compile, with record_shapes=True");
   if (all_shapes) {
     std::vector<std::vector<std::int64_t>> all;
     for (const std::vector<Id>& gradients : iteration.gradients) {
@@ -103,7 +103,7 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
     throw InputError(file,
                      fmt::format("does not say the shape of a gradient of {}",
                                  layers[static_cast<std::size_t>(without - iteration.gradients.begin())].name),
-                     fmt::format("{}, or --match MODEL with the model that it is of", right_trace));
+                     fmt::format("{}, or --match MODEL with its model", right_trace));
   return elements_by_order(layers, *options.match, file);
 }
 
@@ -146,13 +146,13 @@ std::vector<std::string> notes_on_layers(const Attribution& known, const Profile
         return has_no_shape(known, gradients.front());
       }))
     notes.push_back(
-        fmt::format("the trace says no shapes: its {} operators with gradients are the model's layers in order, with "
-                    "as many tensors each, of the same kind",
+        fmt::format("the trace has no shapes: its {} operators with gradients are taken as the model's layers in "
+                    "order, with as many tensors each, of the same kind",
                     layers));
   if (const std::size_t compiled = compiled_layers(known, first); compiled > 0)
     notes.push_back(
         fmt::format("the model was compiled: {} of {} layers {} a whole graph, whose gradients count as ready at its "
-                    "end; a trace without torch.compile tells its layers apart",
+                    "end; a trace without torch.compile separates its layers",
                     compiled, layers, compiled == 1 ? "is" : "are"));
   return notes;
 }

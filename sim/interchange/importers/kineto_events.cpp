@@ -206,7 +206,7 @@ class KinetoListener : public EventStreamListener {
     ++trace_.events;
     if (trace_.names.bytes() + trace_.dims.bytes() + trace_.threads.bytes() > most_names)
       throw InputError({file_, fmt::format("/traceEvents/{}", trace_.events - 1)},
-                       fmt::format("has, with those before, more than {} MiB of different names", most_names >> 20),
+                       fmt::format("is after more than {} MiB of different names", most_names >> 20),
                        "a PyTorch profiler's trace");
   }
 

@@ -70,14 +70,14 @@ std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const Shapele
     if (layer.tensors.empty()) continue;
     if (elements.size() == layers.size())
       throw InputError(file,
-                       fmt::format("has {} with gradients, and nothing for '{}' of the model '{}'",
+                       fmt::format("has {} with gradients, but none for '{}' of the model '{}'",
                                    counted(layers.size(), "operator"), layer.name, model.name),
                        hint);
     const ShapelessLayer& seen = layers[elements.size()];
     if (seen.gradients != layer.tensors.size() || !plausible(seen.name, layer))
       throw InputError(
           file,
-          fmt::format("does not say shapes, and its operator {} with gradients, {} with {}, is not '{}' of "
+          fmt::format("has no shapes, and its operator {} with gradients, {} with {}, is not '{}' of "
                       "the model '{}', with {} of {}",
                       elements.size() + 1, seen.name, seen.gradients, layer.name, model.name,
                       counted(layer.tensors.size(), "tensor"), fmt::join(layer.tensors.front().shape, "x")),
@@ -87,7 +87,7 @@ std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const Shapele
   }
   if (elements.size() < layers.size())
     throw InputError(file,
-                     fmt::format("has {} with gradients, and the model '{}' has {} with tensors",
+                     fmt::format("has {} with gradients, but the model '{}' has {} with tensors",
                                  counted(layers.size(), "operator"), model.name, counted(elements.size(), "layer")),
                      hint);
   return elements;

@@ -27,12 +27,12 @@ std::vector<Interval> busy(const Attribution& known, const std::vector<Id>& step
 }
 
 std::string steps_note(const Attribution& known, const WholeSteps& steps) {
-  if (known.steps.marks == Marks::None) return "the trace has no ProfilerStep: all of it was taken as one iteration";
+  if (known.steps.marks == Marks::None) return "the trace has no ProfilerStep: it was taken as one iteration";
   const std::size_t all = known.steps.all.size();
   return fmt::format(
       "times are means over {} of {} steps{}; {}", steps.ids.size(), all,
       known.steps.marks == Marks::Optimizer ? ", which end with Optimizer.step, as there is no ProfilerStep" : "",
-      steps.ids.size() == all ? "none was incomplete" : "the others have other layers or lack some's kernels");
+      steps.ids.size() == all ? "none was incomplete" : "the others have other layers or lack kernels");
 }
 
 // How long steps lasted, and what of it the GPU was idle. Where Optimizer.step marks them, nothing marks the first's
@@ -53,7 +53,7 @@ std::string host_note(const Attribution& known, std::vector<Id> steps) {
   const auto each = [&](double sum) { return format_duration(sum * 1e-9 / static_cast<double>(steps.size())); };
   return fmt::format("a step lasted {} under the profiler{}{}", each(lasted),
                      idle > 0 ? fmt::format(", and the GPU was idle for {} of it", each(idle)) : "",
-                     loading > 0 ? fmt::format("; its data loading took the CPU {}", each(loading)) : "");
+                     loading > 0 ? fmt::format("; data loading took {} of CPU time", each(loading)) : "");
 }
 
 // The collective of a kernel: as it says itself, or as the annotation around its launch does.
@@ -112,9 +112,9 @@ std::vector<std::string> notes_on_time(const Attribution& known, const WholeStep
     for (const LayerTimes& layer : one.times) sum += steps.time(layer.forward) + steps.time(layer.backward);
     return sum;
   });
-  notes.push_back(
-      fmt::format("GPU time of layers: {} an iteration; operators without parameters count to the layer before them",
-                  format_duration(attributed * 1e-6)));
+  notes.push_back(fmt::format(
+      "GPU time of layers: {} an iteration; operators without parameters count towards the layer before them",
+      format_duration(attributed * 1e-6)));
   for (std::size_t i = 0; i < elsewhere_count; ++i) {
     const auto where = static_cast<Elsewhere>(i);
     if (const double us = steps.mean_us(known, [&](const ProfiledIteration& one) { return one.in(where); }); us > 0)
@@ -123,14 +123,14 @@ std::vector<std::string> notes_on_time(const Attribution& known, const WholeStep
                                   elsewhere_names[i]));
   }
   for (const auto& [time, what] : {std::pair(known.outside, "outside of all steps"),
-                                   {known.unlaunched, "of kernels that no recorded operator launched"}})
+                                   {known.unlaunched, "in kernels that no recorded operator launched"}})
     if (time > 0)
       notes.push_back(
           fmt::format("left out: {} in the whole trace {}", format_duration(static_cast<double>(time) * 1e-9), what));
   if (std::string host = host_note(known, steps.ids); !host.empty()) notes.push_back(std::move(host));
   if (const auto reordered = known.iterations[steps.ids.front()].reordered; reordered > 0)
     notes.push_back(
-        fmt::format("the gradients of {} layers became ready before those of a layer behind them, as branches allow; "
+        fmt::format("the gradients of {} layers became ready before those of a later layer, as branches allow; "
                     "the profile has them in the order of the forward pass",
                     reordered));
   if (known.trace.used_by.size() > 1)
@@ -148,23 +148,23 @@ void add_communication(const Attribution& known, const WholeSteps& steps, const 
   };
   if (length(carried) > 0)
     imported.notes.push_back(
-        fmt::format("communication ran for {} an iteration, {} of it beside computing, with its waits for other "
+        fmt::format("communication ran for {} an iteration, {} of it during computation, including waits for other "
                     "ranks; {} collectives of known size in these steps{} (--communication-out)",
                     each(length(carried)), each(hidden), collectives.size(),
                     unknown > 0 ? fmt::format(", and {} others", unknown) : ""));
   imported.collectives = std::move(collectives);
   if (const auto& slowdown = steps.slowdown; slowdown && slowdown->factor > 1)
     imported.notes.push_back(fmt::format(
-        "subtracted: what communication slowed computing down by, {:.3f} times, as \"interference\": {{\"compute\": "
-        "{:.3f}}} in a cluster file ({} kernels of {} kinds ran beside it and alone, too: {:.0f} % of the time beside "
+        "subtracted: the slow-down of computation by communication, {:.3f} times, as \"interference\": {{\"compute\": "
+        "{:.3f}}} in a cluster file ({} kernels of {} kinds ran both during it and alone: {:.0f} % of the time during "
         "it)",
         slowdown->factor, slowdown->factor, slowdown->pieces, slowdown->kinds, slowdown->covered * 100));
   else if (hidden > 0)
     imported.notes.push_back(
-        slowdown ? fmt::format("computing was not slowed down by communication: {:.3f} times its time alone",
+        slowdown ? fmt::format("computation was not slowed down by communication: {:.3f} times its time alone",
                                slowdown->factor)
-                 : "what communication slows computing down by cannot be told: too little of the same work ran beside "
-                   "it and alone");
+                 : "how much communication slows computation cannot be determined: too little of the same work ran "
+                   "both alone and during communication");
 }
 
 std::vector<std::int64_t> first_shape(const std::string& dims) {

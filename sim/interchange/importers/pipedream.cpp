@@ -72,7 +72,7 @@ class GraphReader {
     }
     const std::size_t first = line.find(" -- ");
     if (parts.size() < 3 || !parts.back().starts_with("forward_compute_time="))
-      throw InputError(place(), "is no node", a_line);
+      throw InputError(place(), "is not a node", a_line);
     Operation node;
     const auto numbers = static_cast<std::size_t>(parts.back().data() - line.data());
     node.description = line.substr(first + 4, numbers - first - 8);
@@ -122,7 +122,7 @@ std::vector<std::string> forward_order(Operations& graph, const std::string& fil
   }
   for (const auto& [id, node] : graph)
     if (node.waits_for > 0)
-      throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("'{}' is on a cycle, or behind one", id),
+      throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("'{}' is on a cycle, or after one", id),
                        "a graph without cycles");
   return order;
 }
@@ -131,7 +131,8 @@ std::vector<std::string> forward_order(Operations& graph, const std::string& fil
 void require_joined(const Operations& graph, const std::string& file) {
   for (const auto& [id, node] : graph)
     if (graph.size() > 1 && node.waits_for == 0 && node.next.empty())
-      throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("no edge joins '{}' to the others", id),
+      throw InputError({file, fmt::format("line {}", node.line)},
+                       fmt::format("no edge connects '{}' to the others", id),
                        "the whole file: all nodes, then all edges");
 }
 
@@ -227,13 +228,13 @@ Imported read_pipedream(ByteSource& source, const ImportOptions& options) {
                                        format_duration(to_seconds(loading))));
   if (cost > Time(0))
     imported.notes.push_back(
-        fmt::format("subtracted: {} from each of {} forward times ({} in all), the least of any module without "
-                    "parameters, as the profiler's fixed cost (--keep-overhead leaves it in)",
+        fmt::format("subtracted: {} from each of {} forward times ({} in total), the smallest of any module without "
+                    "parameters, as the profiler's fixed cost (--keep-overhead keeps it)",
                     format_duration(to_seconds(cost)), timed, format_duration(to_seconds(subtracted))));
   if (const auto images = images_of(graph)) {
     imported.profile.batch_size = images->count;
     imported.notes.push_back(
-        fmt::format("the batch size, {0}, is that of an input of {0} images of {1}x{2}x{2} in fp32", images->count,
+        fmt::format("the batch size, {0}, is taken from an input of {0} images of {1}x{2}x{2} in fp32", images->count,
                     images->channels, images->extent));
   }
   if (reader.has_stages()) imported.notes.emplace_back("left out: stage_id, the pipeline stage of each node");

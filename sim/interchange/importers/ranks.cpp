@@ -59,21 +59,21 @@ void require_same_job(const Imported& first, const Imported& other, const std::s
   constexpr auto hint = "traces of several ranks of one data-parallel job";
   const Profile &a = first.profile, &b = other.profile;
   if (a.layers.size() != b.layers.size())
-    throw InputError(place, fmt::format("has {} layers, and {} has {}", b.layers.size(), before, a.layers.size()),
+    throw InputError(place, fmt::format("has {} layers, but {} has {}", b.layers.size(), before, a.layers.size()),
                      hint);
   for (std::size_t i = 0; i < a.layers.size(); ++i)
     if (a.layers[i].name != b.layers[i].name)
       throw InputError(
-          place, fmt::format("its layer {} is '{}', and '{}' in {}", i + 1, b.layers[i].name, a.layers[i].name, before),
+          place, fmt::format("its layer {} is '{}', but '{}' in {}", i + 1, b.layers[i].name, a.layers[i].name, before),
           hint);
   const auto same = [](const Tensor& x, const Tensor& y) { return x.elements == y.elements && x.layer == y.layer; };
   if (!std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same))
     throw InputError(place, fmt::format("has other parameters than {}", before), hint);
   if (a.batch_size != b.batch_size)
-    throw InputError(place, fmt::format("has a batch size of {}, and {} of {}", *b.batch_size, before, *a.batch_size),
+    throw InputError(place, fmt::format("has a batch size of {}, but {} of {}", *b.batch_size, before, *a.batch_size),
                      "traces of ranks with equal batches, or --batch");
   if (a.precision != b.precision)
-    throw InputError(place, fmt::format("is in {}, and {} in {}", b.precision, before, a.precision), hint);
+    throw InputError(place, fmt::format("is in {}, but {} in {}", b.precision, before, a.precision), hint);
 }
 
 // Whether all ranks ran the same collectives in the same order.
@@ -127,14 +127,13 @@ void note_stragglers(std::span<const Imported> ranks, std::span<const std::int64
     slow.push_back(fmt::format("{{\"worker\": {}, \"slowdown\": {}}}", numbers[i], times_of(factor)));
     flags.push_back(fmt::format("{}:{}", numbers[i], times_of(factor)));
   }
-  merged.notes.push_back(fmt::format("computing, against the mean of all ranks: {}", fmt::join(each, ", ")));
+  merged.notes.push_back(fmt::format("computation, relative to the mean of all ranks: {}", fmt::join(each, ", ")));
   if (slow.empty())
-    merged.notes.push_back(fmt::format("no rank is slower or faster than that by more than {}",
-                                       once ? "1 %" : "three standard errors of its mean"));
-  else
     merged.notes.push_back(
-        fmt::format("in a cluster file: \"stragglers\": [{}]{}", fmt::join(slow, ", "),
-                    once ? " (a rank has one iteration: nothing tells how far such a factor is chance)" : ""));
+        fmt::format("no rank differs from it by more than {}", once ? "1 %" : "three standard errors of its mean"));
+  else
+    merged.notes.push_back(fmt::format("in a cluster file: \"stragglers\": [{}]{}", fmt::join(slow, ", "),
+                                       once ? " (a rank has only one iteration, so such a factor may be chance)" : ""));
   if (const auto sigma = deviation(ranks)) {
     double spread = 0, of = 0;
     for (const Pace& pace : paces)
@@ -143,11 +142,11 @@ void note_stragglers(std::span<const Imported> ranks, std::span<const std::int64
         of += pace.mean * pace.mean;
       }
     merged.notes.push_back(
-        fmt::format("in a cluster file: \"jitter\": {{\"distribution\": \"normal\", \"sigma\": {:.4f}}}, which is how "
-                    "far a pass of a layer deviates; all passes of an iteration together deviate by {:.2f} %",
+        fmt::format("in a cluster file: \"jitter\": {{\"distribution\": \"normal\", \"sigma\": {:.4f}}}, the deviation "
+                    "of single passes of layers; all passes of an iteration together deviate by {:.2f} %",
                     *sigma, std::sqrt(spread / of) * 100));
   } else {
-    merged.notes.emplace_back("no rank has two iterations: nothing tells of jitter");
+    merged.notes.emplace_back("no rank has two iterations, so jitter is not known");
   }
 }
 
@@ -160,10 +159,10 @@ Imported merged_ranks(std::span<const Imported> ranks, std::span<const std::stri
     numbers.push_back(ranks[i].rank.value_or(static_cast<std::int64_t>(i)));
     const auto [other, fresh] = by_number.emplace(numbers.back(), files[i]);
     if (!fresh)
-      throw InputError({files[i], ""}, fmt::format("is of rank {}, as {} is", numbers.back(), other->second),
+      throw InputError({files[i], ""}, fmt::format("is of rank {}, like {}", numbers.back(), other->second),
                        "one trace of each rank");
     if (ranks[i].iterations.empty())
-      throw InputError({files[i], ""}, "is of a format that says nothing of ranks", "Kineto traces, or one file");
+      throw InputError({files[i], ""}, "is of a format without ranks", "Kineto traces, or one file");
     require_same_job(ranks.front(), ranks[i], files[i], files.front());
   }
   Imported merged = ranks.front();
@@ -178,14 +177,14 @@ Imported merged_ranks(std::span<const Imported> ranks, std::span<const std::stri
   profile.source += fmt::format(", and {} other rank{}", ranks.size() - 1, ranks.size() == 2 ? "" : "s");
   merged.collectives = merged_collectives(ranks);
   merged.notes.push_back(
-      fmt::format("the notes above are of rank {}; times are means of {} ranks{}", numbers.front(), ranks.size(),
+      fmt::format("the notes above are about rank {}; times are means of {} ranks{}", numbers.front(), ranks.size(),
                   merged.workers ? fmt::format(" of the {} that the job has", *merged.workers) : ""));
   note_stragglers(ranks, numbers, merged);
   if (!merged.collectives.empty())
-    merged.notes.emplace_back(ran_alike(ranks)
-                                  ? "a collective counts with its shortest time on any of these ranks: with all of the "
-                                    "job's, that of the last to come, which does not wait"
-                                  : "the ranks did not run the same collectives: each counts with each rank's time");
+    merged.notes.emplace_back(
+        ran_alike(ranks) ? "the time of a collective is its shortest on any of these ranks: with all ranks of the job, "
+                           "that of the last to arrive, which does not wait"
+                         : "the ranks did not run the same collectives: each counts with the time of each rank");
   return merged;
 }
 

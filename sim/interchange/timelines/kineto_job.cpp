@@ -66,7 +66,7 @@ std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
                      "traces of the same steps, with equally many collectives");
   if (usual.first == 0)
     throw InputError({ranks.front().file, ""}, "has no collective of gradients in its backward passes",
-                     "traces of a data-parallel job, whose ranks' clocks these tell");
+                     "traces of a data-parallel job: its collectives align the clocks of the ranks");
   return others;
 }
 
@@ -148,8 +148,7 @@ void note_time_left_out(const RankTrace& rank, MeasuredJob& job) {
   const auto each = [&](double sum) { return format_duration(sum * 1e-9 / static_cast<double>(rank.steps.size())); };
   if (left_out > 0)
     job.notes.push_back(
-        fmt::format("left out: {} of the {} of a step of rank {}, in which no pass, collective or "
-                    "update ran",
+        fmt::format("left out: {} of the {} of a step of rank {}, when no pass, collective or update ran",
                     each(left_out), each(length), rank.number));
 }
 
@@ -166,7 +165,7 @@ MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> nam
                    [](const RankTrace& a, const RankTrace& b) { return a.number < b.number; });
   for (std::size_t i = 1; i < ranks.size(); ++i)
     if (ranks[i].number == ranks[i - 1].number)
-      throw InputError({ranks[i].file, ""}, fmt::format("is of rank {}, as {} is", ranks[i].number, ranks[i - 1].file),
+      throw InputError({ranks[i].file, ""}, fmt::format("is of rank {}, like {}", ranks[i].number, ranks[i - 1].file),
                        "one trace of each rank");
   const std::vector<std::int64_t> others = keep_common_steps(ranks);
   MeasuredJob job;
@@ -189,14 +188,14 @@ MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> nam
     note_time_left_out(ranks[i], job);
   }
   if (!others.empty())
-    job.notes.push_back(fmt::format("left out: {} {}, which not all ranks ran, or with other collectives than most",
-                                    others.size() == 1 ? "step" : "steps", fmt::join(others, ", ")));
+    job.notes.push_back(
+        fmt::format("left out: {} {}, which some ranks did not run, or ran with other collectives than most",
+                    others.size() == 1 ? "step" : "steps", fmt::join(others, ", ")));
   job.notes.push_back(
       fmt::format("clocks aligned with that of rank {}: {}", ranks.front().number, fmt::join(shifts, ", ")));
   if (workers > static_cast<std::int64_t>(ranks.size()))
     job.notes.push_back(
-        fmt::format("the job has {} ranks, and these are traces of {}: what the others delayed looks "
-                    "like slow collectives",
+        fmt::format("the job has {} ranks, but these are traces of {}: delays by the others look like slow collectives",
                     workers, ranks.size()));
   return job;
 }

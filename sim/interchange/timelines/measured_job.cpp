@@ -93,7 +93,7 @@ StepChoice::StepChoice(std::string_view text, const SourceLocation& place) {
     const auto first = step_number(range.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : step_number(range.substr(dash + 1));
     if (!first || !last)
-      throw InputError(place, fmt::format("'{}' is no step, and no range of steps", one_line(range, 40)), right);
+      throw InputError(place, fmt::format("'{}' is not a step or a range of steps", one_line(range, 40)), right);
     if (*last < *first) throw InputError(place, fmt::format("'{}' ends before it starts", range), right);
     ranges_.emplace_back(*first, *last);
   }
@@ -147,7 +147,7 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
   if (!origin_us_) origin_us_ = start->whole;
   if (std::abs(start->whole - *origin_us_) > furthest_us)
     throw InputError(place(), fmt::format("the start {} is months from that of the first op", words.start_us),
-                     "the starts of one job, by one clock");
+                     "the starts of one job, from one clock");
   op.start = Time((start->whole - *origin_us_) * 1'000'000 + start->picoseconds);
   const auto duration = microseconds(words.duration_us);
   const auto refuse = [&](std::string_view what) {
@@ -163,8 +163,8 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
     const auto known = job_.ranks.emplace(WorkerPlace{op.replica, op.stage}, rank).first;
     if (job_.lines && known->second != rank)
       throw InputError(place(),
-                       fmt::format("the rank of replica {}, stage {} is {} here, and {} before", op.replica, op.stage,
-                                   rank, known->second),
+                       fmt::format("the rank of replica {}, stage {} is {} here, but was {} before", op.replica,
+                                   op.stage, rank, known->second),
                        "one rank for each worker");
   }
   job_.ops.push_back(op);
@@ -196,7 +196,7 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
     const bool table = is_op_table(head);
     if (!table && !is_op_trace(head)) {
       if (job.files.empty() && is_chrome_trace(head)) return read_kineto_job(files, names, steps);
-      throw InputError({name, ""}, head.empty() ? "is empty" : "is no timeline of a job's workers",
+      throw InputError({name, ""}, head.empty() ? "is empty" : "is not a timeline of a job's workers",
                        "a CSV with the columns step, dp, stage, op, seq, start_us and duration_us, a trace with PP "
                        "ranks, or Kineto traces of several ranks");
     }
@@ -212,8 +212,8 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
     for (const auto& [worker, rank] : job.ranks)
       if (const auto [other, added] = of_rank.emplace(rank, worker); !added)
         throw InputError({names.front(), ""},
-                         fmt::format("rank {} is of two workers: replica {}, stage {}, and replica {}, stage {}", rank,
-                                     other->second.first, other->second.second, worker.first, worker.second),
+                         fmt::format("rank {} belongs to two workers: replica {}, stage {}, and replica {}, stage {}",
+                                     rank, other->second.first, other->second.second, worker.first, worker.second),
                          "one rank for each worker, or no column rank");
   return job;
 }

@@ -63,7 +63,7 @@ class OpTableReader {
       throw InputError(place(),
                        fmt::format("has {}, and the header has {}",
                                    counted(static_cast<std::int64_t>(fields.size()), "field"), width_),
-                       "as many fields as the header: was the file cut?");
+                       "as many fields as the header: was the file cut off?");
     const auto field = [&](std::size_t column) {
       return column_[column] < width_ ? trim(fields[column_[column]]) : std::string_view();
     };
@@ -86,7 +86,7 @@ class OpTableReader {
     if (without_chunk_ > 0)
       job_.notes.push_back(fmt::format("{}: {} without a chunk (empty, or below 0): taken as chunk 0", file_,
                                        counted(without_chunk_, "op")));
-    if (!is_ended) job_.notes.push_back(fmt::format("{}: its last line does not end: was the file cut?", file_));
+    if (!is_ended) job_.notes.push_back(fmt::format("{}: its last line is incomplete: was the file cut off?", file_));
   }
 
  private:
@@ -104,7 +104,7 @@ class OpTableReader {
         continue;
       }
       std::size_t& column = column_[static_cast<std::size_t>(known - std::begin(op_columns))];
-      if (column < width_) throw InputError(place(), fmt::format("the column {} stands twice", name), "each once");
+      if (column < width_) throw InputError(place(), fmt::format("the column {} appears twice", name), "each once");
       column = i;
     }
     for (std::size_t i = 0; i < needed_columns; ++i)

@@ -152,7 +152,7 @@ void read_op_trace(ByteSource& source, OpReader& reader, MeasuredJob& job) {
   read_event_stream(source, listener, "a trace of events");
   listener.take_the_rest();
   if (listener.other_tensor_ranks() > 0)
-    job.notes.push_back(fmt::format("{}: left out: {} of other tensor-parallel ranks than the first", source.file(),
+    job.notes.push_back(fmt::format("{}: left out: {} of tensor-parallel ranks other than the first", source.file(),
                                     counted(listener.other_tensor_ranks(), "op")));
 }
 

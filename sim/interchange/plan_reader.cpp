@@ -1,92 +1,22 @@
-#include "sim/interchange/plan_file.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
-#include "sim/core/json_value.hpp"
 #include "sim/core/name.hpp"
+#include "sim/interchange/plan_file.hpp"
+#include "sim/interchange/plan_words.hpp"
 #include "sim/pipeline/planned.hpp"
 #include "sim/schedule/needs.hpp"
 
 namespace allreplay {
 
 namespace {
-
-// Layers or tensors, by name where only one has it, else by number.
-class Names {
- public:
-  template <class Named>
-  Names(const std::vector<Named>& all, std::string_view noun) : noun_(noun) {
-    for (const Named& one : all) {
-      by_name_[one.name].push_back(static_cast<std::uint32_t>(names_.size()));
-      names_.push_back(one.name);
-    }
-  }
-
-  JsonValue write(std::uint32_t index) const {
-    return by_name_.at(names_[index]).size() == 1 ? JsonValue(names_[index]) : JsonValue(index);
-  }
-
-  std::uint32_t read(const Json& json) const {
-    if (json.is_number()) return static_cast<std::uint32_t>(json.integer(0, static_cast<int>(names_.size()) - 1));
-    const auto found = by_name_.find(json.text());
-    if (found == by_name_.end())
-      json.fail(fmt::format("the profile has no {} '{}'", noun_, json.text()), suggest(json.text(), names_));
-    if (found->second.size() > 1)
-      json.fail(fmt::format("{} {}s are called '{}'", found->second.size(), noun_, json.text()),
-                fmt::format("its number, such as {}", found->second.front()));
-    return found->second.front();
-  }
-
- private:
-  std::string_view noun_;
-  std::vector<std::string> names_;
-  std::map<std::string, std::vector<std::uint32_t>> by_name_;
-};
-
-template <class Enum>
-Enum read_word(const Json& json, std::initializer_list<Enum> words) {
-  std::vector<std::string> names;
-  for (const Enum word : words) {
-    if (to_string(word) == json.text()) return word;
-    names.push_back(to_string(word));
-  }
-  json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
-}
-
-Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
-Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
-CollectiveOp read_op(const Json& json, bool of_pipeline) {
-  using enum CollectiveOp;
-  return of_pipeline ? read_word(json, {AllReduce, ReduceScatter, AllGather, Send})
-                     : read_word(json, {AllReduce, ReduceScatter, AllGather});
-}
-
-JsonValue write_window(const Window& window) {
-  return window.bytes != Window::unlimited ? JsonValue{{"bytes", window.bytes}} : JsonValue{{"blocks", window.count}};
-}
-
-Window read_window(const Json& json) {
-  json.allow_only({"blocks", "bytes"});
-  const auto blocks = json.find("blocks"), bytes = json.find("bytes");
-  if (blocks.has_value() == bytes.has_value()) json.fail("is no window", "{\"blocks\": 4} or {\"bytes\": 4000000}");
-  if (blocks) return {.count = blocks->integer(1, Window::unlimited)};
-  return {.count = Window::unlimited, .bytes = bytes->integer(1, Window::unlimited)};
-}
-
-Time read_tick(const Json& json) {
-  constexpr double most = 86'400;
-  const double seconds = json.duration();
-  if (seconds > most || to_time(seconds) <= Time(0)) json.fail("is no tick", "1 ps to a day, such as \"5 ms\"");
-  return to_time(seconds);
-}
 
 // Files call a family of groups an axis.
 std::uint32_t read_axis(const Json& json, const Plan& plan) {
@@ -96,181 +26,6 @@ std::uint32_t read_axis(const Json& json, const Plan& plan) {
     json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
   return static_cast<std::uint32_t>(found - names.begin());
 }
-
-// Whether its item is a layer; else a block, or of a mark a chunk.
-bool is_of_layer(WorkKind kind) {
-  return kind != WorkKind::CopyOut && kind != WorkKind::CopyOutAgain && kind != WorkKind::CopyIn &&
-         kind != WorkKind::Mark;
-}
-
-constexpr std::string_view start_word = "start", everything_word = "everything";
-
-const std::string halves[] = {to_string(CollectiveOp::ReduceScatter), to_string(CollectiveOp::AllGather)};
-
-// The rules of a plan that travels all alike, as version 1 printed them.
-void write_queueing(JsonValue& value, const QueueingPolicy& travel) {
-  value["order"] = to_string(travel.order);
-  value["window"] = write_window(travel.window);
-  value["barrier"] = to_string(travel.barrier);
-  if (travel.split) value["stages"] = {halves[0], halves[1]};
-  if (travel.release == Release::Backward) value["release"] = "backward";
-  if (travel.tick > Time(0)) value["tick"] = write_duration(travel.tick);
-}
-
-constexpr std::string_view keys_of_queueing[] = {"order", "window", "barrier", "stages", "release", "tick"};
-
-QueueingPolicy read_queueing(const Json& json) {
-  QueueingPolicy travel;
-  if (const auto order = json.find("order")) travel.order = read_order(*order);
-  if (const auto window = json.find("window")) travel.window = read_window(*window);
-  if (const auto barrier = json.find("barrier")) travel.barrier = read_barrier(*barrier);
-  if (const auto tick = json.find("tick")) travel.tick = read_tick(*tick);
-  if (const auto release = json.find("release")) {
-    if (release->text() != "backward" && release->text() != "layer")
-      release->fail(fmt::format("'{}' is no release", release->text()), "layer or backward");
-    travel.release = release->text() == "layer" ? Release::Layer : Release::Backward;
-  }
-  if (const auto stages = json.find("stages")) {
-    std::vector<std::string> words;
-    for (const Json& stage : stages->items()) words.push_back(stage.text());
-    travel.split = std::equal(words.begin(), words.end(), std::begin(halves), std::end(halves));
-    if (!travel.split && words != std::vector{to_string(CollectiveOp::AllReduce)})
-      stages->fail("are no way for a block", "[\"all-reduce\"], or [\"reduce-scatter\", \"all-gather\"]");
-  }
-  return travel;
-}
-
-class PlanWriter {
- public:
-  PlanWriter(const Plan& plan, const Profile& profile)
-      : plan_(plan), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
-
-  std::string write() const {
-    JsonValue value{{"strategy", plan_.strategy}};
-    if (!(plan_.sharding == ShardingConfig())) value["step"] = step();
-    if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
-    if (!(plan_.memory_policy == MemoryPolicy())) value["holding"] = holding();
-    if (plan_.queueing) write_queueing(value, *plan_.queueing);
-    value["blocks"] = blocks();
-    value["lanes"] = lanes();
-    if (plan_.pipeline)
-      write_ranks(value);
-    else
-      value["program"] = program(plan_.roles.front());
-    value["transfers"] = transfers();
-    return value.dump(2);
-  }
-
- private:
-  // Of a pipeline: how it is laid out, and a program for each rank.
-  void write_ranks(JsonValue& value) const {
-    const PlannedPipeline& pipeline = *plan_.pipeline;
-    value["parallel"] = {{"pp", plan_.roles.size()},
-                         {"tp", pipeline.tp},
-                         {"cp", pipeline.cp},
-                         {"ep", pipeline.ep},
-                         {"schedule", pipeline.schedule},
-                         {"stages", JsonValue::array()},
-                         {"update_barrier", plan_.together ? "all" : "stage"},
-                         {"barrier", to_string(pipeline.barrier)}};
-    for (const std::int64_t layers : pipeline.layers) value["parallel"]["stages"].push_back(layers);
-    value["ranks"] = JsonValue::array();
-    for (const Role& role : plan_.roles) value["ranks"].push_back({{"program", program(role)}});
-  }
-
-  JsonValue blocks() const {
-    JsonValue list = JsonValue::array();
-    for (const Block& block : plan_.blocks) {
-      JsonValue slices = JsonValue::array();
-      for (const Slice& slice : block.slices)
-        slices.push_back({{"tensor", tensors_.write(slice.tensor)}, {"offset", slice.offset}, {"bytes", slice.bytes}});
-      list.push_back({{"slices", std::move(slices)}, {"priority", block.priority}});
-      if (block.tick > 0) list.back()["tick"] = block.tick;
-    }
-    return list;
-  }
-
-  JsonValue lanes() const {
-    JsonValue list = JsonValue::array();
-    for (const Lane& lane : plan_.lanes) {
-      list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
-      if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
-    }
-    return list;
-  }
-
-  JsonValue step() const {
-    return {{"accumulate", plan_.sharding.accumulate},
-            {"zero", plan_.sharding.zero},
-            {"shard_group", plan_.sharding.shard_group}};
-  }
-
-  JsonValue holding() const {
-    const MemoryPolicy& holding = plan_.memory_policy;
-    JsonValue value = JsonValue::object();
-    if (holding.parameter > 0) value["parameter_bytes"] = holding.parameter;
-    if (holding.gradient > 0) value["gradient_bytes"] = holding.gradient;
-    if (holding.whole_gradients) value["whole_gradients"] = true;
-    if (holding.reduce_buffer >= 0) value["reduce_buffer"] = holding.reduce_buffer;
-    if (holding.resident) value["resident"] = *holding.resident;
-    if (!holding.units.empty()) value["units"] = JsonValue::array();
-    for (const Unit& unit : holding.units)
-      value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
-    return value;
-  }
-
-  JsonValue work(const Work& work) const {
-    JsonValue value{{to_string(work.kind), !is_of_layer(work.kind)   ? JsonValue(work.item)
-                                           : work.item == everything ? JsonValue(everything_word)
-                                                                     : layers_.write(work.item)}};
-    if (work.micro_batch > 0) value["batch"] = work.micro_batch;
-    return value;
-  }
-
-  JsonValue point(const PlanPoint& point) const {
-    if (const auto* one = std::get_if<WorkPoint>(&point)) {
-      JsonValue value = work(plan_.roles[one->role].program[one->place]);
-      if (plan_.pipeline) value["rank"] = one->role;
-      return value;
-    }
-    if (const auto* one = std::get_if<TransferPoint>(&point)) return {{"transfer", one->index}};
-    return start_word;
-  }
-
-  JsonValue program(const Role& role) const {
-    JsonValue list = JsonValue::array();
-    for (const Work& one : role.program) list.push_back(work(one));
-    return list;
-  }
-
-  JsonValue transfers() const {
-    JsonValue list = JsonValue::array();
-    for (const Transfer& transfer : plan_.transfers) {
-      const bool block = transfer.payload.block != Payload::just_bytes;
-      list.push_back({{"op", to_string(transfer.op)},
-                      {block ? "block" : "bytes",
-                       block ? JsonValue(transfer.payload.block) : JsonValue(static_cast<double>(transfer.bytes))},
-                      {"lane", plan_.lanes[transfer.lane].name},
-                      {"priority", transfer.priority}});
-      if (transfer.ticks_from) list.back()["ticks_from"] = point(*transfer.ticks_from);
-      if (transfer.held_until) list.back()["held_until"] = point(*transfer.held_until);
-      if (plan_.pipeline || transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
-      if (transfer.micro_batch > 0) list.back()["batch"] = transfer.micro_batch;
-      list.back()["before"] = JsonValue::array();
-      list.back()["after"] = JsonValue::array();
-    }
-    for (const Gate& gate : plan_.gates) {
-      const auto* sends = gate.transfer_after();
-      JsonValue& ends = sends ? list[sends->index]["after"] : list[gate.transfer_before()->index]["before"];
-      ends.push_back(point(sends ? gate.before : gate.after));
-      if (gate.next) ends.back()["next"] = true;
-    }
-    return list;
-  }
-
-  const Plan& plan_;
-  Names layers_, tensors_;
-};
 
 class PlanReader {
  public:
@@ -677,14 +432,12 @@ class PlanReader {
   const Json& json_;
   const Profile& profile_;
   std::int64_t workers_;
-  Names layers_, tensors_;
+  PlanNames layers_, tensors_;
   std::vector<ProgramIndex> places_;  // by role: of its program
   Degrees degrees_;                   // of a pipeline
 };
 
 }  // namespace
-
-std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
 Plan read_plan(const Files& files, const std::string& file, const Profile& profile, std::int64_t workers) {
   return read_plan(Json::read(files, file), profile, workers);

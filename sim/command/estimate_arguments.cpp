@@ -1,0 +1,279 @@
+#include "sim/command/estimate_arguments.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
+#include "sim/estimate/transformer.hpp"
+#include "sim/workload/model_file.hpp"
+
+namespace allreplay {
+
+namespace {
+
+std::size_t index_of(const std::string& text, const std::string& option, std::vector<std::string> words) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end())
+    throw InputError(argument(option), fmt::format("unknown '{}'", text), fmt::format("{}", fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+// "45 %", "45%" and "0.45" are one number; 45 alone is taken as percent, and what could be either is refused.
+double mfu_of(const std::string& text) {
+  const SourceLocation place = argument("--mfu");
+  const std::size_t sign = text.find('%');
+  double value =
+      parse_number(text.substr(0, sign == std::string::npos ? sign : text.find_last_not_of(' ', sign - 1) + 1), place);
+  if (sign != std::string::npos && sign + 1 != text.size())
+    throw InputError(place, fmt::format("'{}' is not a valid ratio", text), "such as 45% or 0.45");
+  if (sign != std::string::npos || value >= 5) value /= 100;
+  if (!(value > 0 && value <= 1))
+    throw InputError(place, fmt::format("{} is not a valid utilisation", text),
+                     "above 0, at most 100 %, such as 45% or 0.45");
+  return value;
+}
+
+Transformer of_words(const EstimateArguments& arguments) {
+  for (const auto& [text, name] : {std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
+                                   std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.vocab, "--vocab"}})
+    if (text->empty())
+      throw InputError(argument(name), "is required", "--model NAME, or --layers, --hidden, --heads and --vocab");
+  Transformer t;
+  t.family = arguments.family.empty() ? Family::Llama : family_of(arguments.family, argument("--family"));
+  if (t.family == Family::Vit)
+    throw InputError(argument("--family"), "flags cannot describe an image model",
+                     "gpt2, bert or llama; a config.json for ViT");
+  t.layers = whole_number(arguments.layers, "--layers");
+  t.hidden = whole_number(arguments.hidden, "--hidden");
+  t.heads = whole_number(arguments.heads, "--heads");
+  t.kv_heads = arguments.kv_heads.empty() ? t.heads : whole_number(arguments.kv_heads, "--kv-heads");
+  t.ffn = arguments.ffn.empty() ? 4 * t.hidden : whole_number(arguments.ffn, "--ffn");
+  t.vocab = whole_number(arguments.vocab, "--vocab");
+  t.positions = arguments.seq.empty() ? 2048 : whole_number(arguments.seq, "--seq", most_tokens);
+  t.tied = t.family == Family::Gpt2;
+  require_sound(t, [](std::string_view name) {
+    return argument(name == "kv_heads" ? "--kv-heads" : name == "positions" ? "--seq" : fmt::format("--{}", name));
+  });
+  t.head_size = t.hidden / t.heads;
+  t.name = fmt::format("{}-{}x{}", families()[static_cast<std::size_t>(t.family)], t.layers, t.hidden);
+  return t;
+}
+
+// What says a transformer instead of --model.
+NamedValues words_of(const EstimateArguments& arguments) {
+  return {{"--family", arguments.family}, {"--layers", arguments.layers},     {"--hidden", arguments.hidden},
+          {"--heads", arguments.heads},   {"--kv-heads", arguments.kv_heads}, {"--ffn", arguments.ffn},
+          {"--vocab", arguments.vocab}};
+}
+
+void refuse_words(const EstimateArguments& arguments) {
+  for (const auto& [name, text] : words_of(arguments))
+    if (!text.empty()) throw InputError(argument(name), "cannot be combined with --model", "one of them");
+}
+
+// What estimate builds comes first: its transformers have units and activations, which the files of models/ do not.
+std::string find_model(const Files& files, const std::string& name) {
+  if (const auto file = files.locate_data("models/transformers", name)) return *file;
+  if (const auto file = files.locate_data("models", name)) return *file;
+  std::vector<std::string> known = files.list_data("models");
+  for (const std::string& one : files.list_data("models/transformers")) known.push_back(one);
+  throw InputError(argument("--model"), fmt::format("no model '{}', and no such file", name), suggest(name, known));
+}
+
+// Whether the model is BERT with what pre-training adds.
+void take_head(Transformer& t, const EstimateArguments& arguments) {
+  if (arguments.head.empty()) return;
+  t.mlm = index_of(arguments.head, "--head", {"none", "mlm"}) == 1;
+  if (t.mlm && t.family != Family::Bert)
+    throw InputError(argument("--head"), fmt::format("{} predicts no masked tokens", t.name), "none, or a BERT");
+}
+
+std::int64_t degree(const EstimateArguments& arguments, const std::string& flag) {
+  const auto given = arguments.setting.parallel.find(flag);
+  return given == arguments.setting.parallel.end() || given->second.empty() ? 1 : whole_number(given->second, flag);
+}
+
+Split split_of(const EstimateArguments& arguments) {
+  return {degree(arguments, "--tp"), degree(arguments, "--cp"), arguments.sequence_parallel};
+}
+
+void refuse_split(const Split& split, const std::string& model) {
+  for (const auto& [given, flag] :
+       {std::pair(split.tp > 1, "--tp"), {split.cp > 1, "--cp"}, {split.sequence_parallel, "--sequence-parallel"}})
+    if (given)
+      throw InputError(argument(flag), fmt::format("{} has neither heads nor tokens to split", model), "a transformer");
+}
+
+Computation computation_of(Context& context, const EstimateArguments& arguments) {
+  const Split split = split_of(arguments);
+  const auto tokens = [&](std::int64_t own) {
+    return arguments.seq.empty() ? own : whole_number(arguments.seq, "--seq", most_tokens);
+  };
+  if (arguments.model.empty()) {
+    Transformer t = of_words(arguments);
+    take_head(t, arguments);
+    return build(t, tokens(t.tokens()), argument("--seq"), split);
+  }
+  refuse_words(arguments);
+  const std::string file = find_model(context.files(), arguments.model);
+  const Json json = Json::read(context.files(), file);
+  if (!json.is_object()) json.fail("is not a model", "a file of models/, or a config.json");
+  if (json.find("layers") && json.at("layers").is_array()) {
+    const Model model = read_model(json);
+    if (!arguments.head.empty() && index_of(arguments.head, "--head", {"none", "mlm"}) == 1)
+      throw InputError(argument("--head"), fmt::format("{} has the layers that its file gives", model.name),
+                       "a transformer, such as bert-base");
+    refuse_split(split, model.name);
+    return from_model(model, {file, ""}, tokens(0));
+  }
+  if (!json.find("family") && !json.find("model_type"))
+    json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
+  Transformer t = read_transformer(json);
+  t.name = name_of_transformer(file);
+  take_head(t, arguments);
+  if (!t.left_out.empty())
+    context.console.print_stderr(
+        fmt::format("note: defaults of its class for what {} leaves out: {}", file, fmt::join(t.left_out, ", ")));
+  return build(t, tokens(t.tokens()), argument("--seq"), split);
+}
+
+// The first of the flags that only a setting with a cluster has; "" where none is given.
+std::string flag_of_setting(const EstimateArguments& arguments) {
+  for (const auto& [text, name] :
+       {std::pair{&arguments.strategy, "--strategy"}, std::pair{&arguments.plan, "--plan"},
+        std::pair{&arguments.setting.workers, "--workers"}, std::pair{&arguments.setting.collective, "--collective"},
+        std::pair{&arguments.setting.fidelity, "--fidelity"}, std::pair{&arguments.setting.codec, "--codec"}})
+    if (!text->empty()) return name;
+  const auto changes = changes_of(arguments.setting.changes);
+  return changes.empty() ? "" : changes.front().place.path;
+}
+
+// The flag that says a speed; "" where none is given.
+std::string speed_flag(const EstimateArguments& arguments) {
+  for (const auto& [text, name] :
+       {std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
+        std::pair{&arguments.samples_per_second, "--samples-per-second"}})
+    if (!text->empty()) return name;
+  return "";
+}
+
+}  // namespace
+
+std::int64_t whole_number(const std::string& text, const std::string& option, std::int64_t limit) {
+  return parse_integer(text, 1, limit, argument(option));
+}
+
+void require_given(const std::string& text, const std::string& option, const std::string& right) {
+  if (text.empty()) throw InputError(argument(option), "is required", right);
+}
+
+std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const EstimateRequest& request) {
+  const Computation& work = request.work;
+  const double peak = request.device.peak.at(request.precision);
+  std::optional<KnownSpeed> known;
+  const auto set = [&](const std::string& option, double value, double per_sample, const std::string& unit) {
+    if (known)
+      throw InputError(argument(option), fmt::format("cannot be combined with {}", known->place.path), "one of them");
+    known = KnownSpeed{value, per_sample, unit, argument(option)};
+  };
+  if (!arguments.mfu.empty()) {
+    if (!(work.model_flops > 0))
+      throw InputError(argument("--mfu"), fmt::format("{} has no operations that count", work.name),
+                       "--samples-per-second");
+    set("--mfu", 100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU");
+  }
+  if (!arguments.tokens_per_second.empty()) {
+    const std::string option = "--tokens-per-second";
+    if (tokens_of(work.input) == 0)
+      throw InputError(argument(option), fmt::format("samples of {} are not tokens", work.name),
+                       "--samples-per-second");
+    set(option, positive_number(arguments.tokens_per_second, option), static_cast<double>(work.tokens), "tokens/s");
+  }
+  if (!arguments.samples_per_second.empty())
+    set("--samples-per-second", positive_number(arguments.samples_per_second, "--samples-per-second"), 1, "samples/s");
+  const double mfu = known ? known->samples_per_s() * work.model_flops / peak : 0;
+  if (mfu > 1)
+    throw InputError(
+        known->place,
+        fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
+        fmt::format("at most {}", known->text(known->value / mfu)));
+  return known;
+}
+
+EstimateRequest estimate_request(Context& context, const EstimateArguments& arguments) {
+  require_given(arguments.device, "--device", "a name from `allreplay list devices`");
+  require_given(arguments.batch, "--batch", "samples of one device in a mini-batch");
+  EstimateRequest request;
+  request.work = computation_of(context, arguments);
+  request.device = read_device(context.files(), arguments.device);
+  request.precision = arguments.precision;
+  if (request.precision.empty()) {
+    const auto known = precisions_of(request.device);  // bf16 where there is, else fp32, unasked
+    request.precision = known.front() == "bf16" ? "bf16" : known.back();
+  }
+  request.batch = whole_number(arguments.batch, "--batch");
+  if (!arguments.recompute.empty())
+    request.recompute =
+        static_cast<Recompute>(index_of(arguments.recompute, "--recompute", {"none", "selective", "full"}));
+  if (!arguments.optimizer.empty())
+    request.work.optimizer =
+        static_cast<Optimizer>(index_of(arguments.optimizer, "--optimizer", {"adam", "adam-unfused", "sgd"}));
+  return request;
+}
+
+Request alone_on_a_gpu(Request request) {
+  for (const char* degree : {"tp", "cp"}) set_option(request, degree, "");
+  request.strategy = "wfbp";
+  request.cluster_words = {{"nodes", "1", {}}, {"gpus", "1", {}}, {"network", "1 GB/s", {}}};
+  return request;
+}
+
+Request setting_of_estimate(const EstimateArguments& arguments) {
+  const std::string flag = flag_of_setting(arguments);
+  if (!arguments.setting.has_cluster() && !flag.empty())
+    throw InputError(argument("--cluster"), fmt::format("is required with {}", flag),
+                     "a name from `allreplay list clusters`, or --nodes, --gpus, --network, --inner");
+  const Split split = split_of(arguments);
+  if (const std::string speed = speed_flag(arguments);
+      !arguments.setting.has_cluster() && !speed.empty() && split.tp * split.cp > 1)
+    throw InputError(argument(speed), "is the speed of one GPU of a group, but what the group sends is not known",
+                     "the setting in which it was measured: --cluster, --workers, --strategy");
+  if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
+  const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
+  for (const OptionText& one : request.options)
+    if (!arguments.setting.has_cluster() &&
+        (one.name == "pp" || one.name == "ep" || one.name == "chunks" || of_pipelines(one.name)))
+      throw InputError(one.place, "does not change the profile, which has all layers",
+                       "leave it out; `run` takes it, and so does a measured speed with --cluster");
+  return arguments.setting.has_cluster() ? request : alone_on_a_gpu(request);
+}
+
+void refuse_beside_from(const EstimateArguments& arguments) {
+  NamedValues refused{{"--model", arguments.model},
+                      {"--recompute", arguments.recompute},
+                      {"--optimizer", arguments.optimizer},
+                      {"--head", arguments.head},
+                      {"--mfu", arguments.mfu},
+                      {"--tokens-per-second", arguments.tokens_per_second},
+                      {"--samples-per-second", arguments.samples_per_second}};
+  for (const auto& word : words_of(arguments)) refused.push_back(word);
+  for (const auto& [name, text] : refused)
+    if (!text.empty())
+      throw InputError(argument(name), "cannot be combined with --from",
+                       "--batch, --device, --precision, --seq change a profile");
+  const auto options = arguments.setting.request("").options;
+  const std::string flag = arguments.setting.has_cluster() ? "--cluster"
+                           : options.empty()               ? flag_of_setting(arguments)
+                                                           : options.front().place.path;
+  if (arguments.sequence_parallel)
+    throw InputError(argument("--sequence-parallel"), "cannot be combined with --from",
+                     "--model, whose layers it splits");
+  if (!flag.empty())
+    throw InputError(argument(flag), "cannot be combined with --from",
+                     "leave it out: the computation is the profile's, wherever it was measured");
+}
+
+}  // namespace allreplay

@@ -1,0 +1,46 @@
+// What `estimate` is told, and what of it the estimate asks for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/calibration/known_speed.hpp"
+#include "sim/command/command.hpp"
+#include "sim/estimate/estimate.hpp"
+
+namespace allreplay {
+
+struct EstimateArguments {
+  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, out;
+  std::string mfu, tokens_per_second, samples_per_second;
+  std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
+  ScenarioArguments setting;
+  std::string strategy, plan;
+  bool plain = false, force = false, sequence_parallel = false;
+};
+
+constexpr std::int64_t most_tokens = 10'000'000;
+
+/// What an option says, from 1 on.
+std::int64_t whole_number(const std::string& text, const std::string& option, std::int64_t limit = 1'000'000'000);
+
+/// Throws InputError where an option that has to be given is not.
+void require_given(const std::string& text, const std::string& option, const std::string& right);
+
+/// Throws InputError where --from changes a profile and an option is of a model.
+void refuse_beside_from(const EstimateArguments& arguments);
+
+/// The model, the device and how they compute.
+EstimateRequest estimate_request(Context& context, const EstimateArguments& arguments);
+
+/// How fast one GPU is known to be, if it is.
+std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const EstimateRequest& request);
+
+/// What that speed was measured in.
+Request setting_of_estimate(const EstimateArguments& arguments);
+
+/// One GPU talks to nobody, whatever the plan, and whoever else holds parts of the model.
+Request alone_on_a_gpu(Request request = {});
+
+}  // namespace allreplay

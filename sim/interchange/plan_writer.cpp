@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include "sim/core/json_value.hpp"
+#include "sim/interchange/plan_file.hpp"
+#include "sim/interchange/plan_words.hpp"
+
+namespace allreplay {
+
+namespace {
+
+class PlanWriter {
+ public:
+  PlanWriter(const Plan& plan, const Profile& profile)
+      : plan_(plan), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
+
+  std::string write() const {
+    JsonValue value{{"strategy", plan_.strategy}};
+    if (!(plan_.sharding == ShardingConfig())) value["step"] = step();
+    if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
+    if (!(plan_.memory_policy == MemoryPolicy())) value["holding"] = holding();
+    if (plan_.queueing) write_queueing(value, *plan_.queueing);
+    value["blocks"] = blocks();
+    value["lanes"] = lanes();
+    if (plan_.pipeline)
+      write_ranks(value);
+    else
+      value["program"] = program(plan_.roles.front());
+    value["transfers"] = transfers();
+    return value.dump(2);
+  }
+
+ private:
+  // Of a pipeline: how it is laid out, and a program for each rank.
+  void write_ranks(JsonValue& value) const {
+    const PlannedPipeline& pipeline = *plan_.pipeline;
+    value["parallel"] = {{"pp", plan_.roles.size()},
+                         {"tp", pipeline.tp},
+                         {"cp", pipeline.cp},
+                         {"ep", pipeline.ep},
+                         {"schedule", pipeline.schedule},
+                         {"stages", JsonValue::array()},
+                         {"update_barrier", plan_.together ? "all" : "stage"},
+                         {"barrier", to_string(pipeline.barrier)}};
+    for (const std::int64_t layers : pipeline.layers) value["parallel"]["stages"].push_back(layers);
+    value["ranks"] = JsonValue::array();
+    for (const Role& role : plan_.roles) value["ranks"].push_back({{"program", program(role)}});
+  }
+
+  JsonValue blocks() const {
+    JsonValue list = JsonValue::array();
+    for (const Block& block : plan_.blocks) {
+      JsonValue slices = JsonValue::array();
+      for (const Slice& slice : block.slices)
+        slices.push_back({{"tensor", tensors_.write(slice.tensor)}, {"offset", slice.offset}, {"bytes", slice.bytes}});
+      list.push_back({{"slices", std::move(slices)}, {"priority", block.priority}});
+      if (block.tick > 0) list.back()["tick"] = block.tick;
+    }
+    return list;
+  }
+
+  JsonValue lanes() const {
+    JsonValue list = JsonValue::array();
+    for (const Lane& lane : plan_.lanes) {
+      list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
+      if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
+    }
+    return list;
+  }
+
+  JsonValue step() const {
+    return {{"accumulate", plan_.sharding.accumulate},
+            {"zero", plan_.sharding.zero},
+            {"shard_group", plan_.sharding.shard_group}};
+  }
+
+  JsonValue holding() const {
+    const MemoryPolicy& holding = plan_.memory_policy;
+    JsonValue value = JsonValue::object();
+    if (holding.parameter > 0) value["parameter_bytes"] = holding.parameter;
+    if (holding.gradient > 0) value["gradient_bytes"] = holding.gradient;
+    if (holding.whole_gradients) value["whole_gradients"] = true;
+    if (holding.reduce_buffer >= 0) value["reduce_buffer"] = holding.reduce_buffer;
+    if (holding.resident) value["resident"] = *holding.resident;
+    if (!holding.units.empty()) value["units"] = JsonValue::array();
+    for (const Unit& unit : holding.units)
+      value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
+    return value;
+  }
+
+  JsonValue work(const Work& work) const {
+    JsonValue value{{to_string(work.kind), !is_of_layer(work.kind)   ? JsonValue(work.item)
+                                           : work.item == everything ? JsonValue(everything_word)
+                                                                     : layers_.write(work.item)}};
+    if (work.micro_batch > 0) value["batch"] = work.micro_batch;
+    return value;
+  }
+
+  JsonValue point(const PlanPoint& point) const {
+    if (const auto* one = std::get_if<WorkPoint>(&point)) {
+      JsonValue value = work(plan_.roles[one->role].program[one->place]);
+      if (plan_.pipeline) value["rank"] = one->role;
+      return value;
+    }
+    if (const auto* one = std::get_if<TransferPoint>(&point)) return {{"transfer", one->index}};
+    return start_word;
+  }
+
+  JsonValue program(const Role& role) const {
+    JsonValue list = JsonValue::array();
+    for (const Work& one : role.program) list.push_back(work(one));
+    return list;
+  }
+
+  JsonValue transfers() const {
+    JsonValue list = JsonValue::array();
+    for (const Transfer& transfer : plan_.transfers) {
+      const bool block = transfer.payload.block != Payload::just_bytes;
+      list.push_back({{"op", to_string(transfer.op)},
+                      {block ? "block" : "bytes",
+                       block ? JsonValue(transfer.payload.block) : JsonValue(static_cast<double>(transfer.bytes))},
+                      {"lane", plan_.lanes[transfer.lane].name},
+                      {"priority", transfer.priority}});
+      if (transfer.ticks_from) list.back()["ticks_from"] = point(*transfer.ticks_from);
+      if (transfer.held_until) list.back()["held_until"] = point(*transfer.held_until);
+      if (plan_.pipeline || transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
+      if (transfer.micro_batch > 0) list.back()["batch"] = transfer.micro_batch;
+      list.back()["before"] = JsonValue::array();
+      list.back()["after"] = JsonValue::array();
+    }
+    for (const Gate& gate : plan_.gates) {
+      const auto* sends = gate.transfer_after();
+      JsonValue& ends = sends ? list[sends->index]["after"] : list[gate.transfer_before()->index]["before"];
+      ends.push_back(point(sends ? gate.before : gate.after));
+      if (gate.next) ends.back()["next"] = true;
+    }
+    return list;
+  }
+
+  const Plan& plan_;
+  PlanNames layers_, tensors_;
+};
+
+}  // namespace
+
+std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
+
+}  // namespace allreplay
