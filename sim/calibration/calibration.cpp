@@ -114,7 +114,7 @@ Calibration calibrate(MeasurementLog log, const CalibrationRequest& request) {
   if (calibration.algorithm->servers && request.options.servers > log.workers)
     throw InputError(request.place_of_options,
                      fmt::format("{} servers do not fit on {} workers", request.options.servers, log.workers),
-                     "at most one server a worker");
+                     "at most one server per worker");
   keep_range(log, request);
   calibration.log = std::move(log);
   calibration.line = fit_line(calibration.log.points);

@@ -344,6 +344,8 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
                                                : fmt::format("'{}' is also the file of {}", file, other->second),
                        "another file to write");
   }
+  for (const Output& output : outputs)
+    if (!output.file.empty()) files.require_writable(output.file);
 }
 
 void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force) {

@@ -135,7 +135,8 @@ struct Output {
 };
 
 /// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names;
-/// for what is another option, whose own name was forgotten; for "-"; and for a name in .gz of what is not compressed.
+/// for what is another option, whose own name was forgotten; for "-"; for a name in .gz of what is not compressed; and
+/// where one cannot be written.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 /// Writes a file that is not there, or that the same command wrote, by its `mark`. Throws InputError for what else is

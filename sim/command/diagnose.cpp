@@ -1,7 +1,4 @@
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -37,16 +34,6 @@ Diagnosis diagnosis_of(Context& context, MeasuredJob job) {
       if (progress) progress->advance();
     };
   });
-}
-
-// Throws InputError where a file could not be written, so that none of several is written alone.
-void require_place(const std::string& file) {
-  if (file.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  const bool is_folder = std::filesystem::is_directory(file);
-  if (!is_folder && (folder.empty() || access(folder.c_str(), W_OK | X_OK) == 0)) return;
-  throw InputError({file, ""}, fmt::format("cannot be written: {}", std::strerror(is_folder ? EISDIR : errno)),
-                   "check the folder, its rights and its space");
 }
 
 void execute(Context& context, const DiagnoseArguments& arguments) {
@@ -101,8 +88,6 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
                                                                 {prints_page ? "" : arguments.html, &page},
                                                                 {arguments.profile_out, &profile},
                                                                 {arguments.cluster_out, &cluster}};
-  require_place(arguments.plot);
-  for (const auto& [file, text] : outputs) require_place(file);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
   for (const auto& [file, text] : outputs)
     if (!file.empty()) context.files().write(file, *text);

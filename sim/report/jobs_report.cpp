@@ -18,8 +18,6 @@ namespace allreplay {
 
 namespace {
 
-JsonValue optional_json(const std::optional<double>& value) { return value ? JsonValue(*value) : JsonValue(); }
-
 std::string link_name(const SeatedJob& job, LinkId link) {
   const Topology& topology = *job.job.topology;
   const Link& one = topology.links()[link];
@@ -82,8 +80,8 @@ std::string verdict(const JobsFile& file, const JobsResult& result, const JobsRe
   const auto measured = [](const JobResult& job) { return job.slowdown.has_value(); };
   if (std::none_of(result.jobs.begin(), result.jobs.end(), measured)) return "No iteration was measured";
   const JobResult* worst = most_slowed(result);
-  if (!worst) return "No job is slowed";
-  std::string text = fmt::format("{} is slowed most: an iteration takes {:.3f} times as long as alone",
+  if (!worst) return "No job is slowed down";
+  std::string text = fmt::format("{} is slowed down most: an iteration takes {:.3f} times as long as alone",
                                  worst->seated.name, *worst->slowdown);
   const std::string others = disturbances_text(file);
   if (!worst->contention.empty())
@@ -134,7 +132,7 @@ std::string jobs_report(const JobsFile& file, const JobsResult& result, const Fo
   const auto say = [&](const std::string& line) { text += wrapped(line + "\n", screen.width); };
   for (const std::string& line : contention_lines(result)) say(line);
   if (!slow.empty())
-    say(fmt::format("exposed comm. of {} includes what slows computing (events, stragglers, jitter)", listed(slow)));
+    say(fmt::format("exposed comm. of {} includes slower computation (events, stragglers, jitter)", listed(slow)));
   if (result.makespan_s) say(fmt::format("the last job finished after {}", format_duration(*result.makespan_s)));
   if (result.fairness) say(fmt::format("fairness {:.3f}", *result.fairness));
   for (const JobResult& job : result.jobs)
@@ -169,13 +167,13 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
     row["p99_s"] = of(&MeasuredTimes::p99);
     row["least_s"] = of(&MeasuredTimes::least);
     row["most_s"] = of(&MeasuredTimes::most);
-    row["slowdown"] = optional_json(job.slowdown);
-    row["exposed_comm_s"] = optional_json(job.exposed_s);
-    row["exposed_alone_s"] = optional_json(job.exposed_alone_s);
-    row["samples_per_s"] = optional_json(job.samples_per_s);
+    row["slowdown"] = job.slowdown;
+    row["exposed_comm_s"] = job.exposed_s;
+    row["exposed_alone_s"] = job.exposed_alone_s;
+    row["samples_per_s"] = job.samples_per_s;
     row["start_s"] = to_seconds(job.seated.start);
     row["end_s"] = job.end ? JsonValue(to_seconds(*job.end)) : JsonValue();
-    row["lost_s"] = optional_json(job.lost_s);
+    row["lost_s"] = job.lost_s;
     JsonValue contention = JsonValue::array();
     for (const Contention& one : job.contention)
       contention.push_back({{"link", link_name(job.seated, one.link)},
@@ -193,9 +191,9 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
   JsonValue json = {{"cluster", result.cluster},
                     {"fidelity", to_string(result.fidelity)},
                     {"steady", result.period_s.has_value()},
-                    {"period_s", optional_json(result.period_s)},
-                    {"makespan_s", optional_json(result.makespan_s)},
-                    {"fairness", optional_json(result.fairness)},
+                    {"period_s", result.period_s},
+                    {"makespan_s", result.makespan_s},
+                    {"fairness", result.fairness},
                     {"jobs", std::move(jobs)},
                     {"events", result.events}};
   if (found) {

@@ -145,7 +145,7 @@ TEST_CASE("constants that no such link can have are warned of") {
 TEST_CASE("gamma may not exceed what b leaves for it; servers not the workers") {
   CalibrationRequest request = as("ring");
   request.gamma = 3e-9;  // 7/8·3 > 2
-  CHECK(error_message([&] { calibrate(log_of(law), request); }).starts_with("c: --gamma: 3e-09 s/B leave less"));
+  CHECK(error_message([&] { calibrate(log_of(law), request); }).starts_with("c: --gamma: 3e-09 s/B is more than"));
   CalibrationRequest servers = as("parameter-server");
   servers.options.servers = 9;
   CHECK(error_message([&] { calibrate(log_of(law), servers); }) ==

@@ -101,7 +101,7 @@ TEST_CASE("a failed cable of a NIC") {
           with_nics("leaf-spine", 8, 2,
                     R"("leaves": 2, "hosts_per_leaf": 2, "spines": 1, "nics": 2, "planes": 2,
                        "links": [{"between": ["h0.nic1", "leaf0.p1"], "down": true}])");
-        }).find("cut '") != std::string::npos);
+        }).find("disconnect '") != std::string::npos);
   // With two spines a way around stays in its plane.
   const auto two = with_nics("leaf-spine", 8, 2,
                              R"("leaves": 2, "hosts_per_leaf": 2, "spines": 2, "nics": 2, "planes": 2,

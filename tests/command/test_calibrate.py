@@ -209,7 +209,7 @@ class Calibrate(program.Case):
             "collective": (["good.log", "--collective", "rung"], "command line: --collective: unknown collective 'rung'"),
             "range": (["good.log", "--from", "1 GiB"], "command line: --from: leaves no size"),
             "option": (["good.log", "--collective", "ring", "-o", "servers=2"], "command line: --option servers: a calibration does not depend"),
-            "gamma": (["good.log", "--gamma", "1 us/B"], "command line: --gamma: 1e-06 s/B leave less than nothing"),
+            "gamma": (["good.log", "--gamma", "1 us/B"], "command line: --gamma: 1e-06 s/B is more than"),
             "line rate": (["good.log", "--line-rate", "0 bit/s"], "command line: --line-rate: is not above zero"),
             "absent": (["absent.log"], "absent.log: cannot be read"),
             "itself": (["good.log", "--cluster-out", "good.log"], "command line: --cluster-out: 'good.log' is an input"),

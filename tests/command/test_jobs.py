@@ -171,11 +171,11 @@ class Jobs(program.Case):
 
     def test_an_event_outside_what_was_measured(self):
         """At 1000 s all is over; at 0 s, for an hour, nothing is. Of a link it is anybody's."""
-        for event, said in (({"at": "1000 s", "node": "h0", "slowdown": 2}, r"event 0 lies outside what was measured of a \(\S+ ms to \S+ ms\)\n"),
+        for event, said in (({"at": "1000 s", "node": "h0", "slowdown": 2}, r"event 0 lies outside the measured time of a \(\S+ ms to \S+ ms\)\n"),
                             ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, r"of a \(.* and b \("),
                             ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, "^$"),
                             ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, "^$"),
-                            ({"at": "0 s", "node": "h9", "slowdown": 2}, "of any job: nobody sits there")):
+                            ({"at": "0 s", "node": "h9", "slowdown": 2}, "of any job: no worker is placed there")):
             with self.subTest(event):
                 document = self.two(events=[event])
                 document["cluster"]["workers"] = 10
@@ -201,11 +201,11 @@ class Jobs(program.Case):
         document["jobs"][0]["jitter"] = {"distribution": "lognormal", "sigma": 0.5, "seed": 3}
         document["jobs"][1]["start"] = "7 ms"
         self.assertGreater(abs(self.answer(document)["jobs"][0]["slowdown"] - 1), 5e-4)
-        self.assertIn("No job is slowed", self.text(document)[0])
+        self.assertIn("No job is slowed down", self.text(document)[0])
 
     def test_no_offset_helps(self):
         told = self.text(self.two(fidelity="fluid"), "--stagger", "2")[0]
-        self.assertIn("no offset to a start helps", told)
+        self.assertIn("no start offset helps", told)
         self.assertNotIn("later", told)
 
     def test_long_durations(self):
@@ -252,7 +252,7 @@ class Jobs(program.Case):
     def test_a_search_of_too_many_runs_is_refused(self):
         """10,000 in a pass: 909 offsets of each of eleven jobs, or 10,000 placements."""
         rows = [{"profile": "p.csv", "workers": 1} for _ in range(12)]
-        self.assertIn("--stagger: tries 910 offsets of 11 jobs in turn (at most 909 of each)",
+        self.assertIn("--stagger: would try 910 offsets of 11 jobs in turn (at most 909 for each)",
                       self.refusal(self.two(cluster={**cluster(), "workers": 12}, jobs=rows), "--stagger", "910"))
         document = self.two()
         document["jobs"][0]["placements"] = ["packed"] * 10_000

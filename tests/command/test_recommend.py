@@ -252,7 +252,7 @@ class Recommend(program.Case):
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):
                 self.assertAlmostEqual(float(time) * unit / row["iteration_s"], 1, delta=5e-4)
-            commands = re.findall(r"^Replayed by `allreplay (.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^To replay it: `allreplay (.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
             for command in commands:
                 self.assertIn(pasted("allreplay " + command), [["run", *row["run"]] for row in rows])
@@ -272,7 +272,7 @@ class Recommend(program.Case):
         rows = json.loads(output(*recommend, "--json"))
         for width in range(40, 160, 10):
             text = output(*recommend, env={**os.environ, "COLUMNS": str(width)})
-            commands = re.findall(r"^Replayed by `(.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^To replay it: `(.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
             for command in commands:
                 self.assertIn(pasted(command), [["run", *row["run"]] for row in rows], width)
@@ -280,7 +280,7 @@ class Recommend(program.Case):
     def test_code_in_the_report_is_python(self):
         """Set in, and for eighty columns."""
         text = output("recommend", "--profile", "resnet50_p100_b64", "--cluster", "us-byte-10gbe", "--strategies", "ddp,optimal-merge", *BUDGET)
-        code = textwrap.dedent(text[text.index("    # "):text.rindex("\nReplayed by")])
+        code = textwrap.dedent(text[text.index("    # "):text.rindex("\nTo replay it")])
         self.assertIn("class Buckets:", code)
         compile(code, "report", "exec")
 
