@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -100,8 +101,9 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
                            SeveralArguments* several = nullptr);
 
-/// Warns of options that change nothing: whoever gave one of another strategy or collective believes otherwise.
-void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, const Outcome& outcome);
+/// Warns of options that change none of these: whoever gave one of another strategy or collective believes otherwise.
+/// REQUIRES: at least one.
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
 
 /// One by one what was given as "a,b", or by itself. What names a file, or something in `folder`, stays whole, commas
 /// and all. Throws InputError at the option for what is empty.

@@ -16,10 +16,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view recomputed[] = {"none", "selective", "full"};
-
 std::string recompute_text(const ModelLayout& layout) {
-  return std::string(recomputed[static_cast<int>(layout.recompute)]);
+  return std::string(name_of(recompute_rules, layout.recompute));
 }
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
@@ -29,10 +27,8 @@ std::string schedule_text(const ModelLayout& layout) {
   return layout.chunks > 1 ? fmt::format("{} x{}", layout.schedule, layout.chunks) : layout.schedule;
 }
 
-// The fastest.
 std::span<const LayoutTrial> shown(const LayoutAdvice& advice) {
-  constexpr std::size_t most = 12;
-  return std::span(advice.ranking).first(std::min(most, advice.ranking.size()));
+  return std::span(advice.ranking).first(std::min(layouts_shown, advice.ranking.size()));
 }
 
 std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
@@ -75,6 +71,16 @@ std::string command_text(const std::vector<std::string>& words, const Screen& sc
 }
 
 }  // namespace
+
+std::string layout_words(const ModelLayout& layout) {
+  std::string text;
+  for (const auto& [name, degree] : {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}})
+    if (degree > 1) text += fmt::format("{} {}, ", name, degree);
+  if (layout.pp > 1) text += schedule_text(layout) + ", ";
+  text += fmt::format("{} x {}, ", layout.micro_batches, counted(layout.samples, "sample"));
+  if (layout.recompute != Recompute::None) text += "recompute " + recompute_text(layout) + ", ";
+  return text + layout.strategy;
+}
 
 std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& search, const Screen& screen) {
   const auto rows = shown(advice);

@@ -105,7 +105,9 @@ std::string ScenarioLabels::title() const {
   add("fidelity", name(0, "fidelity"));
   add("codec", name(0, "codec") == "none" ? "" : name(0, "codec"));
   add("layout", name(0, "layout"));
-  add("micro-batches", name(0, "micro-batches") == "1" ? "" : name(0, "micro-batches") + " micro-batches");
+  const std::string& batches = name(0, "micro-batches");
+  const bool pipeline = name(0, "layout").starts_with("pp ");
+  add("micro-batches", batches != "1" ? batches + " micro-batches" : pipeline ? "1 micro-batch" : "");
   return text + (rest.empty() ? "" : ": " + rest);
 }
 

@@ -247,7 +247,7 @@ class Recommend(program.Case):
             text = output("recommend", *scenario, *BUDGET)
             head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
             unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
-            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without sharding)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
+            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without shards)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):
