@@ -261,10 +261,13 @@ class Complaints {
                                        {"fidelity", "by"},
                                        {"codec", "under"},
                                        {"layout", "with"},
+                                       {"micro-batches", "with"},
                                        {"workers", "among"}})
       for (std::size_t name = 0; name < kinds.size(); ++name)
-        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty())
-          text += fmt::format(" {} {}{}", before, values, kinds[name].first == "workers" ? " workers" : "");
+        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty()) {
+          const bool counts = kinds[name].first == "workers" || kinds[name].first == "micro-batches";
+          text += fmt::format(" {} {}{}", before, values, counts ? " " + kinds[name].first : "");
+        }
     return text;
   }
 

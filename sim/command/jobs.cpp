@@ -66,10 +66,10 @@ void execute(Context& context, const JobsArguments& arguments) {
   const FoundJobs* told = searches ? &found : nullptr;
   for (const std::string& note : jobs_notes(file, found.result)) context.console.note(note);
   if (!arguments.json) {
-    // Where both other jobs and events slow one: how much is whose.
+    // How much of what slows one is whose.
     const JobResult* worst = most_slowed(found.result);
     std::optional<JobsResult> undisturbed;
-    if (worst && !worst->contention.empty() && !disturbances_text(file).empty())
+    if (worst && !disturbances_text(file).empty())
       undisturbed =
           runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
     return context.console.print(

@@ -45,7 +45,8 @@ std::vector<std::string> jobs_search_lines(const JobsResult& result, const Found
   std::vector<std::string> lines{
       fmt::format("{}: largest slow-down {:.3f}, mean {:.3f}", place ? "the first placements" : "as in the file",
                   found.worst_before, found.mean_before),
-      fmt::format("found in {} runs: {:.3f}, {:.3f}", found.evaluations, found.worst, found.mean)};
+      fmt::format("found in {} runs: largest slow-down {:.3f}, mean {:.3f}", found.evaluations, found.worst,
+                  found.mean)};
   for (std::size_t i = 0; (place || later) && i < result.jobs.size(); ++i)
     lines.push_back(fmt::format("{}: {}{}{}", result.jobs[i].seated.name,
                                 place ? "placement " + found.choices[i].text : "", place && later ? ", " : "",

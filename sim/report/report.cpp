@@ -169,9 +169,13 @@ std::string stages_text(const std::vector<std::int64_t>& stages) {
 }
 
 std::string bounds_text(const std::vector<Outcome>& outcomes) {
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // a time, and the stages that it holds for
-  for (const auto& [zero, bound] : least_bounds(outcomes)) {
-    const std::string time = format_duration(bound);
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // times, and the stages that they hold for
+  for (const auto& [zero, least] : least_bounds(outcomes)) {
+    double most = least;
+    for (const Outcome& one : outcomes)
+      if (one.result.plan.sharding.zero == zero) most = std::max(most, one.result.metrics.lower_bound_s.value_or(0));
+    std::string time = format_duration(least);
+    if (const std::string last = format_duration(most); last != time) time += " to " + last;
     const auto known = std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.first == time; });
     (known == said.end() ? said.emplace_back(time, std::vector<std::int64_t>()) : *known).second.push_back(zero);
   }

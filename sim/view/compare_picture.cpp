@@ -26,10 +26,11 @@ std::optional<double> end_of_axis(std::vector<double> lengths) {
   return room * *std::prev(std::upper_bound(lengths.begin(), lengths.end(), most));
 }
 
-// How each stands in its race: "", ", fastest", ", as fast", ", 1.25 times as long"; " !" where it does not fit.
+// How each stands in its race: "", ", wins", ", as fast", ", 1.25 times as long"; " !" where it does not fit.
 std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
   std::vector<std::string> texts;
-  const double least = outcomes[race.order.front()].result.metrics.iteration_s;
+  const double least = seconds_of_equal_work(outcomes[race.order.front()]);
+  const bool per_sample = differ_in_samples(race, outcomes);
   for (std::size_t i = 0; i < race.order.size(); ++i) {
     const Outcome& one = outcomes[race.order[i]];
     if (!fits(one.scenario, one.result))
@@ -37,9 +38,9 @@ std::vector<std::string> standings(const Ranking& race, const std::vector<Outcom
     else if (race.order.size() == 1)
       texts.emplace_back();
     else
-      texts.push_back(", " + (i == 0          ? "fastest"
+      texts.push_back(", " + (i == 0          ? "wins"
                               : i < race.tied ? "as fast"
-                                              : longer_text(one.result.metrics.iteration_s / least)));
+                                              : longer_text(seconds_of_equal_work(one) / least, per_sample)));
   }
   return texts;
 }

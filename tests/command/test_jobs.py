@@ -6,6 +6,7 @@ ALLREPLAY_PROGRAM names the program (build/release/allreplay).
 """
 
 import json
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -127,6 +128,9 @@ class Jobs(program.Case):
     def test_the_example(self):
         told = program.output("jobs", EXAMPLE, env=program.WIDE)
         self.assertRegex(told, r"first is slowed down most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
+        shared = re.findall(r"^(?:first and second|second and first) share (\S+ -> \S+) ", told, re.M)
+        self.assertTrue(shared)
+        self.assertEqual(len(shared), len(set(shared)), told)  # each link once, whosever time it is
         before = json.loads(program.output("jobs", EXAMPLE, "--json"))
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
@@ -181,7 +185,7 @@ class Jobs(program.Case):
         """Alone on the network, a job can be slowed by the event only; with another on its link, it is said what is left without it."""
         document = self.two(events=[{"at": "0 s", "node": "h0", "slowdown": 5000}])
         told = self.text(document)[0]
-        self.assertIn("; the cause is events: it shares no full link with another job", told)
+        self.assertIn("; it shares no full link with another job; without events it takes 1.000 times as long", told)
         self.assertIn("exposed comm. of a includes slower computation", told)
         self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and 99th %, though the second is 5000 times the first
         shared = {"cluster": leaves(), "fidelity": "fluid", "iterations": 4, "jobs": [

@@ -126,7 +126,7 @@ class Layouts(program.Case):
         rows = {row.get("pp", 1): row for row in self.json_of(*words)}
         self.assertGreater(rows[1]["samples_per_s"], rows[8]["samples_per_s"])
         self.assertGreater(rows[1]["iteration_s"], rows[8]["iteration_s"])
-        self.assertIn("Fastest: ddp, data parallelism alone", " ".join(output(*words).split()))
+        self.assertIn("Run ddp, data parallelism alone", " ".join(output(*words).split()))
 
     # --- what is searched ---------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ class WhoWins(program.Case):
         swept = output("sweep", "s.json", "--out", "s.csv", "--force", *rule, cwd=self.folder, env=WIDE)
         output("report", "s.csv", "--timelines", "0", "--force", "--out", "s.html", *rule, cwd=self.folder)
         page = (self.folder / "s.html").read_text(encoding="utf-8")
-        said = [re.search(r"Fastest: ([\w-]+)", text)[1] for text in (output("compare", *HIDDEN, *chosen, env=WIDE), swept, page)]
+        said = [re.search(r"\bRun ([\w-]+)", text)[1] for text in (output("compare", *HIDDEN, *chosen, env=WIDE), swept, page)]
         return [said[0], first["strategy"], *said[1:]]
 
     def test_every_command_names_the_same(self):
@@ -52,7 +52,7 @@ class WhoWins(program.Case):
 
     def test_the_last_words_of_a_screen_are_the_verdict(self):
         limited = [*HIDDEN, "-s", "ddp,fsdp2,best", "--memory", "10.5GB"]
-        self.assertRegex(output("compare", *limited, env=WIDE), r"\n!: does not fit [^\n]*\n(?:.*\n)*Fastest: .*\n\Z")
+        self.assertRegex(output("compare", *limited, env=WIDE), r"\n!: does not fit [^\n]*\n(?:.*\n)*Run .*\n\Z")
         self.assertRegex(output("recommend", *limited, "--budget", "1", env=WIDE), r"To replay it: `allreplay run [^`]*`\.\n\Z")
 
     def test_a_sweep_of_many_rows_prints_who_wins_and_where_they_are(self):
@@ -62,7 +62,7 @@ class WhoWins(program.Case):
         self.assertEqual((done.returncode, done.stderr), (0, "42 rows in many.csv\n"))
         self.assertLess(len(done.stdout.splitlines()), 10)
         self.assertIn("42 rows in many.csv; --table prints all.", done.stdout)
-        self.assertIn("Fastest: ddp at every size", done.stdout)
+        self.assertIn("Run ddp at every size", done.stdout)
         self.assertGreater(len(self.run_program("sweep", "many.json", "--table").stdout.splitlines()), 42)
         self.assertEqual(self.run_program("sweep", "many.json", "--table", "--csv").returncode, 2)
 

@@ -405,9 +405,9 @@ TEST_CASE("bars of a comparison are made of what the table has, and stand as it 
   const BarChart chart = compare_chart(comparison);
   require_legible(draw(chart));
   REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
-  CHECK(chart.verdict.starts_with("Fastest: sync-easgd, "));
+  CHECK(chart.verdict.starts_with("Run sync-easgd: "));
   const double first = outcomes[1].result.metrics.iteration_s, second = outcomes[0].result.metrics.iteration_s;
-  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", fastest",
+  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", wins",
                                                format_duration(second) + ", " + longer_text(second / first)});
   CHECK_FALSE(chart.value.to);
   const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
