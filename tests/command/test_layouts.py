@@ -68,7 +68,7 @@ class Layouts(program.Case):
             self.assertEqual(row["options"]["accumulate"] if batches > 1 else "1", str(batches))
         base = ["run", "-p", profile, *CLUSTER, "-s", "ddp"]
         self.assertIn("--global-batch: 60 samples", self.refused(*base, "-n", 8, "--global-batch", 60))
-        self.assertIn("--global-batch: 64 samples are 8 micro-batches of 1 sample on 8 replicas, and --accumulate says 4 (32 samples, ",
+        self.assertIn("--global-batch: 64 samples are 8 micro-batches of 1 sample on 8 replicas, but --accumulate says 4 (32 samples, ",
                       self.refused(*base, "-n", 8, "--global-batch", 64, "--accumulate", 4))
         self.assertEqual(run(*base, "-n", 8, "--global-batch", 64, "--accumulate", 8).returncode, 0)
         table = self.folder / "t.csv"
