@@ -34,7 +34,7 @@ const Algorithm& algorithm_for(const MeasurementLog& log, const CalibrationReque
     return *request.algorithm;  // nccl, which prices them, too
   if (log.purpose && request.algorithm->purpose != purpose)
     throw InputError(request.place_of_collective,
-                     fmt::format("{} is {}, and the log is of {} ({})", request.algorithm->name,
+                     fmt::format("{} is {}, but the log is of {} ({})", request.algorithm->name,
                                  noun(request.algorithm->purpose), noun(purpose), log.benchmark),
                      fmt::format("an algorithm of {}", noun(purpose)));
   return *request.algorithm;

@@ -369,14 +369,16 @@ void add_compare(CommandLine& app) {
   Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
   add_scenario_options(command, arguments->scenario, &arguments->several);
   add_winning_options(command, arguments->winning);
-  command.add_option("-s,--strategy,--strategies", arguments->strategies,
+  command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
-  command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
+  command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")
+      .allow_extra_args(false);
   add_jobs(command, arguments->jobs, "scenarios");
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
   command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
-  command.add_option("--plot", arguments->plot, "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
-  command.add_option("--timeline", arguments->timeline,
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
+  command.add_option("--timeline", arguments->timeline, values::file,
                      "draw the iterations below each other on one time axis: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "

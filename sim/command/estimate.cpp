@@ -199,30 +199,34 @@ void execute(Context& context, const EstimateArguments& arguments) {
 void add_estimate(CommandLine& app) {
   auto a = std::make_shared<EstimateArguments>();
   Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
-  command.add_option("--model", a->model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, "a profile to rescale, instead of a model");
-  command.add_option("--device", a->device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, "device of the profile (the one it names)");
-  command.add_option("--batch", a->batch, "samples of one device in a mini-batch");
-  command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
-  command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
-  command.add_option("--recompute", a->recompute,
+  command.add_option("--model", a->model, values::model, "a model, a file of one, or a config.json");
+  command.add_option("--from", a->from, values::profile, "a profile to rescale, instead of a model");
+  command.add_option("--device", a->device, values::device, "a device, or a file of one");
+  command.add_option("--from-device", a->from_device, values::device, "device of the profile (the one it names)");
+  command.add_option("--batch", a->batch, values::number, "samples of one device in a mini-batch");
+  command.add_option("--seq", a->seq, values::number, "tokens of a sample (the model's positions)");
+  command.add_option("--precision", a->precision, {.name = "PRECISION", .words = [] { return names_of(precisions); }},
+                     "fp32, tf32, fp16, bf16 (bf16, else fp32)");
+  command.add_option("--recompute", a->recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
                      "recomputation in the backward pass: none (default), selective, full");
   command.add_flag("--sequence-parallel", a->sequence_parallel,
                    "tensor-parallel groups also split the tokens where they split no product (Megatron-LM)");
-  command.add_option("--optimizer", a->optimizer, "adam, adam-unfused, sgd (transformers adam, else sgd)");
-  command.add_option("--head", a->head, "head of BERT: none (default), or mlm, as in pre-training");
-  command.add_option("--mfu", a->mfu, "measured model FLOPs over the peak, such as 45%");
-  command.add_option("--tokens-per-second", a->tokens_per_second, "measured tokens/s of one GPU in the setting");
-  command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
-  command.add_option("--family", a->family, "without --model: llama (default), gpt2, bert");
-  command.add_option("--layers", a->layers, "blocks");
-  command.add_option("--hidden", a->hidden, "width");
-  command.add_option("--heads", a->heads, "attention heads");
-  command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (--heads)");
-  command.add_option("--ffn", a->ffn, "inner width of the MLP (four times --hidden)");
-  command.add_option("--vocab", a->vocab, "tokens of the vocabulary");
-  command.add_option("--out", a->out, "the profile to write");
+  command.add_option("--optimizer", a->optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
+                     "adam, adam-unfused, sgd (transformers adam, else sgd)");
+  command.add_option("--head", a->head, {}, "head of BERT: none (default), or mlm, as in pre-training");
+  command.add_option("--mfu", a->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%");
+  command.add_option("--tokens-per-second", a->tokens_per_second, values::number,
+                     "measured tokens/s of one GPU in the setting");
+  command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
+  command.add_option("--family", a->family, {.name = "FAMILY", .words = families},
+                     "without --model: llama (default), gpt2, bert");
+  command.add_option("--layers", a->layers, values::number, "blocks");
+  command.add_option("--hidden", a->hidden, values::number, "width");
+  command.add_option("--heads", a->heads, values::number, "attention heads");
+  command.add_option("--kv-heads", a->kv_heads, values::number, "heads of keys and values (--heads)");
+  command.add_option("--ffn", a->ffn, values::number, "inner width of the MLP (four times --hidden)");
+  command.add_option("--vocab", a->vocab, values::number, "tokens of the vocabulary");
+  command.add_option("--out", a->out, values::file, "the profile to write");
   command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain,
                    "print the plain roofline times of a model file's layers in fp32, in seconds, as JSON");

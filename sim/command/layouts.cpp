@@ -85,13 +85,8 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   if (!search.schedule.empty() && std::find(std::begin(known), std::end(known), search.schedule) == std::end(known))
     throw InputError(argument("--schedule"), fmt::format("'{}' is not among the schedules searched", search.schedule),
                      "1f1b, interleaved, zb-h1 or zbv");
-  if (const std::string recompute = change(scenario, "recompute"); !recompute.empty()) {
-    const std::vector<std::string> words{"none", "selective", "full"};
-    const auto found = std::find(words.begin(), words.end(), recompute);
-    if (found == words.end())
-      throw InputError(argument("--recompute"), fmt::format("unknown '{}'", recompute), choices(words));
-    search.recompute = static_cast<Recompute>(found - words.begin());
-  }
+  if (const std::string recompute = change(scenario, "recompute"); !recompute.empty())
+    search.recompute = choose_by_name(recompute_rules, recompute, argument("--recompute"), "unknown '{}'").value;
   if (!arguments.strategies.empty()) search.strategies = arguments.strategies;
   for (const std::string& one : search.strategies)
     if (!plans_pipelines(find_strategy(one, argument("--strategies"))))

@@ -192,27 +192,34 @@ void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   Option profile = add_scenario_options(command, arguments->scenario);
-  profile.unless(command.add_option("--model", arguments->model,
+  profile.unless(command.add_option("--model", arguments->model, values::model,
                                     "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
                                     "recomputation are searched, on estimated profiles"));
-  command.add_option("--device", arguments->device, "with --model: a device, or a file of one");
-  command.add_option("--seq", arguments->tokens, "with --model: tokens of a sample (the model's positions)");
+  command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
+  command.add_option("--device", arguments->device, values::device, "with --model: a device, or a file of one");
+  command.add_option("--seq", arguments->tokens, values::number,
+                     "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
-  const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
+  const Option names =
+      command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
+                  {.name = "FRAMEWORK,...", .words = [] { return names_of(frameworks()); }},
                   fmt::format("only strategies of these frameworks: {}; with --model those that support pipelines",
                               fmt::join(names_of(frameworks()), ", ")))
       .excludes(names);
   command
-      .add_option("--efficiency", arguments->line, "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
+      .add_option("--efficiency", arguments->line, values::ratio,
+                  "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
       .capture_default_str();
-  command.add_option("--budget", arguments->budget, "trials per strategy (24); with --model, in total (200)");
-  command.add_option("--seed", arguments->seed, "seed of the tuning's random choices").capture_default_str();
+  command.add_option("--budget", arguments->budget, values::number,
+                     "trials per strategy (24); with --model, in total (200)");
+  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
+      .capture_default_str();
   add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print a JSON array, best first");
-  command.add_option("--plot", arguments->plot,
+  command.add_option("--plot", arguments->plot, values::file,
                      "draw iteration time against memory, with the Pareto front: FILE.svg, .png or "
                      ".pdf");
   command.footer(

@@ -77,12 +77,12 @@ void add_run(CommandLine& app) {
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--timeline", arguments->timeline,
+  command.add_option("--timeline", arguments->timeline, values::file,
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
   command.add_flag(
       "--links", arguments->links,
       "fluid, message: print the use of each kind of link, and the hottest links by name; over time in --timeline");
-  command.add_option("--plot", arguments->plot,
+  command.add_option("--plot", arguments->plot, values::file,
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"

@@ -19,10 +19,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view recomputes[] = {"none", "selective", "full"};
 constexpr std::size_t trials_at_once = 8;  // trials between two looks at what they leave worth trying
 
-std::string_view word_of(Recompute recompute) { return recomputes[static_cast<std::size_t>(recompute)]; }
+std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, recompute); }
 
 // --- what a framework calls it ---------------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ std::string strategy_text(const Scenario& scenario) {
   const std::string name(scenario.strategy->name);
   if (!scenario.strategy->searched() || scenario.given) return name;
   const std::int64_t stage = scenario.options.strategy.sharding.zero;
-  return stage == 0 ? name + " without sharding" : fmt::format("{} --zero {}", name, stage);
+  return stage == 0 ? name + " without shards" : fmt::format("{} --zero {}", name, stage);
 }
 
 Row row_of(const Outcome& outcome) {

@@ -91,7 +91,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
                          std::to_string(2 * workers)));
   if (network.node && 2 * network.node->rails <= workers)
     all.push_back(change(Kind::Rails,
-                         fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
+                         fmt::format("{} ports per node instead of {}", 2 * network.node->rails, network.node->rails),
                          "rails", std::to_string(2 * network.node->rails)));
 }
 

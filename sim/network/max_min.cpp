@@ -10,16 +10,21 @@ namespace allreplay {
 std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows) {
   struct State {
     double left = 0;       // of the capacity
+    double most = 0;       // what its flows use at most: each no faster than alone
     double growing = 0;    // Σ count·u of the flows that are not settled,
     std::size_t open = 0;  // so many
     std::size_t end = 0;   // of its flows in `on_links`
   };
   std::vector<State> links(capacities.size());
-  for (const SharedFlow& flow : flows)
+  for (const SharedFlow& flow : flows) {
+    double alone = std::numeric_limits<double>::infinity();
+    for (const LinkUse& use : flow.uses) alone = std::min(alone, capacities[use.link] / (flow.count * use.amount));
     for (const LinkUse& use : flow.uses) {
+      links[use.link].most += alone * flow.count * use.amount;
       links[use.link].growing += flow.count * use.amount;
       ++links[use.link].open;
     }
+  }
 
   using Entry = std::pair<double, LinkId>;
   std::vector<Entry> full_at;  // a heap, the least in front
@@ -27,7 +32,9 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
   for (LinkId l = 0; l < links.size(); ++l) {
     links[l].left = capacities[l];
     links[l].end = std::exchange(uses, uses + links[l].open);  // until they stand there
-    if (links[l].open > 0) full_at.emplace_back(links[l].left / links[l].growing, l);
+    // One that is never full is nobody's bottleneck; most are not where collectives are large.
+    if (links[l].open > 0 && links[l].most >= capacities[l] * (1 - 1e-9))
+      full_at.emplace_back(links[l].left / links[l].growing, l);
   }
   std::make_heap(full_at.begin(), full_at.end(), std::greater<>());
   std::vector<std::size_t> on_links(uses);

@@ -380,7 +380,7 @@ std::vector<std::string> fitted_constants(const FittedJob& fitted) {
                       ? fmt::format("launch {}: from {} before collectives", format_duration(fitted.launch->value),
                                     counted(static_cast<std::int64_t>(fitted.launch->events), "gap"))
                       : "launch: left out, no gaps are known");
-  words.push_back(fitted.sigma ? fmt::format("sigma {:.4f}: from the mean computing times of {}", fitted.sigma->value,
+  words.push_back(fitted.sigma ? fmt::format("sigma {:.4f}: from the mean compute times of {}", fitted.sigma->value,
                                              counted(static_cast<std::int64_t>(fitted.sigma->events), "rank")) +
                                      (fitted.sigma->events < 3 ? ", too few to trust" : "")
                                : "sigma: left out, there is one rank");

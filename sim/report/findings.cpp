@@ -185,9 +185,9 @@ std::string at_the_largest(const SweepResult& result, const CaseFinding& found, 
   std::string text = fmt::format("With {}, {} takes {} an iteration", workers_text(found.largest), best.series,
                                  format_duration(m.iteration_s));
   if (best.speed.tokens_per_s)
-    text += fmt::format(", {:.4g} tokens/s a GPU", *best.speed.tokens_per_s);
+    text += fmt::format(", {:.4g} tokens/s per GPU", *best.speed.tokens_per_s);
   else if (best.speed.samples_per_s)
-    text += fmt::format(", {:.4g} samples/s a GPU", *best.speed.samples_per_s);
+    text += fmt::format(", {:.4g} samples/s per GPU", *best.speed.samples_per_s);
   if (best.speed.mfu) text += fmt::format(", {} MFU", percent(*best.speed.mfu));
   text += fmt::format(": efficiency {}{}", percent(best.relative_efficiency),
                       reference == 1 ? "" : fmt::format(" of that on {}", workers_text(reference)));

@@ -15,10 +15,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view recomputed[] = {"none", "selective", "full"};
-
 std::string recompute_text(const ModelLayout& layout) {
-  return std::string(recomputed[static_cast<int>(layout.recompute)]);
+  return std::string(name_of(recompute_rules, layout.recompute));
 }
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }

@@ -253,7 +253,7 @@ std::span<const OptionRow> option_rows() {
       count<0, most_workers, &Options::collective, &CollectiveOptions::servers>(
           "servers", "number of servers; 0 is one on every worker, or with local one on every node"),
       choice<server_hosts, &Options::collective, &CollectiveOptions::server_hosts>(
-          "server_hosts", "servers sit on the workers' hosts (colocated) or on hosts of their own (dedicated)",
+          "server_hosts", "servers run on the workers' hosts (colocated) or on their own (dedicated)",
           "parameter-server"),
       choice<yes_or_no, &Options::collective, &CollectiveOptions::local>(
           "local", "the GPUs of a node sum before they push", "parameter-server"),
@@ -296,7 +296,7 @@ std::span<const OptionRow> option_rows() {
        .of_step = true},
       degree<&P::pp>("pp", "P: ranks of a pipeline, each with its part of the layers"),
       degree<&P::tp>("tp", "T: workers of a tensor-parallel group; the profile is one worker's"),
-      degree<&P::cp>("cp", "C: workers of a context-parallel group, likewise"),
+      degree<&P::cp>("cp", "C: workers of a context-parallel group; the profile is one worker's"),
       degree<&P::ep>("ep", "E: workers of an expert-parallel group"),
       {.name = "schedule",
        .about =

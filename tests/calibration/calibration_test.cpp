@@ -74,7 +74,7 @@ TEST_CASE("the log's benchmark decides which collectives there may be") {
   CHECK(fitted.line.b == Approx(16e-9).epsilon(1e-9));
   CHECK(fitted.largest() == sizes.back() / 8);
   CHECK(error_message([&] { calibrate(gathered, as("ring")); }) ==
-        "c: --collective: ring is an all-reduce, and the log is of an all-gather (all_gather_perf) (an algorithm of an "
+        "c: --collective: ring is an all-reduce, but the log is of an all-gather (all_gather_perf) (an algorithm of an "
         "all-gather)");
 }
 

@@ -106,7 +106,7 @@ class Calibrate(program.Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stderr, "warning: a time per byte of 0.5 ns/B beats the line rate of 10 Gbit/s (0.8 ns/B)\n")
         self.assertEqual(done.stdout, self.run_program("calibrate", log, "--workers", "2", "--line-rate", "10 Gbit/s").stdout)
-        for word in ("alpha", "beta", "busbw", "The line serves", "256 MiB"):
+        for word in ("alpha", "beta", "busbw", "A line fits", "256 MiB"):
             self.assertIn(word, done.stdout)
         self.assertAlmostEqual(self.fitted(log, "--workers", "4")["a"], 120e-6, delta=1e-13)
 
@@ -203,7 +203,7 @@ class Calibrate(program.Case):
         self.write("one.csv", "bytes,time_us\n4096,50\n")
         cases = {
             "one size": (["one.csv", "--workers", "4"], "one.csv: has one size, 4 KiB"),
-            "no workers": (["one.csv"], "one.csv: does not say among how many"),
+            "no workers": (["one.csv"], "one.csv: does not say how many"),
             "workers": (["good.log", "--workers", "4"], "command line: --workers: 4 contradict the log"),
             "one worker": (["good.log", "--workers", "1"], "command line: --workers: '1' is not a whole number from 2"),
             "collective": (["good.log", "--collective", "rung"], "command line: --collective: unknown collective 'rung'"),

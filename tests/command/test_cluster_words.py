@@ -145,7 +145,7 @@ class ClusterWords(program.Case):
                 (words(alpha="5"), "--alpha: "),
                 (words(inner_alpha="-1us"), "--inner-alpha: "),
                 (words(gpus="1"), "--inner: is for links inside a node, but nodes have one GPU (--gpus of 2 or more)"),
-                (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is of what is inside a node"),
+                (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is for links inside a node"),
                 (words(gpus="1", inner=None, rails="2"), "--rails: 2 network ports among the 1 worker of a node (at most 1)"),
                 (words(rails="5"), "--rails: 5 network ports among the 4 workers of a node (at most 4)"),
                 (words(workers="17"), "--workers: 17 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 5)"),
@@ -163,7 +163,7 @@ class ClusterWords(program.Case):
         self.assertIn("--cluster-out: 'h100x8-8x400gbps' is already a file", done.stderr)
         done = run("topology", *WORDS, "--bandwidth", "x2", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
-        self.assertIn("--bandwidth: changes what the words say", done.stderr)
+        self.assertIn("--bandwidth: changes the cluster that the flags describe", done.stderr)
 
 
 if __name__ == "__main__":

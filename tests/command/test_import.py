@@ -190,7 +190,7 @@ class PublishedKineto(Import):
         for rank, one in enumerate(sums):
             self.assertIn(f"rank {rank} {2 * one / sum(sums):.4f}", done.stderr)
         self.assertEqual(len(list(program.rows_of(self.folder / "job.csv"))), 3)
-        self.refused(f"{files[0].name}: is of rank 0, as .* is", files[0], files[0])
+        self.refused(f"{files[0].name}: is of rank 0, like .*", files[0], files[0])
         self.refused("has 107 layers, but .* has 8", files[0], KINETO)
 
 

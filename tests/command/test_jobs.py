@@ -126,7 +126,7 @@ class Jobs(program.Case):
 
     def test_the_example(self):
         told = program.output("jobs", EXAMPLE, env=program.WIDE)
-        self.assertRegex(told, r"first is slowed most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
+        self.assertRegex(told, r"first is slowed down most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
         before = json.loads(program.output("jobs", EXAMPLE, "--json"))
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
@@ -139,7 +139,7 @@ class Jobs(program.Case):
         document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
         document["jobs"] = [{key: value for key, value in document["jobs"][1].items() if key != "placements"}]  # packed
         packed = self.answer(document)["jobs"][0]["iteration_s"]
-        self.assertRegex(told, rf"also tried: with first packed and second packed, an iteration of second {packed:.3f} s \(found: 3\.\d+ s\)")
+        self.assertRegex(told, rf"a trial with shorter iterations: with first packed and second packed, an iteration of second {packed:.3f} s \(found: 3\.\d+ s\)")
         self.assertNotIn("later", told)
         self.assertNotIn("offset", told)
 
@@ -182,7 +182,7 @@ class Jobs(program.Case):
         document = self.two(events=[{"at": "0 s", "node": "h0", "slowdown": 5000}])
         told = self.text(document)[0]
         self.assertIn("; the cause is events: it shares no full link with another job", told)
-        self.assertIn("exposed comm. of a includes what slows computing", told)
+        self.assertIn("exposed comm. of a includes slower computation", told)
         self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and 99th %, though the second is 5000 times the first
         shared = {"cluster": leaves(), "fidelity": "fluid", "iterations": 4, "jobs": [
             {"name": name, "profile": "p.csv", "workers": 4, "placement": hosts} for name, hosts in (("a", ["h0", "h1", "h4", "h5"]), ("b", ["h2", "h3", "h6", "h7"]))]}
@@ -228,7 +228,7 @@ class Jobs(program.Case):
     def test_too_many_iterations_are_said_at_once(self):
         """What is kept of 13 times 10 million iterations is more than 4 GB, at 32 B for each."""
         rows = [{"profile": "p.csv", "workers": 2, "iterations": 10_000_000} for _ in range(13)]
-        self.assertIn("/iterations: what is kept", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
+        self.assertIn("/iterations: recording that many iterations", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
 
     def test_what_is_wrong_is_named(self):
         """Also with the clock's end: 5e12 times 0.9 ms is beyond 106 days."""

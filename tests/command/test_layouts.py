@@ -47,7 +47,7 @@ class Layouts(program.Case):
                             "--samples-per-second": [*GPT2, "--tp", 2, "--samples-per-second", 9]}.items():
             self.assertIn(f"command line: {flag}: ", self.refused("estimate", *words))
         self.assertIn("8 does not divide 1023 tokens", self.refused("estimate", *GPT2, "--seq", 1023, "--tp", 8, "--sequence-parallel"))
-        self.assertIn("--pp: cuts no profile", self.refused("estimate", *GPT2, "--pp", 2))
+        self.assertIn("--pp: does not change the profile", self.refused("estimate", *GPT2, "--pp", 2))
         self.assertIn("--tp", self.refused("estimate", "--model", "resnet50", "--device", "h100", "--batch", 1, "--tp", 2))
         self.assertIn("--sequence-parallel", self.refused("estimate", "--from", "resnet50_k80_b16", "--batch", 1, "--sequence-parallel"))
 

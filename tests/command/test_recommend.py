@@ -235,12 +235,12 @@ class Recommend(program.Case):
             text = output("recommend", *scenario, *BUDGET)
             head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
             unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
-            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without sharding)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
+            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without shards)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):
                 self.assertAlmostEqual(float(time) * unit / row["iteration_s"], 1, delta=5e-4)
-            commands = re.findall(r"^Replayed by `allreplay (.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^To replay it: `allreplay (.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
             for command in commands:
                 self.assertIn(pasted("allreplay " + command), [["run", *row["run"]] for row in rows])
@@ -260,7 +260,7 @@ class Recommend(program.Case):
         rows = json.loads(output(*recommend, "--json"))
         for width in range(40, 160, 10):
             text = output(*recommend, env={**os.environ, "COLUMNS": str(width)})
-            commands = re.findall(r"^Replayed by `(.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^To replay it: `(.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
             for command in commands:
                 self.assertIn(pasted(command), [["run", *row["run"]] for row in rows], width)

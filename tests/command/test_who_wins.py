@@ -52,7 +52,7 @@ class WhoWins(program.Case):
 
     def test_the_last_words_of_a_screen_are_the_verdict(self):
         limited = [*HIDDEN, "-s", "ddp,fsdp2,best", "--memory", "10.5GB"]
-        self.assertRegex(output("compare", *limited, env=WIDE), r"\n! in the table: does not fit [^\n]*\n(?:.*\n)*Fastest: .*\n\Z")
+        self.assertRegex(output("compare", *limited, env=WIDE), r"\n!: does not fit [^\n]*\n(?:.*\n)*Fastest: .*\n\Z")
         self.assertRegex(output("recommend", *limited, "--budget", "1", env=WIDE), r"To replay it: `allreplay run [^`]*`\.\n\Z")
 
     def test_a_sweep_of_many_rows_prints_who_wins_and_where_they_are(self):
@@ -116,7 +116,7 @@ class WhoWins(program.Case):
         self.assertEqual(done.stderr, "")
 
     def test_best_says_among_what_it_was_searched(self):
-        self.assertIn("best without sharding", output("run", *HIDDEN, "-s", "best"))
+        self.assertIn("best without shards", output("run", *HIDDEN, "-s", "best"))
         self.assertIn("best --zero 3", output("run", *HIDDEN, "-s", "best", "--zero", "3"))
 
 

@@ -197,7 +197,7 @@ TEST_CASE("a plan that would fill the memory is refused before it does") {
   std::string lanes;
   for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==
-        "/lanes: are 1001 (at most 1000)");
+        "/lanes: has 1001 entries (at most 1000)");
 }
 
 }  // namespace plan_file_test

@@ -222,7 +222,7 @@ class Comparisons(Case):
         for _, _, width, _, title in picture.boxes("part"):
             bar, part = title.split(":")[0].split(", ")
             parts[bar, part] = width
-        searched = "best without sharding"
+        searched = "best without shards"
         for row in rows:
             row["strategy"] = searched if row["strategy"] == "best" else row["strategy"]
         names = [row["strategy"] for row in rows]

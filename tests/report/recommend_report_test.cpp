@@ -216,7 +216,7 @@ TEST_CASE("one strategy asked for twice, with and without shards, has two names"
   list.back().options.strategy.sharding.zero = 3;
   const std::vector<Advice> ranking = ranking_of(list);
   const std::string table = scaling_report({{ranking.front()}, ranking}, 0.01);
-  const std::string whole = line_of(table, "best without sharding"), sharded = line_of(table, "best --zero 3");
+  const std::string whole = line_of(table, "best without shards"), sharded = line_of(table, "best --zero 3");
   // One of the two was ruled out at the first size.
   CHECK((whole.find(" - ") == std::string::npos) != (sharded.find(" - ") == std::string::npos));
   CHECK(recommend_report(ranking, {}).find("best --zero 3 ") != std::string::npos);

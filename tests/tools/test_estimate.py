@@ -132,7 +132,7 @@ class Estimates(unittest.TestCase):
                 ([*GPT2[:-1], 10**9], "--batch: "),
                 (["--model", "resnet50", *h100, "--seq", 5], "leave --seq out"),
                 (["--model", "resnet50", *h100, "--tokens-per-second", 5], "not tokens"),
-                (["--model", "resnet50", *h100, "--recompute", "full"], "no blocks to compute again"),
+                (["--model", "resnet50", *h100, "--recompute", "full"], "no blocks to recompute"),
                 (["--layers", 2, "--hidden", 10, "--heads", 3, "--vocab", 7, *h100], "3 heads do not divide a width of 10"),
                 ([*words, "--kv-heads", 2, *h100], "--kv-heads: "),
                 ([*words[:-2], *h100], "--vocab: is missing"),
@@ -141,9 +141,9 @@ class Estimates(unittest.TestCase):
                 (["--from", trace], "changes nothing"),
                 (["--from", trace, "--batch", 4, "--model", "gpt2"], "--model: beside --from"),
                 (["--from", table, "--batch", 4], "is no profile"),
-                (["--from", "resnet50_xeon_b8", "--device", "h100"], "--from-device: no device is known as"),
+                (["--from", "resnet50_xeon_b8", "--device", "h100"], "--from-device: the device"),
                 (["--from", "resnet50_p100_b64", "--device", "h100", "--seq", 4], "--seq: "),
-                (["--from", trace, "--batch", 4, "--out", trace], "is what is read"),
+                (["--from", trace, "--batch", 4, "--out", trace], "is an input"),
                 ([*GPT2, "--from-device", "h100"], "--from-device: needs --from")):
             with self.subTest(" ".join(map(str, arguments))):
                 done = run("estimate", *arguments)
