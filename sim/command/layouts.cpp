@@ -98,7 +98,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
-// Those that were not simulated have a forecast of more than those that were: the smallest comes first.
+// The smallest by forecast were simulated, unless a forecast called others small enough.
 [[noreturn]] void refuse_unfit(Library& library, const LayoutSearch& search, const LayoutAdvice& advice) {
   const LayoutTrial& smallest =
       *std::min_element(advice.ranking.begin(), advice.ranking.end(), [](const LayoutTrial& a, const LayoutTrial& b) {
@@ -115,11 +115,10 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
                         layout_words(remedy->layout));
   throw NothingFits(
       scenario.options.places.contains("memory") ? scenario.options.place_of("memory") : argument("--device"),
-      fmt::format("none of {} fits into {}: the smallest, {}, needs {}{}", counted(advice.possible, "layout"),
-                  write_size(*scenario.options.memory.limit), layout_words(smallest.layout), least,
-                  advice.left_over > 0
-                      ? fmt::format(" ({} were simulated; of the others a forecast says more)", advice.ranking.size())
-                      : ""),
+      fmt::format("none of {}{} fits into {}: the smallest, {}, needs {}",
+                  advice.left_over > 0 ? fmt::format("the {} simulated of ", advice.ranking.size()) : "",
+                  counted(std::ssize(advice.ranking) + static_cast<std::int64_t>(advice.left_over), "layout"),
+                  write_size(*scenario.options.memory.limit), layout_words(smallest.layout), least),
       fmt::format("{}{} a worker", instead, least));
 }
 

@@ -68,7 +68,7 @@ class Layouts(program.Case):
             self.assertEqual(row["options"]["accumulate"] if batches > 1 else "1", str(batches))
         base = ["run", "-p", profile, *CLUSTER, "-s", "ddp"]
         self.assertIn("--global-batch: 60 samples", self.refused(*base, "-n", 8, "--global-batch", 60))
-        self.assertIn("--global-batch: 64 samples are 8 micro-batches of 1 sample on 8 replicas, and --accumulate says 4 (32 samples, ",
+        self.assertIn("--global-batch: 64 samples are 8 micro-batches of 1 sample on 8 replicas, but --accumulate says 4 (32 samples, ",
                       self.refused(*base, "-n", 8, "--global-batch", 64, "--accumulate", 4))
         self.assertEqual(run(*base, "-n", 8, "--global-batch", 64, "--accumulate", 8).returncode, 0)
         table = self.folder / "t.csv"
@@ -189,7 +189,7 @@ class Layouts(program.Case):
         """What is said to fit does, when it is asked for so."""
         model = ["recommend", "--model", "llama3-70b", "--device", "h100", *CLUSTER, "--budget", 40]
         line = self.refused(*model, "--workers", 8, "--global-batch", 8)
-        smallest, workers, room = re.search(r"--device: none of \d+ layouts fits into 80 GB: the smallest, (.*), needs .*"
+        smallest, workers, room = re.search(r"--device: none of the 40 simulated of \d+ layouts fits into 80 GB: the smallest, (.*), needs .*"
                                             r"\((\d+) workers, where .* fits; or ([\d.]+ GB) a worker\)$", line).groups()
         # 70.55 billion parameters, of which each has a weight and a gradient in two bytes and 12 of state: 141.1 GB of eight.
         self.assertTrue(141.1 < float(room.split()[0]) < 150, room)

@@ -364,8 +364,8 @@ class Pipelines(program.Case):
     def test_what_says_nothing_without_pp(self):
         self.given(trace([(10, 20)] * 4), cluster(4))
         for flag, value in (("--schedule", "zbv"), ("--stages", "equal")):
-            self.assertIn("there is no --pp", self.started(flag, value).stderr)
-            self.assertNotIn("there is no --pp", self.started("--pp", 2, "--micro-batches", 4, flag, value).stderr)
+            self.assertIn("has no effect without --pp", self.started(flag, value).stderr)
+            self.assertNotIn("has no effect without --pp", self.started("--pp", 2, "--micro-batches", 4, flag, value).stderr)
 
     def test_parameters_gathered_again(self):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
