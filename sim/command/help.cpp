@@ -387,7 +387,8 @@ void add_help(CommandLine& app) {
   Command command = app.add_subcommand("help",
                                        "explain a command, strategy, collective, codec, schedule, option, key of a "
                                        "cluster or jobs file, or result column");
-  command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
+  command.add_option("topic", *topic, {.name = "NAME", .words = [] { return help_topics(); }},
+                     "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
   command.callback([&app, topic](Context& context) {
     const std::vector<CommandDefinition> commands = commands_of(app);

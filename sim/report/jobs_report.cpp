@@ -16,8 +16,6 @@ namespace allreplay {
 
 namespace {
 
-JsonValue optional_json(const std::optional<double>& value) { return value ? JsonValue(*value) : JsonValue(); }
-
 std::string link_name(const SeatedJob& job, LinkId link) {
   const Topology& topology = *job.job.topology;
   const Link& one = topology.links()[link];
@@ -148,13 +146,13 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
     row["p99_s"] = of(&MeasuredTimes::p99);
     row["least_s"] = of(&MeasuredTimes::least);
     row["most_s"] = of(&MeasuredTimes::most);
-    row["slowdown"] = optional_json(job.slowdown);
-    row["exposed_comm_s"] = optional_json(job.exposed_s);
-    row["exposed_alone_s"] = optional_json(job.exposed_alone_s);
-    row["samples_per_s"] = optional_json(job.samples_per_s);
+    row["slowdown"] = job.slowdown;
+    row["exposed_comm_s"] = job.exposed_s;
+    row["exposed_alone_s"] = job.exposed_alone_s;
+    row["samples_per_s"] = job.samples_per_s;
     row["start_s"] = to_seconds(job.seated.start);
     row["end_s"] = job.end ? JsonValue(to_seconds(*job.end)) : JsonValue();
-    row["lost_s"] = optional_json(job.lost_s);
+    row["lost_s"] = job.lost_s;
     JsonValue contention = JsonValue::array();
     for (const Contention& one : job.contention)
       contention.push_back({{"link", link_name(job.seated, one.link)},
@@ -172,9 +170,9 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
   JsonValue json = {{"cluster", result.cluster},
                     {"fidelity", to_string(result.fidelity)},
                     {"steady", result.period_s.has_value()},
-                    {"period_s", optional_json(result.period_s)},
-                    {"makespan_s", optional_json(result.makespan_s)},
-                    {"fairness", optional_json(result.fairness)},
+                    {"period_s", result.period_s},
+                    {"makespan_s", result.makespan_s},
+                    {"fairness", result.fairness},
                     {"jobs", std::move(jobs)},
                     {"events", result.events}};
   if (found) {

@@ -15,10 +15,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view recomputed[] = {"none", "selective", "full"};
-
 std::string recompute_text(const ModelLayout& layout) {
-  return std::string(recomputed[static_cast<int>(layout.recompute)]);
+  return std::string(name_of(recompute_rules, layout.recompute));
 }
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
@@ -29,11 +27,10 @@ std::string schedule_text(const ModelLayout& layout) {
 }
 
 std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
-  constexpr std::size_t most = 12;
   Table table({"pp", "tp", "cp", "schedule", "batch", "recompute", "strategy", "iteration", "MFU", "bubble", "grads",
                "sends", "in layers", "memory"},
               0);
-  for (std::size_t i = 0; i < std::min(most, advice.ranking.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(layouts_shown, advice.ranking.size()); ++i) {
     const auto& [layout, outcome, estimate, run, framework, settings] = advice.ranking[i];
     const Metrics& metrics = outcome.result.metrics;
     const auto& parallel = outcome.result.parallel;
@@ -69,6 +66,16 @@ std::string command_text(const std::vector<std::string>& words, const Screen& sc
 }
 
 }  // namespace
+
+std::string layout_words(const ModelLayout& layout) {
+  std::string text;
+  for (const auto& [name, degree] : {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}})
+    if (degree > 1) text += fmt::format("{} {}, ", name, degree);
+  if (layout.pp > 1) text += schedule_text(layout) + ", ";
+  text += fmt::format("{} x {}, ", layout.micro_batches, counted(layout.samples, "sample"));
+  if (layout.recompute != Recompute::None) text += "recompute " + recompute_text(layout) + ", ";
+  return text + layout.strategy;
+}
 
 std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& search, const Screen& screen) {
   const std::size_t tried = advice.ranking.size();

@@ -50,7 +50,7 @@ std::string layout_text(const NamedValues& options) {
     words.push_back(value("schedule", "1f1b"));
     if (const std::string chunks = value("chunks", ""); !chunks.empty())
       words.push_back(counted(std::stoll(chunks), "chunk"));
-    words.push_back(value("accumulate", "1") + " micro-batches");
+    words.push_back(counted(std::stoll(value("accumulate", "1")), "micro-batch"));
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }

@@ -118,7 +118,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   notes += efficiencies;
   for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);
   notes += caveat(scenario.profile);
-  std::string text = fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
+  std::string text;
   for (const WhatIfRow& row : answer.together)
     text += fmt::format("The best combination of {}: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
                         gain_text(row.gain));
@@ -135,8 +135,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     text += fmt::format(
         "A framework's best is the best of {} for each of its strategies (--budget); `recommend` tries more.\n",
         counted(answer.trials, "trial"));
-  return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(notes, screen.width, 2) +
-         "\n" + wrapped(text, screen.width, 2);
+  const std::string flags = fmt::format("Each row is `allreplay run {}` and its flags.", text_of(common));
+  return wrapped(title(scenario), screen.width) + "\n" + wrapped(flags, screen.width, 2) + "\n\n" + table.text(screen) +
+         "\n" + wrapped(notes, screen.width, 2) + "\n" + wrapped(text, screen.width, 2);
 }
 
 std::string what_if_json(const WhatIf& answer) {

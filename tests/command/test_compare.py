@@ -137,9 +137,9 @@ class Compare(program.Case):
                          2 * [(6, "ring")] + 2 * [(8, "ring")] + 2 * [(8, "halving-doubling")])
         self.assertRegex(done.stderr, r"\Awarning: everything with halving-doubling among 6 workers is left out: .*halving-doubling.*6.*\n\Z")
         done = self.wide(*SMALL, "--cluster", "k80-10gbe", "--workers", "6,8", "--option", "shard_group=4", "-s", "fsdp1,fsdp2,zero-3", "--json")
-        self.assertEqual([(row["workers"], row["strategy"]) for row in json.loads(done.stdout)], [(8, "fsdp1"), (8, "fsdp2")])
+        self.assertEqual([(row["workers"], row["strategy"]) for row in json.loads(done.stdout)], [(6, "zero-3"), (8, "fsdp1"), (8, "fsdp2"), (8, "zero-3")])
         self.assertEqual([line.split(":")[1] for line in done.stderr.splitlines()],
-                         [" everything among 6 workers is left out", " zero-3 among 8 workers is left out"])
+                         [" --shard-group does not apply to zero-3, which runs without it", " fsdp1, fsdp2 among 6 workers are left out"])
         done = self.run_program("compare", *SMALL, "--cluster", "k80-10gbe", "--fidelity", "fluid,message", "-s", "wfbp")
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))  # nothing is left
 

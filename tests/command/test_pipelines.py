@@ -112,6 +112,59 @@ class Pipelines(program.Case):
                 self.assertEqual(iteration("zbv", "-o", "update_barrier=stage"), batches * 60)
                 self.assertEqual(iteration("zbv"), batches * 60 + (ranks - 1) * 10)
 
+    def test_who_says_what_does_not_divide_is_blamed(self):
+        """The command line's last word before a file's."""
+        self.given(trace([(10, 20)] * 4), cluster(12))
+        for words, blamed in ((["--pp", 5], "command line: --pp"), (["--tp", 5], "command line: --tp"), (["--cp", 5], "command line: --cp"),
+                              (["--pp", 2, "--tp", 2, "--cp", 2], "command line: --pp"), (["-n", 10, "--pp", 4], "command line: --pp"),
+                              (["--ep", 5], "command line: --ep")):
+            self.assertTrue(self.refusal(*words).startswith(blamed + ": "), words)
+        for block in ({"pp": 5}, {"tp": 5}, {"tp": 2, "cp": 5}):
+            self.given(trace([(10, 20)] * 4), {**cluster(12), "parallel": block})
+            self.assertTrue(self.refusal().startswith("cluster.json: /workers: 12 workers are not a multiple of "), block)
+            self.assertTrue(self.refusal("-n", 11).startswith("command line: --workers: 11 workers are not a multiple of "), block)
+        self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 5, "cp": 1}}, cluster(12))
+        self.assertTrue(self.refusal("-n", 11).startswith("command line: --workers: "))
+        star = {"kind": "fat-tree", "ports": 4, "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}
+        self.given(trace([(10, 20)] * 4), {"name": "c", "workers": 17, "network": {"alpha": "0 us", "topology": star, "collective": "ring"}})
+        self.assertTrue(self.refusal().startswith("cluster.json: /network/topology: 17 workers do not fit "))
+        self.assertTrue(self.refusal("-n", 18).startswith("command line: --workers: 18 workers do not fit "))
+
+    def test_links_of_a_pipeline(self):
+        """Two ranks of two replicas: a micro-batch's activations go one way, its gradients the other."""
+        star = {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}
+        self.given(trace([(10, 20)] * 4, output_bytes=5000), {"name": "c", "workers": 4, "network": {"alpha": "0 us", "topology": star, "collective": "ring"}})
+        for fidelity in ("fluid", "message"):
+            found = self.result("--pp", 2, "--micro-batches", 3, "--fidelity", fidelity, "--links", "--timeline", "t.json", "--plot", "t.svg")
+            # Three micro-batches of 5 kB from each worker, and, in a ring of two, its two layers' 240 elements of 4 bytes once.
+            for link in found["links"]["hottest"]:
+                self.assertAlmostEqual(link["bytes"], 3 * 5000 + 2 * 240 * 4, delta=1e-6)
+            events = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+            used = [event for event in events if event["ph"] == "C" and "busiest" in event["name"]]
+            area = sum(before["args"]["use"] / 100 * (after["ts"] - before["ts"]) for before, after in zip(used, used[1:])) * 1e-6
+            # The busiest link at each instant: at least what one link carries, at most what all eight do.
+            self.assertGreaterEqual(area * 1e9, 0.99 * (3 * 5000 + 2 * 240 * 4))
+            self.assertLessEqual(area * 1e9, 8 * (3 * 5000 + 2 * 240 * 4))
+            self.assertIn("<svg", (self.folder / "t.svg").read_text(encoding="utf-8"))
+
+    def test_what_knows_no_pipelines_names_what_does(self):
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        words = ["-p", "trace.json", "-c", "cluster.json", "--pp", 2]
+        for command, instead in ((["recommend"], "recommend --model"), (["tune", "-s", "ddp"], "compare"),
+                                 (["export", "-s", "ddp", "--to", "chakra", "--out", "x"], "plan --json")):
+            line = self.run_program(*command, *words).stderr
+            self.assertIn("--pp: pp 2, but ", line)
+            self.assertIn(instead, line.split("(pp 1; or ")[1])
+
+    def test_a_plans_heading_has_a_rank_once(self):
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        text = self.run_program("plan", "-p", "trace.json", "-c", "cluster.json", "--pp", 4, "--micro-batches", 4, "-s", "ddp").stdout
+        # A layer a rank, one block each; three cuts, which four micro-batches pass there and back.
+        self.assertTrue(text.startswith("ddp: 4 blocks in 4 transfers of 4 ranks, and 24 sends between these; network: "), text)
+        self.assertEqual(text.split("\n\n")[0].count("network"), 1)
+        one = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "--pp", 2, "--micro-batches", 1, "-s", "ddp").stdout
+        self.assertIn("1 micro-batch\n", one)
+
     def test_what_reaches_into_the_next_iteration(self):
         """Rank 0 has no tensors, and goes on when rank 1 reduces: an all-reduce of two, 2 * 10 us and 2 * 1/2 * 960 ns, in each iteration."""
         given = trace([(10, 0), (10, 20)])

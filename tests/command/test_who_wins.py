@@ -75,6 +75,27 @@ class WhoWins(program.Case):
         for name in left_out:
             self.assertIn(name, line)
 
+    def test_an_option_is_for_those_that_take_it(self):
+        """The others run as they are, and are named once; where nobody takes it, that is what is wrong."""
+        words = ["--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--json"]
+        for option, value, takes, others in (("--zero", "1", "ddp", ["fsdp2", "megatron"]), ("--barrier", "layer", "wfbp", ["fsdp2"]),
+                                             ("--shard-group", "4", "fsdp2", ["ddp"])):
+            names = [takes, *others]
+            done = self.run_program("compare", *words, "-s", ",".join(names), option, value)
+            self.assertEqual(done.returncode, 0)
+            listed, run = " and ".join(others), "runs" if len(others) == 1 else "run"
+            self.assertEqual([line for line in done.stderr.splitlines() if option in line], [f"note: {option} does not apply to {listed}, which {run} without it"])
+            for row in json.loads(done.stdout):
+                alone = json.loads(output("run", *words, "-s", row["strategy"], *([option, value] if row["strategy"] == takes else [])))
+                self.assertEqual(row["iteration_s"], alone["iteration_s"])
+                self.assertEqual(row["options"].get(option[2:].replace("-", "_"), "none"), value if row["strategy"] == takes else "none")
+            done = self.run_program("compare", *words, "-s", ",".join(others), option, value)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), option)
+            self.assertIn(f"command line: {option}: ", done.stderr)
+        done = self.run_program("compare", *words, "-s", "wfbp,mg-wfbp", "--bucket-cap", "10MiB")
+        self.assertIn("warning: bucket_cap has no effect: none of the 2 that are compared uses it\n", done.stderr)
+        self.assertNotIn("has no effect", self.run_program("compare", *words, "-s", "wfbp,ddp", "--bucket-cap", "10MiB").stderr)
+
     def test_files_that_are_there_stay(self):
         (self.folder / "s.json").write_text(json.dumps(SWEEP), encoding="utf-8")
         output("sweep", "s.json", "--out", "s.csv", cwd=self.folder)

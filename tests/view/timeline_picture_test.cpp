@@ -649,6 +649,23 @@ TEST_CASE("where the backward pass is split, both parts have looks of their own"
   CHECK_FALSE(all(drawing, "input gradient")[0].look.fill == all(drawing, "weight gradient")[0].look.fill);
 }
 
+TEST_CASE("bars of pipelines are as long as their iterations, with their bubbles") {
+  Comparison comparison{.references = std::vector<ScalingReference>(2), .rule = {.tie = 0}};
+  for (const char* schedule : {"1f1b", "zb-h1"}) comparison.outcomes.push_back(run(pipeline("ddp", schedule, 3)));
+  const BarChart chart = compare_chart(comparison);
+  const double unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
+  const auto bubble =
+      std::find_if(chart.parts.begin(), chart.parts.end(), [](const BarPart& part) { return part.name == "bubble"; });
+  REQUIRE(bubble != chart.parts.end());
+  for (std::size_t bar = 0; bar < 2; ++bar) {
+    double sum = 0;
+    for (const BarPart& part : chart.parts) sum += part.values[bar];
+    const auto& outcomes = comparison.outcomes;
+    const auto is = [&](const Outcome& one) { return sum * unit == Approx(one.result.metrics.iteration_s); };
+    CHECK(std::any_of(outcomes.begin(), outcomes.end(), is));
+  }
+}
+
 TEST_CASE("a pipeline's picture is as long as the metrics say, for every schedule, and can be read") {
   for (const char* schedule : {"gpipe", "1f1b", "looped-bfs", "interleaved", "zb-h1", "zbv", "dualpipe-v"})
     for (const char* strategy : {"ddp", "megatron", "fsdp2", "us-byte"})
