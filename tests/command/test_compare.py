@@ -38,7 +38,7 @@ def names(rows):
 
 
 def is_row(line):
-    return line.strip() and not line.startswith(("! ", "~ ", "note: "))
+    return line.strip() and not line.startswith(("!: ", "~ ", "note: "))
 
 
 def table_of(text):
