@@ -184,7 +184,7 @@ class Calibrate(program.Case):
         self.assertEqual({**again, "nccl": 0}, {**own["network"], "nccl": 0})
         self.assertAlmostEqual(again["nccl"]["scale"]["node"]["bandwidth"], fit["node"]["bandwidth"])
         self.output("run", "--profile", "resnet50_p100_b64", "--cluster", "again.json", "--workers", "8", "--strategy", "wfbp")
-        for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model is fitted to the constants"),
+        for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model needs the constants"),
                                    (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe does not describe nccl"),
                                    (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: needs several logs"),
                                    (["node.log"], "node.log: has the same 8 workers as node.log"),
@@ -204,7 +204,7 @@ class Calibrate(program.Case):
         cases = {
             "one size": (["one.csv", "--workers", "4"], "one.csv: has one size, 4 KiB"),
             "no workers": (["one.csv"], "one.csv: does not say how many"),
-            "workers": (["good.log", "--workers", "4"], "command line: --workers: 4 contradict the log"),
+            "workers": (["good.log", "--workers", "4"], "command line: --workers: 4 workers contradict the log"),
             "one worker": (["good.log", "--workers", "1"], "command line: --workers: '1' is not a whole number from 2"),
             "collective": (["good.log", "--collective", "rung"], "command line: --collective: unknown collective 'rung'"),
             "range": (["good.log", "--from", "1 GiB"], "command line: --from: leaves no size"),
@@ -215,8 +215,8 @@ class Calibrate(program.Case):
             "itself": (["good.log", "--cluster-out", "good.log"], "command line: --cluster-out: 'good.log' is an input"),
             "picture": (["good.log", "--plot", "fit.gif"], "command line: --plot: "),
             "folder": (["."], ".: is a folder"),
-            "another collective": (["good.log", "--collective", "all-gather"], "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce"),
-            "different collectives": (["good.log", "gather.csv"], "gather.csv: is of all-gather, and good.log of all_reduce_perf"),
+            "another collective": (["good.log", "--collective", "all-gather"], "command line: --collective: all-gather is an all-gather, but the log is of an all-reduce"),
+            "different collectives": (["good.log", "gather.csv"], "gather.csv: is of all-gather, but good.log is of all_reduce_perf"),
             "several collectives": (["several.csv"], "several.csv: has rows of several collectives: all-reduce, all-gather"),
         }
         self.write("gather.csv", "collective,workers,bytes,time_us\nall-gather,4,8,9\nall-gather,4,16,9\n")
@@ -323,8 +323,8 @@ class RealNcclTests(unittest.TestCase):
                 result = json.loads(done.stdout)
                 self.assertEqual((result["workers"], result["collective"]), (workers, "ring"))
                 self.assertNotIn("wrong results", done.stderr)  # the old column `error` counts none
-                for arguments, message in ((("--collective", "all-gather"), "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce (all_reduce_perf, by its busbw)"),
-                                           (("--workers", "7"), "command line: --workers: 7 contradict the log")):
+                for arguments, message in ((("--collective", "all-gather"), "command line: --collective: all-gather is an all-gather, but the log is of an all-reduce (all_reduce_perf, by its busbw)"),
+                                           (("--workers", "7"), "command line: --workers: 7 workers contradict the log")):
                     done = program.run("calibrate", str(log), *arguments)
                     self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
                     self.assertTrue(done.stderr.startswith(message), done.stderr)

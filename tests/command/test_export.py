@@ -212,8 +212,8 @@ class Export(Case):
         self.refused("--clock: the format chakra does not count cycles", *given, "--to", "chakra", "--clock", "1")
         self.refused("--clock: 0 GHz is not a valid clock", *given, "--to", "astra-sim", "--clock", "0")
         self.refused("--per-worker: the format csv", *given, "--to", "csv", "--per-worker")
-        self.refused("--per-worker: how many workers", *given, "--to", "chakra", "--per-worker")
-        self.refused("--codec: none of the formats", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
+        self.refused("--per-worker: needs a number of workers", *given, "--to", "chakra", "--per-worker")
+        self.refused("--codec: no format supports", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
                      "--cluster", "k80-10gbe")
         self.refused("^no/folder/file: cannot be written", "export", "--profile", "googlenet_k80_b32", "--to", "csv", "--out",
                      "no/folder/file")

@@ -30,7 +30,7 @@ class Sharding(program.Case):
                 (["-s", "zero-3", "-o", "reduce_bucket=0"], "--option reduce_bucket", "from 1"),
                 (["-s", "fsdp2", "--codec", "fp16"], "--codec", "no codec"),
                 (["-s", "fsdp2", "--zero", "1"], "--zero", "the strategy shards already"),
-                (["-s", "megatron", "-o", "barrier=layer"], "--option barrier", "the framework's"),
+                (["-s", "megatron", "-o", "barrier=layer"], "--option barrier", "the framework determines"),
                 (["-s", "ddp", "--zero", "3"], "--zero", "fsdp2"),
                 (["-s", "fsdp2", "-o", "gradient_dtype=fp9"], "--option gradient_dtype", "bf16"),
                 (["-s", "fsdp2", "--accumulate", "0"], "--accumulate", "from 1")):

@@ -147,7 +147,7 @@ class WhatIsSaid(KnownSpeed):
             self.assertIn(says, self.refused(*LLAMA, "--tokens-per-second", "5000", *arguments))
         self.estimate(*GPT2)
         for arguments in (["--cluster", "nvl72"], ["--accumulate", "4"], ["--strategy", "ddp"]):
-            self.assertIn("beside --from", self.refused("--from", "t.json", "--batch", "4", *arguments))
+            self.assertIn("cannot be combined with --from", self.refused("--from", "t.json", "--batch", "4", *arguments))
 
     def test_nothing_that_is_read_is_overwritten(self):
         (self.folder / "c.json").write_text((ROOT / "topologies" / "nvl72.json").read_text(encoding="utf-8"), encoding="utf-8")
