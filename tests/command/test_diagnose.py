@@ -449,7 +449,7 @@ class Said(Diagnose):
         self.refused(self.write("words.txt", "words\n"), names=["words.txt", "is not a timeline"])
         self.refused(names=["file is required"])
         for text, says in (("{}", "has no list traceEvents"), ("[]", "has no event"), ('{"traceEvents": []}', "has no event"),
-                           ('{"traceEvents": [{"ph": "X", "na', "was it cut off?"), ('[{"ph": ', "was it cut?")):
+                           ('{"traceEvents": [{"ph": "X", "na', "was it cut off?"), ('[{"ph": ', "was it cut off?")):
             self.write("empty.json", text)
             self.write("more.json", text + "\n")
             self.refused("empty.json", names=["empty.json", says])

@@ -116,7 +116,7 @@ class KinetoOriginal(Import):
 
     def test_a_cut_or_damaged_trace(self):
         text = gzip.decompress(KINETO.read_bytes()).decode(errors="replace")
-        self.refused(r"^cut\.json: byte \d+: not valid JSON: .* \(a whole trace: was it cut\?\)$",
+        self.refused(r"^cut\.json: byte \d+: not valid JSON: .* \(a complete trace: was it cut off\?\)$",
                      self.write("cut.json", text[:20_000_000]))
         self.refused(r"^none\.json: has no kernels of a backward pass",
                      self.write("none.json", re.sub(r'"cat": "Kernel"', '"cat": "Kernel that was"', text)

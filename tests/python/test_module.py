@@ -512,7 +512,7 @@ class Module(unittest.TestCase):
     def test_docstrings_say_options_and_units(self):
         for name in allreplay.__all__:
             self.assertTrue(getattr(allreplay, name).__doc__, name)
-        self.assertIn("workers: how many workers", allreplay.run.__doc__)
+        self.assertIn("workers: number of workers", allreplay.run.__doc__)
 
     def test_reprs(self):
         result = allreplay.run(SIX, EIGHT, "wfbp")
