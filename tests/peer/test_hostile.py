@@ -302,7 +302,7 @@ class Hostile(unittest.TestCase):
             done = self.run_program("report", "evil.csv", "--out", "r.html")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn(b"read:", done.stderr)  # what a parser says of the first characters
-            self.assertIn(b"no profile is called", done.stderr)
+            self.assertIn(b"there is no profile", done.stderr)
 
     # --- streams -----------------------------------------------------------------------------------------------------
 
