@@ -122,7 +122,7 @@ class Hostile(unittest.TestCase):
                 self.refused("jobs", "bad.json")
         for key, most in (("jobs", 1000), ("events", 10_000), ("background", 10_000)):
             self.write("bad.json", json.dumps(jobs | {key: [{}] * (most + 1)}))
-            self.refused("jobs", "bad.json", says=f"/{key}: are {most + 1} (at most {most})")
+            self.refused("jobs", "bad.json", says=f"/{key}: has {most + 1} entries (at most {most})")
 
     def test_names_that_another_program_gave_become_names(self):
         nodes = [{"Id": 0, "Name": "COMP_NODE_=1+1_BWD", "NodeType": "COMP_NODE", "runtime": 1}, {"Id": 1, "Name": "COMP_NODE_=1+1_FWD", "NodeType": "COMP_NODE", "runtime": 1},
