@@ -60,7 +60,7 @@ void add_whatif(CommandLine& app) {
       .capture_default_str();
   command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
       .capture_default_str();
-  add_jobs(command, arguments->jobs, "changes");
+  add_jobs_option(command, arguments->jobs, "changes");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, values::file,

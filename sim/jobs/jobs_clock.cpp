@@ -19,7 +19,8 @@ namespace {
 
 // The forward passes that come before a program that begins with a backward pass; they wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
-  const std::vector<Work>& program = job.plan.roles.front().program;  // a pipeline's ranks all begin with a forward pass
+  const std::vector<Work>& program =
+      job.plan.roles.front().program;  // a pipeline's ranks all begin with a forward pass
   if (!program.empty() && program.front().kind != WorkKind::Backward) return;
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
@@ -332,7 +333,7 @@ class JobsClock final : public Observer {
     Player& player = players_[number];
     player.job = &job;
     const Scenario& scenario = job.job.scenario;
-    player.unrolled = unroll(job.job, job.plan, job.classes);
+    player.unrolled = unroll_job(job.job, job.plan, job.classes);
     if (scenario.stragglers.jitter)
       for (const WorkerClass& one : job.classes)
         player.random.emplace_back(scenario.stragglers.jitter->seed,

@@ -224,7 +224,7 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
   }
   JsonValue network;
   if (outcome.tables) {
-    if (algorithm_of(outcome).purpose != Purpose::AllReduce)
+    if (algorithm_of(outcome).operation != CollectiveOp::AllReduce)
       throw InputError(place, fmt::format("{} does not sum gradients", algorithm_of(outcome).name),
                        "tables are of all-reduces");
     network["node"] = {{"workers", fitted.node->workers}};
@@ -239,7 +239,7 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
            {"node", "alpha", "beta", "bandwidth", "gamma", "rails", "collective", "tree_bandwidth", "measured", "table",
             "tables", "topology"});
   }
-  if (algorithm_of(outcome).purpose == Purpose::AllReduce) network["collective"] = algorithm_of(outcome).name;
+  if (algorithm_of(outcome).operation == CollectiveOp::AllReduce) network["collective"] = algorithm_of(outcome).name;
   if (const auto& log = outcome.logs.front(); !outcome.tables && log.algorithm->option == "tree_bandwidth")
     network["tree_bandwidth"] = "physical";
   JsonValue cluster{{"name", name},

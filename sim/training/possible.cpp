@@ -31,7 +31,7 @@ std::optional<Compression> compression_of(const Scenario& scenario, const Algori
   CodecOptions options = scenario.options.codec;
   if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
   const Tensor& tensor = scenario.profile->tensors.front();
-  return Compression(*scenario.codec, options, algorithm.purpose == Purpose::AllGather ? scenario.workers : 1,
+  return Compression(*scenario.codec, options, algorithm.operation == CollectiveOp::AllGather ? scenario.workers : 1,
                      tensor.bytes / tensor.elements, slowdown);
 }
 
@@ -94,9 +94,9 @@ void require_bearable(const Scenario& scenario) {
 void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
-  ShardingConfig step = options.sharding;
-  if (scenario.strategy && !scenario.given) step.zero = stage_of(scenario);
-  require_bearable_passes(step, scenario.profile, scenario.options.place_of("accumulate"));
+  ShardingConfig sharding = options.sharding;
+  if (scenario.strategy && !scenario.given) sharding.zero = stage_of(scenario);
+  require_bearable_passes(sharding, scenario.profile, scenario.options.place_of("accumulate"));
   if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),
@@ -173,7 +173,7 @@ std::string fitting(const Scenario& scenario) {
 
 void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
   if (scenario.profile->tensors.empty()) return;
-  if (!scenario.codec && algorithm.purpose != Purpose::AllReduce)
+  if (!scenario.codec && algorithm.operation != CollectiveOp::AllReduce)
     throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", algorithm.name),
                      fitting(scenario));
   if (scenario.codec && !carries(algorithm, *scenario.codec->codec))
@@ -181,7 +181,8 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      fmt::format("{} cannot carry the output of {}", algorithm.name, scenario.codec->codec->name),
                      fitting(scenario));
   // Algorithm 3 pairs the ranks off: it has no meaning among others, not even as a price.
-  if (algorithm.purpose == Purpose::Selection && !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
+  if (algorithm.operation == CollectiveOp::Selection &&
+      !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
     throw InputError(place_of_collective(scenario),
                      fmt::format("{} does not support {} workers", algorithm.name, scenario.workers),
                      "a power of two, or --collective topk-allgather");

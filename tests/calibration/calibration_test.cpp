@@ -55,7 +55,7 @@ TEST_CASE("alpha and beta by the algorithm's coefficients") {
 
 TEST_CASE("what was fitted prices as it was measured") {
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.purpose != Purpose::AllReduce || !algorithm.coefficients) continue;
+    if (algorithm.operation != CollectiveOp::AllReduce || !algorithm.coefficients) continue;
     const Calibration fitted = calibrate(log_of(law, 16), as(algorithm.name));
     Network links;
     links.alpha = fitted.alpha;

@@ -151,7 +151,7 @@ std::vector<std::string> schedule_texts() {
 
 void read_a_collective(const std::string& text) {
   const auto file = read_collective(Json::parse(text, here));
-  if (file->algorithm.purpose != Purpose::AllReduce) return;
+  if (file->algorithm.operation != CollectiveOp::AllReduce) return;
   Scenario scenario = small_scenario(two_layers(), "wfbp");
   scenario.collective = file->name;
   scenario.collective_files.emplace(file->name, file);

@@ -82,7 +82,7 @@ void check_left_out(const Exported& exported, const Profile& profile, bool table
     });
   };
   CHECK(said("update (") == (profile.update && !table));
-  CHECK(said("activation_bytes (of ") == profile.tells_activations());
+  CHECK(said("activation_bytes (of ") == profile.has_activations());
   CHECK(said("group (of ") == (!table && any([](const Layer& layer) { return !layer.group.empty(); })));
 }
 
