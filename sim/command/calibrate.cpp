@@ -190,7 +190,8 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
   for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
   if (outcome.tables && !arguments.table)
     context.console.warn(fmt::format("tables are written instead of two levels: {}", outcome.why));
-  context.console.print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
+  if (arguments.json) return context.console.print_json(levels_json(outcome));
+  context.console.print("{}", levels_text(outcome, screen()));
 }
 
 void execute_one(Context& context, const CalibrateArguments& arguments, const Calibration& calibration,
@@ -213,8 +214,8 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
                                               argument(arguments.table ? "--table" : "--cluster-out"), node));
   }
   for (const std::string& warning : calibration.warnings) context.console.warn(warning);
-  context.console.print("{}", arguments.json ? calibration_json(calibration, arguments.table)
-                                             : calibration_text(calibration, arguments.table, screen()));
+  if (arguments.json) return context.console.print_json(calibration_json(calibration, arguments.table));
+  context.console.print("{}", calibration_text(calibration, arguments.table, screen()));
 }
 
 void execute(Context& context, const CalibrateArguments& arguments) {

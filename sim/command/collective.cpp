@@ -53,12 +53,13 @@ void execute(Context& context, const CollectiveArguments& arguments) {
                                             format_size(rows.back().bytes))));
   context.console.warn(pricing.warning);
   context.console.note(pricing.note);
-  if (arguments.json)
-    context.console.print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
-                                                : collective_json(rows));
-  else
-    context.console.print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
-                          collective_table(rows, screen()), arguments.links ? links_table(*usage, screen()) : "");
+  if (arguments.json) {
+    JsonValue json = collective_json(rows);
+    if (arguments.links) json.back()["links"] = links_json(*usage);
+    return context.console.print_json(json);
+  }
+  context.console.print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
+                        collective_table(rows, screen()), arguments.links ? links_table(*usage, screen()) : "");
 }
 
 }  // namespace

@@ -47,10 +47,10 @@ void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
 }
 
 void print_json(Console& console, const Comparison& comparison) {
-  std::vector<Row> rows;
+  auto rows = JsonValue::array();
   for (std::size_t i = 0; i < comparison.outcomes.size(); ++i)
-    rows.push_back(row_with_reference(comparison.outcomes[i], comparison.references[i]));
-  console.print("{}\n", to_json(rows));
+    rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
+  console.print_json(rows);
 }
 
 // What is to be compared.

@@ -151,7 +151,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(library, search, advice);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
   if (arguments.json)
-    context.console.print("{}\n", layouts_json(advice, search.rule));
+    context.console.print_json(layouts_json(advice, search.rule));
   else
     context.console.print("{}", layouts_report(advice, search, screen()));
 }

@@ -151,7 +151,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   require_fitting(sizes);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
-    context.console.print("{}\n", recommend_json(sizes, task.request.rule));
+    context.console.print_json(recommend_json(sizes, task.request.rule));
   else
     context.console.print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), task.request.rule, screen())
                                                   : scaling_report(sizes, line, screen()));

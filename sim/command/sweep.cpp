@@ -21,6 +21,16 @@ namespace allreplay {
 namespace {
 
 // What is printed of the rows that were simulated, in their order, once all are there.
+// Of objects, as many lines as they are.
+std::string json_array(const std::vector<std::string>& objects) {
+  std::string text;
+  for (const std::string& object : objects) {
+    text += text.empty() ? "[\n  " : ",\n  ";
+    for (const char c : object) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  }
+  return text.empty() ? "[]" : text + "\n]";
+}
+
 class Printout {
  public:
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
@@ -34,7 +44,7 @@ class Printout {
   void add(std::size_t place, const SweptRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
     if (lines_.size() <= place) lines_.resize(place + 1);
-    lines_[place] = json_ ? to_json(row.row) : to_csv(row.row);
+    lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
   }
 
   void print_all(Console& console, const std::string& out) const {

@@ -65,7 +65,7 @@ void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm
   if (!arguments.out.empty()) context.files().write(arguments.out, tuning_csv(tuning));
   context.console.warn(tuning.given.result.warning);
   if (arguments.json)
-    context.console.print("{}\n", tuning_json(tuning));
+    context.console.print_json(tuning_json(tuning));
   else
     context.console.print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
 }

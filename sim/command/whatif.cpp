@@ -32,7 +32,8 @@ void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* far
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
   context.console.warn(answer.base.outcome.result.warning);
-  context.console.print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
+  if (arguments.json) return context.console.print_json(what_if_json(answer));
+  context.console.print("{}", what_if_report(answer, screen()));
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {

@@ -121,7 +121,7 @@ std::string calibration_text(const Calibration& calibration, bool table, const S
          errors(calibration, screen) + pieces(calibration, screen) + wrapped(verdict(calibration), screen.width);
 }
 
-std::string calibration_json(const Calibration& calibration, bool table) {
+JsonValue calibration_json(const Calibration& calibration, bool table) {
   const MeasurementLog& log = calibration.log;
   JsonValue json{{"file", log.file},
                  {"format", log.format},
@@ -153,7 +153,7 @@ std::string calibration_json(const Calibration& calibration, bool table) {
         {{"from", piece.from}, {"to", piece.to}, {"sizes", piece.sizes}, {"a", piece.a}, {"b", piece.b}});
   for (const CostPoint& point : calibration.table.table)
     json["table"].push_back({{"bytes", point.bytes}, {"time_s", point.seconds}});
-  return text_of(json);
+  return json;
 }
 
 std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,

@@ -131,7 +131,7 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
   return text + wrapped(caveat(best.outcome.scenario.profile), screen.width, 2);
 }
 
-std::string layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
   auto rows = JsonValue::array();
   for (const LayoutTrial& one : advice.ranking) {
     Row row = row_of(one.outcome);
@@ -140,11 +140,11 @@ std::string layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
     row.push_back({"framework", one.framework.empty() ? Cell() : Cell(one.framework)});
     row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
     row.push_back({"tie", rule.tie});
-    rows.push_back(JsonValue::parse(to_json(row)));
+    rows.push_back(json_of(row));
     rows.back()["estimate"] = one.estimate;
     rows.back()["run"] = one.run;
   }
-  return rows.dump(2);
+  return rows;
 }
 
 }  // namespace allreplay

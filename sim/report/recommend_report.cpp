@@ -386,7 +386,7 @@ NamedNumbers exposed_parts(const Reasons& why) {
 
 }  // namespace
 
-std::string recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule) {
+JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule) {
   auto rows = JsonValue::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
@@ -404,10 +404,10 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes, const 
       row.push_back({"reference_workers", advice.reference.workers});
       row.push_back({"relative_efficiency", efficiency(advice)});
       row.push_back({"tie", rule.tie});
-      rows.push_back(JsonValue::parse(to_json(row)));
+      rows.push_back(json_of(row));
       rows.back()["run"] = advice.run;
     }
-  return rows.dump(2);
+  return rows;
 }
 
 }  // namespace allreplay
