@@ -125,9 +125,6 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   search.workers = library.resolve_network(search.base).workers;
   const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
   search.global_batch = samples.value_or(search.workers);
-  if (!samples)
-    context.console.print_stderr(fmt::format(
-        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   std::optional<Progress> progress;
   search.begin = [&](std::size_t trials) {
     if (!context.console.output_is_captured()) progress.emplace("recommend", trials);
@@ -139,6 +136,9 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   progress.reset();
   const LayoutTrial& first = advice.ranking.front();
   if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(advice);
+  if (!samples)
+    context.console.print_stderr(fmt::format(
+        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   if (arguments.json)
     context.console.print("{}\n", layouts_json(advice));
   else

@@ -168,6 +168,38 @@ TEST_CASE("messages that fluid would walk one by one have a limit, complete exch
   CHECK(complaint(scenario).empty());
 }
 
+TEST_CASE("messages count once for each way that they take") {
+  // A ring whose neighbours sit under two leaves, or, two of them a leaf, every second one: N messages in each of its
+  // two rounds.
+  const auto refusal = [](const char* collective, std::int64_t workers, const char* fidelity, const char* routing,
+                          std::int64_t of_leaf = 1) {
+    Scenario scenario = of_messages(collective, workers);
+    scenario.cluster.network.topology = read_topology(Json::parse(
+        fmt::format(R"({{"kind": "leaf-spine", "leaves": {}, "spines": 2, "hosts_per_leaf": {}, "routing": {},
+                         "link": {{"latency": "2 us", "bandwidth": "10 Gbit/s"}}}})",
+                    (workers + of_leaf - 1) / of_leaf, of_leaf, routing),
+        "topology"));
+    scenario.fidelity = fidelity;
+    return complaint(scenario);
+  };
+  const char* parts = R"("ecmp", "flows": 1024)";
+  // 2 · 24,414 · 1,024 = 49,999,872.
+  CHECK(refusal("ring", 24'414, "fluid", parts).empty());
+  CHECK(refusal("ring", 24'415, "fluid", parts) ==
+        "command line: --fidelity: ring among 24415 workers has more than 50000000 messages in its rounds (alpha-beta, "
+        "or fewer workers, or d-mod-k)");
+  CHECK(refusal("ring", 24'416, "fluid", parts, 2).empty());         // under one leaf there is one way
+  CHECK(refusal("ring", 24'415, "fluid", R"("adaptive")").empty());  // over two spines two ways
+  // 2 · 9,765 · 1,024 = 19,998,720; each part is kept, whatever its way.
+  CHECK(refusal("ring", 9'765, "message", parts).empty());
+  CHECK(refusal("ring", 9'766, "message", parts) ==
+        "command line: --fidelity: ring among 9766 workers has more than 20000000 messages at a time (fluid, or fewer "
+        "workers, or d-mod-k)");
+  // Complete exchanges have a closed form on one way alone: here 2 · 4,000 · 3,999 messages of two ways.
+  CHECK(refusal("parameter-server", 4'000, "fluid", R"("d-mod-k")").empty());
+  CHECK(!refusal("parameter-server", 4'000, "fluid", R"("adaptive")").empty());
+}
+
 TEST_CASE("micro-batches are refused beyond two million passes, or half a million that gather parameters") {
   Scenario scenario = of_tensors(5, "fsdp2");
   scenario.options.set("accumulate", "50000", {"command line", "--accumulate"});  // 2 · 5 · 50,000
