@@ -1,4 +1,4 @@
-# Untried: no machine of the project's own has run Docker.
+# Untested: the steps were run in a bare Debian, not by Docker.
 #
 #   docker build -t allreplay .
 #   docker run --rm allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64

@@ -6,8 +6,8 @@
 
 Each function is a command of the program `allreplay`, its keyword arguments that command's options (`shard_group=4` is
 `--shard-group 4`, `bucket_cap="10 MiB"` is `--option bucket_cap="10 MiB"`), and its result what the command prints as JSON.
-Profiles, clusters and plans are names, files, or dicts of what files hold; a cluster may also stand there in words
-(`nodes=8, gpus=8, network="400Gbit/s", inner="370GB/s"`). Times are seconds, and bytes bytes. docs/python.md shows how.
+Profiles, clusters and plans are names, files, or dicts with the contents of files; a cluster may also be described by
+keywords (`nodes=8, gpus=8, network="400Gbit/s", inner="370GB/s"`). Times are in seconds, sizes in bytes. See docs/python.md.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 if find_spec(__name__ + "._core") is None:  # Python itself would call that a circular import
     raise ModuleNotFoundError(
-        f"no {__name__}._core for Python {sys.version_info.major}.{sys.version_info.minor} in {os.path.dirname(__file__)}: the compiled half "
-        "of this package is not built (tools/demo.sh builds it with the program, into build/release/python, which belongs into PYTHONPATH; "
+        f"no {__name__}._core for Python {sys.version_info.major}.{sys.version_info.minor} in {os.path.dirname(__file__)}: the compiled part "
+        "of this package is not built (tools/demo.sh builds it with the program, into build/release/python, which belongs in PYTHONPATH; "
         "docs/python.md)", name=__name__ + "._core")
 
 from . import _core
@@ -55,27 +55,27 @@ Words = Union[str, Sequence[str], None]
 
 
 def run(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Result:
-    """Simulates one strategy, or `plan=`, and says where the time goes."""
+    """Simulates one strategy, or `plan=`, and shows where the time goes."""
     return _run({"profile": profile, "cluster": cluster, "strategy": strategy, **options})
 
 
 def simulate(profile: Given, cluster: Given | None = None, plan: Given | None = None, **options: Any) -> Result:
-    """Replays a plan as it stands. InputError where it does not send every gradient once, and in time."""
+    """Replays a plan unchanged. Raises InputError if it does not send every gradient once, and in time."""
     return _run({"profile": profile, "cluster": cluster, "plan": plan, **options})
 
 
 def compare(profile: Given, cluster: Given | Sequence[Given] | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Simulates several strategies (all, unless some are named) and sets them side by side: a row each.
+    """Compares several strategies (all, unless some are named): a row each.
 
-    Clusters may be several, and `workers`, `collective`, `fidelity` and `codec`, too: every combination, in the order given.
+    Several values of `cluster`, `workers`, `collective`, `fidelity` and `codec` give every combination, in the order given.
     """
     return _table(call("compare", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 
 def sweep(config: Given, **options: Any) -> Table:
-    """Simulates every combination that a sweep lists (docs/formats.md): a row each, `jobs` at a time.
+    """Simulates every combination listed in a sweep (docs/formats.md): a row each, `jobs` at a time.
 
-    Rows that `resume=True` finds done in `out=` are not simulated again, and not returned.
+    Rows that `resume=True` finds in `out=` are neither simulated again nor returned.
     """
     one = _Call("sweep")
     one.add("file", one.sweep(config))
@@ -84,7 +84,7 @@ def sweep(config: Given, **options: Any) -> Table:
 
 
 def recommend(profile: Given | None = None, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too.
+    """Tunes the strategies and ranks them, best first: what to run, with which settings; also for `workers="8:1024:x2"`.
 
     `model="llama3-70b", device="h100", global_batch=1024` instead of a profile searches layouts of that model.
     """
@@ -92,9 +92,9 @@ def recommend(profile: Given | None = None, cluster: Given | None = None, strate
 
 
 def whatif(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Table:
-    """What each of many changes brings, alone and together: a row each, by `part`: base, rows, together.
+    """The gain of many changes, alone and combined: a row each, by `part`: base, rows, together.
 
-    `call("whatif", ...)` also has the bound, and what was left out.
+    `call("whatif", ...)` also returns the bound, and the changes left out.
     """
     answer = call("whatif", profile=profile, cluster=cluster, strategy=strategy, **options)
     return _table([{"part": "base", **answer["base"]}]
@@ -102,33 +102,33 @@ def whatif(profile: Given, cluster: Given | None = None, strategy: str | None = 
 
 
 def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
-    """Holds simulations against measured iteration times: a CSV of them."""
+    """Predicts measured iteration times, from a CSV, and reports the errors."""
     result: dict[str, Any] = call("validate", file, **options)
     return result
 
 
 def diagnose(*timelines: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
-    """Replays what the workers of a running job did, and says who slows it down."""
+    """Finds out which worker slows down a job, from traces of its ranks."""
     result: dict[str, Any] = call("diagnose", *timelines, **options)
     return result
 
 
 def jobs(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
-    """Replays several trainings on one cluster, together and each alone: who slows whom, and where."""
+    """Simulates several jobs on one cluster, together and each alone: which slows which, and where."""
     result: dict[str, Any] = call("jobs", file, **options)
     return result
 
 
 def import_trace(file: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> Profile:
-    """Makes a profile of what another profiler or simulator wrote; `out=` also writes it to a file.
+    """Converts the output of another profiler or simulator into a profile; `out=` also writes it to a file.
 
-    `from_=` names the format where its look does not say it; `name` is the profile's in results.
+    `from_=` names the format if it is not recognised; `name` is the name of the profile in results.
     """
     return _made("import", {"file": file, **options}, name or _stem(file))
 
 
 def estimate(model: str | os.PathLike[str] | None = None, *, name: str | None = None, **options: Any) -> Profile:
-    """Makes a profile of a model and a `device=`, at a `batch=`, without either; `out=` also writes it to a file."""
+    """Estimates a profile of a model on a `device=`, at a `batch=`, from data sheets; `out=` also writes it to a file."""
     from_ = options.get("from_")
     what = _stem(model or from_ or options.get("family") or "transformer")
     words = [what, *(str(options[key]) for key in ("device", "batch", "precision") if options.get(key) is not None)]
@@ -138,7 +138,7 @@ def estimate(model: str | os.PathLike[str] | None = None, *, name: str | None = 
 def calibrate(*files: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """Fits a network's constants to logs of nccl-tests or OSU, or to CSV: seconds, and seconds per byte.
 
-    `cluster_out=` writes a cluster file of them.
+    `cluster_out=` writes them as a cluster file.
     """
     result: dict[str, Any] = call("calibrate", *files, **options)
     return result
@@ -146,12 +146,12 @@ def calibrate(*files: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
 
 def plot(profile: Given, cluster: Given | None = None, strategies: Words = None, *, kind: str = "timeline",
          out: str | os.PathLike[str] | None = None, ending: str = ".svg", **options: Any) -> Picture:
-    """Draws the iterations of strategies on one time axis, or with `kind="bars"` what makes them up.
+    """Draws the iterations of strategies on one time axis, or their parts with `kind="bars"`.
 
     The picture shows itself in notebooks; `out` (.svg, .png, .pdf) also writes it to a file.
     """
     if kind not in ("timeline", "bars"):
-        raise _input_error("command line", "kind", f"no picture '{kind}'", "timeline or bars")
+        raise _input_error("command line", "kind", f"unknown kind '{kind}'", "timeline or bars")
     one = _Call("compare")
     one.add_all({"profile": profile, "cluster": cluster, "strategies": strategies, **options})
     file = os.fspath(out) if out is not None else "<picture>" + ending
@@ -160,7 +160,7 @@ def plot(profile: Given, cluster: Given | None = None, strategies: Words = None,
 
 
 def plan(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Plan:
-    """What a strategy would send: blocks, slices, order; to look at, to change and to simulate()."""
+    """The plan of a strategy: blocks, slices, order; to look at, to change and to simulate()."""
     one = _Call("plan")
     one.add_all({"profile": profile, "cluster": cluster, "strategy": strategy, **options, "json": True})
     return Plan(one.run().printed, name=strategy or "")
@@ -178,7 +178,7 @@ def collective(cluster: Given | None = None, **options: Any) -> Table:
 
 
 def schedule(name: str, pp: int, micro_batches: int, **options: Any) -> str:
-    """What each rank of a pipeline does, as PyTorch's schedule files have it."""
+    """The schedule of a pipeline, a row per rank, in PyTorch's format."""
     result: str = call("schedule", name, pp=pp, micro_batches=micro_batches, **options)
     return result
 
@@ -190,13 +190,13 @@ def codec(codec: str, elements: int, **options: Any) -> dict[str, Any]:
 
 
 def tune(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> dict[str, Any]:
-    """Finds the options of a strategy with the least iteration time."""
+    """Finds the options of a strategy with the shortest iteration time."""
     result: dict[str, Any] = call("tune", profile=profile, cluster=cluster, strategy=strategy, **options)
     return result
 
 
 def names(what: str) -> list[str]:
-    """What there is to choose from: names("strategies"), names("profiles"), names("clusters"), …"""
+    """Lists the available names: names("strategies"), names("profiles"), names("clusters"), …"""
     text: str = call("list", what, names=True)
     return text.splitlines()
 

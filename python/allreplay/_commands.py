@@ -1,6 +1,6 @@
 """Any command of the program as a function: keyword arguments are its options, its JSON is the result.
 
-`shard_group=4` is `--shard-group 4`; a name that is no option of the command but one of `allreplay list options` is an
+`shard_group=4` is `--shard-group 4`; a name that is not an option of the command, but one of `allreplay list options`, is an
 `--option`; a trailing underscore is left out (`from_="kineto"`). Profiles, clusters, codecs, plans and sweeps may be what
 their files would hold.
 """
@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
 @lru_cache(maxsize=None)
 def known() -> dict[str, Known]:
-    """Every command, by its name."""
+    """Every command, by name."""
     commands = {}
     for name, help_, options in _core.described():
         names = {_keyword(option): option for option, *_ in options if option != "--help"}
@@ -57,7 +57,7 @@ def _keyword(option: str) -> str:
 
 
 class Call:
-    """One call of a command: its words, and the files that are in memory alone."""
+    """One call of a command: its arguments, and the files that are only in memory."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -87,7 +87,7 @@ class Call:
         return _text(value, place)
 
     def sweep(self, value: Given) -> str:
-        """A sweep, whose lists of profiles and clusters may hold what files would, too."""
+        """A sweep, whose lists of profiles and clusters may also hold the contents of files."""
         if isinstance(value, Mapping):
             sweep = dict(value)
             for key, kind in (("profiles", Profile), ("clusters", Cluster)):
@@ -106,14 +106,14 @@ class Call:
         return self.given(entry, kind, place)
 
     def add(self, option: str, value: Any) -> None:
-        """One option, as Python has it."""
+        """One option, given as a Python value."""
         if value is None or (value is False and option in self.command_known.flags):
             return
         if isinstance(value, (list, tuple)) and not value:
             raise input_error("command line", option, "has no value", "a value")
         if option in self.command_known.flags:
             if value is not True:
-                raise input_error("command line", option, f"is a flag, and {value!r} neither True nor False", "True")
+                raise input_error("command line", option, f"is a flag, but {value!r} is neither True nor False", "True")
             self.options.append((option, []))
         elif option in _KINDS:
             self.options.append((option, [self.given(one, _KINDS[option], option) for one in _several(value)]))
@@ -138,7 +138,7 @@ class Call:
                 self.options.append(("--" + name.replace("_", "-"), ["?"]))  # the program says what is meant
 
     def words(self) -> list[str]:
-        """What stands on a command line."""
+        """The words of the command line."""
         words, positionals = [self.command], []
         for option, values in self.options:
             if not option.startswith("-"):
@@ -150,7 +150,7 @@ class Call:
         return words + (["--", *positionals] if positionals else [])
 
     def run(self) -> _core.Answer:
-        """What the command says; its warnings become Python's."""
+        """The answer of the command; its warnings become Python's."""
         with _running():
             answer = _core.call(self.words(), self.inputs, self.outputs)
         if answer.stderr_lines:
@@ -225,7 +225,7 @@ def _several(value: Any) -> Iterable[Any]:
 
 
 def _text(value: Any, place: str) -> str:
-    """A value as the command line has it."""
+    """A value as text for the command line."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -236,11 +236,11 @@ def _text(value: Any, place: str) -> str:
         return str(os.fspath(value))
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
         return str(value.item())
-    raise input_error("command line", place, f"a {type(value).__name__} is no value", "text, a number, True or False")
+    raise input_error("command line", place, f"a {type(value).__name__} is not a value", "text, a number, True or False")
 
 
 def call(command: str, *positional: Given, **options: Any) -> Any:
-    """What `allreplay COMMAND … --json` prints, parsed; the text where the command has no --json."""
+    """The parsed output of `allreplay COMMAND … --json`; its text if the command has no --json."""
     if command not in known():
         _core.call([command], [], [])  # which says that there is none
     one = Call(command)

@@ -11,7 +11,7 @@ class Replayed:
     def plan(self) -> str: ...
 
 class Prices:
-    """What collectives cost while a strategy plans."""
+    """Prices of collectives while a strategy plans."""
 
     workers: int
     forward_s: float

@@ -13,7 +13,7 @@ from ._errors import input_error
 
 
 def _wrong_number(value: object, place: str) -> tuple[str, str] | None:
-    """The place of a number that JSON has not, and the number."""
+    """The place of a number that JSON does not have, and the number."""
     if isinstance(value, Mapping):
         members = ((f"{place}/{key}", one) for key, one in value.items())
     elif isinstance(value, (list, tuple)):
@@ -24,18 +24,18 @@ def _wrong_number(value: object, place: str) -> tuple[str, str] | None:
 
 
 def _plain(value: object) -> object:
-    """What JSON has of NumPy's arrays and numbers, and of this package's own documents."""
+    """NumPy's arrays and numbers, and this package's documents, as JSON has them."""
     if isinstance(value, Document):
         return value.to_dict()
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a {type(value).__name__} is nothing that JSON has")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def json_text(value: object, name: str) -> str:
-    """The value as JSON. Raises InputError at the place of what JSON cannot say; `name` is what the value is called."""
+    """The value as JSON. Raises InputError where JSON cannot represent it; `name` is the name of the value."""
     try:
         return json.dumps(value, allow_nan=False, default=_plain)
     except TypeError as error:
@@ -43,30 +43,30 @@ def json_text(value: object, name: str) -> str:
     except ValueError as error:
         plain = json.loads(json.dumps(value, default=_plain)) if not isinstance(error, RecursionError) else None
         place, number = _wrong_number(plain, "") or ("", str(error))
-        raise input_error(name, place, f"{number} is no number that can be simulated", "a finite number") from error
+        raise input_error(name, place, f"{number} is not a number that can be simulated", "a finite number") from error
 
 
 def _frozen(value: Any) -> Any:
-    """The same with nothing in it that can be changed."""
+    """The same value, immutable."""
     if isinstance(value, dict):
         return MappingProxyType({key: _frozen(one) for key, one in value.items()})
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
 class Document(Mapping[str, Any]):
-    """A file's JSON with a name, and never changed, nor is what it holds: `to_dict()` gives what can be."""
+    """The JSON of a file, with a name; immutable. `to_dict()` gives a copy to change."""
 
     kind = "document"
 
     def __init__(self, contents: Mapping[str, Any] | str, name: str = "") -> None:
-        #: What it is called in results.
+        #: Its name in results.
         self.name = name or f"<{self.kind}>"
-        #: The text that a file of it would hold.
+        #: The text of its file.
         self.text = contents if isinstance(contents, str) else json_text(contents, self.name)
         self._parsed: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """A dict of one's own, to change."""
+        """A copy, to change."""
         parsed: dict[str, Any] = json.loads(self.text)
         return parsed
 
@@ -115,7 +115,7 @@ class Profile(Document):
 
     @property
     def notes(self) -> list[str]:
-        """What an importer or `estimate` says of what it did."""
+        """Notes of the importer, or of `estimate`."""
         return list(self._contents.get("details", {}).get("notes", []))
 
     def _repr_html_(self) -> str:
@@ -136,7 +136,7 @@ class Cluster(Document):
 
 
 class Plan(Document):
-    """Which bytes travel together, when and behind what: a plan file, as docs/formats.md describes it."""
+    """Which bytes are sent together, and when: a plan file, as docs/formats.md describes it."""
 
     kind = "plan"
 
@@ -148,5 +148,5 @@ class Plan(Document):
             for i, block in enumerate(self._contents["blocks"])])
 
 
-#: What stands for a profile, a cluster, a plan or a sweep: a name, a file, or what the file would hold.
+#: A profile, a cluster, a plan or a sweep: a name, a file, or the contents of a file.
 Given = Union[str, "os.PathLike[str]", Mapping[str, Any]]

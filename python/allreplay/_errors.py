@@ -1,10 +1,10 @@
-"""What is wrong with an input, and what a simulation warns of."""
+"""Errors in inputs, and warnings of simulations."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """Bad input, in the line that the program prints: where it stands, what is wrong, and what would be right."""
+    """Invalid input, as in the line that the program prints: where it is, what is wrong, and what would be right."""
 
     __module__ = "allreplay"  # as its users call it
 
@@ -20,10 +20,10 @@ class InputError(ValueError):
 
 
 def input_error(file: str, place: str, wrong: str, remedy: str) -> InputError:
-    """An error of this side, in the same form."""
+    """An error of this package, in the same form."""
     where = f"{file}: {place}" if place else file
     return InputError(f"{where}: {wrong} ({remedy})", file, place, wrong, remedy)
 
 
 class SimulationWarning(UserWarning):
-    """What the program says behind "warning: "."""
+    """A line that the program prints after "warning: "."""

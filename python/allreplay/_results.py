@@ -1,4 +1,4 @@
-"""What commands give: a run with its timeline, tables, pictures."""
+"""Results of commands: a run with its timeline, tables, pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Bar(NamedTuple):
-    """What one row of a timeline does for a while; times in seconds on a clock that all iterations share."""
+    """An activity in one row of a timeline; times in seconds, on a clock common to all iterations."""
 
     row: str
     activity: str
@@ -35,23 +35,23 @@ class Bar(NamedTuple):
 
 
 class Timeline:
-    """The last replayed iteration, a task a number: NumPy arrays over the simulation's own memory, read-only.
+    """The last replayed iteration, one entry per task: read-only NumPy arrays over the simulation's own memory.
 
     Times are picoseconds since the start of the iteration's program.
     """
 
-    #: What `kind` counts.
+    #: The kinds of tasks that `kind` indexes.
     kinds = ("lead-in", "backward", "forward", "update", "copy-out", "copy-in", "encode", "decode", "transfer", "tick")
 
-    ready: Times  #: when the last thing that the task waits for ended; ps
+    ready: Times  #: when everything that the task waits for had ended; ps
     start: Times  #: when its queue admitted it; ps
     end: Times  #: ps
     kind: numpy.typing.NDArray[numpy.uint8]  #: an index of `kinds`
-    worker_class: numpy.typing.NDArray[numpy.uint32]  #: of workers that are alike; 0 for transfers
+    worker_class: numpy.typing.NDArray[numpy.uint32]  #: the class of identical workers; 0 for transfers
     item: numpy.typing.NDArray[numpy.uint32]  #: the layer, the block of a copy or codec, or the plan's transfer
     batch: numpy.typing.NDArray[numpy.uint32]  #: the micro-batch
-    memory_at: Times  #: when the memory of the worker that needs most changes; ps
-    memory_bytes: numpy.typing.NDArray[numpy.float64]  #: what it holds from then on; bytes
+    memory_at: Times  #: when the memory of the worker that needs the most changes; ps
+    memory_bytes: numpy.typing.NDArray[numpy.float64]  #: its memory from then on; bytes
 
     def __init__(self, replayed: _core.Replayed) -> None:
         self._replayed = replayed
@@ -87,15 +87,15 @@ class Result:
     cluster: str  #: the name of the cluster
     strategy: str  #: how communication is scheduled
     workers: int
-    collective: str  #: what carries the gradients
+    collective: str  #: the collective that carries the gradients
     fidelity: str  #: how communication is priced
-    codec: str | None  #: what compresses; None: gradients as they are
+    codec: str | None  #: the codec that compresses gradients; None: none
     origin: str  #: of the profile's times
-    iteration_s: float  #: from one backward pass's start to the next's; s
-    forward_s: float  #: of a worker that nothing slows; s
+    iteration_s: float  #: from the start of a backward pass to that of the next; s
+    forward_s: float  #: of a worker that is not slowed down; s
     backward_s: float  #: likewise; s
     exposed_comm_s: float  #: iteration - K (forward + backward) - update - codec; s
-    comm_busy_s: float  #: of an iteration with any block in flight; s
+    comm_busy_s: float  #: of an iteration in which any block is in flight; s
     codec_s: float  #: encoding and decoding on the compute stream; s
     update_s: float  #: of the optimizer; s
     copy_s: float  #: copies on the compute stream; s
@@ -103,15 +103,15 @@ class Result:
     speedup: float  #: N (K (forward + backward) + update) / iteration
     efficiency: float  #: speedup / N
     samples_per_s: float | None  #: None where the batch size is unknown
-    lower_bound_s: float | None  #: no lossless plan is faster; None with a codec; s
-    memory_bytes: float  #: of the worker that needs most; bytes
-    memory: dict[str, float]  #: its parts, each at its peak; bytes
-    options: dict[str, str]  #: those that matter here
+    lower_bound_s: float | None  #: lower bound for lossless plans with the same traffic; None with a codec; s
+    memory_bytes: float  #: peak memory of a worker; bytes
+    memory: dict[str, float]  #: its parts, each at its own peak; bytes
+    options: dict[str, str]  #: the options in use
     events: int  #: of the simulation
     wall_s: float  #: how long the simulation took; s
-    tokens_per_s_per_gpu: float | None  #: None where the profile says no tokens_per_sample
+    tokens_per_s_per_gpu: float | None  #: None if the profile has no tokens_per_sample
     samples_per_s_per_gpu: float | None  #: None where the batch size is unknown
-    mfu: float | None  #: of the model's operations; None where these or the device's peak are unknown
+    mfu: float | None  #: model FLOPs utilisation; None if the operations or the device's peak are unknown
 
     def __init__(self, row: dict[str, Any], replayed: _core.Replayed) -> None:
         self.__dict__.update(row)
@@ -123,17 +123,17 @@ class Result:
         def __getattr__(self, name: str) -> Any: ...
 
     def to_dict(self) -> dict[str, Any]:
-        """What `allreplay run --json` prints."""
+        """The output of `allreplay run --json`."""
         return dict(self._row)
 
     @property
     def timeline(self) -> Timeline:
-        """What happened when."""
+        """The timeline of the last iteration."""
         return Timeline(self._replayed)
 
     @property
     def plan(self) -> Plan:
-        """What was sent, as `allreplay plan --json` writes it; it can be changed and replayed."""
+        """The plan, as `allreplay plan --json` writes it; it can be changed and replayed."""
         return Plan(self._replayed.plan(), name="<plan>")
 
     def _repr_html_(self) -> str:
@@ -145,7 +145,7 @@ class Result:
 
 
 class Rows(list[dict[str, Any]]):
-    """A table without pandas: a list of dicts, that notebooks show as a table."""
+    """A table without pandas: a list of dicts that notebooks show as a table."""
 
     def _repr_html_(self) -> str:
         return table_page(self)
@@ -168,7 +168,7 @@ class Picture:
         self.ending = ending
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes it as it is: the file's ending should be `ending`."""
+        """Writes it unchanged: the file's extension should be `ending`."""
         with open(file, "wb") as stream:
             stream.write(self.contents)
 

@@ -21,7 +21,7 @@ class Need(NamedTuple):
     layer: str
     bytes: int
     ready_s: float  #: since the start of the backward pass; s
-    needed_s: float  #: since the start of the next forward pass, where nothing waits; s
+    needed_s: float  #: since the start of the next forward pass, if nothing waits; s
 
 
 Plan = Union[Sequence[Any], Mapping[str, Any]]
@@ -36,10 +36,10 @@ def strategy(function: str) -> Callable[[F], F]: ...
 def strategy(function: F | str) -> F | Callable[[F], F]:
     """Makes a function a strategy, under its own name (with - for _) or the one given: @strategy("mine").
 
-    It gets the needs, in the order in which gradients become ready, and prices: `prices(bytes)` are the seconds that a
-    block of so many bytes takes, `prices.workers`, `prices.forward_s` and `prices.backward_s` what they say. It returns
-    blocks, each a need or a list of needs or tensors' names, or a dict as plan files have it in short (docs/formats.md), with
-    order, window, barrier and priorities. It should always plan the same for the same arguments.
+    It gets the needs, in the order in which gradients become ready, and prices: `prices(bytes)` is the time in seconds of a
+    block of that size; there are also `prices.workers`, `prices.forward_s` and `prices.backward_s`. It returns blocks, each
+    a need or a list of needs or tensors' names, or a dict in the short form of plan files (docs/formats.md), with order,
+    window, barrier and priorities. It should always return the same plan for the same arguments.
     """
     if isinstance(function, str):
         name = function
@@ -63,7 +63,7 @@ def _add(name: str, planner: F) -> F:
 
 
 def _line_of(error: BaseException) -> str:
-    """Where the innermost call stands."""
+    """The line of the innermost call."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -34,7 +34,7 @@ const Algorithm& algorithm_for(const MeasurementLog& log, const CalibrationReque
     return *request.algorithm;  // nccl, which prices them, too
   if (log.purpose && request.algorithm->purpose != purpose)
     throw InputError(request.place_of_collective,
-                     fmt::format("{} is {}, and the log is of {} ({})", request.algorithm->name,
+                     fmt::format("{} is {}, but the log is of {} ({})", request.algorithm->name,
                                  noun(request.algorithm->purpose), noun(purpose), log.benchmark),
                      fmt::format("an algorithm of {}", noun(purpose)));
   return *request.algorithm;
@@ -114,7 +114,7 @@ Calibration calibrate(MeasurementLog log, const CalibrationRequest& request) {
   if (calibration.algorithm->servers && request.options.servers > log.workers)
     throw InputError(request.place_of_options,
                      fmt::format("{} servers do not fit on {} workers", request.options.servers, log.workers),
-                     "at most one server a worker");
+                     "at most one server per worker");
   keep_range(log, request);
   calibration.log = std::move(log);
   calibration.line = fit_line(calibration.log.points);

@@ -69,7 +69,7 @@ std::vector<WorkersTable> read_tables(const Json& json) {
 void require_same_nodes(const Json& workers, std::int64_t count, const TopologySpec& topology) {
   const std::int64_t gpus = topology.gpus_per_host;
   if (count != gpus && (gpus > 1 || topology.kind == TopologyKind::Rail))
-    workers.fail(fmt::format("{} contradict the topology's {} GPUs a host", count, gpus), fmt::format("{}", gpus));
+    workers.fail(fmt::format("{} contradict the topology's {} GPUs per host", count, gpus), fmt::format("{}", gpus));
 }
 
 // Of what the topology says, too, where it has rails.

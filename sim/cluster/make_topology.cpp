@@ -68,7 +68,7 @@ void require_fits(const TopologySpec& spec, const Size& size, std::int64_t worke
   if (static_cast<double>(workers) > ranks) {
     const std::string room = spec.gpus_per_host > 1 ? fmt::format("{} hosts of {} GPUs", size.hosts, spec.gpus_per_host)
                                                     : fmt::format("{} hosts", size.hosts);
-    throw InputError(spec.place,
+    throw InputError(spec.place_of_workers.file.empty() ? spec.place : spec.place_of_workers,
                      fmt::format("{} workers do not fit on the {} of this {}", workers, room, kind_name(spec.kind)),
                      fmt::format("at most {} workers, or a larger topology", ranks));
   }

@@ -91,9 +91,6 @@ void read_gpus(const Json& json, TopologySpec& spec) {
 
 constexpr std::int64_t most_flows = 1024, most_seed = std::numeric_limits<std::int64_t>::max();
 
-constexpr Word<Routing::Kind> routings[] = {
-    {Routing::Kind::ByDestination, "d-mod-k"}, {Routing::Kind::Ecmp, "ecmp"}, {Routing::Kind::Adaptive, "adaptive"}};
-
 void read_nics(const Json& json, TopologySpec& spec) {
   const auto nics = json.find("nics"), planes = json.find("planes");
   if (!has_nics(spec.kind)) return;

@@ -13,6 +13,7 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
@@ -63,6 +64,7 @@ struct TopologySpec {
   Placement placement;
   Routing routing;
   SourceLocation place;
+  SourceLocation place_of_workers;  ///< who asks for so many workers, if not the cluster's file
 
   /// Ports of a host: NICs, or rails.
   std::int64_t ports_of_host() const { return nics.value_or(rails); }
@@ -95,7 +97,10 @@ bool has_ports(const TopologySpec& spec);
 /// Whether there can be several ways from host to host.
 bool has_ways(TopologyKind kind);
 
-/// "d-mod-k", "ecmp" or "adaptive", on that kind. Throws InputError at `place`.
+inline constexpr Word<Routing::Kind> routings[] = {
+    {Routing::Kind::ByDestination, "d-mod-k"}, {Routing::Kind::Ecmp, "ecmp"}, {Routing::Kind::Adaptive, "adaptive"}};
+
+/// One of those words, on that kind. Throws InputError at `place`.
 Routing::Kind parse_routing(std::string_view text, TopologyKind kind, const SourceLocation& place);
 std::string to_string(const Routing& routing);
 /// The same with what it may say behind it, "ecmp:flows=4,seed=7"; what it does not say stays as it is in `now`.

@@ -329,7 +329,8 @@ std::string impossible(const Network& network, const Algorithm& algorithm, std::
   if (network.line_rate) {
     const double beta = links_of(network, workers, options).beta, least = 1 / *network.line_rate;
     if (beta < least * 0.999)
-      return fmt::format("a time per byte of {:.4g} ns/B beats the line rate of {} ({:.4g} ns/B)", beta * 1e9,
+      return fmt::format("{}a time per byte of {:.4g} ns/B beats the line rate of {} ({:.4g} ns/B)",
+                         network.place.file.empty() ? "" : network.place.file + ": ", beta * 1e9,
                          format_rate(*network.line_rate), least * 1e9);
   }
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);

@@ -73,23 +73,28 @@ void add_collective(CommandLine& app) {
   Command command =
       app.add_subcommand("collective", "time one collective alone, by message size, as nccl-tests prints it");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, "number of workers (the cluster file's)");
-  command.add_option("--collective", arguments->collective,
+  command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)");
+  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"},
                      "the algorithm (the cluster file's); see `allreplay list collectives`");
-  command.add_option("--fidelity", arguments->fidelity, "alpha-beta, fluid or message (the cluster file's)");
+  command.add_option("--fidelity", arguments->fidelity,
+                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+                     "alpha-beta, fluid or message (the cluster file's)");
   command.add_option(
       "--operation", arguments->operation,
+      {.name = "OPERATION", .choices = "all-reduce,all-gather,reduce-scatter,all-to-all,broadcast"},
       "the operation to time; --bytes as nccl-tests counts them: all-reduce, all-gather, reduce-scatter, "
       "all-to-all or broadcast");
   add_change_options(command, arguments->changes, {Changed::Network});
-  command.add_option("--bytes", arguments->bytes, "one size, or FROM:TO:xFACTOR").capture_default_str();
-  command.add_option("-o,--option", arguments->options, "key=value, any number of times; see `allreplay list options`")
+  command.add_option("--bytes", arguments->bytes, values::size, "one size, or FROM:TO:xFACTOR").capture_default_str();
+  command
+      .add_option("-o,--option", arguments->options, {"KEY=VALUE", "options"},
+                  "key=value, any number of times; see `allreplay list options`")
       .allow_extra_args(false);
   command.add_flag("--json", arguments->json, "print a JSON array");
   command.add_flag(
       "--links", arguments->links,
       "fluid, message: print the use of each kind of link at the largest size, and the hottest links by name");
-  command.add_option("--plot", arguments->plot,
+  command.add_option("--plot", arguments->plot, values::file,
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "algbw is bytes / time; busbw is the part that a link carries (2(N-1)/N of algbw for an all-reduce).\n"

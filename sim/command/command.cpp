@@ -62,7 +62,7 @@ constexpr std::int64_t most_jobs = 1024;
 
 void add_jobs(Command command, std::string& jobs, std::string_view what) {
   command
-      .add_option("-j,--jobs", jobs,
+      .add_option("-j,--jobs", jobs, values::number,
                   fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs))
       .capture_default_str();
 }
@@ -120,7 +120,8 @@ Outcome run_with_progress(const Console& console, const Scenario& scenario) {
 }
 
 void add_engine(Command command, std::string& engine) {
-  command.add_option("--engine", engine, "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
+  command.add_option("--engine", engine, {.name = "ENGINE", .choices = "mpi"},
+                     "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
 
 void require_mpi_or_none(const std::string& engine) {
@@ -133,19 +134,29 @@ namespace {
 // Options of parallelism that have flags of their own, and stand in the help of each command.
 struct ParallelFlag {
   const char *option, *flag, *about;
+  OptionValue value;
   bool several = true;  // where a command takes several
 };
 constexpr ParallelFlag parallel_flags[] = {
-    {"pp", "--pp", "ranks of a pipeline (1)"},
-    {"tp", "--tp", "workers of a tensor-parallel group (1, or the profile's); the profile is one worker's"},
-    {"cp", "--cp", "workers of a context-parallel group (1, or the profile's)"},
-    {"ep", "--ep", "workers of an expert-parallel group (1)"},
-    {"schedule", "--schedule",
-     "schedule of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
-    {"chunks", "--chunks", "chunks of the model on each pipeline rank (the schedule's)"},
-    {"stages", "--stages", "how layers are cut into chunks (balanced): equal, or 3,4,3", false},
-    {"accumulate", "--micro-batches", "the same as --accumulate"},
-    {"global_batch", "--global-batch", "samples of an iteration, of all workers; sets the number of micro-batches",
+    {"pp", "--pp", "ranks of a pipeline (1)", {"P"}},
+    {"tp", "--tp", "workers of a tensor-parallel group (1, or the profile's); the profile is one worker's", {"T"}},
+    {"cp", "--cp", "workers of a context-parallel group (1, or the profile's)", {"C"}},
+    {"ep", "--ep", "workers of an expert-parallel group (1)", {"E"}},
+    {"schedule",
+     "--schedule",
+     "schedule of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file",
+     {"SCHEDULE", "schedules", true}},
+    {"chunks", "--chunks", "chunks of the model on each pipeline rank (the schedule's)", {"V"}},
+    {"stages",
+     "--stages",
+     "how layers are cut into chunks (balanced): equal, or 3,4,3",
+     {.name = "CUT", .choices = "balanced,equal"},
+     false},
+    {"accumulate", "--micro-batches", "the same as --accumulate", {"M"}},
+    {"global_batch",
+     "--global-batch",
+     "samples of an iteration, of all workers; sets the number of micro-batches",
+     {"B"},
      false},
 };
 
@@ -252,31 +263,49 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   return request;
 }
 
-void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, const Outcome& outcome) {
+namespace {
+
+bool is_idle(const std::string& option, const Outcome& outcome) {
+  const auto steps = step_options();
+  const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
+  // A default that has no text of its own is not among what is used.
+  const bool default_text =
+      outcome.scenario.options.get(option).empty() && std::find(own.begin(), own.end(), option) != own.end();
+  if (default_text || option == "sharing" || std::find(steps.begin(), steps.end(), option) != steps.end()) return false;
   const NamedValues used = options_that_matter(outcome.scenario);
-  for (const OptionText& option : arguments.request("").options) {
-    const auto steps = step_options();
-    const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
-    // A default that has no text of its own is not among what is used.
-    const bool default_text = outcome.scenario.options.get(option.name).empty() &&
-                              std::find(own.begin(), own.end(), option.name) != own.end();
-    const bool counts =
-        default_text || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
-        std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
-    const ParallelOptions& parallel = outcome.scenario.options.parallel;
-    const bool without = !parallel.pipeline() && !outcome.scenario.options.places.contains("pp");
-    if (without && (of_pipelines(option.name) || (option.name == "chunks" && !counts)))
+  return std::none_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option; });
+}
+
+// What is of pipelines, where there is none.
+bool lacks_pipeline(const std::string& option, const Outcome& outcome) {
+  const Options& options = outcome.scenario.options;
+  if (options.parallel.pipeline() || options.places.contains("pp")) return false;
+  return of_pipelines(option) || (option == "chunks" && is_idle(option, outcome));
+}
+
+}  // namespace
+
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes) {
+  const auto all = [&](const std::string& option, bool (*holds)(const std::string&, const Outcome&)) {
+    return std::all_of(outcomes.begin(), outcomes.end(), [&](const Outcome& one) { return holds(option, one); });
+  };
+  for (const OptionText& option : arguments.request("").options)
+    if (all(option.name, lacks_pipeline))
       console.warn(fmt::format("{} has no effect without --pp", option.name));
-    else if (!counts)
+    else if (all(option.name, is_idle) && outcomes.size() > 1)
+      console.warn(
+          fmt::format("{} has no effect: none of the {} that are compared uses it", option.name, outcomes.size()));
+    else if (all(option.name, is_idle))
       console.warn(fmt::format("{} has no effect: {} on {} does not use it", option.name,
-                               outcome.scenario.strategy->name, outcome.result.collective));
-  }
+                               outcomes.front().scenario.strategy->name, outcomes.front().result.collective));
 }
 
 void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
   for (const ChangeRow& row : change_rows()) {
     if (std::find(kinds.begin(), kinds.end(), row.changed) == kinds.end()) continue;
-    command.add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)], std::string(row.about))
+    command
+        .add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)],
+                    {.name = row.value, .words = row.words}, std::string(row.about))
         .allow_extra_args(false)
         .group("Override what the files say");
   }
@@ -302,16 +331,17 @@ WinningRule WinningArguments::rule() const {
 
 void add_winning_options(Command command, WinningArguments& arguments) {
   command
-      .add_option("--tie", arguments.tie,
+      .add_option("--tie", arguments.tie, {"SHARE"},
                   "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
                   "framework's default, then the fewest options changed")
       .capture_default_str();
-  command.add_option("--now", arguments.now, "the strategy that you run now, which wins ties");
+  command.add_option("--now", arguments.now, values::strategy, "the strategy that you run now, which wins ties");
 }
 
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
-  command.add_option("-s,--strategy", strategy, "see `allreplay list strategies`");
-  command.add_option("--plan", plan, "instead of --strategy: a plan from a file, as `allreplay plan --json` writes it");
+  command.add_option("-s,--strategy", strategy, values::strategy, "see `allreplay list strategies`");
+  command.add_option("--plan", plan, values::file,
+                     "instead of --strategy: a plan from a file, as `allreplay plan --json` writes it");
 }
 
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan) {
@@ -344,6 +374,8 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
                                                : fmt::format("'{}' is also the file of {}", file, other->second),
                        "another file to write");
   }
+  for (const Output& output : outputs)
+    if (!output.file.empty()) files.require_writable(output.file);
 }
 
 void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force) {
@@ -387,7 +419,9 @@ constexpr const char* help_on_cluster =
 
 void add_cluster_words(Command command, Option named, ClusterWordArguments& words) {
   for (const ClusterWordRow& row : cluster_word_rows())
-    named.unless(command.add_option(fmt::format("--{}", row.name), words[std::string(row.name)], std::string(row.about))
+    named.unless(command
+                     .add_option(fmt::format("--{}", row.name), words[std::string(row.name)], {row.value},
+                                 std::string(row.about))
                      .excludes(named)
                      .group("Describe the cluster by flags, instead of --cluster"));
 }
@@ -395,15 +429,16 @@ void add_cluster_words(Command command, Option named, ClusterWordArguments& word
 }  // namespace
 
 void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words) {
-  add_cluster_words(command, command.add_option("-c,--cluster", cluster, help_on_cluster).required(), words);
+  add_cluster_words(command, command.add_option("-c,--cluster", cluster, values::cluster, help_on_cluster).required(),
+                    words);
 }
 
 namespace {
 
 Option add_parallel_flag(Command command, const ParallelFlag& one, ScenarioArguments& arguments,
                          SeveralArguments* several) {
-  if (!several || !one.several) return command.add_option(one.flag, arguments.parallel[one.flag], one.about);
-  return command.add_option(one.flag, several->parallel[one.flag], one.about).several();
+  if (!several || !one.several) return command.add_option(one.flag, arguments.parallel[one.flag], one.value, one.about);
+  return command.add_option(one.flag, several->parallel[one.flag], one.value, one.about).several();
 }
 
 }  // namespace
@@ -423,32 +458,38 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
                            SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
-                       const std::string& help) {
-    return several ? command.add_option(names, several->*list, help).several() : command.add_option(names, one, help);
+                       const OptionValue& value, const std::string& help) {
+    return several ? command.add_option(names, several->*list, value, help).several()
+                   : command.add_option(names, one, value, help);
   };
-  const Option cluster = add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster);
+  const Option cluster =
+      add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, values::cluster, help_on_cluster);
   add_cluster_words(command, cluster, arguments.cluster_words);
-  add("-n,--workers", arguments.workers, &SeveralArguments::workers, "number of workers (the cluster file's)");
-  add("--collective", arguments.collective, &SeveralArguments::collectives,
+  add("-n,--workers", arguments.workers, &SeveralArguments::workers, values::number,
+      "number of workers (the cluster file's)");
+  add("--collective", arguments.collective, &SeveralArguments::collectives, {"COLLECTIVE", "collectives"},
       "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
   add("--fidelity", arguments.fidelity, &SeveralArguments::fidelities,
+      {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
       "how communication is priced (the cluster file's): " + choices(names_of(fidelities)));
-  add("--codec", arguments.codec, &SeveralArguments::codecs,
+  add("--codec", arguments.codec, &SeveralArguments::codecs, values::codec,
       "compress gradients (none); a name from `allreplay list codecs`, or a file");
-  command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
-  command.add_option("--zero", arguments.zero, "ZeRO's stage under a plan of blocks: 1 or 2 (0); 3 with best");
+  command.add_option("--accumulate", arguments.accumulate, values::number, "micro-batches of an iteration (1)");
+  command.add_option("--zero", arguments.zero, {.name = "STAGE", .choices = "0,1,2,3"},
+                     "ZeRO's stage under a plan of blocks: 1 or 2 (0); 3 with best");
   for (const ParallelFlag& one : parallel_flags)
     add_parallel_flag(command, one, arguments, several)
         .group("Other parallelism; N / (pp x tp x cp) is the data-parallel degree");
-  command.add_option("--shard-group", arguments.shard_group, "shard among this many consecutive workers (all)");
-  command.add_option("--memory", arguments.memory,
+  command.add_option("--shard-group", arguments.shard_group, values::number,
+                     "shard among this many consecutive workers (all)");
+  command.add_option("--memory", arguments.memory, values::size,
                      "memory of a worker, such as 80GB; settings that need more are marked (the device's, if the "
                      "profile has activations)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, even one that repeats an earlier one that ran alone");
   add_change_options(command, arguments.changes, changes);
   command
-      .add_option("-o,--option", arguments.options,
+      .add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
                   "key=value, any number of times: an option of the strategy, the collective or the codec; `allreplay "
                   "help NAME` explains them. Each is also a flag: --bucket-cap 10MiB")
       .allow_extra_args(false);
@@ -457,11 +498,11 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
 
 Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
   Option profile =
-      command.add_option("-p,--profile", arguments.profile,
+      command.add_option("-p,--profile", arguments.profile, values::profile,
                          "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`");
   profile.required();
   add_setting_options(command, arguments, every_change, several).required();
-  command.add_option("--forward-ratio", arguments.forward_ratio,
+  command.add_option("--forward-ratio", arguments.forward_ratio, values::ratio,
                      "set every layer's forward time to this multiple of its backward time");
   return profile;
 }

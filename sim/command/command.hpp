@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -100,8 +101,9 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
                            SeveralArguments* several = nullptr);
 
-/// Warns of options that change nothing: whoever gave one of another strategy or collective believes otherwise.
-void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, const Outcome& outcome);
+/// Warns of options that change none of these: whoever gave one of another strategy or collective believes otherwise.
+/// REQUIRES: at least one.
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
 
 /// One by one what was given as "a,b", or by itself. What names a file, or something in `folder`, stays whole, commas
 /// and all. Throws InputError at the option for what is empty.
@@ -135,7 +137,8 @@ struct Output {
 };
 
 /// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names;
-/// for what is another option, whose own name was forgotten; for "-"; and for a name in .gz of what is not compressed.
+/// for what is another option, whose own name was forgotten; for "-"; for a name in .gz of what is not compressed; and
+/// where one cannot be written.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 /// Writes a file that is not there, or that the same command wrote, by its `mark`. Throws InputError for what else is

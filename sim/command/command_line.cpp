@@ -38,6 +38,11 @@ std::vector<std::string> OptionRecord::names_apart() const {
 
 std::string OptionRecord::longest_name() const { return names.substr(names.rfind(',') + 1); }
 
+Option Option::takes(const OptionValue& value) {
+  record_->value = value;
+  return *this;
+}
+
 Option Option::required(bool whether) {
   record_->required = whether;
   return *this;
@@ -96,15 +101,20 @@ OptionDefinition Option::definition() const {
   definition.group = record_->group;
   definition.flag = is_flag(*record_);
   definition.repeatable = std::holds_alternative<std::vector<std::string>*>(record_->target);
+  if (!definition.flag) definition.value = ValueKind(record_->value, record_->several);
   return definition;
 }
 
-Option Command::add_option(const std::string& names, std::string& value, const std::string& help) {
-  return Option(&record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &value}));
+Option Command::add_option(const std::string& names, std::string& target, const OptionValue& value,
+                           const std::string& help) {
+  return Option(
+      &record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &target, .value = value}));
 }
 
-Option Command::add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) {
-  return Option(&record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &values}));
+Option Command::add_option(const std::string& names, std::vector<std::string>& target, const OptionValue& value,
+                           const std::string& help) {
+  return Option(
+      &record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &target, .value = value}));
 }
 
 Option Command::add_flag(const std::string& names, bool& value, const std::string& help) {

@@ -17,11 +17,44 @@ namespace allreplay {
 struct Context;
 struct OptionDefinition;
 
+/// A value, and what it means.
+struct AnnotatedValue {
+  std::string name, about;
+};
+
+/// The rows of a table, with their summaries.
+template <class Rows>
+std::vector<AnnotatedValue> summaries(const Rows& rows) {
+  std::vector<AnnotatedValue> values;
+  for (const auto& row : rows) values.push_back({std::string(row.name), std::string(row.summary)});
+  return values;
+}
+
+/// What stands after an option, and where its values are found. Lists are made when help or a shell asks for them.
+struct OptionValue {
+  std::string_view name = "VALUE";                ///< as help shows it: "STRATEGY"
+  std::string_view list = "";                     ///< what `allreplay list` calls these values; "" if it does not
+  bool file = false;                              ///< a path will do, too
+  std::string_view choices = "";                  ///< values that are always the same, with commas between
+  std::vector<std::string> (*words)() = nullptr;  ///< the same, of a table
+  std::vector<AnnotatedValue> (*annotated)() = nullptr;  ///< likewise, in full under the help of the option
+};
+
+/// Those that several options take.
+namespace values {
+inline constexpr OptionValue number{"N"}, size{"SIZE"}, duration{"TIME"}, ratio{"RATIO"}, name{"NAME"};
+inline constexpr OptionValue file{"FILE", "", true}, profile{"PROFILE", "profiles", true},
+    cluster{"CLUSTER", "clusters", true}, codec{"CODEC", "codecs", true}, config{"CONFIG", "configs", true},
+    model{"MODEL", "models", true}, device{"DEVICE", "devices", true};
+inline constexpr OptionValue strategy{"STRATEGY", "strategies"}, strategies{"STRATEGY,...", "strategies"};
+}  // namespace values
+
 /// What is known of an option, a flag or a positional.
 struct OptionRecord {
   std::string names;  ///< "-p,--profile"; a positional has no dash
   std::string help;
   std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target;  ///< none: the parser's own
+  OptionValue value = {};
   bool required = false, shows_default = false;
   std::optional<bool> extra_args;                            ///< none: as the parser does
   bool several = false;                                      ///< with commas between them: help says so
@@ -38,6 +71,7 @@ class Option {
  public:
   explicit Option(OptionRecord* record) : record_(record) {}
 
+  Option takes(const OptionValue& value);
   Option required(bool whether = true);
   Option several();
   Option allow_extra_args(bool whether);
@@ -48,7 +82,6 @@ class Option {
   Option unless(Option other);
   Option group(const std::string& name);
 
-  /// All but its value, which the parser does not know.
   OptionDefinition definition() const;
 
  private:
@@ -67,8 +100,9 @@ class Command {
  public:
   explicit Command(CommandRecord* record) : record_(record) {}
 
-  Option add_option(const std::string& names, std::string& value, const std::string& help);
-  Option add_option(const std::string& names, std::vector<std::string>& values, const std::string& help);
+  Option add_option(const std::string& names, std::string& target, const OptionValue& value, const std::string& help);
+  Option add_option(const std::string& names, std::vector<std::string>& target, const OptionValue& value,
+                    const std::string& help);
   Option add_flag(const std::string& names, bool& value, const std::string& help);
   void footer(const std::string& text);
   void callback(std::function<void(Context&)> run);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/command/help.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/progress.hpp"
@@ -56,6 +58,7 @@ struct Candidates {
   std::vector<Scenario> scenarios;
   std::vector<std::string> ways;      // how each is scheduled: a strategy, or a plan's file
   std::vector<std::string> left_out;  // of all strategies those that do not go with what else is asked for
+  std::map<std::string, std::vector<std::string>> without;  // by option those that take none of it, and run without
 };
 
 using Choices = std::vector<Requests::Choice>;
@@ -129,6 +132,18 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
   return requests;
 }
 
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+std::vector<std::string> drop_what_is_not_taken(Request& request, const Scenario& scenario) {
+  std::vector<std::string> dropped = options_not_taken(scenario);
+  std::erase_if(dropped, [&](const std::string& option) {  // what a file says stays
+    return std::erase_if(request.options, [&](const OptionText& one) { return one.name == option; }) == 0;
+  });
+  return dropped;
+}
+
 // Those that were named; else every strategy that goes with what else was asked for.
 Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
   const Requests requests = requests_of(inputs.files, arguments);
@@ -136,22 +151,31 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   Library library(inputs);
   Candidates candidates;
   NamesOfFiles names;
-  std::set<std::vector<std::string>> flat;  // what is asked for without a pipeline, of which schedules say nothing
+  std::set<std::string> taken;                // options
+  std::map<std::string, Scenario> not_taken;  // and the first of those that take none
+  std::set<std::vector<std::string>> flat;    // what is asked for without a pipeline, of which schedules say nothing
   for (Request request : requests) {
     Scenario scenario = library.resolve(request);
     if (!scenario.options.parallel.pipeline()) {
       std::erase_if(request.options, [](const OptionText& one) { return of_pipelines(one.name); });
       if (!flat.insert(run_flags(request)).second) continue;
     }
+    const std::vector<std::string> dropped = drop_what_is_not_taken(request, scenario);
+    for (const std::string& option : dropped) not_taken.try_emplace(option, scenario);
+    if (!dropped.empty()) scenario = library.resolve(request);
     names.add(request, scenario);
-    if (all && !goes_with(scenario)) {
-      if (const auto& out = candidates.left_out; std::find(out.begin(), out.end(), request.strategy) == out.end())
-        candidates.left_out.push_back(request.strategy);
+    if (goes_with(scenario)) {
+      for (const OptionText& one : request.options) taken.insert(one.name);
+      for (const std::string& option : dropped) add_once(candidates.without[option], request.strategy);
+    } else if (all) {
+      add_once(candidates.left_out, request.strategy);
       continue;
     }
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
   }
+  for (const auto& [option, first] : not_taken)
+    if (!taken.contains(option)) require_possible(first);
   if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
     require_possible(library.resolve(requests[0]));
   return candidates;
@@ -237,10 +261,13 @@ class Complaints {
                                        {"fidelity", "by"},
                                        {"codec", "under"},
                                        {"layout", "with"},
+                                       {"micro-batches", "with"},
                                        {"workers", "among"}})
       for (std::size_t name = 0; name < kinds.size(); ++name)
-        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty())
-          text += fmt::format(" {} {}{}", before, values, kinds[name].first == "workers" ? " workers" : "");
+        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty()) {
+          const bool counts = kinds[name].first == "workers" || kinds[name].first == "micro-batches";
+          text += fmt::format(" {} {}{}", before, values, counts ? " " + kinds[name].first : "");
+        }
     return text;
   }
 
@@ -320,12 +347,16 @@ void execute(Context& context, const CompareArguments& arguments) {
   auto& [outcomes, references, rule] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
   note_left_out(context.console, candidates.left_out);
+  for (const auto& [option, without] : candidates.without)
+    context.console.note(fmt::format("{} does not apply to {}, which {} without it", flag_of(option),
+                                     listed(without, without.size()), without.size() == 1 ? "runs" : "run"));
   outcomes = outcomes_of(context.console, candidates, arguments);
   if (!arguments.csv) references = scaling_references(outcomes, rule);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
   tell_notes(context.console, outcomes);
+  warn_of_idle_options(context.console, arguments.scenario, outcomes);
   if (arguments.json)
     print_json(context.console, comparison);
   else if (arguments.csv)
@@ -341,14 +372,16 @@ void add_compare(CommandLine& app) {
   Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
   add_scenario_options(command, arguments->scenario, &arguments->several);
   add_winning_options(command, arguments->winning);
-  command.add_option("-s,--strategy,--strategies", arguments->strategies,
+  command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
-  command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
+  command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")
+      .allow_extra_args(false);
   add_jobs(command, arguments->jobs, "scenarios");
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
   command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
-  command.add_option("--plot", arguments->plot, "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
-  command.add_option("--timeline", arguments->timeline,
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
+  command.add_option("--timeline", arguments->timeline, values::file,
                      "draw the iterations below each other on one time axis: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "

@@ -201,7 +201,10 @@ void print_offers(const std::vector<std::string>& words, Context& context) {
 void add_completion(CommandLine& app) {
   auto shell = std::make_shared<std::string>();
   Command command = app.add_subcommand("completion", "print the completion script of a shell");
-  command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", "))).required();
+  command
+      .add_option("shell", *shell, {.name = "SHELL", .words = [] { return shells(); }},
+                  fmt::format("{}", fmt::join(shells(), ", ")))
+      .required();
   command.footer(
       "Example:\n  source <(allreplay completion bash)      # for this shell\n"
       "  allreplay completion bash > ~/.local/share/bash-completion/completions/allreplay");

@@ -13,18 +13,15 @@ namespace allreplay {
 
 inline constexpr Word<TuneMethod> tune_methods[] = {{TuneMethod::Bayes, "bayes"}, {TuneMethod::Grid, "grid"}};
 
-/// A value, and what it means.
-struct AnnotatedValue {
-  std::string name, about;
-};
-
-/// What stands after an option, and where its values are found.
+/// An option's value (OptionValue), its lists made.
 struct ValueKind {
-  std::string name;                       ///< as help shows it: "STRATEGY"
-  std::string list = "";                  ///< what `allreplay list` calls these values; "" if it does not
-  std::vector<std::string> words;         ///< values that are always the same
-  bool file = false;                      ///< a path will do, too
-  std::vector<AnnotatedValue> annotated;  ///< in full under the help of the option
+  ValueKind() = default;
+  explicit ValueKind(const OptionValue& value, bool several);
+
+  std::string name, list;
+  std::vector<std::string> words;  ///< with the names of those that are annotated
+  bool file = false;
+  std::vector<AnnotatedValue> annotated;
 };
 
 struct OptionDefinition {

@@ -179,7 +179,7 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   if (known) note_known(arguments, request, *known, at.outcome, made);
   context.console.warn(at.outcome.result.warning);
   if (!at.note.empty()) made.notes.push_back(at.note);
-  warn_of_idle_options(context.console, arguments.setting, at.outcome);
+  warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});
   finish(context, arguments, made, request.work.model(),
          summary(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
 }
@@ -199,30 +199,34 @@ void execute(Context& context, const EstimateArguments& arguments) {
 void add_estimate(CommandLine& app) {
   auto a = std::make_shared<EstimateArguments>();
   Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
-  command.add_option("--model", a->model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, "a profile to rescale, instead of a model");
-  command.add_option("--device", a->device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, "device of the profile (the one it names)");
-  command.add_option("--batch", a->batch, "samples of one device in a mini-batch");
-  command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
-  command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
-  command.add_option("--recompute", a->recompute,
+  command.add_option("--model", a->model, values::model, "a model, a file of one, or a config.json");
+  command.add_option("--from", a->from, values::profile, "a profile to rescale, instead of a model");
+  command.add_option("--device", a->device, values::device, "a device, or a file of one");
+  command.add_option("--from-device", a->from_device, values::device, "device of the profile (the one it names)");
+  command.add_option("--batch", a->batch, values::number, "samples of one device in a mini-batch");
+  command.add_option("--seq", a->seq, values::number, "tokens of a sample (the model's positions)");
+  command.add_option("--precision", a->precision, {.name = "PRECISION", .words = [] { return names_of(precisions); }},
+                     "fp32, tf32, fp16, bf16 (bf16, else fp32)");
+  command.add_option("--recompute", a->recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
                      "recomputation in the backward pass: none (default), selective, full");
   command.add_flag("--sequence-parallel", a->sequence_parallel,
                    "tensor-parallel groups also split the tokens where they split no product (Megatron-LM)");
-  command.add_option("--optimizer", a->optimizer, "adam, adam-unfused, sgd (transformers adam, else sgd)");
-  command.add_option("--head", a->head, "head of BERT: none (default), or mlm, as in pre-training");
-  command.add_option("--mfu", a->mfu, "measured model FLOPs over the peak, such as 45%");
-  command.add_option("--tokens-per-second", a->tokens_per_second, "measured tokens/s of one GPU in the setting");
-  command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
-  command.add_option("--family", a->family, "without --model: llama (default), gpt2, bert");
-  command.add_option("--layers", a->layers, "blocks");
-  command.add_option("--hidden", a->hidden, "width");
-  command.add_option("--heads", a->heads, "attention heads");
-  command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (--heads)");
-  command.add_option("--ffn", a->ffn, "inner width of the MLP (four times --hidden)");
-  command.add_option("--vocab", a->vocab, "tokens of the vocabulary");
-  command.add_option("--out", a->out, "the profile to write");
+  command.add_option("--optimizer", a->optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
+                     "adam, adam-unfused, sgd (transformers adam, else sgd)");
+  command.add_option("--head", a->head, {}, "head of BERT: none (default), or mlm, as in pre-training");
+  command.add_option("--mfu", a->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%");
+  command.add_option("--tokens-per-second", a->tokens_per_second, values::number,
+                     "measured tokens/s of one GPU in the setting");
+  command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
+  command.add_option("--family", a->family, {.name = "FAMILY", .words = families},
+                     "without --model: llama (default), gpt2, bert");
+  command.add_option("--layers", a->layers, values::number, "blocks");
+  command.add_option("--hidden", a->hidden, values::number, "width");
+  command.add_option("--heads", a->heads, values::number, "attention heads");
+  command.add_option("--kv-heads", a->kv_heads, values::number, "heads of keys and values (--heads)");
+  command.add_option("--ffn", a->ffn, values::number, "inner width of the MLP (four times --hidden)");
+  command.add_option("--vocab", a->vocab, values::number, "tokens of the vocabulary");
+  command.add_option("--out", a->out, values::file, "the profile to write");
   command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain,
                    "print the plain roofline times of a model file's layers in fp32, in seconds, as JSON");
@@ -235,13 +239,13 @@ void add_estimate(CommandLine& app) {
       "With --tp, --cp and --sequence-parallel the profile is that of one worker of such a group,\n"
       "including what the group sends inside layers.\n"
       "For the accuracy see docs/estimation.md. Examples:\n"
-      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
-      "    --precision bf16 --out mine.json\n"
-      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
-      "    --tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 \\\n"
-      "    --strategy fsdp2 --out mine.json\n"
-      "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 \\\n"
-      "    --sequence-parallel --recompute selective --out mine.json\n"
+      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 "
+      "--precision bf16 --out mine.json\n"
+      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 "
+      "--tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 "
+      "--strategy fsdp2 --out mine.json\n"
+      "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 "
+      "--sequence-parallel --recompute selective --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
   command.callback([a](Context& context) { execute(context, *a); });
 }

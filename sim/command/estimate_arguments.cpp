@@ -14,11 +14,10 @@ namespace allreplay {
 
 namespace {
 
-std::size_t index_of(const std::string& text, const std::string& option, std::vector<std::string> words) {
-  const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end())
-    throw InputError(argument(option), fmt::format("unknown '{}'", text), fmt::format("{}", fmt::join(words, ", ")));
-  return static_cast<std::size_t>(found - words.begin());
+// Whether --head asks for what pre-training adds.
+bool with_mlm(const EstimateArguments& arguments) {
+  constexpr Word<bool> heads[] = {{false, "none"}, {true, "mlm"}};
+  return !arguments.head.empty() && choose_by_name(heads, arguments.head, argument("--head"), "unknown '{}'").value;
 }
 
 // "45 %", "45%" and "0.45" are one number; 45 alone is taken as percent, and what could be either is refused.
@@ -86,7 +85,7 @@ std::string find_model(const Files& files, const std::string& name) {
 // Whether the model is BERT with what pre-training adds.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
-  t.mlm = index_of(arguments.head, "--head", {"none", "mlm"}) == 1;
+  t.mlm = with_mlm(arguments);
   if (t.mlm && t.family != Family::Bert)
     throw InputError(argument("--head"), fmt::format("{} predicts no masked tokens", t.name), "none, or a BERT");
 }
@@ -123,7 +122,7 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   if (!json.is_object()) json.fail("is not a model", "a file of models/, or a config.json");
   if (json.find("layers") && json.at("layers").is_array()) {
     const Model model = read_model(json);
-    if (!arguments.head.empty() && index_of(arguments.head, "--head", {"none", "mlm"}) == 1)
+    if (with_mlm(arguments))
       throw InputError(argument("--head"), fmt::format("{} has the layers that its file gives", model.name),
                        "a transformer, such as bert-base");
     refuse_split(split, model.name);
@@ -217,10 +216,10 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
   request.batch = whole_number(arguments.batch, "--batch");
   if (!arguments.recompute.empty())
     request.recompute =
-        static_cast<Recompute>(index_of(arguments.recompute, "--recompute", {"none", "selective", "full"}));
+        choose_by_name(recompute_rules, arguments.recompute, argument("--recompute"), "unknown '{}'").value;
   if (!arguments.optimizer.empty())
     request.work.optimizer =
-        static_cast<Optimizer>(index_of(arguments.optimizer, "--optimizer", {"adam", "adam-unfused", "sgd"}));
+        choose_by_name(optimizers, arguments.optimizer, argument("--optimizer"), "unknown '{}'").value;
   return request;
 }
 

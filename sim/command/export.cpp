@@ -78,7 +78,7 @@ void execute(Context& context, const ExportArguments& arguments) {
     scenario.workers = request.workers.value_or(1);
   } else {
     scenario = library.resolve(request);
-    refuse_pipelines(scenario, "export");
+    refuse_pipelines(scenario, "export", "plan --json, which run --plan replays");
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
@@ -123,15 +123,18 @@ void execute(Context& context, const ExportArguments& arguments) {
 void add_export(CommandLine& app) {
   auto arguments = std::make_shared<ExportArguments>();
   Command command = app.add_subcommand("export", "convert a profile and its plan for another simulator");
-  command.add_option("--to", arguments->to, "the format:").required();
-  command.add_option("--out", arguments->out, "the file to write").required();
-  command.add_option("-s,--strategy", arguments->strategy,
+  command
+      .add_option("--to", arguments->to, {.name = "FORMAT", .annotated = [] { return summaries(exporters()); }},
+                  "the format:")
+      .required();
+  command.add_option("--out", arguments->out, values::file, "the file to write").required();
+  command.add_option("-s,--strategy", arguments->strategy, values::strategy,
                      "also write this strategy's plan, made for --cluster; see `allreplay list strategies`");
-  command.add_option("--plan", arguments->plan, "also write the plan in this file, made for --cluster");
+  command.add_option("--plan", arguments->plan, values::file, "also write the plan in this file, made for --cluster");
   add_scenario_options(command, arguments->scenario);
   command.get_option("--cluster").required(false);
   command.add_option(
-      "--clock", arguments->clock,
+      "--clock", arguments->clock, {"GHZ"},
       "astra-sim: clock of its cycles in GHz (1: nanoseconds; 0.001: microseconds, for Chakra's text converter)");
   command.add_flag("--per-worker", arguments->per_worker,
                    "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 expects them; all are "

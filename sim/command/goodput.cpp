@@ -42,7 +42,7 @@ void execute(Context& context, const GoodputArguments& arguments) {
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
   const Outcome outcome = run_with_progress(context.console, library.resolve(request));
   context.console.warn(outcome.result.warning);
-  warn_of_idle_options(context.console, arguments.scenario, outcome);
+  warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   context.console.note(idle_reliability(reliability));
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   if (arguments.json)
@@ -65,28 +65,34 @@ void add_goodput(CommandLine& app) {
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   command.get_option("--strategy").required().unless(command.get_option("--plan"));
-  command.add_option("--mtbf", arguments->mtbf, "mean time between failures of one node, such as \"200 d\"").required();
   command
-      .add_option("--checkpoint", arguments->checkpoint,
+      .add_option("--mtbf", arguments->mtbf, values::duration,
+                  "mean time between failures of one node, such as \"200 d\"")
+      .required();
+  command
+      .add_option("--checkpoint", arguments->checkpoint, values::duration,
                   "how long computation stops for a checkpoint, such as \"60 s\"")
       .required();
   command
-      .add_option("--restart", arguments->restart, "time from a failure until computation continues, such as \"5 min\"")
+      .add_option("--restart", arguments->restart, values::duration,
+                  "time from a failure until computation continues, such as \"5 min\"")
       .required();
   command
-      .add_option("--interval", arguments->interval,
+      .add_option("--interval", arguments->interval, {.name = "TIME|N", .choices = "optimal"},
                   "time between checkpoints: a duration, a number of iterations, or optimal")
       .capture_default_str();
-  command.add_option("--repair", arguments->repair, "with --spares: time until a failed node is a spare again (0 s)");
-  command.add_option("--spares", arguments->spares, "nodes on standby (unlimited)");
+  command.add_option("--repair", arguments->repair, values::duration,
+                     "with --spares: time until a failed node is a spare again (0 s)");
+  command.add_option("--spares", arguments->spares, values::number, "nodes on standby (unlimited)");
   command.add_flag("--elastic", arguments->elastic,
                    "with --spares: also simulate continuing with fewer nodes when there is no spare");
-  command.add_option("--horizon", arguments->horizon, "how long to simulate (1000 failures on average)");
-  command.add_option("--seed", arguments->seed, "seed of the simulated failures").capture_default_str();
+  command.add_option("--horizon", arguments->horizon, values::duration,
+                     "how long to simulate (1000 failures on average)");
+  command.add_option("--seed", arguments->seed, values::number, "seed of the simulated failures").capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 \\\n"
-      "    --mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"");
+      "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 "
+      "--mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

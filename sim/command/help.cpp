@@ -235,7 +235,7 @@ constexpr FileKey cluster_keys[] = {
      R"("network": {"topology": {"oversubscription": 2}})"},
     {"parallel", "degrees other than data parallelism, and a pipeline's schedule",
      R"("parallel": {"pp": 4, "tp": 8, "schedule": "1f1b"})"},
-    {"placement", "where ranks sit on a topology: packed, spread, or a list of hosts",
+    {"placement", "placement of ranks on a topology: packed, spread, or a list of hosts",
      R"("network": {"topology": {"placement": "spread"}})"},
     {"planes", "copies of the network for hosts with `nics`: 1, or one for each port",
      R"("network": {"topology": {"gpus_per_host": 8, "nics": 8, "planes": 8}})"},
@@ -276,7 +276,7 @@ constexpr FileKey jobs_keys[] = {
      R"("events": [{"at": "1 s", "for": "200 ms", "link": ["edge0", "agg1"], "bandwidth": "x0.5"}])"},
     {"placements", "possible placements of a job; --place chooses among them, otherwise the first is used",
      R"("jobs": [{"profile": "resnet50_k80_b16", "workers": 8, "placements": ["packed", "random:1", ["h0", "h4"]]}])"},
-    {"reliability", "how often a job's nodes fail, and what it does about it (docs/goodput.md)",
+    {"reliability", "failures of a job's nodes, and how it handles them (docs/goodput.md)",
      R"("reliability": {"mtbf": "200 d", "checkpoint": "60 s", "restart": "5 min"})"},
 };
 constexpr FileKey jobs_answers[] = {
@@ -387,7 +387,8 @@ void add_help(CommandLine& app) {
   Command command = app.add_subcommand("help",
                                        "explain a command, strategy, collective, codec, schedule, option, key of a "
                                        "cluster or jobs file, or result column");
-  command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
+  command.add_option("topic", *topic, {.name = "NAME", .words = [] { return help_topics(); }},
+                     "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
   command.callback([&app, topic](Context& context) {
     const std::vector<CommandDefinition> commands = commands_of(app);

@@ -66,10 +66,10 @@ void execute(Context& context, const JobsArguments& arguments) {
   const FoundJobs* told = searches ? &found : nullptr;
   for (const std::string& note : jobs_notes(file, found.result)) context.console.note(note);
   if (!arguments.json) {
-    // Where both other jobs and events slow one: how much is whose.
+    // How much of what slows one is whose.
     const JobResult* worst = most_slowed(found.result);
     std::optional<JobsResult> undisturbed;
-    if (worst && !worst->contention.empty() && !disturbances_text(file).empty())
+    if (worst && !disturbances_text(file).empty())
       undisturbed =
           runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
     return context.console.print(
@@ -86,19 +86,22 @@ void add_jobs(CommandLine& app) {
   auto arguments = std::make_shared<JobsArguments>();
   Command command =
       app.add_subcommand("jobs", "simulate several jobs on one cluster, and clusters that change during the run");
-  command.add_option("file", arguments->file, "a jobs file (docs/jobs.md)").required();
+  command.add_option("file", arguments->file, values::file, "a jobs file (docs/jobs.md)").required();
   command.add_flag(
       "--place", arguments->place,
       "search the jobs' placements for the smallest slow-down relative to each job alone on the same seats");
-  command.add_option("--stagger", arguments->stagger, "search this many start offsets (8) for each job").implied("8");
+  command.add_option("--stagger", arguments->stagger, {"[N]"}, "search this many start offsets (8) for each job")
+      .implied("8");
   command
-      .add_option("--minimise", arguments->minimise,
+      .add_option("--minimise", arguments->minimise, {.name = "AIM", .choices = "worst,mean"},
                   "what --place and --stagger minimise: the worst slow-down, or the mean")
       .capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_flag("--each", arguments->each, "with --json: also print all measured iterations");
-  command.add_option("--plot", arguments->plot, "draw slow-downs, and the load of the busiest links over time");
-  command.add_option("--timeline", arguments->timeline, "write the last iterations for ui.perfetto.dev (.json)");
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw slow-downs, and the load of the busiest links over time");
+  command.add_option("--timeline", arguments->timeline, values::file,
+                     "write the last iterations for ui.perfetto.dev (.json)");
   command.footer("Example:\n  allreplay jobs two.json --place");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }

@@ -9,9 +9,12 @@
 #include "sim/core/text.hpp"
 #include "sim/experiment/layouts.hpp"
 #include "sim/experiment/progress.hpp"
+#include "sim/picture/picture_file.hpp"
 #include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/report/layouts_report.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/view/memory_picture.hpp"
 
 namespace allreplay {
 
@@ -82,14 +85,9 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   if (!search.schedule.empty() && std::find(std::begin(known), std::end(known), search.schedule) == std::end(known))
     throw InputError(argument("--schedule"), fmt::format("'{}' is not among the schedules searched", search.schedule),
                      "1f1b, interleaved, zb-h1 or zbv");
-  if (const std::string recompute = change(scenario, "recompute"); !recompute.empty()) {
-    const std::vector<std::string> words{"none", "selective", "full"};
-    const auto found = std::find(words.begin(), words.end(), recompute);
-    if (found == words.end())
-      throw InputError(argument("--recompute"), fmt::format("unknown '{}'", recompute), choices(words));
-    search.recompute = static_cast<Recompute>(found - words.begin());
-  }
-  if (!arguments.strategies.empty()) search.strategies = names_in(arguments.strategies, argument("--strategies"));
+  if (const std::string recompute = change(scenario, "recompute"); !recompute.empty())
+    search.recompute = choose_by_name(recompute_rules, recompute, argument("--recompute"), "unknown '{}'").value;
+  if (!arguments.strategies.empty()) search.strategies = arguments.strategies;
   for (const std::string& one : search.strategies)
     if (!plans_pipelines(find_strategy(one, argument("--strategies"))))
       throw InputError(argument("--strategies"), fmt::format("{} does not support pp above 1", one),
@@ -100,19 +98,28 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
-// The profile is nobody's file. Where some were not simulated, they may fit.
-[[noreturn]] void refuse_unfit(const LayoutAdvice& advice) {
-  const auto& [scenario, result, wall_s] = advice.ranking.front().outcome;
-  const std::string none =
-                        fmt::format("none of the {} simulated fits into {}", counted(advice.ranking.size(), "layout"),
-                                    write_size(*scenario.options.memory.limit)),
-                    least = format_size(static_cast<Bytes>(result.memory.peak));
-  if (advice.left_over > 0)
-    throw NothingFits(argument("--budget"), fmt::format("{}; {} were not tried", none, advice.left_over),
-                      fmt::format("a larger --budget; the smallest of them needs {}", least));
+// The smallest by forecast were simulated, unless a forecast called others small enough.
+[[noreturn]] void refuse_unfit(Library& library, const LayoutSearch& search, const LayoutAdvice& advice) {
+  const LayoutTrial& smallest =
+      *std::min_element(advice.ranking.begin(), advice.ranking.end(), [](const LayoutTrial& a, const LayoutTrial& b) {
+        return a.outcome.result.memory.peak < b.outcome.result.memory.peak;
+      });
+  const Scenario& scenario = smallest.outcome.scenario;
+  const std::string least = format_size(static_cast<Bytes>(smallest.outcome.result.memory.peak));
+  const std::optional<LayoutRemedy> remedy = remedy_of(library, search);
+  const std::string instead =
+      !remedy ? ""
+      : remedy->workers > 0
+          ? fmt::format("{} workers, where {} fits; or ", remedy->workers, layout_words(remedy->layout))
+          : fmt::format("no {}: {} fits; or ", listed(remedy->without, remedy->without.size()),
+                        layout_words(remedy->layout));
   throw NothingFits(
-      scenario.options.places.contains("memory") ? scenario.options.place_of("memory") : argument("--device"), none,
-      fmt::format("at least {}, or more workers", least));
+      scenario.options.places.contains("memory") ? scenario.options.place_of("memory") : argument("--device"),
+      fmt::format("none of {}{} fits into {}: the smallest, {}, needs {}",
+                  advice.left_over > 0 ? fmt::format("the {} simulated of ", advice.ranking.size()) : "",
+                  counted(std::ssize(advice.ranking) + static_cast<std::int64_t>(advice.left_over), "layout"),
+                  write_size(*scenario.options.memory.limit), layout_words(smallest.layout), least),
+      fmt::format("{}{} a worker", instead, least));
 }
 
 }  // namespace
@@ -121,6 +128,9 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
                        const WinningRule& rule) {
   LayoutSearch search = search_of(context.files(), arguments, scenario);
   search.rule = rule;
+  search.in_parts = arguments.json ? search.budget : layouts_shown;
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate(context.files(), {{"--plot", arguments.plot}}, scenario.files(context.files()));
   Library library(context.inputs);
   search.workers = library.resolve_network(search.base).workers;
   const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
@@ -135,10 +145,11 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   const LayoutAdvice advice = search_layouts(library, search);
   progress.reset();
   const LayoutTrial& first = advice.ranking.front();
-  if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(advice);
+  if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(library, search, advice);
   if (!samples)
     context.console.print_stderr(fmt::format(
         "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
   if (arguments.json)
     context.console.print("{}\n", layouts_json(advice));
   else

@@ -9,8 +9,8 @@
 namespace allreplay {
 
 struct LayoutArguments {
-  std::string model, device, seq, budget, jobs;
-  std::vector<std::string> strategies;  ///< none: Megatron-LM's and torchtitan's
+  std::string model, device, seq, budget, jobs, plot;
+  std::vector<std::string> strategies;  ///< names; none: Megatron-LM's and torchtitan's
   bool json = false;
 };
 

@@ -172,8 +172,7 @@ TextRows column_table() {
 
 TextRows job_column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const JobColumn& column : job_columns())
-    rows.push_back({std::string(column.name), std::string(column.about)});
+  for (const JobColumn& column : job_columns()) rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
 }
 
@@ -304,7 +303,10 @@ std::vector<std::string> listed_names(const Files& files, std::string_view what)
 void add_list(CommandLine& app) {
   auto arguments = std::make_shared<ListArguments>();
   Command command = app.add_subcommand("list", "list the available names");
-  command.add_option("what", arguments->what, fmt::format("{}", fmt::join(listable(), ", "))).required();
+  command
+      .add_option("what", arguments->what, {.name = "WHAT", .words = [] { return listable(); }},
+                  fmt::format("{}", fmt::join(listable(), ", ")))
+      .required();
   const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
   command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
   command.add_flag("--verbose", arguments->verbose, "profiles: also the source of their times").excludes(names);

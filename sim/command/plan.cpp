@@ -42,7 +42,8 @@ void add_plan(CommandLine& app) {
   auto arguments = std::make_shared<PlanArguments>();
   Command command = app.add_subcommand("plan", "print what a strategy sends: blocks, slices, order");
   add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
+  command.add_option("-s,--strategy", arguments->strategy, values::strategy, "see `allreplay list strategies`")
+      .required();
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object, which `run --plan` replays");
   command
       .add_flag(

@@ -58,17 +58,22 @@ std::string keys_in_help() {
 void add_plot(CommandLine& app) {
   auto arguments = std::make_shared<PlotArguments>();
   Command command = app.add_subcommand("plot", "draw the CSV of a sweep or of `tune` as a figure");
-  command.add_option("file", arguments->file, "a CSV written by `allreplay sweep --out` or `tune --out`").required();
-  command.add_option("--config", arguments->config, "the sweep file, whose \"plot\" says what to draw");
-  command.add_option("--kind", arguments->kind, "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
+  command.add_option("file", arguments->file, values::file, "a CSV written by `allreplay sweep --out` or `tune --out`")
+      .required();
+  command.add_option("--config", arguments->config, values::config, "the sweep file, whose \"plot\" says what to draw");
+  command.add_option("--kind", arguments->kind, {.name = "KIND", .words = [] { return names_of(plot_kinds()); }},
+                     "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
   command
-      .add_option("--set", arguments->changes,
+      .add_option("--set", arguments->changes, {"KEY=VALUE"},
                   "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times")
       .allow_extra_args(false);
-  command.add_option("--out", arguments->outputs, "a picture to write: FILE.svg, .png or .pdf; any number of times")
+  command
+      .add_option("--out", arguments->outputs, values::file,
+                  "a picture to write: FILE.svg, .png or .pdf; any number of times")
       .required()
       .allow_extra_args(false);
-  command.add_option("--dpi", arguments->dpi, "pixels of a .png per inch of a page, 50 to 1200").capture_default_str();
+  command.add_option("--dpi", arguments->dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200")
+      .capture_default_str();
   command.footer(kinds_in_help() + "\n" + keys_in_help() +
                  "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
                  "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --config mgwfbp_fig10 --kind bars --set "

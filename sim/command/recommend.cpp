@@ -8,6 +8,7 @@
 #include "sim/core/text.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/report/recommend_report.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
@@ -77,7 +78,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
-      refuse_pipelines(scenario, "recommend");
+      refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
       if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
         if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
         continue;
@@ -158,15 +159,17 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
 
 // Which layouts of a transformer there are, instead of how to tune what a profile fixes.
 void execute_of_model(Context& context, const RecommendArguments& arguments) {
-  for (const auto& [text, flag] : {std::pair{&arguments.plot, "--plot"}, std::pair{&arguments.engine, "--engine"}})
-    if (!text->empty()) throw InputError(argument(flag), "cannot be combined with --model", "--profile");
-  if (!arguments.frameworks.empty())
-    throw InputError(argument("--framework"),
-                     "cannot be combined with --model, which covers Megatron-LM and torchtitan",
-                     "--strategies megatron, or fsdp2");
+  if (!arguments.engine.empty()) throw InputError(argument("--engine"), "cannot be combined with --model", "--jobs");
+  std::vector<std::string> strategies;
+  if (!arguments.frameworks.empty() || !arguments.strategies.empty()) strategies = chosen_strategies(arguments);
+  if (!arguments.named())
+    std::erase_if(strategies, [](const std::string& name) { return !plans_pipelines(find_strategy(name, {})); });
+  if (strategies.empty() && !arguments.frameworks.empty())
+    throw InputError(argument("--framework"), "none of these has a strategy for pipelines, which --model searches",
+                     "megatron or pytorch");
   recommend_layouts(context,
                     {arguments.model, arguments.device, arguments.tokens, arguments.budget, arguments.jobs,
-                     arguments.strategies, arguments.json},
+                     arguments.plot, strategies, arguments.json},
                     arguments.scenario, arguments.winning.rule());
 }
 
@@ -189,33 +192,41 @@ void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   Option profile = add_scenario_options(command, arguments->scenario);
-  profile.unless(command.add_option("--model", arguments->model,
+  profile.unless(command.add_option("--model", arguments->model, values::model,
                                     "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
                                     "recomputation are searched, on estimated profiles"));
-  command.add_option("--device", arguments->device, "with --model: a device, or a file of one");
-  command.add_option("--seq", arguments->tokens, "with --model: tokens of a sample (the model's positions)");
+  command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
+  command.add_option("--device", arguments->device, values::device, "with --model: a device, or a file of one");
+  command.add_option("--seq", arguments->tokens, values::number,
+                     "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
-  const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
+  const Option names =
+      command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
-                  fmt::format("only strategies of these frameworks: {}", fmt::join(names_of(frameworks()), ", ")))
+                  {.name = "FRAMEWORK,...", .words = [] { return names_of(frameworks()); }},
+                  fmt::format("only strategies of these frameworks: {}; with --model those that support pipelines",
+                              fmt::join(names_of(frameworks()), ", ")))
       .excludes(names);
   command
-      .add_option("--efficiency", arguments->line, "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
+      .add_option("--efficiency", arguments->line, values::ratio,
+                  "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
       .capture_default_str();
-  command.add_option("--budget", arguments->budget, "trials per strategy (24); with --model, in total (200)");
-  command.add_option("--seed", arguments->seed, "seed of the tuning's random choices").capture_default_str();
+  command.add_option("--budget", arguments->budget, values::number,
+                     "trials per strategy (24); with --model, in total (200)");
+  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
+      .capture_default_str();
   add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print a JSON array, best first");
-  command.add_option("--plot", arguments->plot,
+  command.add_option("--plot", arguments->plot, values::file,
                      "draw iteration time against memory, with the Pareto front: FILE.svg, .png or "
                      ".pdf");
   command.footer(
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
       "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9\n"
-      "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 \\\n"
-      "    --global-batch 1024");
+      "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 "
+      "--global-batch 1024");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

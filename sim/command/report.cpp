@@ -41,12 +41,13 @@ void execute(Context& context, const ReportArguments& arguments) {
 void add_report(CommandLine& app) {
   auto arguments = std::make_shared<ReportArguments>();
   Command command = app.add_subcommand("report", "turn a sweep's CSV into a web page that works offline");
-  command.add_option("file", arguments->file, "a CSV written by `allreplay sweep --out FILE.csv`").required();
-  command.add_option("--config", arguments->config,
+  command.add_option("file", arguments->file, values::file, "a CSV written by `allreplay sweep --out FILE.csv`")
+      .required();
+  command.add_option("--config", arguments->config, values::config,
                      "the sweep file: its title, its \"plot\", and where its profiles and clusters are");
-  command.add_option("--out", arguments->out, "the page to write").required();
+  command.add_option("--out", arguments->out, values::file, "the page to write").required();
   command
-      .add_option("--timelines", arguments->timelines,
+      .add_option("--timelines", arguments->timelines, values::number,
                   "number of rows to simulate again for a timeline: the fastest and the slowest at the largest size")
       .capture_default_str();
   command.add_flag("--force", arguments->force, help_on_force);

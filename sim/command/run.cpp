@@ -8,7 +8,6 @@
 #include "sim/core/file.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/links_report.hpp"
-#include "sim/training/parallel_setup.hpp"
 #include "sim/view/links_picture.hpp"
 #include "sim/view/timeline_picture.hpp"
 #include "sim/view/trace_events.hpp"
@@ -43,7 +42,6 @@ void execute(Context& context, const RunArguments& arguments) {
   Library library(context.inputs);
   Outcome outcome = run_with_progress(context.console,
                                       library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
-  if (arguments.links || !arguments.plot.empty()) refuse_pipelines(outcome.scenario, "use of links");
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
@@ -60,7 +58,7 @@ void execute(Context& context, const RunArguments& arguments) {
                                 fmt::format("{}, {}", title(outcome.scenario), outcome.scenario.strategy->name)));
   context.console.warn(outcome.result.warning);
   context.console.note(outcome.result.note);
-  warn_of_idle_options(context.console, arguments.scenario, outcome);
+  warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   if (arguments.json) {
     const std::string row = run_json(outcome);
     context.console.print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
@@ -79,12 +77,12 @@ void add_run(CommandLine& app) {
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--timeline", arguments->timeline,
+  command.add_option("--timeline", arguments->timeline, values::file,
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
   command.add_flag(
       "--links", arguments->links,
       "fluid, message: print the use of each kind of link, and the hottest links by name; over time in --timeline");
-  command.add_option("--plot", arguments->plot,
+  command.add_option("--plot", arguments->plot, values::file,
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"

@@ -220,24 +220,32 @@ AskedSweep SweepArguments::asked(const Inputs& inputs) const {
 void add_sweep(CommandLine& app) {
   auto arguments = std::make_shared<SweepArguments>();
   Command command = app.add_subcommand("sweep", "simulate every combination listed in a sweep file");
-  command.add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`").required();
+  command
+      .add_option("file", arguments->file, {"FILE", "configs", true},
+                  "a sweep file, or a name from `allreplay list configs`")
+      .required();
   add_jobs(command, arguments->jobs, "rows");
-  command.add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
+  command.add_option("--out", arguments->out, values::file,
+                     "write the rows to this CSV file, each as soon as it is finished");
   command.add_flag("--resume", arguments->resume,
                    "keep rows in --out that were made from the same inputs by this program");
   command.add_flag("--force", arguments->force, "replace --out even if no sweep wrote it");
-  command.add_option("--collective", arguments->collective, "instead of the file's");
-  command.add_option("--fidelity", arguments->fidelity, "instead of the file's");
-  command.add_option("--codec", arguments->codec, "instead of the file's; none for uncompressed gradients");
+  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
+  command.add_option("--fidelity", arguments->fidelity,
+                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }}, "instead of the file's");
+  command.add_option("--codec", arguments->codec, values::codec,
+                     "instead of the file's; none for uncompressed gradients");
   command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
-  command.add_option("--shard", arguments->shard,
+  command.add_option("--shard", arguments->shard, {.name = "I/N", .choices = "auto"},
                      "run only share I of N shares of equal cost, such as 0/4; auto: the task of a Slurm array, or the "
                      "MPI rank. {} in --out is replaced by its number");
-  command.add_option("--merge", arguments->parts, "merge the parts that shares wrote into --out");
-  command.add_option("--engine", arguments->engine, "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
-  command.add_option("--partition", arguments->partition, "slurm: the partition to use (Slurm's default)");
-  command.add_option("--time", arguments->time, "slurm: time limit of a task (Slurm's default)");
-  command.add_option("--chunk", arguments->chunk, "slurm: rows per task, about (enough for 100 tasks)");
+  command.add_option("--merge", arguments->parts, {"PART", "", true}, "merge the parts that shares wrote into --out");
+  command.add_option("--engine", arguments->engine, {.name = "ENGINE", .choices = "mpi,slurm"},
+                     "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
+  command.add_option("--partition", arguments->partition, values::name,
+                     "slurm: the partition to use (Slurm's default)");
+  command.add_option("--time", arguments->time, values::duration, "slurm: time limit of a task (Slurm's default)");
+  command.add_option("--chunk", arguments->chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
   command.add_flag("--dry-run", arguments->dry_run, "slurm: print the job scripts without submitting them");
   command.add_flag("--detach", arguments->detach, "slurm: submit, print the command to continue with, and exit");
   add_change_options(command, arguments->changes, every_change);

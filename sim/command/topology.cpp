@@ -73,11 +73,13 @@ void add_topology(CommandLine& app) {
   Command command =
       app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, "number of workers (the cluster file's)");
+  command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)");
   add_change_options(command, arguments->changes, {Changed::Network});
-  command.add_option("--dot", arguments->dot, "write the network to this file, for Graphviz");
-  command.add_option("--plot", arguments->plot, "draw the network, equal parts once: FILE.svg, .png or .pdf");
-  command.add_option("--cluster-out", arguments->cluster_out, "write the cluster described by flags to this file");
+  command.add_option("--dot", arguments->dot, values::file, "write the network to this file, for Graphviz");
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw the network, equal parts once: FILE.svg, .png or .pdf");
+  command.add_option("--cluster-out", arguments->cluster_out, values::file,
+                     "write the cluster described by flags to this file");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n  allreplay topology --cluster fat-tree-16 --plot fat-tree.svg\n"

@@ -33,7 +33,7 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
   require_separate(inputs.files, {{"--out", arguments.out}}, arguments.scenario.files(inputs.files));
   Library library(inputs);
   TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
-  refuse_pipelines(task.scenario, "tune");
+  refuse_pipelines(task.scenario, "tune", "compare and sweep, which take lists; or recommend --model");
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = parse_seed(arguments.seed);
@@ -86,19 +86,23 @@ void add_tune(CommandLine& app) {
   auto arguments = std::make_shared<TuneArguments>();
   Command command = app.add_subcommand("tune", "find the options of a strategy with the shortest iteration time");
   add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
+  command.add_option("-s,--strategy", arguments->strategy, values::strategy, "see `allreplay list strategies`")
+      .required();
   command
-      .add_option("--over", arguments->over,
+      .add_option("--over", arguments->over, {"KEY=LO:HI", "options"},
                   "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
                   "option (all that can be tuned and are not given)")
       .allow_extra_args(false);
-  command.add_option("--budget", arguments->budget, "largest number of trials").capture_default_str();
-  command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
+  command.add_option("--budget", arguments->budget, values::number, "largest number of trials").capture_default_str();
+  command
+      .add_option("--method", arguments->method, {.name = "METHOD", .words = [] { return names_of(tune_methods); }},
+                  "bayes (Gaussian process, expected improvement) or grid")
       .capture_default_str();
-  command.add_option("--seed", arguments->seed, "seed of the random choices of bayes").capture_default_str();
+  command.add_option("--seed", arguments->seed, values::number, "seed of the random choices of bayes")
+      .capture_default_str();
   add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
-  command.add_option("--out", arguments->out, "write the trials to this CSV file");
+  command.add_option("--out", arguments->out, values::file, "write the trials to this CSV file");
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_flag("--csv", arguments->csv, "print the trials as CSV").excludes(json);
   command.footer(

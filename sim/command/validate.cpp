@@ -73,10 +73,12 @@ void execute(Context& context, const ValidateArguments& arguments) {
 void add_validate(CommandLine& app) {
   auto arguments = std::make_shared<ValidateArguments>();
   Command command = app.add_subcommand("validate", "predict what you measured, and report the errors");
-  command.add_option("file", arguments->file, "a CSV of measured points: see docs/validating.md").required();
-  command.add_option("--out", arguments->out, "write every point with its prediction to this CSV file");
-  command.add_option("--plot", arguments->plot, "draw predicted against measured: FILE.svg, .png or .pdf");
-  command.add_option("--where-it-matters", arguments->matters,
+  command.add_option("file", arguments->file, values::file, "a CSV of measured points: see docs/validating.md")
+      .required();
+  command.add_option("--out", arguments->out, values::file, "write every point with its prediction to this CSV file");
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw predicted against measured: FILE.svg, .png or .pdf");
+  command.add_option("--where-it-matters", arguments->matters, {},
                      "score separately the rows that the 'no communication' model misses by more, such as 5%");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");

@@ -54,13 +54,17 @@ void add_whatif(CommandLine& app) {
   auto arguments = std::make_shared<WhatIfArguments>();
   Command command = app.add_subcommand("whatif", "what to change: the gain of each change, alone and combined");
   add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategy", arguments->strategy, "ddp, or fsdp2 if ddp does not fit into the memory");
-  command.add_option("--budget", arguments->budget, "trials for each strategy of a framework").capture_default_str();
-  command.add_option("--seed", arguments->seed, "seed of the tuning's random choices").capture_default_str();
+  command.add_option("-s,--strategy", arguments->strategy, values::strategy,
+                     "ddp, or fsdp2 if ddp does not fit into the memory");
+  command.add_option("--budget", arguments->budget, values::number, "trials for each strategy of a framework")
+      .capture_default_str();
+  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
+      .capture_default_str();
   add_jobs(command, arguments->jobs, "changes");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--plot", arguments->plot, "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
   command.footer(
       "With each row's flags, `allreplay run` prints the same result.\n"
       "Example:\n  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --plot whatif.svg");

@@ -239,6 +239,21 @@ void Files::write(const std::string& file, std::string_view text) const {
   fail_to_write(file, error);
 }
 
+void Files::require_writable(const std::string& file) const {
+  if (in_memory(file)) return;
+  const auto require = [&](const fs::path& path, int rights) {
+    if (faccessat(AT_FDCWD, path.c_str(), rights, AT_EACCESS) != 0) fail_to_write(file, errno);
+  };
+  struct stat facts {};
+  const bool there = stat(file.c_str(), &facts) == 0;
+  if (!there && errno != ENOENT) fail_to_write(file, errno);
+  if (there && S_ISDIR(facts.st_mode)) fail_to_write(file, EISDIR);
+  if (there) require(file, W_OK);
+  if (there && !S_ISREG(facts.st_mode)) return;  // a device, a pipe: nothing is made beside it
+  const fs::path folder = fs::path(link_target(file)).parent_path();
+  require(folder.empty() ? "." : folder / ".", W_OK | X_OK);
+}
+
 bool Files::is_file(const std::string& name) const {
   if (in_memory(name)) return true;
   struct stat facts {};

@@ -86,6 +86,10 @@ class Files {
   /// InputError, also when the file is one that was read (protect_inputs()).
   void write(const std::string& file, std::string_view text) const;
 
+  /// Throws InputError where write() would as things are: for a folder, and where the file or its folder is not there for
+  /// us to write. So a command fails before it computes, and of several files none is written alone.
+  void require_writable(const std::string& file) const;
+
   /// Whether there is something to read of that name that is no folder; "no" for names that no file can have.
   bool is_file(const std::string& name) const;
 

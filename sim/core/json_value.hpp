@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ class JsonValue {
   JsonValue(std::string text);
   JsonValue(std::string_view text);
   JsonValue(const char* text);
+  /// Null where there is none.
+  template <class Value>
+  JsonValue(const std::optional<Value>& value) : JsonValue(value ? JsonValue(*value) : JsonValue()) {}
   template <class Item>
   JsonValue(const std::vector<Item>& items) : JsonValue(array()) {
     for (const Item& item : items) push_back(item);

@@ -100,7 +100,7 @@ std::string shell_words(const std::vector<std::string>& words) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
 std::size_t width_of(std::string_view text) {

@@ -5,7 +5,7 @@
 namespace allreplay {
 
 void throw_time_overflow() {
-  throw TimeOverflow("a simulated time beyond 106 days (check the units of times, sizes and bandwidths)");
+  throw TimeOverflow("a simulated time exceeds 106 days (check the units of times, sizes and bandwidths)");
 }
 
 }  // namespace allreplay

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/core/named.hpp"
 #include "sim/workload/model.hpp"
 #include "sim/workload/profile.hpp"
 
@@ -75,6 +76,8 @@ struct ComputationLayer {
 
 /// What updates the parameters. Unfused, Adam's loops over them are kernels of their own (PyTorch's until 2022).
 enum class Optimizer : std::uint8_t { Adam, AdamUnfused, Sgd };
+inline constexpr Word<Optimizer> optimizers[] = {
+    {Optimizer::Adam, "adam"}, {Optimizer::AdamUnfused, "adam-unfused"}, {Optimizer::Sgd, "sgd"}};
 
 struct Computation {
   std::string name, description, source;

@@ -138,7 +138,7 @@ Estimate estimate(const EstimateRequest& request) {
   profile.framework = "none";
   profile.precision = request.precision;
   profile.origin = Origin::Estimated;
-  profile.source = source_of(request.device, made.efficiency, "its usual value");
+  profile.source = source_of(request.device, made.efficiency, "the usual for it");
   profile.batch_size = request.batch;
   profile.update = to_time(seconds.update * factor);
   if (request.work.model_flops > 0) profile.flops_per_sample = request.work.model_flops;

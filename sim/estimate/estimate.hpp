@@ -1,6 +1,7 @@
 // A profile that nobody measured: of a model on a device, or of a measured profile under other conditions.
 #pragma once
 
+#include "sim/core/named.hpp"
 #include "sim/estimate/roofline.hpp"
 #include "sim/workload/profile.hpp"
 
@@ -12,6 +13,8 @@ enum class Recompute : std::uint8_t {
   Selective,  ///< of each block what is neither a product nor attention
   Full,       ///< of each block all but what it reads
 };
+inline constexpr Word<Recompute> recompute_rules[] = {
+    {Recompute::None, "none"}, {Recompute::Selective, "selective"}, {Recompute::Full, "full"}};
 
 struct EstimateRequest {
   Computation work;

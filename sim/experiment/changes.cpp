@@ -215,20 +215,25 @@ std::string beginning(const std::string& list) {
 }
 
 constexpr ChangeRow rows[] = {
-    {"bandwidth", "bandwidth of links between nodes: a rate, or a factor", Changed::Network, bandwidth<Level::Outside>},
-    {"latency", "latency of messages between nodes: a time, or a factor", Changed::Network, latency<Level::Outside>},
-    {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>},
-    {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>},
+    {"bandwidth", "bandwidth of links between nodes: a rate, or a factor", Changed::Network, bandwidth<Level::Outside>,
+     "RATE|xN"},
+    {"latency", "latency of messages between nodes: a time, or a factor", Changed::Network, latency<Level::Outside>,
+     "TIME|xN"},
+    {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>, "RATE|xN"},
+    {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>, "TIME|xN"},
     {"rails", "network ports of a node", Changed::Network, rails},
     {"node", "workers of a node", Changed::Network, node},
-    {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
+    {"placement", "placement of ranks on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement,
+     "packed|spread|HOST,..."},
     {"routing", "routes of messages on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
-     routing},
+     routing, "WAY[:flows=N,seed=N]", [] { return names_of(routings); }},
     {"batch", "samples per worker: layer times and memory are scaled in proportion", Changed::Profile, batch},
-    {"precision", "precision of the computation, by the device's roofline", Changed::Profile, precision},
+    {"precision", "precision of the computation, by the device's roofline", Changed::Profile, precision, "PRECISION",
+     [] { return names_of(precisions); }},
     {"recompute", "full: recompute units before their backward pass, keeping only their inputs", Changed::Profile,
-     recompute},
-    {"stragglers", "scale their slowness (xN), none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},
+     recompute, "RULE", [] { return std::vector<std::string>{"full"}; }},
+    {"stragglers", "scale their slowness (xN), none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers,
+     "xN|none|WORKER:FACTOR"},
 };
 
 }  // namespace

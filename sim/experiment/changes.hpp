@@ -34,6 +34,8 @@ struct ChangeRow {
   Changed changed = Changed::Network;
   /// Throws InputError at the text's place. `file`: for those of the profile.
   void (*apply)(Scenario& scenario, const ChangeText& change, const ProfileFile& file) = nullptr;
+  std::string_view value = "N";                   ///< as help shows it
+  std::vector<std::string> (*words)() = nullptr;  ///< those that it takes, where they are known
 };
 
 /// In the order in which they are applied.

@@ -19,10 +19,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view recomputes[] = {"none", "selective", "full"};
 constexpr std::size_t trials_at_once = 8;  // trials between two looks at what they leave worth trying
 
-std::string_view word_of(Recompute recompute) { return recomputes[static_cast<std::size_t>(recompute)]; }
+std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, recompute); }
 
 // --- what a framework calls it ---------------------------------------------------------------------------------------
 
@@ -128,9 +127,10 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
                                 search.global_batch, at_once, one.samples, search.workers / group)};
   const std::int64_t batches = search.global_batch / at_once;
   if (one.strategy == "megatron" && one.chunks > 1 && batches % one.pp != 0)
-    return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are not a multiple of pp {}", batches, one.pp)};
+    return Obstacle{3, "--global-batch",
+                    fmt::format("{}, not a multiple of pp {}", counted(batches, "micro-batch"), one.pp)};
   if (one.strategy == "fsdp2" && one.schedule == "1f1b" && batches < one.pp)  // PyTorch's PipelineScheduleSingle
-    return Obstacle{3, "--global-batch", fmt::format("{} micro-batches are fewer than pp {}", batches, one.pp)};
+    return Obstacle{3, "--global-batch", fmt::format("{}, fewer than pp {}", counted(batches, "micro-batch"), one.pp)};
   return std::nullopt;
 }
 
@@ -201,13 +201,17 @@ class Search {
       if (const auto known = forecast(all[i])) order.emplace_back(*known, i);
     const double room = static_cast<double>(limit_.value_or(std::numeric_limits<Bytes>::max()));
     std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
-      const auto rank = [&](const Forecast& one) { return std::pair(one.memory_bytes > room, one.iteration_s); };
+      const auto rank = [&](const Forecast& one) {
+        const bool over = one.memory_bytes > room;  // of these the smallest may fit yet
+        return std::tuple(over, over ? one.memory_bytes : 0, one.iteration_s);
+      };
       return rank(a.first) < rank(b.first);
     });
     if (search_.begin) search_.begin(std::min(search_.budget, order.size()));
     try_all(all, order);
     if (trials_.empty()) throw wrong_.value_or(InputError({"command line", "--workers"}, "no layout is possible", ""));
     rank_trials();
+    replay_in_parts();
     return std::move(advice_);
   }
 
@@ -357,6 +361,7 @@ class Search {
         }
         try {
           scenarios.push_back(library_.resolve(request_of(all[place]), estimated(all[place]).profile));
+          scenarios.back().parts = search_.in_parts >= search_.budget;
           which.push_back(place);
           ++tried;
         } catch (const InputError& error) {
@@ -405,6 +410,22 @@ class Search {
     advice_.tied = order.tied;
   }
 
+  // Of pipelines that were replayed once: the rank needs no more.
+  void replay_in_parts() {
+    std::vector<Scenario> scenarios;
+    std::vector<Outcome*> outcomes;
+    for (std::size_t i = 0; i < std::min(search_.in_parts, advice_.ranking.size()); ++i) {
+      Outcome& outcome = advice_.ranking[i].outcome;
+      if (outcome.scenario.parts || !outcome.scenario.options.parallel.pipeline()) continue;
+      outcomes.push_back(&outcome);
+      scenarios.push_back(outcome.scenario);
+      scenarios.back().parts = true;
+    }
+    std::vector<Attempt> attempts =
+        run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = {}});
+    for (std::size_t i = 0; i < attempts.size(); ++i) *outcomes[i] = std::move(attempts[i].outcome.value());
+  }
+
   Library& library_;
   const LayoutSearch& search_;
   std::map<ProfileKey, std::shared_ptr<Estimated>> profiles_;
@@ -418,5 +439,58 @@ class Search {
 }  // namespace
 
 LayoutAdvice search_layouts(Library& library, const LayoutSearch& search) { return Search(library, search).answer(); }
+
+namespace {
+
+// The flags that settle something of a layout.
+std::vector<std::string> free_all(LayoutSearch& search) {
+  std::vector<std::string> flags;
+  const auto free = [&](auto& settled, const char* flag) {
+    if (settled == std::remove_cvref_t<decltype(settled)>()) return;
+    settled = {};
+    flags.emplace_back(flag);
+  };
+  free(search.pp, "--pp");
+  free(search.tp, "--tp");
+  free(search.cp, "--cp");
+  free(search.chunks, "--chunks");
+  free(search.samples, "--batch");
+  free(search.schedule, "--schedule");
+  free(search.recompute, "--recompute");
+  const std::vector<std::string> all = LayoutSearch().strategies;
+  if (search.strategies != all) flags.emplace_back("--strategies");
+  search.strategies = all;
+  return flags;
+}
+
+// One that fits, among the few that are likeliest to.
+std::optional<ModelLayout> fitting(Library& library, LayoutSearch search) try {
+  search.budget = std::min<std::size_t>(search.budget, 40);
+  search.in_parts = 0;
+  search.begin = {};
+  search.advance = {};
+  const LayoutTrial best = std::move(search_layouts(library, search).ranking.front());
+  return fits(best.outcome.scenario, best.outcome.result) ? std::optional(best.layout) : std::nullopt;
+} catch (const InputError&) {  // the cluster has no room, or nothing divides
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& search) {
+  LayoutSearch free = search;
+  LayoutRemedy remedy{.without = free_all(free)};
+  if (!remedy.without.empty())
+    if (const auto found = fitting(library, free)) return remedy.layout = *found, remedy;
+  remedy.without.clear();
+  constexpr std::int64_t most_times = 64;
+  for (std::int64_t times = 2; times <= most_times && search.workers * times <= most_workers; times *= 2) {
+    LayoutSearch more = search;
+    more.workers = remedy.workers = times * search.workers;
+    more.global_batch = times * search.global_batch;
+    if (const auto found = fitting(library, more)) return remedy.layout = *found, remedy;
+  }
+  return std::nullopt;
+}
 
 }  // namespace allreplay

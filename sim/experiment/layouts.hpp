@@ -36,7 +36,8 @@ struct LayoutSearch {
   std::string schedule;
   std::optional<Recompute> recompute;
   std::vector<std::string> strategies{"megatron", "fsdp2"};
-  std::size_t budget = 200;  ///< of layouts that are simulated
+  std::size_t budget = 200;    ///< of layouts that are simulated
+  std::size_t in_parts = 200;  ///< of the ranking's first so many what of the iteration is exposed, and the bubble
   int jobs = 2;
   WinningRule rule;
   std::function<void(std::size_t trials)> begin;  ///< called when it is known how many there are at most
@@ -58,6 +59,16 @@ struct LayoutAdvice {
   std::size_t too_slow = 0;          ///< of these not tried, as computing alone takes them longer than the winner
   std::size_t left_over = 0;         ///< nor these, for which the budget was too small
 };
+
+/// What would make a layout fit where none does: fewer of the flags that settle something, or more workers, with as
+/// many samples each; a layout that was simulated so, and fits.
+struct LayoutRemedy {
+  std::vector<std::string> without;  ///< these flags
+  std::int64_t workers = 0;          ///< else among so many
+  ModelLayout layout;
+};
+/// None where none is known.
+std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& search);
 
 /// Those that a forecast calls fastest are simulated, so many as the budget allows. Throws InputError where none is
 /// possible.

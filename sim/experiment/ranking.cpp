@@ -35,7 +35,14 @@ Ranking rank(const std::vector<Contender>& contenders, double tie) {
 
 Offered offered(const Strategy* strategy) {
   if (!strategy || (strategy->offer.framework.empty() && !strategy->offer.words)) return Offered::AsPlan;
-  return strategy->offer.maintained ? Offered::Maintained : Offered::AsCode;
+  if (!strategy->offer.maintained) return Offered::AsCode;
+  // Of what one framework has for one stage, the first in the table is what it offers today.
+  const auto all = strategies();
+  const auto today = std::find_if(all.begin(), all.end(), [&](const Strategy& one) {
+    return one.offer.maintained && one.offer.framework == strategy->offer.framework &&
+           one.sharded.stage == strategy->sharded.stage;
+  });
+  return today->name == strategy->name ? Offered::Maintained : Offered::Replaced;
 }
 
 namespace {
@@ -68,6 +75,10 @@ double seconds_of_equal_work(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
   const double replica = static_cast<double>(scenario.workers / degrees_of(scenario).dp);
   return result.metrics.iteration_s * replica / static_cast<double>(result.plan.sharding.accumulate);
+}
+
+std::int64_t batches_of_iteration(const Outcome& outcome) {
+  return degrees_of(outcome.scenario).dp * outcome.result.plan.sharding.accumulate;
 }
 
 Contender contender_of(const Outcome& outcome, const WinningRule& rule) {

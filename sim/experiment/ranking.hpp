@@ -18,6 +18,7 @@ struct WinningRule {
 /// How somebody gets to run it.
 enum class Offered : std::uint8_t {
   Maintained,  ///< by a framework's own settings
+  Replaced,    ///< likewise, but the framework has another in its place by now
   AsCode,      ///< research code, or code to paste
   AsPlan,      ///< it takes the plan itself
 };
@@ -40,9 +41,9 @@ struct Ranking {
 };
 
 /// First what fits and takes no longer than the least time and the tie, of these what runs now, then a framework's
-/// default, then what a framework offers with the fewest options changed, then what takes code or a
-/// plan; alike in that, what shards less. The others
-/// follow by time, collectives and memory; what does not fit comes last.
+/// default, then what a framework offers with the fewest options changed, then what it has replaced, then what takes
+/// code or a plan; alike in that, what shards less. The others follow by time, collectives and memory; what does not
+/// fit comes last.
 Ranking rank(const std::vector<Contender>& contenders, double tie);
 
 /// nullptr: one that nobody knows, as its plan is all that there is.
@@ -51,6 +52,10 @@ Offered offered(const Strategy* strategy);
 /// Of an iteration; where workers hold a model together, times how many of them there are to a replica, per
 /// micro-batch: what ranks settings that differ in the samples of an iteration.
 double seconds_of_equal_work(const Outcome& outcome);
+
+/// Micro-batches of an iteration, of all replicas: where outcomes of one profile have other numbers, samples per second
+/// compare them, and iterations do not.
+std::int64_t batches_of_iteration(const Outcome& outcome);
 
 Contender contender_of(const Outcome& outcome, const WinningRule& rule);
 Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule);

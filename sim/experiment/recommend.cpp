@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <optional>
 #include <tuple>
 
@@ -141,19 +140,6 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   return advice;
 }
 
-// One bound for all that shard alike.
-void share_bounds(std::vector<Advice>& ranking) {
-  std::map<std::int64_t, double> least;  // by ZeRO stage
-  for (const Advice& one : ranking)
-    if (const auto bound = metrics(one).lower_bound_s) {
-      const auto [known, fresh] = least.emplace(one.tuned.result.plan.sharding.zero, *bound);
-      known->second = std::min(known->second, *bound);
-    }
-  for (Advice& one : ranking)
-    if (const auto known = least.find(one.tuned.result.plan.sharding.zero); known != least.end())
-      one.bound_s = known->second;
-}
-
 std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule) {
   std::vector<Contender> contenders;
   for (const Advice& one : unsorted) contenders.push_back(contender_of(one.tuned, rule));
@@ -161,7 +147,6 @@ std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule
   std::vector<Advice> ranking;
   for (const std::size_t place : order.order) ranking.push_back(std::move(unsorted[place]));
   for (std::size_t i = 1; i < order.tied; ++i) ranking[i].ties = true;
-  share_bounds(ranking);
   return ranking;
 }
 

@@ -16,16 +16,15 @@ namespace allreplay {
 /// One strategy with its best options: of those that are as fast, the options as given, or the fewest changed.
 struct Advice {
   Outcome tuned;
-  Options given;                  ///< before anything was tuned
-  double given_s = 0;             ///< the iteration time with the options as given (defaults, mostly)
-  std::string settings;           ///< in the framework's words, or how to get the plan itself
-  std::string schedule;           ///< chosen_schedule()
-  std::vector<std::string> run;   ///< the words after `allreplay run` that replay it, where they are known
-  std::vector<Trial> trials;      ///< all settings that were tried
-  Reasons why;                    ///< the tuned iteration takes as long as it does
-  std::optional<double> bound_s;  ///< the least lower bound of what was compared at its size and ZeRO stage
-  bool ties = false;              ///< as fast as the first, which is simpler to run
-  ScalingReference reference;     ///< of all sizes
+  Options given;                 ///< before anything was tuned
+  double given_s = 0;            ///< the iteration time with the options as given (defaults, mostly)
+  std::string settings;          ///< in the framework's words, or how to get the plan itself
+  std::string schedule;          ///< chosen_schedule()
+  std::vector<std::string> run;  ///< the words after `allreplay run` that replay it, where they are known
+  std::vector<Trial> trials;     ///< all settings that were tried
+  Reasons why;                   ///< the tuned iteration takes as long as it does
+  bool ties = false;             ///< as fast as the first, which is simpler to run
+  ScalingReference reference;    ///< of all sizes
 };
 
 /// strategy_text(): `best` may be asked twice.

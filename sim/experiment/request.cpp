@@ -301,11 +301,15 @@ void take_global_batch(Scenario& scenario) {
                      fmt::format("a multiple of {}", at_once));
   std::int64_t& now = scenario.options.strategy.sharding.accumulate;
   const bool said = scenario.options.places.contains("accumulate") || scenario.options.parallel.given;
+  const std::string said_by = !said                             ? ""
+                              : scenario.options.parallel.given ? scenario.options.parallel.given->file
+                                                                : scenario.options.place_of("accumulate").path;
   if (said && now != *batches)
-    throw InputError(place,
-                     fmt::format("{} samples on {} are {} times {}, not {} times", *samples,
-                                 counted(replicas, "replica"), *batches, at_once, now),
-                     fmt::format("{}, or one of them", now * at_once));
+    throw InputError(
+        place,
+        fmt::format("{} samples are {} of {} on {}, but {} says {}", *samples, counted(*batches, "micro-batch"),
+                    counted(each, "sample"), counted(replicas, "replica"), said_by, now),
+        fmt::format("{} samples, or only one of the two", now * at_once));
   scenario.options.set("accumulate", std::to_string(*batches), place);
 }
 
@@ -322,6 +326,7 @@ Scenario Library::resolve_network(const Request& request) {
   Scenario scenario;
   scenario.cluster = named;
   scenario.workers = request.workers.value_or(named.workers);
+  if (request.workers) scenario.place_of_workers = request.place_of_workers;
   constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs have dozens of simulations in memory at once
   if (scenario.workers < 1 || scenario.workers > most_simulated)
     throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
@@ -339,6 +344,7 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
   Network& network = scenario.cluster.network;
+  if (network.topology) network.topology->place_of_workers = scenario.place_of_workers;
   network.collective = collective_beside(request, network.collective);
   for (auto& [operation, name] : network.by_operation) name = collective_beside(request, name);
   for (const std::string& name : collectives_of(request, network))

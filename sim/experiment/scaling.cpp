@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "sim/collective/network_change.hpp"
@@ -19,6 +20,18 @@ std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t wor
   for (std::int64_t count = std::max<std::int64_t>(2, node_workers_of(network)); count < workers; count *= 2)
     counts.push_back(count);
   return counts;
+}
+
+// The same training on fewer workers; none where its samples do not divide among them.
+std::optional<Scenario> among(Scenario fewer, std::int64_t workers) {
+  fewer.workers = workers;
+  std::int64_t& group = fewer.options.strategy.sharding.shard_group;
+  if (group >= workers) group = 0;  // all
+  if (!fewer.options.global_batch) return fewer;
+  const auto batches = micro_batches_of_samples(fewer);
+  if (!batches) return std::nullopt;
+  fewer.options.strategy.sharding.accumulate = *batches;
+  return fewer;
 }
 
 // As many samples in other micro-batches are work with other updates: then it is what a GPU does of samples that
@@ -42,18 +55,12 @@ ScalingReference scaling_reference(const Outcome& winner) {
   const auto counts =
       fixed ? std::vector<std::int64_t>() : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers);
   for (const std::int64_t workers : counts) try {
-      Scenario fewer = winner.scenario;
-      fewer.workers = workers;
-      std::int64_t& group = fewer.options.strategy.sharding.shard_group;
-      if (group >= workers) group = 0;  // all
-      const auto& samples = fewer.options.global_batch;
-      const auto batches = samples ? micro_batches_of_samples(fewer) : std::nullopt;
-      if (samples && !batches) {
+      std::optional<Scenario> fewer = among(winner.scenario, workers);
+      if (!fewer) {
         reference.undivided.push_back(workers);
         continue;
       }
-      if (batches) fewer.options.strategy.sharding.accumulate = *batches;
-      const Outcome outcome = run(std::move(fewer));
+      const Outcome outcome = run(std::move(*fewer));
       if (!fits(outcome.scenario, outcome.result)) continue;
       reference.workers = workers;
       if (workers > 1) reference.efficiency = efficiency_there(outcome, winner);  // of one it is 1: what it is over
@@ -62,6 +69,15 @@ ScalingReference scaling_reference(const Outcome& winner) {
     }
   reference.workers = winner.scenario.workers;
   reference.efficiency = winner.result.metrics.efficiency;
+  return reference;
+}
+
+ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, ScalingReference reference) {
+  if (reference.workers == 1) return reference;
+  Scenario there = winner.scenario;
+  there.cluster = cluster;
+  if (auto fewer = among(std::move(there), reference.workers))
+    reference.efficiency = efficiency_there(run(std::move(*fewer)), winner);
   return reference;
 }
 

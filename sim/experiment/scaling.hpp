@@ -22,6 +22,9 @@ struct ScalingReference {
 /// micro-batches, or where the samples of an iteration are given with as many samples.
 ScalingReference scaling_reference(const Outcome& winner);
 
+/// The same on another cluster: what the winner reaches there, on as many workers. Throws InputError where it cannot.
+ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, ScalingReference reference);
+
 /// Of each outcome, by its profile, cluster and fidelity: that of the winner on the most workers there.
 std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -91,7 +92,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
                          std::to_string(2 * workers)));
   if (network.node && 2 * network.node->rails <= workers)
     all.push_back(change(Kind::Rails,
-                         fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
+                         fmt::format("{} ports per node instead of {}", 2 * network.node->rails, network.node->rails),
                          "rails", std::to_string(2 * network.node->rails)));
 }
 
@@ -198,6 +199,7 @@ class Asking {
     std::stable_sort(result_.rows.begin(), result_.rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
       return a.fits != b.fits ? a.fits : a.gain > b.gain;
     });
+    add_efficiencies();
     result_.bound_s = base.result.metrics.lower_bound_s;
     if (result_.bound_s) result_.bound_gain = base.result.metrics.iteration_s / *result_.bound_s - 1;
     return std::move(result_);
@@ -237,6 +239,31 @@ class Asking {
     return static_cast<double>(degrees_of(scenario).dp * result.plan.sharding.accumulate *
                                scenario.profile->batch_size.value_or(1)) /
            result.metrics.iteration_s;
+  }
+
+  // What is computed again, or in other micro-batches, is no other work: samples are what counts.
+  void add_efficiencies() {
+    const Outcome& base = result_.base.outcome;
+    result_.reference = scaling_reference(base);
+    std::map<std::string, std::optional<double>> known{{base.scenario.cluster.name, result_.reference.efficiency}};
+    const auto there = [&](const Cluster& cluster) -> std::optional<double> {
+      try {
+        return reference_on(cluster, base, result_.reference).efficiency;
+      } catch (const InputError&) {
+        return std::nullopt;
+      }
+    };
+    const auto per_gpu = [](const Outcome& one) { return speed(one) / static_cast<double>(one.scenario.workers); };
+    const double alone = per_gpu(base) / base.result.metrics.efficiency;  // on one worker
+    const auto add = [&](WhatIfRow& row) {
+      const Cluster& cluster = row.outcome.scenario.cluster;
+      if (!known.contains(cluster.name)) known[cluster.name] = there(cluster);
+      if (const auto efficiency = known[cluster.name])
+        row.relative_efficiency = per_gpu(row.outcome) / (alone * *efficiency);
+    };
+    add(result_.base);
+    for (auto* rows : {&result_.rows, &result_.together})
+      for (WhatIfRow& row : *rows) add(row);
   }
 
   // Each maintained framework's fastest strategy, tuned.

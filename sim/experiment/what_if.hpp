@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/experiment/request.hpp"
-#include "sim/experiment/run.hpp"
+#include "sim/experiment/scaling.hpp"
 #include "sim/farm/farm.hpp"
 
 namespace allreplay {
@@ -18,10 +18,14 @@ struct WhatIfRow {
   double gain = 0;                 ///< in samples per second, over the scenario as it is; 0.25 is a quarter more
   int changes = 1;                 ///< made together
   bool fits = true;                ///< into the memory that there is
+  /// Samples per second of a GPU, over those of the scenario as it is on the reference's workers of this row's network;
+  /// none where it cannot run there.
+  std::optional<double> relative_efficiency = {};
 };
 
 struct WhatIf {
   WhatIfRow base;
+  ScalingReference reference;   ///< the base's
   std::vector<WhatIfRow> rows;  ///< the most gain first; what does not fit last
   std::vector<WhatIfRow>
       together;  ///< the two, and the three, that bring most together, where that is more than one does

@@ -72,8 +72,8 @@ std::string verdict_html(const Summary& summary) {
 std::string findings_html(const std::vector<Summary::Case>& findings) {
   constexpr std::size_t shown = 6;  // the rest unfolds
   std::string html =
-      "<section id=\"findings\" aria-labelledby=\"findings-heading\">\n<h2 id=\"findings-heading\">Case by "
-      "case</h2>\n<ul class=\"findings\">\n";
+      "<section id=\"findings\" aria-labelledby=\"findings-heading\">\n<h2 id=\"findings-heading\">What to "
+      "run, case by case</h2>\n<ul class=\"findings\">\n";
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (i == shown && findings.size() > shown + 1)
       html += fmt::format("</ul>\n<details><summary>{} more</summary>\n<ul class=\"findings\">\n", findings.size() - i);

@@ -23,7 +23,7 @@ std::uint32_t read_axis(const Json& json, const Plan& plan) {
   std::vector<std::string> names = names_of(plan.groups);
   const auto found = std::find(names.begin(), names.end(), json.text());
   if (found == names.end())
-    json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
+    json.fail(fmt::format("'{}' is not one of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
   return static_cast<std::uint32_t>(found - names.begin());
 }
 
@@ -46,16 +46,15 @@ class PlanReader {
                                       [&](std::string_view key) { return json_.find(key).has_value(); });
     for (const char* key : {"lanes", "program"})
       if (const auto part = json_.find(key); part && !in_full)
-        part->fail("says nothing without transfers", "\"transfers\"");
+        part->fail("has no effect without transfers", "add \"transfers\"");
     Plan plan;
     const ShardingConfig step = read_step();
     if (!in_full || in_short) {
       if (step.shards_parameters())
-        json_.at("step").at("zero").fail("says nothing of when parameters are gathered",
-                                         "lanes, program and transfers");
+        json_.at("step").at("zero").fail("needs the gathers of parameters", "lanes, program and transfers");
       BucketSchedule schedule{read_queueing(json_), strategy(), blocks()};
       if (schedule.split && step.shards_optimizer())
-        json_.at("stages").fail("are those of an all-reduce, and the plan shards", "zero 0, or no stages");
+        json_.at("stages").fail("are those of an all-reduce, but the plan shards", "zero 0, or no stages");
       plan = expand(std::move(schedule), profile_, step);
     }
     if (!in_full) return plan;
@@ -63,8 +62,7 @@ class PlanReader {
     if (!in_short) return full;
     if (!same(plan, full))
       json_.at("transfers")
-          .fail("are not what order, window, barrier and stages make of the blocks",
-                "leave out those, or lanes, program and transfers");
+          .fail("do not match order, window, barrier and stages", "leave out those, or lanes, program and transfers");
     return plan;
   }
 
@@ -76,7 +74,7 @@ class PlanReader {
 
   static std::string name_in(const Json& name) {
     const std::string text = read_name(name);
-    if (text.empty()) name.fail("is no name", "a word for tables and rows, or nothing at all");
+    if (text.empty()) name.fail("is empty", "a word for tables and rows, or leave it out");
     return text;
   }
 
@@ -89,10 +87,10 @@ class PlanReader {
       if (const auto tick = json.find("tick")) block.tick = static_cast<std::uint32_t>(tick->integer(0, latest));
       if (const auto priority = json.find("priority")) block.priority = any_integer(*priority);
       for (const Json& slice : json.at("slices").items()) block.slices.push_back(slice_of(slice));
-      if (block.slices.empty()) json.at("slices").fail("hold nothing", "at least one slice");
+      if (block.slices.empty()) json.at("slices").fail("is empty", "at least one slice");
     }
     if (blocks.empty() && !profile_.tensors.empty())
-      json_.at("blocks").fail("are none", "every gradient in one of them");
+      json_.at("blocks").fail("is empty", "every gradient in one of them");
     return blocks;
   }
 
@@ -152,7 +150,7 @@ class PlanReader {
           unit.fail("does not follow the unit before", "every layer in one unit, in order");
       }
     if (!holding.units.empty() && holding.units.back().last + 1 != profile_.layers.size())
-      json->at("units").fail("do not hold every layer", "every layer in one unit, in order");
+      json->at("units").fail("do not include every layer", "every layer in one unit, in order");
     return holding;
   }
 
@@ -180,7 +178,7 @@ class PlanReader {
         for (const Json& json : before->items()) {
           plan.gates.push_back({transfer(index), point(json, plan), says_next(json, plan)});
           if (std::holds_alternative<StartPoint>(plan.gates.back().after))
-            json.fail("comes before everything", "a work or a transfer");
+            json.fail("comes before the start", "a work or a transfer");
         }
     }
     return plan;
@@ -221,7 +219,7 @@ class PlanReader {
   static double bytes_of(const Json& json) {
     constexpr double most = 1e15;  // as many as a profile's output_bytes may be
     const double bytes = json.number();
-    if (!(bytes >= 0 && bytes <= most)) json.fail("is no number of bytes", "0 to 1e15");
+    if (!(bytes >= 0 && bytes <= most)) json.fail("is not a number of bytes", "0 to 1e15");
     return bytes;
   }
 
@@ -252,12 +250,12 @@ class PlanReader {
     plan.together = true;
     if (const auto barrier = parallel.find("update_barrier")) {
       if (barrier->text() != "all" && barrier->text() != "stage")
-        barrier->fail(fmt::format("'{}' is none of these", barrier->text()), "all, stage");
+        barrier->fail(fmt::format("'{}' is not one of these", barrier->text()), "all, stage");
       plan.together = barrier->text() == "all";
     }
     const auto ranks = static_cast<std::size_t>(degree("pp"));
     if (ranks < 2 || json_.at("ranks").items().size() != ranks)
-      json_.at("ranks").fail(fmt::format("are {}, and pp is {}", json_.at("ranks").items().size(), ranks),
+      json_.at("ranks").fail(fmt::format("has {} entries, but pp is {}", json_.at("ranks").items().size(), ranks),
                              "as many as pp, and at least two");
     for (const Json& layers : parallel.at("stages").items()) pipeline.layers.push_back(layers.integer(1, 1'000'000));
     const ParallelOptions degrees_of_file{
@@ -287,7 +285,7 @@ class PlanReader {
     for (const Json& rank : json_.at("ranks").items()) works += rank.at("program").items().size();
     const std::size_t passes = 2 * profile_.layers.size() * static_cast<std::size_t>(step.accumulate);
     if (works < passes)
-      json_.at("ranks").fail(fmt::format("run {} works, and {} micro-batches of {} layers are {} passes", works,
+      json_.at("ranks").fail(fmt::format("run {} works, but {} micro-batches of {} layers are {} passes", works,
                                          step.accumulate, profile_.layers.size(), passes),
                              "a forward and a backward pass of each layer and micro-batch");
   }
@@ -305,25 +303,26 @@ class PlanReader {
             plan.groups.push_back({text, degrees_.pairs(from, to)});
             return static_cast<std::uint32_t>(plan.groups.size() - 1);
           }
-    json.fail(fmt::format("'{}' is no axis of {} ranks", text, degrees_.pp), "\"data 0\" or \"0 to 1\", for example");
+    json.fail(fmt::format("'{}' is not an axis of {} ranks", text, degrees_.pp), "such as \"data 0\" or \"0 to 1\"");
   }
 
   static void read_lanes(Plan& plan, const Json& list) {
     // Each is looked at whenever a transfer ends; a rank of a pipeline has a few of its own.
     const std::size_t most_lanes = std::max<std::size_t>(1000, 8 * plan.roles.size());
     if (list.items().size() > most_lanes)
-      list.fail(fmt::format("are {}", list.items().size()), fmt::format("at most {}", most_lanes));
+      list.fail(fmt::format("has {} entries", list.items().size()), fmt::format("at most {}", most_lanes));
     for (const Json& json : list.items()) {
       json.allow_only({"name", "order", "window", "tick"});
       Lane lane{.name = read_name(json.at("name"))};
       for (const Lane& other : plan.lanes)
-        if (other.name == lane.name) json.at("name").fail(fmt::format("two lanes are called '{}'", lane.name), "one");
+        if (other.name == lane.name)
+          json.at("name").fail(fmt::format("two lanes are called '{}'", lane.name), "a name for each");
       if (const auto order = json.find("order")) lane.order = read_order(*order);
       if (const auto window = json.find("window")) lane.window = read_window(*window);
       if (const auto tick = json.find("tick")) lane.tick = read_tick(*tick);
       plan.lanes.push_back(std::move(lane));
     }
-    if (plan.lanes.empty()) list.fail("are none", "at least one lane, or leave them out");
+    if (plan.lanes.empty()) list.fail("is empty", "at least one lane, or leave it out");
   }
 
   void read_lanes(Plan& plan) const {
@@ -388,7 +387,7 @@ class PlanReader {
         one.item = is_of_layer(kind) ? layers_.read(*item) : block_of(*item, plan);
       return one;
     }
-    json.fail("is not one work", "{\"backward\": LAYER} or {\"forward\": LAYER}, for example");
+    json.fail("is not one work", "such as {\"backward\": LAYER} or {\"forward\": LAYER}");
   }
 
   static bool occurs_without_pipeline(WorkKind kind) {
@@ -406,7 +405,8 @@ class PlanReader {
   PlanPoint point(const Json& json, const Plan& plan) const {
     if (!json.is_object()) {
       if (json.text() != start_word || plan.pipeline)
-        json.fail("is no moment", plan.pipeline ? "a work or a transfer" : "a work, a transfer or \"start\"");
+        json.fail("is not a valid start or end",
+                  plan.pipeline ? "a work or a transfer" : "a work, a transfer or \"start\"");
       return start_of_program();
     }
     const auto other = json.find("transfer");

@@ -20,7 +20,7 @@ Enum read_word(const Json& json, std::initializer_list<Enum> words) {
     if (to_string(word) == json.text()) return word;
     names.push_back(to_string(word));
   }
-  json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
+  json.fail(fmt::format("'{}' is not one of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -61,7 +61,8 @@ JsonValue write_window(const Window& window) {
 Window read_window(const Json& json) {
   json.allow_only({"blocks", "bytes"});
   const auto blocks = json.find("blocks"), bytes = json.find("bytes");
-  if (blocks.has_value() == bytes.has_value()) json.fail("is no window", "{\"blocks\": 4} or {\"bytes\": 4000000}");
+  if (blocks.has_value() == bytes.has_value())
+    json.fail("is not a valid window", "{\"blocks\": 4} or {\"bytes\": 4000000}");
   if (blocks) return {.count = blocks->integer(1, Window::unlimited)};
   return {.count = Window::unlimited, .bytes = bytes->integer(1, Window::unlimited)};
 }
@@ -69,7 +70,8 @@ Window read_window(const Json& json) {
 Time read_tick(const Json& json) {
   constexpr double most = 86'400;
   const double seconds = json.duration();
-  if (seconds > most || to_time(seconds) <= Time(0)) json.fail("is no tick", "1 ps to a day, such as \"5 ms\"");
+  if (seconds > most || to_time(seconds) <= Time(0))
+    json.fail("is not a valid tick", "1 ps to a day, such as \"5 ms\"");
   return to_time(seconds);
 }
 
@@ -90,7 +92,7 @@ QueueingPolicy read_queueing(const Json& json) {
   if (const auto tick = json.find("tick")) travel.tick = read_tick(*tick);
   if (const auto release = json.find("release")) {
     if (release->text() != "backward" && release->text() != "layer")
-      release->fail(fmt::format("'{}' is no release", release->text()), "layer or backward");
+      release->fail(fmt::format("'{}' is not a valid release", release->text()), "layer or backward");
     travel.release = release->text() == "layer" ? Release::Layer : Release::Backward;
   }
   if (const auto stages = json.find("stages")) {
@@ -98,7 +100,7 @@ QueueingPolicy read_queueing(const Json& json) {
     for (const Json& stage : stages->items()) words.push_back(stage.text());
     travel.split = std::equal(words.begin(), words.end(), std::begin(halves), std::end(halves));
     if (!travel.split && words != std::vector{to_string(CollectiveOp::AllReduce)})
-      stages->fail("are no way for a block", "[\"all-reduce\"], or [\"reduce-scatter\", \"all-gather\"]");
+      stages->fail("are not valid stages", "[\"all-reduce\"], or [\"reduce-scatter\", \"all-gather\"]");
   }
   return travel;
 }

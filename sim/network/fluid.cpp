@@ -106,10 +106,12 @@ template <class Counted>
 Load FluidNetwork::load_if(const Counted& counted) const {
   Load load{std::count_if(state_.running.begin(), state_.running.end(), counted), 0};
   if (!rates_) return load;
-  for (const Moving& one : seen_.moving) {
-    const Running& running = seen_.running[one.who];
-    if (counted(running)) load.rate += one.speed / (running.loads->per_byte(0) * running.pace.bytes);
-  }
+  auto one = seen_.moving.begin();
+  for (const AlikeRounds& alike : seen_.alike)
+    for (const auto end = one + alike.count; one != end; ++one) {
+      const Running& running = seen_.running[one->who];
+      if (counted(running)) load.rate += alike.speed / (running.loads->per_byte(0) * running.pace.bytes);
+    }
   return load;
 }
 
@@ -175,6 +177,7 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
   if (!state_.running.empty()) go_on(now);
   State& state = state_;
   const std::vector<Moving> moving = std::exchange(state.moving, {});
+  state.alike.clear();
   std::vector<double> alone;  // by who moves
   for (const Moving& one : moving) alone.push_back(moving_time(state.running[one.who]));
   collectives_ = std::move(collectives);
@@ -278,36 +281,54 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
     const double to = std::max(state.now, std::min(next, until));
-    if (to < forever) move_on(state, to);
+    const bool moved = to < forever && move_on(state, to);
     if (next > until || next == forever) return Stop::Until;
-    for (const Moving& one : state.moving)
-      if (one.left <= 0) settle_step(state, one.who);
-    std::erase_if(state.moving, [](const Moving& one) { return one.left <= 0; });
+    if (moved) settle_moved(state);
     while (state.waiting.next() <= state.now) settle_step(state, state.waiting.pop());
   }
 }
 
 double FluidNetwork::next_instant(const State& state) const {
   double next = state.waiting.next();
-  std::uint32_t shape = nobody;
-  for (std::size_t i = state.moving.size(); i-- > 0;) {
-    const Moving& one = state.moving[i];
-    if (one.shape != std::exchange(shape, one.shape)) next = std::min(next, state.now + one.left / one.speed);
+  auto end = state.moving.begin();
+  for (const AlikeRounds& alike : state.alike) {
+    end += alike.count;
+    next = std::min(next, state.now + (end - 1)->left / alike.speed);
   }
   return next;
 }
 
-void FluidNetwork::move_on(State& state, double to) const {
+// Whether somebody's bytes have all moved.
+bool FluidNetwork::move_on(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
-  std::uint32_t shape = nobody;
-  bool ended = true;
-  for (std::size_t i = state.moving.size(); i-- > 0;) {
-    Moving& one = state.moving[i];
-    if (ended || one.shape != shape) ended = state.now + one.left / one.speed <= to;
-    one.left = ended ? 0 : one.left - (to - state.now) * one.speed;
-    shape = one.shape;
+  bool moved = false;
+  auto first = state.moving.begin();
+  for (const AlikeRounds& alike : state.alike) {
+    auto end = first + alike.count;
+    const auto next = end;
+    for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
+    const double way = (to - state.now) * alike.speed;
+    for (; first != end; ++first) first->left -= way;
+    first = next;
+    moved |= (first - 1)->left <= 0;
   }
   state.now = to;
+  return moved;
+}
+
+// Those whose bytes have all moved.
+void FluidNetwork::settle_moved(State& state) const {
+  auto one = state.moving.begin(), kept = one;
+  for (AlikeRounds& alike : state.alike)
+    for (const auto end = one + alike.count; one != end; ++one)
+      if (one->left > 0) {
+        *kept++ = *one;
+      } else {
+        --alike.count;
+        settle_step(state, one->who);
+      }
+  state.moving.erase(kept, one);
+  std::erase_if(state.alike, [](const AlikeRounds& alike) { return alike.count == 0; });
 }
 
 // Whole rounds of a collective that is alone, as many as end by `until`.
@@ -387,43 +408,40 @@ void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.p
 void FluidNetwork::move(State& state, std::uint32_t who, double left) const {
   const Running& running = state.running[who];
   const std::uint32_t shape = running.loads->rounds[running.round].shape;
-  const auto behind = [&](const Moving& one) { return one.shape == shape ? one.left < left : one.shape > shape; };
-  state.moving.insert(std::find_if(state.moving.begin(), state.moving.end(), behind), {shape, who, left});
+  auto first = state.moving.begin();
+  auto alike = state.alike.begin();
+  for (; alike != state.alike.end() && alike->shape < shape; ++alike) first += alike->count;
+  if (alike == state.alike.end() || alike->shape != shape) alike = state.alike.insert(alike, {shape});
+  const auto behind = [](double least, const Moving& one) { return one.left < least; };
+  state.moving.insert(std::upper_bound(first, first + alike->count, left, behind), {left, who});
+  ++alike->count;
 }
 
 void FluidNetwork::set_speeds(State& state) const {
   state.speeds_stale = false;
   state.meeting = Meetings::none;
-  if (state.moving.empty()) return;
-  together_.clear();
-  for (const Moving& one : state.moving)
-    if (!together_.empty() && together_.back().shape == one.shape)
-      ++together_.back().count;
-    else
-      together_.push_back({one.shape, 1});
-  if (together_.size() == 1 && others_.empty()) {  // mostly all are alike, and share equally
-    together_[0].speed = 1.0 / together_[0].count;
-  } else {
-    for (const std::uint32_t shape : others_) together_.push_back({shape, 1});
-    state.meeting = share();
+  std::vector<AlikeRounds>& alike = state.alike;
+  if (alike.empty()) return;
+  if (alike.size() == 1 && others_.empty()) {  // mostly all are alike, and share equally
+    alike[0].speed = 1.0 / alike[0].count;
+    return;
   }
-  auto alike = together_.begin();
-  for (Moving& one : state.moving) {
-    if (one.shape != alike->shape) ++alike;
-    one.speed = alike->speed;
-  }
+  const std::size_t own = alike.size();
+  for (const std::uint32_t shape : others_) alike.push_back({shape, 1});
+  state.meeting = share(alike);
+  alike.resize(own);
 }
 
-// Finds the speeds of those that move together.
-Meetings::Id FluidNetwork::share() const {
-  if (const Meetings::Id* known = known_speeds_.recall(together_)) return *known;
+// Finds their speeds.
+Meetings::Id FluidNetwork::share(std::span<AlikeRounds> together) const {
+  if (const Meetings::Id* known = known_speeds_.recall(together)) return *known;
   std::vector<SharedFlow> flows;
-  for (const AlikeRounds& rounds : together_)
+  for (const AlikeRounds& rounds : together)
     flows.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count)});
   const std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
-  for (std::size_t i = 0; i < speeds.size(); ++i) together_[i].speed = std::min(speeds[i], 1.0);
-  const Meetings::Id meeting = meetings_ ? meeting_of(together_) : Meetings::none;
-  known_speeds_.keep(together_, meeting);
+  for (std::size_t i = 0; i < speeds.size(); ++i) together[i].speed = std::min(speeds[i], 1.0);
+  const Meetings::Id meeting = meetings_ ? meeting_of(together) : Meetings::none;
+  known_speeds_.keep(together, meeting);
   return meeting;
 }
 

@@ -80,17 +80,16 @@ class FluidNetwork final : public NetworkOfJobs {
   };
   // A round whose bytes are on their way.
   struct Moving {
-    std::uint32_t shape;
-    std::uint32_t who;  // of State::running
     double left;        // ps at full speed
-    double speed = 1;   // the fraction of full speed
+    std::uint32_t who;  // of State::running
   };
   // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
   // beginnings of rounds are whole.
   struct State {
     double now = 0;
     std::vector<Running> running;      // in the order of their starts
-    std::vector<Moving> moving;        // by shape; those of one move at one speed, the one with the least left is last
+    std::vector<AlikeRounds> alike;    // whose bytes are on their way, by shape
+    std::vector<Moving> moving;        // each of those, as they stand there; the least left of a shape is the last
     WaitingLine waiting;               // StartUp, Reduction
     std::vector<std::uint32_t> fresh;  // their round has not begun
     std::vector<std::uint32_t> ended;  // no round is left
@@ -118,9 +117,10 @@ class FluidNetwork final : public NetworkOfJobs {
   void wait(State& state, std::uint32_t who) const;
   void move(State& state, std::uint32_t who, double left) const;
   double next_instant(const State& state) const;
-  void move_on(State& state, double to) const;
+  bool move_on(State& state, double to) const;
+  void settle_moved(State& state) const;
   void set_speeds(State& state) const;
-  Meetings::Id share() const;
+  Meetings::Id share(std::span<AlikeRounds> together) const;
   Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
   void forget_ended(double at, std::vector<TaskId>& done);
   double start_up(const Running& running) const;
@@ -146,7 +146,6 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> job_of_shape_;
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;
-  mutable std::vector<AlikeRounds> together_;  // whose bytes move, and others
   mutable KnownSpeeds known_speeds_;
 };
 

@@ -3,49 +3,68 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <queue>
+#include <utility>
 
 namespace allreplay {
 
 std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows) {
   struct State {
-    double left = 0;     // of the capacity
-    double growing = 0;  // Σ count·u of the flows that are not settled
-    std::vector<std::size_t> flows;
+    double left = 0;       // of the capacity
+    double most = 0;       // what its flows use at most: each no faster than alone
+    double growing = 0;    // Σ count·u of the flows that are not settled,
+    std::size_t open = 0;  // so many
+    std::size_t end = 0;   // of its flows in `on_links`
   };
   std::vector<State> links(capacities.size());
-  for (std::size_t f = 0; f < flows.size(); ++f)
-    for (const LinkUse& use : flows[f].uses) {
-      links[use.link].growing += flows[f].count * use.amount;
-      links[use.link].flows.push_back(f);
+  for (const SharedFlow& flow : flows) {
+    double alone = std::numeric_limits<double>::infinity();
+    for (const LinkUse& use : flow.uses) alone = std::min(alone, capacities[use.link] / (flow.count * use.amount));
+    for (const LinkUse& use : flow.uses) {
+      links[use.link].most += alone * flow.count * use.amount;
+      links[use.link].growing += flow.count * use.amount;
+      ++links[use.link].open;
     }
+  }
 
   using Entry = std::pair<double, LinkId>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> full_at;
+  std::vector<Entry> full_at;  // a heap, the least in front
+  std::size_t uses = 0;
   for (LinkId l = 0; l < links.size(); ++l) {
     links[l].left = capacities[l];
-    if (!links[l].flows.empty()) full_at.push({links[l].left / links[l].growing, l});
+    links[l].end = std::exchange(uses, uses + links[l].open);  // until they stand there
+    // One that is never full is nobody's bottleneck; most are not where collectives are large.
+    if (links[l].open > 0 && links[l].most >= capacities[l] * (1 - 1e-9))
+      full_at.emplace_back(links[l].left / links[l].growing, l);
   }
+  std::make_heap(full_at.begin(), full_at.end(), std::greater<>());
+  std::vector<std::size_t> on_links(uses);
+  for (std::size_t f = 0; f < flows.size(); ++f)
+    for (const LinkUse& use : flows[f].uses) on_links[links[use.link].end++] = f;
 
   constexpr double growing = -1;
   std::vector<double> rates(flows.size(), growing);
   while (!full_at.empty()) {
-    const auto [level, l] = full_at.top();
-    full_at.pop();
-    const bool open =
-        std::any_of(links[l].flows.begin(), links[l].flows.end(), [&](std::size_t f) { return rates[f] == growing; });
-    if (!open) continue;
-    const double now = std::max(0.0, links[l].left) / links[l].growing;
-    if (now > level) {
-      full_at.push({now, l});
+    std::pop_heap(full_at.begin(), full_at.end(), std::greater<>());
+    const auto [level, l] = full_at.back();
+    if (links[l].open == 0) {
+      full_at.pop_back();
       continue;
     }
-    for (const std::size_t f : links[l].flows) {
+    const double now = std::max(0.0, links[l].left) / links[l].growing;
+    if (now > level) {
+      full_at.back().first = now;
+      std::push_heap(full_at.begin(), full_at.end(), std::greater<>());
+      continue;
+    }
+    full_at.pop_back();
+    for (std::size_t i = l == 0 ? 0 : links[l - 1].end; i < links[l].end; ++i) {
+      const std::size_t f = on_links[i];
       if (rates[f] != growing) continue;
       rates[f] = level;
       for (const LinkUse& use : flows[f].uses) {
         links[use.link].left -= level * flows[f].count * use.amount;
         links[use.link].growing -= flows[f].count * use.amount;
+        --links[use.link].open;
       }
     }
   }

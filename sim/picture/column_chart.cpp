@@ -24,6 +24,12 @@ double height_of(const ChartColumn& column) {
   return height;
 }
 
+// How far what stands above a column reaches.
+double reach_above(const ChartColumn& column, NumbersAbove numbers) {
+  if (numbers == NumbersAbove::None) return 0;
+  return numbers == NumbersAbove::Across ? 13 : text_width(column.above, 9.5) + 5;
+}
+
 // How the names of groups stand below: in one row, in several taking turns where they would touch, or upwards.
 struct GroupNames {
   std::size_t rows = 1;
@@ -59,22 +65,44 @@ class ColumnPainter {
     return add_names();
   }
 
+  // Whether every column has the room.
+  bool names_fit() const {
+    return column_ >= 12 && every([&](const ChartColumn& column) {
+             const double lowest = column.parts.empty() ? 0 : column.parts.front().value;
+             return text_width(column.name, 9.5) + 6 <= field_.bottom() - y_of(lowest);
+           });
+  }
+  bool numbers_fit() const {
+    if (chart_.numbers == NumbersAbove::None) return true;
+    return every([&](const ChartColumn& column) {
+      const double width = chart_.numbers == NumbersAbove::Across ? text_width(column.above, 9.5) + 2 : 10.5;
+      return !column.above.empty() && width <= column_;
+    });
+  }
+
  private:
+  template <class Fits>
+  bool every(const Fits& fits) const {
+    for (const ColumnGroup& group : chart_.groups)
+      for (const ChartColumn& column : group.columns)
+        if (!fits(column)) return false;
+    return true;
+  }
+
   static Scale scale_of(const ColumnChart& chart) {
     double highest = 0, least = 0;
     std::size_t columns = 0;
-    bool above = false;
     for (const ColumnGroup& group : chart.groups)
       for (const ChartColumn& column : group.columns) {
         for (const ColumnPart& part : column.parts) least = std::min(least, part.value);
-        highest = std::max(highest, height_of(column));
-        above = above || !column.above.empty();
+        highest =
+            std::max(highest, height_of(column) * chart.height / (chart.height - reach_above(column, chart.numbers)));
         ++columns;
       }
     if (columns == 0 || !(least >= 0) || chart.y.spacing != Spacing::Linear)
       throw std::logic_error("a column chart without columns, with negative ones, or not on a linear axis");
     ChartAxis axis = chart.y;
-    if (above && !axis.to) highest *= 1.08;  // for what stands above
+    if (axis.to && highest > *axis.to) axis.to.reset();
     return {axis, 0, highest, most_ticks(chart.height)};
   }
 
@@ -93,11 +121,9 @@ class ColumnPainter {
       height += part.value;
     }
     if (column.crossed) add_cross(drawing_, {middle, y_of(height) + 7});
-    if (names_fit()) write(column.name, middle, field_.bottom() - 4, true);
-    if (numbers_fit())
-      write(column.above, middle, y_of(height) - 3, false);
-    else if (numbers_fit_upwards())
-      write(column.above, middle, y_of(height) - 3, true);
+    if (chart_.names_within) write(column.name, middle, field_.bottom() - 4, true);
+    if (chart_.numbers != NumbersAbove::None)
+      write(column.above, middle, y_of(height) - 3, chart_.numbers == NumbersAbove::Upwards);
   }
 
   void write(const std::string& text, double middle, double bottom, bool upwards) {
@@ -108,33 +134,6 @@ class ColumnPainter {
                       .colour = style::ink,
                       .upwards = upwards,
                       .kind = "number"});
-  }
-
-  template <class Fits>
-  bool every(const Fits& fits) const {
-    for (const ColumnGroup& group : chart_.groups)
-      for (const ChartColumn& column : group.columns)
-        if (!fits(column)) return false;
-    return true;
-  }
-
-  bool names_fit() const {
-    return chart_.names_within && column_ >= 12 && every([&](const ChartColumn& column) {
-             const double lowest = column.parts.empty() ? 0 : column.parts.front().value;
-             return text_width(column.name, 9.5) + 6 <= field_.bottom() - y_of(lowest);
-           });
-  }
-  bool numbers_fit() const {
-    return every([&](const ChartColumn& column) {
-      return !column.above.empty() && text_width(column.above, 9.5) + 2 <= column_ &&
-             y_of(height_of(column)) - 13 >= field_.y - 8;
-    });
-  }
-  bool numbers_fit_upwards() const {
-    return column_ >= 10.5 && every([&](const ChartColumn& column) {
-             return !column.above.empty() &&
-                    y_of(height_of(column)) - 5 - text_width(column.above, 9.5) >= field_.y - 8;
-           });
   }
 
   // Below their groups, moved to where they are within the room: their middles, or none where two would touch.
@@ -197,6 +196,21 @@ class ColumnPainter {
 };
 
 }  // namespace
+
+void write_alike(std::vector<ColumnChart>& charts, double width) {
+  Drawing unused;
+  const auto fit_all = [&](bool (ColumnPainter::*fit)() const) {
+    return std::all_of(charts.begin(), charts.end(), [&](const ColumnChart& chart) {
+      return (ColumnPainter(unused, {0, 0, width, 0}, chart).*fit)();
+    });
+  };
+  for (const NumbersAbove numbers : {NumbersAbove::Across, NumbersAbove::Upwards, NumbersAbove::None}) {
+    for (ColumnChart& chart : charts) chart.numbers = numbers;
+    if (fit_all(&ColumnPainter::numbers_fit)) break;
+  }
+  if (!fit_all(&ColumnPainter::names_fit))
+    for (ColumnChart& chart : charts) chart.names_within = false;
+}
 
 double add_column_chart(Drawing& drawing, const Box& room, const ColumnChart& chart) {
   return ColumnPainter(drawing, room, chart).paint();

@@ -157,7 +157,7 @@ std::vector<Chunk> cut_into_chunks(const Profile& profile, const StageCut& cut, 
   if (cut.by == StageCut::By::Given) return as_given(profile, cut, count, place);
   const std::vector<Unit> units = units_to_cut(profile);
   if (std::ssize(units) < count)
-    throw InputError(place, fmt::format("{} layers or groups cannot be cut into {} chunks", count, units.size()),
+    throw InputError(place, fmt::format("{} chunks cannot be cut from {} layers or groups", count, units.size()),
                      "no more chunks than layers: fewer ranks (pp), or fewer chunks");
   const auto chunks = static_cast<std::size_t>(count);
   if (cut.by == StageCut::By::Equal) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -92,7 +93,7 @@ Pipeline pipeline_of(const ParallelOptions& parallel, const Degrees& degrees, st
   made.index = index_of(made.rows, degrees.pp, place);
   if (micro_batches && made.index.micro_batches != *micro_batches)
     throw InputError(places.micro_batches,
-                     fmt::format("{} micro-batches, but {} has {}", *micro_batches,
+                     fmt::format("{}, but {} has {}", counted(*micro_batches, "micro-batch"),
                                  parallel.given ? parallel.given->file : parallel.schedule, made.index.micro_batches),
                      fmt::format("{}, or none", made.index.micro_batches));
   made.chunks_per_rank = made.index.chunks_per_rank(degrees.pp);

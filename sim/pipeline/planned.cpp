@@ -351,7 +351,7 @@ class PipelineCoverage {
       if (!read) return Complaint{fmt::format("no pass waits for {}", name(index)), "one that reads it"};
       const auto& held = one.held_until;
       if (plan_.sharding.shards_parameters() && (!held || held->role != rank || held->place < *read))
-        return Complaint{fmt::format("{} does not say until when rank {} holds it", name(index), rank),
+        return Complaint{fmt::format("{} does not say how long rank {} holds it", name(index), rank),
                          "\"held_until\": the rank's work after which it is freed, after those that read it"};
       for (const Slice& slice : plan_.block_of(one).slices)
         if (!is_of(rank, slice.tensor) || *read <= first_pass(rank, profile_.tensors[slice.tensor].layer))

@@ -73,7 +73,6 @@ std::string codec_table(const CodecMeasurement& report, const Screen& screen) {
 std::string codec_json(const CodecMeasurement& report) {
   const CodecRequest& request = report.request;
   const RoundTrip& one = report.round_trip;
-  const auto or_null = [](const std::optional<double>& value) { return value ? JsonValue(*value) : JsonValue(); };
   auto options = JsonValue::object();
   if (reads(request, "density")) options["density"] = request.options.density;
   if (reads(request, "bits")) options["bits"] = request.options.bits;
@@ -92,7 +91,7 @@ std::string codec_json(const CodecMeasurement& report) {
                  {"error", one.error},
                  {"cosine", one.cosine},
                  {"mean_error", one.mean_error},
-                 {"mean_error_feedback", or_null(one.mean_error_feedback)},
+                 {"mean_error_feedback", one.mean_error_feedback},
                  {"workers", request.workers},
                  {"aggregated", nullptr}};
   if (const auto& all = report.aggregated)
@@ -102,7 +101,7 @@ std::string codec_json(const CodecMeasurement& report) {
                           {"error", all->error},
                           {"total_error", all->total_error},
                           {"residuals", name_of(residual_rules, request.residuals)},
-                          {"lost", or_null(all->lost)}};
+                          {"lost", all->lost}};
   return json.dump(2) + "\n";
 }
 

@@ -1,7 +1,7 @@
 #include "sim/report/compare_report.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -19,10 +19,20 @@ namespace allreplay {
 
 namespace {
 
+// Whether a column of the table says it already.
+bool is_in_a_column(std::string_view option, const ScenarioLabels& names) {
+  if (option == "accumulate") return names.differ_in("micro-batches");
+  constexpr std::string_view layout[] = {"pp", "tp", "cp", "ep", "schedule", "chunks"};
+  return names.differ_in("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
+}
+
 // The options of each row, without those that all rows have alike, which are the last.
-std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes) {
+std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes, const ScenarioLabels& names) {
   std::vector<NamedValues> options;
-  for (const Outcome& one : outcomes) options.push_back(options_that_matter(one.scenario));
+  for (const Outcome& one : outcomes) {
+    options.push_back(options_that_matter(one.scenario));
+    std::erase_if(options.back(), [&](const auto& option) { return is_in_a_column(option.first, names); });
+  }
   NamedValues common = options.size() > 1 ? options.front() : NamedValues();
   for (const NamedValues& own : options)
     std::erase_if(common, [&](const auto& one) { return std::find(own.begin(), own.end(), one) == own.end(); });
@@ -43,27 +53,14 @@ std::optional<double> bubble_of(const Result& result) {
   return result.parallel && result.parallel->degrees.pp > 1 ? std::optional(result.parallel->bubble_s) : std::nullopt;
 }
 
-// Whether iterations of as many workers have other numbers of samples.
-bool differ_in_samples(const std::vector<Outcome>& outcomes) {
-  std::map<std::int64_t, std::int64_t> samples;  // by workers; each of a batch
-  return std::any_of(outcomes.begin(), outcomes.end(), [&](const Outcome& one) {
-    const std::int64_t own = degrees_of(one.scenario).dp * one.result.plan.sharding.accumulate;
-    return samples.emplace(one.scenario.workers, own).first->second != own;
-  });
-}
-
 // What holds for every row.
 std::string heading(const Comparison& comparison, const ScenarioLabels& names, const NamedValues& options) {
   const auto& [scenario, result, wall_s] = comparison.outcomes.front();
   std::string text = names.title();
   if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
-  const std::int64_t batches = result.plan.sharding.accumulate;
-  const bool alike = std::all_of(comparison.outcomes.begin(), comparison.outcomes.end(),
-                                 [&](const Outcome& one) { return one.result.plan.sharding.accumulate == batches; });
-  text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
-                      !alike        ? "a micro-batch: "
-                      : batches > 1 ? fmt::format("{} micro-batches: ", batches)
-                                    : "",
+  const bool several = std::any_of(comparison.outcomes.begin(), comparison.outcomes.end(),
+                                   [](const Outcome& one) { return one.result.plan.sharding.accumulate > 1; });
+  text += fmt::format("\n{}forward {}, backward {}, {} of gradients", several ? "a micro-batch: " : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
                       format_size(scenario.profile->bytes()));
   if (const std::string bounds = bounds_text(comparison.outcomes); !bounds.empty() && names.on_one_network())
@@ -96,11 +93,14 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
   const auto& [outcomes, references, rule] = comparison;
   const ScenarioLabels names = labels_of(outcomes);
   std::vector<std::string> keys;  // what tells a row
-  for (const std::string_view key : {"workers", "layout", "strategy", "cluster", "collective", "fidelity", "codec"})
+  for (const std::string_view key :
+       {"workers", "layout", "micro-batches", "strategy", "cluster", "collective", "fidelity", "codec"})
     if (key == "strategy" || names.differ_in(key)) keys.emplace_back(key);
   std::vector<std::size_t> order;
   std::vector<ResultNumbers> rows;
-  for (const Ranking& race : races(outcomes, rule))
+  bool per_sample = false;
+  for (const Ranking& race : races(outcomes, rule)) {
+    per_sample = per_sample || differ_in_samples(race, outcomes);
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const std::size_t place = race.order[i];
       const auto& [scenario, result, wall_s] = outcomes[place];
@@ -110,6 +110,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
                       references[place].relative(result.metrics), result.memory.peak, fits(scenario, result),
                       tied && i == 0, tied && i > 0, bubble_of(result)});
     }
+  }
   const bool narrow = keys.size() > 1;  // the names need the room
   const bool pipelined = std::any_of(outcomes.begin(), outcomes.end(),
                                      [](const Outcome& one) { return one.scenario.options.parallel.pipeline(); });
@@ -123,13 +124,13 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
       .reference_workers = workers.size() == 1 ? workers.front() : 1,
       .memory = tells_memory(outcomes),
       .bubble = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.bubble_s.has_value(); }),
-      .samples = narrow && differ_in_samples(outcomes),
+      .samples = narrow && per_sample,
       .all = !narrow};
   std::vector<TableColumn> columns(keys.begin(), keys.end());
   for (TableColumn& column : number_columns(rows, shown)) columns.push_back(std::move(column));
   if (!narrow) columns.emplace_back("options");
   Table table(columns, keys.size());
-  const std::vector<NamedValues> options = apart_from_common(outcomes);
+  const std::vector<NamedValues> options = apart_from_common(outcomes, names);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::vector<TableCell> row;
     for (const std::string& key : keys)

@@ -86,6 +86,12 @@ std::string heavier(const Diagnosis& known, std::size_t heavy) {
                      computes_of_stage(known, heavy) * static_cast<double>(known.stage_compute_s.size() - 1) / others);
 }
 
+// Nobody is taken away: the rest of the job would take more work each.
+std::string without(bool one, const Diagnosis& known, const Finding& found) {
+  return fmt::format("without {} {}, if {} ops took as long as the mean of all workers", one ? "it" : "them",
+                     brings(known, found.mended), one ? "its" : "their");
+}
+
 std::string workers_in_words(const Diagnosis& known, const Finding& found) {
   const bool one = found.workers.size() == 1;
   const std::string names = listed(worker_names(known, found.workers));
@@ -94,16 +100,13 @@ std::string workers_in_words(const Diagnosis& known, const Finding& found) {
         "{} is slow, or its stage has too many layers, which cannot be separated with one replica: the stage {}: fix "
         "the worker, or move layers off it; at the usual durations {}",
         names, heavier(known, found.workers.front().second), brings(known, found.mended));
-  return fmt::format("{} {} slow: without {} {}", names, one ? "is" : "are", one ? "it" : "them",
-                     brings(known, found.mended));
+  return fmt::format("{} {} slow: {}", names, one ? "is" : "are", without(one, known, found));
 }
 
 std::string steady_in_words(const Diagnosis& known, const Finding& found) {
   const std::vector<std::string> names = worker_names(known, found.workers);
-  if (names.size() == 1)
-    return fmt::format("{} is slow in every step: without it {}", names.front(), brings(known, found.mended));
-  return fmt::format("these workers are slow in every step: {}; without them {}", listed(names),
-                     brings(known, found.mended));
+  if (names.size() == 1) return fmt::format("{} is slow in every step: {}", names.front(), without(true, known, found));
+  return fmt::format("these workers are slow in every step: {}; {}", listed(names), without(false, known, found));
 }
 
 std::string stage_in_words(const Diagnosis& known, const Finding& found) {
@@ -145,7 +148,7 @@ std::string in_words(const Diagnosis& known, const Finding& found) {
     case What::Stage:
       return stage_in_words(known, found);
     case What::Replica:
-      return fmt::format("replica {} is slow: without it {}", found.number, brought());
+      return fmt::format("replica {} is slow: {}", found.number, without(true, known, found));
     case What::MicroBatches:
       return fmt::format(
           "micro-batches differ in length: forward and backward vary together; balance the tokens: with equal ones {}",
@@ -302,7 +305,8 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
              "Slowdown alone: how much longer than the ideal one a step is if only these ops take their measured time; "
              "for a worker the lesser of its replica's and its stage's, so that a worker where slow others cross is "
              "not blamed. Of the waste: the share that fixing them recovers, between 0 and 100 %. Fixed, as in "
-             "\"without it\": these ops take the usual time of their kind on all workers.",
+             "\"without it\": these ops take the mean time of their kind over all workers, themselves included "
+             "(transfers and collectives: the median).",
              screen.width) +
          "\n";
 }
@@ -380,7 +384,7 @@ std::vector<std::string> fitted_constants(const FittedJob& fitted) {
                       ? fmt::format("launch {}: from {} before collectives", format_duration(fitted.launch->value),
                                     counted(static_cast<std::int64_t>(fitted.launch->events), "gap"))
                       : "launch: left out, no gaps are known");
-  words.push_back(fitted.sigma ? fmt::format("sigma {:.4f}: from the mean computing times of {}", fitted.sigma->value,
+  words.push_back(fitted.sigma ? fmt::format("sigma {:.4f}: from the mean compute times of {}", fitted.sigma->value,
                                              counted(static_cast<std::int64_t>(fitted.sigma->events), "rank")) +
                                      (fitted.sigma->events < 3 ? ", too few to trust" : "")
                                : "sigma: left out, there is one rank");

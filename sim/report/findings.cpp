@@ -34,10 +34,15 @@ std::vector<WinnerFinding> winners_of(const SweepResult& result, const ResultGro
   std::vector<WinnerFinding> all;
   for (const auto& [workers, race] : group.by_workers) {
     const std::string winner = race.rows.empty() ? "" : result.rows[race.rows.front()].series;
-    if (all.empty() || all.back().series != winner) all.push_back({workers, workers, winner, {}});
+    if (all.empty() || all.back().series != winner) all.push_back({.from = workers, .to = workers, .series = winner});
     all.back().to = workers;
-    for (std::size_t i = 1; i < race.tied; ++i)
-      if (const std::string& tied = result.rows[race.rows[i]].series; tied != winner) add_once(all.back().ties, tied);
+    for (std::size_t i = 1; i < race.tied; ++i) {
+      const ResultRow& tied = result.rows[race.rows[i]];
+      if (tied.series == winner) continue;
+      add_once(all.back().ties, tied.series);
+      if (tied.seconds_of_equal_work() < result.rows[race.rows.front()].seconds_of_equal_work())
+        all.back().fastest = false;
+    }
   }
   return all;
 }
@@ -52,6 +57,7 @@ CaseFinding case_of(const SweepResult& result, const ResultGroup& group) {
                     .winners = winners_of(result, group)};
   const auto& [workers, race] = *group.by_workers.rbegin();
   found.largest = workers;
+  found.per_sample = race.per_sample;
   if (!race.rows.empty()) {
     found.best = race.rows.front();
     if (race.rows.size() > race.tied) found.slowest = race.rows.back();
@@ -94,8 +100,10 @@ void find_wins(const SweepResult& result, SweepFindings& found) {
                                   [&](const Wins& one) { return one.series == winner.series; });
     ++(won == found.wins.end() ? found.wins.insert(won, {winner.series, 0}) : won)->cases;
     found.ties = found.ties || race.tied > 1;
+    found.per_sample = found.per_sample || race.per_sample;
     if (race.tied < race.rows.size())
-      found.margins.push_back(result.rows[race.rows[race.tied]].metrics.iteration_s / winner.metrics.iteration_s);
+      found.margins.push_back(result.rows[race.rows[race.tied]].seconds_of_equal_work() /
+                              winner.seconds_of_equal_work());
   }
   if (!choice) found.wins.clear();
   std::stable_sort(found.wins.begin(), found.wins.end(),
@@ -116,7 +124,7 @@ std::int64_t common_size(const std::vector<const ResultGroup*>& groups) {
 // One profile in one fidelity: who wins at each place, a cluster or else a collective.
 PlaceFinding places_of(const SweepResult& result, const std::vector<const ResultGroup*>& groups) {
   PlaceFinding found{.workers = common_size(groups)};
-  const auto time = [&](std::size_t row) { return result.rows[row].metrics.iteration_s; };
+  const auto time = [&](std::size_t row) { return result.rows[row].seconds_of_equal_work(); };
   std::map<std::string, std::size_t> fastest;
   for (const ResultGroup* group : groups) {
     const auto race = group->by_workers.find(found.workers);
@@ -127,7 +135,10 @@ PlaceFinding places_of(const SweepResult& result, const std::vector<const Result
     const auto [known, fresh] = fastest.emplace(place, row);
     if (!fresh && time(row) < time(known->second)) known->second = row;
   }
-  for (const auto& [place, row] : fastest) found.winners.push_back(row);
+  for (const auto& [place, row] : fastest) {
+    found.winners.push_back(row);
+    found.per_sample = found.per_sample || result.rows[row].batches != result.rows[found.winners.front()].batches;
+  }
   std::sort(found.winners.begin(), found.winners.end(),
             [&](std::size_t a, std::size_t b) { return std::pair(time(a), a) < std::pair(time(b), b); });
   return found;
@@ -161,21 +172,28 @@ SweepFindings find(const SweepResult& result) {
 
 namespace {
 
+std::string pace_text(const ResultRow& row, bool per_sample) {
+  if (per_sample) return rate_text(row.metrics.samples_per_s, row.batches / row.metrics.iteration_s);
+  return format_duration(row.metrics.iteration_s) + " an iteration";
+}
+
 std::string who_wins(const CaseFinding& found, double tie) {
   Series parts;
   const bool one_size = found.winners.front().from == found.largest;
   for (const WinnerFinding& one : found.winners) {
-    std::string part = one.series.empty() ? "none (nothing fits into memory)" : one.series;
+    std::string part = one.series.empty() ? "nothing (nothing fits into memory)" : one.series;
     if (found.winners.size() > 1)
       part += " with " + workers_text(one.from, one.to);
     else if (!one_size)
       part += " at every size";
-    if (!one.ties.empty())
-      part += fmt::format(", within {} {} {}", tie_text(tie), one.from == one.to ? "of" : "at some sizes of",
-                          listed(one.ties, 4));
+    if (!one.ties.empty()) {
+      const std::string sizes = one.from == one.to ? "" : " at some sizes", names = listed(one.ties, 4);
+      part += one.fastest ? fmt::format(" (also within {}{}: {})", tie_text(tie), sizes, names)
+                          : fmt::format(" (within {} of {}{}, and simpler to run)", tie_text(tie), names, sizes);
+    }
     parts.push_back(part);
   }
-  return fmt::format("Fastest: {}.", fmt::join(parts, "; "));
+  return fmt::format("Run {}.", fmt::join(parts, "; "));
 }
 
 std::string at_the_largest(const SweepResult& result, const CaseFinding& found, std::int64_t reference) {
@@ -185,9 +203,9 @@ std::string at_the_largest(const SweepResult& result, const CaseFinding& found, 
   std::string text = fmt::format("With {}, {} takes {} an iteration", workers_text(found.largest), best.series,
                                  format_duration(m.iteration_s));
   if (best.speed.tokens_per_s)
-    text += fmt::format(", {:.4g} tokens/s a GPU", *best.speed.tokens_per_s);
+    text += fmt::format(", {:.4g} tokens/s per GPU", *best.speed.tokens_per_s);
   else if (best.speed.samples_per_s)
-    text += fmt::format(", {:.4g} samples/s a GPU", *best.speed.samples_per_s);
+    text += fmt::format(", {:.4g} samples/s per GPU", *best.speed.samples_per_s);
   if (best.speed.mfu) text += fmt::format(", {} MFU", percent(*best.speed.mfu));
   text += fmt::format(": efficiency {}{}", percent(best.relative_efficiency),
                       reference == 1 ? "" : fmt::format(" of that on {}", workers_text(reference)));
@@ -195,7 +213,8 @@ std::string at_the_largest(const SweepResult& result, const CaseFinding& found, 
     text += fmt::format(", {} above the lower bound", percent(m.iteration_s / *m.lower_bound_s - 1));
   if (found.slowest)
     text += fmt::format("; {}, the slowest, takes {}", result.rows[*found.slowest].series,
-                        longer_text(result.rows[*found.slowest].metrics.iteration_s / m.iteration_s));
+                        longer_text(result.rows[*found.slowest].seconds_of_equal_work() / best.seconds_of_equal_work(),
+                                    found.per_sample));
   return text + ".";
 }
 
@@ -249,17 +268,17 @@ std::string wins_text(const SweepResult& result, const SweepFindings& found) {
       found.sizes.size() == 1 ? "With " + workers_text(found.sizes.front()) : "At the largest size of each";
   const std::size_t cases = found.cases.size();
   if (found.wins.front().cases == cases) {
-    text += fmt::format(", {} is fastest {} {}{}", found.wins.front().series, noun.before,
+    text += fmt::format(", {} wins {} {}{}", found.wins.front().series, noun.before,
                         noun.noun == "case" ? fmt::format("all {} cases", cases) : fmt::format("every {}", noun.noun),
                         noun.detail);
     if (!found.margins.empty()) {
       const auto [least, most] = std::minmax_element(found.margins.begin(), found.margins.end());
-      text += fmt::format("; the next takes {}", longer_text(*least, *most));
+      text += fmt::format("; the next takes {}{}", longer_text(*least, *most), found.per_sample ? " per sample" : "");
     }
   } else {
     Series parts;
     for (const auto& [series, count] : found.wins)
-      parts.push_back(parts.empty() ? fmt::format("{} is fastest {} {} of {} {}{}", series, noun.before, count, cases,
+      parts.push_back(parts.empty() ? fmt::format("{} wins {} {} of {} {}{}", series, noun.before, count, cases,
                                                   noun.nouns, noun.detail)
                                     : fmt::format("{} {} {}", series, noun.before, count));
     text += ", " + listed(parts, 6);
@@ -279,13 +298,14 @@ std::string places_text(const SweepResult& result, const PlaceFinding& found) {
   const auto later = [&](std::size_t index, std::string_view role) {
     const ResultRow& row = result.rows[index];
     return fmt::format("{}{} takes {} with {}", place(row), role,
-                       longer_text(row.metrics.iteration_s / first.metrics.iteration_s), row.series);
+                       longer_text(row.seconds_of_equal_work() / first.seconds_of_equal_work(), found.per_sample),
+                       row.series);
   };
   std::string text = several(result, &ResultRow::profile) ? first.profile + ": with " : "With ";
   text += workers_text(found.workers) + ", ";
   if (several(result, &ResultRow::fidelity)) text += "in " + first.fidelity + ", ";
-  text += fmt::format("the fastest pair is {} with {}: {} an iteration", place(first), first.series,
-                      format_duration(first.metrics.iteration_s));
+  text += fmt::format("of the winners {} with {} is the fastest: {}", place(first), first.series,
+                      pace_text(first, found.per_sample));
   const bool more = found.winners.size() > 2;
   text += "; " + later(found.winners[1], more ? ", the next," : "");
   if (more) text += ", and " + later(found.winners.back(), ", the last,");

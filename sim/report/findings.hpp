@@ -14,7 +14,8 @@ namespace allreplay {
 struct WinnerFinding {
   std::int64_t from = 0, to = 0;  ///< workers
   std::string series;             ///< "": nothing fits
-  std::vector<std::string> ties;  ///< who is as fast, at some of them
+  std::vector<std::string> ties;  ///< who is within the tie, at some of them
+  bool fastest = true;            ///< at all of them; else one of those is faster, but not as simple to run
 };
 
 /// What is found of one group.
@@ -23,6 +24,7 @@ struct CaseFinding {
   std::vector<WinnerFinding> winners;
   std::int64_t largest = 0;                  ///< workers
   std::optional<std::size_t> best, slowest;  ///< rows of that size, of what fits; the second if it is slower
+  bool per_sample = false;                   ///< iterations of that size have other numbers of samples
   std::map<std::int64_t, std::vector<std::string>> below_half;  ///< series by the size from which less than half scales
   std::vector<std::string> never_below;                         ///< at any size
 };
@@ -36,6 +38,7 @@ struct Wins {
 struct PlaceFinding {
   std::int64_t workers = 0;
   Rows winners;
+  bool per_sample = false;  ///< their iterations have other numbers of samples
 };
 
 struct SweepFindings {
@@ -43,8 +46,9 @@ struct SweepFindings {
   std::vector<Wins> wins;     ///< of the cases at their largest sizes, the most first; none where nothing was to choose
   std::size_t none_fits = 0;  ///< cases in which nothing fits
   std::vector<double>
-      margins;        ///< of each case whose winner has a next that is no tie: how many times as long that takes
-  bool ties = false;  ///< some win was a tie
+      margins;              ///< of each case whose winner has a next that is no tie: how many times as long that takes
+  bool ties = false;        ///< some win was a tie
+  bool per_sample = false;  ///< some race compares samples per second
   std::vector<std::int64_t> sizes;  ///< at which they were won, each once
   std::vector<PlaceFinding> places;
 };

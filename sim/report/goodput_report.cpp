@@ -82,7 +82,7 @@ JsonValue goodput_json(const Goodput& goodput) {
   if (goodput.elastic) json["elastic_fraction"] = goodput.elastic->useful_fraction;
   json["failures"] = goodput.simulated.failures;
   json["waited_s"] = goodput.simulated.waited_s;
-  json["samples_per_s"] = goodput.samples_per_s ? JsonValue(*goodput.samples_per_s) : JsonValue();
+  json["samples_per_s"] = goodput.samples_per_s;
   return json;
 }
 

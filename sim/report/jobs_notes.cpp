@@ -60,12 +60,12 @@ std::vector<std::string> notes_on_events(const JobsFile& file, const JobsResult&
                                     format_duration(to_seconds(job.to))));
     }
     const std::string number = fmt::format("{}", i);
-    if (of_nobody) unmeasured["of any job: nobody sits there"].push_back(number);
+    if (of_nobody) unmeasured["of any job: no worker is placed there"].push_back(number);
     if (!names.empty() && (file.events[i].slowdown || !measured)) unmeasured["of " + listed(names)].push_back(number);
   }
   std::vector<std::string> notes;
   for (const auto& [whose, events] : unmeasured)
-    notes.push_back(fmt::format("event{} {} {} outside what was measured {}", events.size() == 1 ? "" : "s",
+    notes.push_back(fmt::format("event{} {} {} outside the measured time {}", events.size() == 1 ? "" : "s",
                                 listed(events), events.size() == 1 ? "lies" : "lie", whose));
   return notes;
 }

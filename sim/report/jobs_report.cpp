@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -16,8 +18,6 @@ namespace allreplay {
 
 namespace {
 
-JsonValue optional_json(const std::optional<double>& value) { return value ? JsonValue(*value) : JsonValue(); }
-
 std::string link_name(const SeatedJob& job, LinkId link) {
   const Topology& topology = *job.job.topology;
   const Link& one = topology.links()[link];
@@ -27,6 +27,27 @@ std::string link_name(const SeatedJob& job, LinkId link) {
 std::string contention_text(const JobsResult& result, const Contention& one, const SeatedJob& job) {
   return fmt::format("{} and {} share {} while it is full, {} of {}'s time", job.name,
                      result.jobs[one.with].seated.name, link_name(job, one.link), percent(one.share), job.name);
+}
+
+// The links that each shares longest. What two jobs share is said once, of the first.
+std::vector<std::string> contention_lines(const JobsResult& result) {
+  constexpr std::size_t most = 3;  // of each job
+  std::vector<std::string> lines;
+  std::set<std::tuple<std::size_t, std::size_t, std::string>> said;
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    const JobResult& job = result.jobs[i];
+    for (std::size_t n = 0; n < std::min(most, job.contention.size()); ++n) {
+      const Contention& one = job.contention[n];
+      const auto [first, second] = std::minmax<std::size_t>(i, one.with);
+      if (!said.emplace(first, second, link_name(job.seated, one.link)).second) continue;
+      std::string line = contention_text(result, one, job.seated);
+      for (const Contention& back : result.jobs[one.with].contention)
+        if (back.with == i && link_name(result.jobs[one.with].seated, back.link) == link_name(job.seated, one.link))
+          line += fmt::format(", {} of {}'s", percent(back.share), result.jobs[one.with].seated.name);
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
 }
 
 JsonValue placement_json(const SeatChoice& choice) {
@@ -59,14 +80,14 @@ std::string verdict(const JobsFile& file, const JobsResult& result, const JobsRe
   const auto measured = [](const JobResult& job) { return job.slowdown.has_value(); };
   if (std::none_of(result.jobs.begin(), result.jobs.end(), measured)) return "No iteration was measured";
   const JobResult* worst = most_slowed(result);
-  if (!worst) return "No job is slowed";
-  std::string text = fmt::format("{} is slowed most: an iteration takes {:.3f} times as long as alone",
+  if (!worst) return "No job is slowed down";
+  std::string text = fmt::format("{} is slowed down most: an iteration takes {:.3f} times as long as alone",
                                  worst->seated.name, *worst->slowdown);
   const std::string others = disturbances_text(file);
   if (!worst->contention.empty())
     text += "; " + contention_text(result, worst->contention.front(), worst->seated);
   else if (!others.empty())
-    text += fmt::format("; the cause is {}: it shares no full link with another job", others);
+    text += "; it shares no full link with another job";
   if (!undisturbed) return text;
   const auto& without = undisturbed->jobs[static_cast<std::size_t>(worst - result.jobs.data())].slowdown;
   return without ? text + fmt::format("; without {} it takes {:.3f} times as long", others, *without) : text;
@@ -109,11 +130,9 @@ std::string jobs_report(const JobsFile& file, const JobsResult& result, const Fo
   std::string text = fmt::format("{} on {}, {}\n\n{}\n", counted(std::ssize(result.jobs), "job"), result.cluster,
                                  to_string(result.fidelity), table.text(screen));
   const auto say = [&](const std::string& line) { text += wrapped(line + "\n", screen.width); };
-  for (const JobResult& job : result.jobs)
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, job.contention.size()); ++i)
-      say(contention_text(result, job.contention[i], job.seated));
+  for (const std::string& line : contention_lines(result)) say(line);
   if (!slow.empty())
-    say(fmt::format("exposed comm. of {} includes what slows computing (events, stragglers, jitter)", listed(slow)));
+    say(fmt::format("exposed comm. of {} includes slower computation (events, stragglers, jitter)", listed(slow)));
   if (result.makespan_s) say(fmt::format("the last job finished after {}", format_duration(*result.makespan_s)));
   if (result.fairness) say(fmt::format("fairness {:.3f}", *result.fairness));
   for (const JobResult& job : result.jobs)
@@ -148,13 +167,13 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
     row["p99_s"] = of(&MeasuredTimes::p99);
     row["least_s"] = of(&MeasuredTimes::least);
     row["most_s"] = of(&MeasuredTimes::most);
-    row["slowdown"] = optional_json(job.slowdown);
-    row["exposed_comm_s"] = optional_json(job.exposed_s);
-    row["exposed_alone_s"] = optional_json(job.exposed_alone_s);
-    row["samples_per_s"] = optional_json(job.samples_per_s);
+    row["slowdown"] = job.slowdown;
+    row["exposed_comm_s"] = job.exposed_s;
+    row["exposed_alone_s"] = job.exposed_alone_s;
+    row["samples_per_s"] = job.samples_per_s;
     row["start_s"] = to_seconds(job.seated.start);
     row["end_s"] = job.end ? JsonValue(to_seconds(*job.end)) : JsonValue();
-    row["lost_s"] = optional_json(job.lost_s);
+    row["lost_s"] = job.lost_s;
     JsonValue contention = JsonValue::array();
     for (const Contention& one : job.contention)
       contention.push_back({{"link", link_name(job.seated, one.link)},
@@ -172,9 +191,9 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
   JsonValue json = {{"cluster", result.cluster},
                     {"fidelity", to_string(result.fidelity)},
                     {"steady", result.period_s.has_value()},
-                    {"period_s", optional_json(result.period_s)},
-                    {"makespan_s", optional_json(result.makespan_s)},
-                    {"fairness", optional_json(result.fairness)},
+                    {"period_s", result.period_s},
+                    {"makespan_s", result.makespan_s},
+                    {"fairness", result.fairness},
                     {"jobs", std::move(jobs)},
                     {"events", result.events}};
   if (found) {

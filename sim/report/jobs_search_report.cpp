@@ -29,8 +29,8 @@ std::string shorter_text(const JobsResult& result, const TriedPlacements& shorte
                                   format_duration(found->mean)));
   }
   return fmt::format(
-      "shorter iterations, also tried: with {}, an iteration of {}; the search goes by slow-down, against each job "
-      "alone on the same seats",
+      "a trial with shorter iterations: with {}, an iteration of {}; the search minimises the slow-down relative to "
+      "each job alone on the same seats",
       choices_text(result, shorter.choices), listed(texts, 20));
 }
 
@@ -43,17 +43,18 @@ std::vector<std::string> jobs_search_lines(const JobsResult& result, const Found
       found.worst_placed - found.worst >= least_slowdown || found.mean_placed - found.mean >= least_slowdown;
   const bool later = found.search.stagger && helps;
   std::vector<std::string> lines{
-      fmt::format("{}: the largest slow-down {:.3f}, the mean {:.3f}",
-                  place ? "the first placements" : "the file's own", found.worst_before, found.mean_before),
-      fmt::format("found in {} runs: {:.3f}, {:.3f}", found.evaluations, found.worst, found.mean)};
+      fmt::format("{}: largest slow-down {:.3f}, mean {:.3f}", place ? "the first placements" : "as in the file",
+                  found.worst_before, found.mean_before),
+      fmt::format("found in {} runs: largest slow-down {:.3f}, mean {:.3f}", found.evaluations, found.worst,
+                  found.mean)};
   for (std::size_t i = 0; (place || later) && i < result.jobs.size(); ++i)
     lines.push_back(fmt::format("{}: {}{}{}", result.jobs[i].seated.name,
                                 place ? "placement " + found.choices[i].text : "", place && later ? ", " : "",
                                 later ? format_duration(to_seconds(found.offsets[i])) + " later" : ""));
   if (found.shorter) lines.push_back(shorter_text(result, *found.shorter));
-  if (found.search.stagger && !helps) lines.push_back("no offset to a start helps");
+  if (found.search.stagger && !helps) lines.push_back("no start offset helps");
   if (later && !result.period_s)
-    lines.push_back("offsets hold only where phases do, and these periods drift against each other");
+    lines.push_back("offsets help only while phases stay aligned, but these periods drift against each other");
   return lines;
 }
 

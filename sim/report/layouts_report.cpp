@@ -1,6 +1,7 @@
 #include "sim/report/layouts_report.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -15,10 +16,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view recomputed[] = {"none", "selective", "full"};
-
 std::string recompute_text(const ModelLayout& layout) {
-  return std::string(recomputed[static_cast<int>(layout.recompute)]);
+  return std::string(name_of(recompute_rules, layout.recompute));
 }
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
@@ -28,12 +27,15 @@ std::string schedule_text(const ModelLayout& layout) {
   return layout.chunks > 1 ? fmt::format("{} x{}", layout.schedule, layout.chunks) : layout.schedule;
 }
 
+std::span<const LayoutTrial> shown(const LayoutAdvice& advice) {
+  return std::span(advice.ranking).first(std::min(layouts_shown, advice.ranking.size()));
+}
+
 std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
-  constexpr std::size_t most = 12;
   Table table({"pp", "tp", "cp", "schedule", "batch", "recompute", "strategy", "iteration", "MFU", "bubble", "grads",
                "sends", "in layers", "memory"},
               0);
-  for (std::size_t i = 0; i < std::min(most, advice.ranking.size()); ++i) {
+  for (std::size_t i = 0; i < shown(advice).size(); ++i) {
     const auto& [layout, outcome, estimate, run, framework, settings] = advice.ranking[i];
     const Metrics& metrics = outcome.result.metrics;
     const auto& parallel = outcome.result.parallel;
@@ -70,23 +72,37 @@ std::string command_text(const std::vector<std::string>& words, const Screen& sc
 
 }  // namespace
 
+std::string layout_words(const ModelLayout& layout) {
+  std::string text;
+  for (const auto& [name, degree] : {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}})
+    if (degree > 1) text += fmt::format("{} {}, ", name, degree);
+  if (layout.pp > 1) text += schedule_text(layout) + ", ";
+  text += fmt::format("{} x {}, ", layout.micro_batches, counted(layout.samples, "sample"));
+  if (layout.recompute != Recompute::None) text += "recompute " + recompute_text(layout) + ", ";
+  return text + layout.strategy;
+}
+
 std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& search, const Screen& screen) {
-  const std::size_t tried = advice.ranking.size();
+  const auto rows = shown(advice);
   std::string text = wrapped(
       fmt::format(
-          "{} on {}: {} workers, {} samples of {} tokens an iteration\n{} of {} layouts simulated; {} cannot win, "
-          "as their computation alone takes longer{}\n",
+          "{} on {}: {} workers, {} samples of {} tokens an iteration\n{} possible: {} simulated, the fastest {} of "
+          "them below{}{}.\n",
           search.model.name, advice.ranking.front().outcome.scenario.cluster.name, search.workers, search.global_batch,
-          search.tokens, tried, advice.possible, advice.too_slow,
-          advice.left_over > 0 ? fmt::format("; {} were not tried (--budget)", advice.left_over) : ""),
+          search.tokens, advice.possible == 1 ? "One layout is" : fmt::format("{} layouts are", advice.possible),
+          advice.ranking.size() == 1 ? "1 was" : fmt::format("{} were", advice.ranking.size()), rows.size(),
+          advice.too_slow > 0
+              ? fmt::format("; {} cannot win, since their computation alone takes longer", advice.too_slow)
+              : "",
+          advice.left_over > 0 ? fmt::format("; {} were not tried (a larger --budget tries more)", advice.left_over)
+                               : ""),
       screen.width, 2);
   text += "\n" + layouts_table(advice, screen);
   std::string notes =
       "in parts of the iteration: ranks waiting for each other (bubble), and exposed gradients, sends between ranks "
       "and collectives inside layers; batch: micro-batches x samples\n";
-  if (advice.tied > 1) notes += "~ in the table: as fast as the winner, to within " + tie_text(search.rule.tie) + "\n";
-  if (std::any_of(advice.ranking.begin(), advice.ranking.end(), [](const auto& one) { return !fits(one); }))
-    notes += unfit_note;
+  if (advice.tied > 1) notes += ties_note(search.rule.tie);
+  if (std::any_of(rows.begin(), rows.end(), [](const LayoutTrial& one) { return !fits(one); })) notes += unfit_note;
   text += wrapped(notes, screen.width, 2);
   std::vector<std::string> told;
   for (const LayoutTrial& one : advice.ranking) {

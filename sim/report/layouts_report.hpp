@@ -8,6 +8,11 @@
 
 namespace allreplay {
 
+constexpr std::size_t layouts_shown = 12;
+
+/// "pp 4, tp 8, interleaved x2, 16 x 1 samples, recompute full, megatron".
+std::string layout_words(const ModelLayout& layout);
+
 /// One page: the fastest layouts, and of each framework's fastest the words that say it.
 std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& search, const Screen& screen = {});
 

@@ -1,5 +1,6 @@
 #include "sim/report/phrases.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -42,6 +43,25 @@ std::string listed(std::vector<std::string> names, std::size_t most) {
 
 std::string tie_text(double tie) { return fmt::format("{:g} %", 100 * tie); }
 
+std::string winner_text(std::vector<Racer> tied, double tie) {
+  const Racer winner = tied.front();
+  std::stable_sort(tied.begin(), tied.end(), [](const Racer& a, const Racer& b) { return a.seconds < b.seconds; });
+  const Racer& fastest = tied.front();
+  std::string text = fmt::format("Run {}: {}, ", winner.name, winner.pace);
+  text += fastest.seconds == winner.seconds ? "the fastest"
+                                            : fmt::format("within {} of the fastest ({}, {}), and simpler to run",
+                                                          tie_text(tie), fastest.name, fastest.pace);
+  std::vector<std::string> others;
+  for (const Racer& one : tied)
+    if (one.name != winner.name && one.name != fastest.name) others.push_back(one.name);
+  return text + (others.empty() ? "." : fmt::format(". Also within {}: {}.", tie_text(tie), listed(others, 4)));
+}
+
+std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s) {
+  return samples_per_s ? fmt::format("{:.1f} samples/s", *samples_per_s)
+                       : fmt::format("{:.1f} micro-batches/s", batches_per_s);
+}
+
 namespace {
 
 constexpr double hardly = 1.0005;  // 0.0 %
@@ -59,6 +79,10 @@ std::string longer_text(double least, double most) {
   if (least < hardly) return "at most " + longer_text(most);
   if (most < plainly) return fmt::format("{:.1f} to {:.1f} % longer", 100 * (least - 1), 100 * (most - 1));
   return fmt::format("{:.2f} to {:.2f} times as long", least, most);
+}
+
+std::string longer_text(double times, bool per_sample) {
+  return longer_text(times) + (per_sample ? " per sample" : "");
 }
 
 }  // namespace allreplay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,23 @@ std::string workers_text(std::int64_t least, std::int64_t most);           ///< 
 std::string listed(std::vector<std::string> names, std::size_t most = 5);  ///< "a, b and c", or "a, b and 4 more"
 std::string tie_text(double tie);                                          ///< "2 %"
 
+/// One that is in a tie.
+struct Racer {
+  std::string name, pace;  ///< the latter: "101 ms"
+  double seconds = 0;      ///< what ranks it
+};
+
+/// What to run, of all that are in the tie: "Run ddp: 101 ms, within 2 % of the fastest (wfbp, 100 ms), and simpler to
+/// run. Also within 2 %: dear." REQUIRES: the winner first.
+std::string winner_text(std::vector<Racer> tied, double tie);
+
+/// "5441.0 samples/s"; where nobody says how many samples there are, "85.0 micro-batches/s".
+std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s);
+
 /// "3.2 % longer", "1.25 times as long"; of several, from the least to the most. `times`: of the shorter time.
 std::string longer_text(double times);
 std::string longer_text(double least, double most);
+/// The same, "… per sample" where that is what they are compared by.
+std::string longer_text(double times, bool per_sample);
 
 }  // namespace allreplay

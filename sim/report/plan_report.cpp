@@ -1,5 +1,8 @@
 #include "sim/report/plan_report.hpp"
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
@@ -35,7 +38,34 @@ std::string lane_text(const Lane& lane) {
   return text;
 }
 
+// One rank's lanes are as another's: "reduce 0" and "reduce 1" are one. Those of sends leave nothing to choose.
+std::vector<std::string> lanes_of_ranks(const Plan& plan) {
+  std::set<std::size_t> of_sends;
+  for (const Transfer& one : plan.transfers)
+    if (one.op == CollectiveOp::Send) of_sends.insert(one.lane);
+  std::vector<std::string> texts;
+  for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane) {
+    const std::string& name = plan.lanes[lane].name;
+    const std::size_t end = name.find_last_not_of("0123456789 ");
+    const std::string text = fmt::format("{}: {}", name.substr(0, end + 1), lane_text(plan.lanes[lane]));
+    if (!of_sends.contains(lane) && std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  }
+  return texts;
+}
+
+std::string heading_of_pipeline(const Plan& plan) {
+  const auto sends = std::count_if(plan.transfers.begin(), plan.transfers.end(),
+                                   [](const Transfer& one) { return one.op == CollectiveOp::Send; });
+  std::string text =
+      fmt::format("{}: {} in {} of {}, and {} between these", plan.strategy, counted(std::ssize(plan.blocks), "block"),
+                  counted(std::ssize(plan.transfers) - sends, "transfer"), counted(std::ssize(plan.roles), "rank"),
+                  counted(sends, "send"));
+  for (const std::string& lane : lanes_of_ranks(plan)) text += "; " + lane;
+  return text;
+}
+
 std::string heading(const Plan& plan) {
+  if (plan.pipeline) return heading_of_pipeline(plan);
   const std::size_t count = plan.blocks.size();
   const std::string blocks = fmt::format("{}: {} block{}", plan.strategy, count, count == 1 ? "" : "s");
   if (!plan.queueing) {

@@ -98,19 +98,21 @@ std::string why_text(const Advice& advice) {
 }
 
 // What no schedule can change.
-std::string limits(const Advice& advice) {
+std::string limits(const std::vector<Advice>& ranking) {
+  const Advice& advice = ranking.front();
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  if (!advice.bound_s || result.plan.sharding.shards_optimizer())
+  if (!m.lower_bound_s || result.plan.sharding.shards_optimizer())
     return "";  // sharded, what is sent is the schedule's own
   // All that an unslowed worker computes, the update too.
   const double compute = m.iteration_s - m.exposed_comm_s;
   const double all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   const double factor = slowest_factor(scenario);
   std::string text =
-      fmt::format("Computation takes {}{}, and sending all gradients at once {}.  ", format_duration(factor * compute),
+      fmt::format("Computation takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));
-  const double ceiling = efficiency(advice) * m.iteration_s / *advice.bound_s;
+  const double ceiling =
+      efficiency(advice) * m.iteration_s / least_bounds(outcomes_of(ranking)).at(result.plan.sharding.zero);
   if (factor > 1 && all <= factor * compute)
     text += fmt::format(
         "The slowest worker is the limit: the others wait for it, and no schedule without sharding exceeds {} "
@@ -164,14 +166,11 @@ std::string replayed_by(const Advice& advice, const Screen& screen) {
   return wrapped(fmt::format("To replay it: `allreplay run {}`.\n", shell_words(advice.run)), screen.width, 2);
 }
 
-// What to set, or to paste, after what is `said` of it; `gain` ends that.
-std::string settings_text(const std::string& said, const Advice& advice, const std::string& gain,
-                          const Screen& screen) {
+// What to set, or to paste, after what is `said` of it.
+std::string settings_text(const std::string& said, const Advice& advice, const Screen& screen) {
   const bool short_settings = advice.settings.find('\n') == std::string::npos;
-  const std::string sentence =
-      said + (short_settings ? fmt::format(": {}{}.\n", advice.settings, gain) : gain + ":\n\n");
-  return wrapped(sentence, screen.width) + (short_settings ? "" : indented(advice.settings, screen) + "\n\n") +
-         replayed_by(advice, screen);
+  return wrapped(said + "\n" + (short_settings ? fmt::format("Settings: {}\n", advice.settings) : "\n"), screen.width) +
+         (short_settings ? "" : indented(advice.settings, screen) + "\n\n") + replayed_by(advice, screen);
 }
 
 // What is on as given, and off as the framework comes; "" where nothing is.
@@ -189,50 +188,51 @@ std::string gain_of(const Advice& advice) {
   const double now = metrics(advice).iteration_s;
   const bool gains = now < advice.given_s * (1 - 1e-4);
   const std::string than =
-      gains ? fmt::format(", {} time than as given ({})", saving(advice.given_s, now), format_duration(advice.given_s))
+      gains ? fmt::format(", {} time than untuned ({})", saving(advice.given_s, now), format_duration(advice.given_s))
       : now > advice.given_s ? ""
-                             : ", as given";
+                             : ", untuned";
   return than + switched_on_text(advice);
 }
 
-std::string ties_text(const std::vector<Advice>& ranking, double tie) {
-  std::vector<const Advice*> ties;
+// The winner of the ranking among what is as fast.
+std::string winner_of(const std::vector<Advice>& ranking, double tie) {
+  std::vector<Racer> tied;
   for (const Advice& one : ranking)
-    if (one.ties) ties.push_back(&one);
-  if (ties.empty()) return "";
-  std::stable_sort(ties.begin(), ties.end(),
-                   [](const Advice* a, const Advice* b) { return metrics(*a).iteration_s < metrics(*b).iteration_s; });
-  std::vector<std::string> names;
-  for (const Advice* one : ties) names.push_back(name_of(*one));
-  names.front() += fmt::format(" ({})", format_duration(metrics(*ties.front()).iteration_s));
-  return fmt::format("As fast, to within {}, and no simpler to run: {}.\n", tie_text(tie), listed(names, 4));
+    if (&one == ranking.data() || one.ties)
+      tied.push_back({name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned)});
+  tied.front().pace += gain_of(ranking.front());
+  return winner_text(std::move(tied), tie);
 }
 
 std::string what_to_do(const std::vector<Advice>& ranking, double tie, const Screen& screen) {
   const Advice& best = ranking.front();
   if (best.tuned.scenario.codec)
     return replayed_by(best, screen) + wrapped(whether_compression_pays(ranking), screen.width);
-  const std::string time = format_duration(metrics(best).iteration_s);
   const auto offered = fastest_offered(ranking);
-  std::string text = wrapped(ties_text(ranking, tie), screen.width);
   if (!fits(best))
-    return text + settings_text(fmt::format("{} is the fastest (but nothing fits into the memory)", name_of(best)),
-                                best, "", screen);
+    return settings_text(fmt::format("Nothing fits into the memory; the fastest is {}.", name_of(best)), best, screen);
   if (offered == ranking.end() || offered == ranking.begin())
-    return text + settings_text(fmt::format("Run {}, {}", name_of(best), time), best, gain_of(best), screen);
-  text += settings_text(fmt::format("Of the strategies of maintained frameworks, {} is the fastest, {}",
-                                    name_of(*offered), format_duration(metrics(*offered).iteration_s)),
-                        *offered, gain_of(*offered), screen);
-  return text + settings_text(fmt::format("{} takes {} than that, {}", name_of(best),
-                                          saving(metrics(*offered).iteration_s, metrics(best).iteration_s), time),
-                              best, "", screen);
+    return settings_text(winner_of(ranking, tie), best, screen);
+  const double least = metrics(*offered).iteration_s;
+  return settings_text(fmt::format("Of the strategies of maintained frameworks, {} is the fastest: {}{}.",
+                                   name_of(*offered), format_duration(least), gain_of(*offered)),
+                       *offered, screen) +
+         settings_text(fmt::format("{} It takes {} time than {}.", winner_of(ranking, tie),
+                                   saving(least, metrics(best).iteration_s), name_of(*offered)),
+                       best, screen);
 }
 
-// "start-ups, 84.1 ms".
+// "computing 55 %, bytes 41 %": what makes up an iteration, the most first, without what is hardly worth a word.
 std::string bound_by(const Advice& advice) {
-  const Bound most = advice.why.most();
-  if (most == Bound::Computing) return std::string(name_of(bounds, most));
-  return fmt::format("{}, {}", name_of(bounds, most), format_duration(advice.why.of(most)));
+  constexpr double little = 0.05;  // of an iteration
+  std::vector<std::pair<double, std::string_view>> parts;
+  for (const auto& [bound, name] : bounds)
+    if (const double share = advice.why.of(bound) / metrics(advice).iteration_s; share >= little)
+      parts.emplace_back(share, name);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (const auto& [share, name] : parts) texts.push_back(fmt::format("{} {:.0f} %", name, 100 * share));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -246,7 +246,6 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
                                    TableColumn("untuned").like("iteration"),
                                    efficiency_column(ranking.front().reference.workers),
                                    exposed_column,
-                                   TableColumn("exposed"),
                                    "above bound"};
   if (memory) columns.emplace_back("memory");
   columns.emplace_back("bound by");
@@ -265,8 +264,7 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
                                advice.given_s > m.iteration_s ? cell::seconds(advice.given_s) : TableCell(),
                                cell::percent(efficiency(advice)),
                                exposed_cell(m),
-                               cell::percent(advice.why.exposed() / m.iteration_s),
-                               advice.bound_s ? cell::percent(m.iteration_s / *advice.bound_s - 1) : TableCell("-")};
+                               above_bound_cell(m)};
     if (memory) row.push_back(memory_cell(advice.tuned.result.memory.peak, fits(advice)));
     row.emplace_back(bound_by(advice));
     row.emplace_back(in_one_line(advice.settings));
@@ -280,16 +278,17 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
          wrapped(marks_note(marked, rule.tie) + limit_note(outcomes.front(), memory) +
                      efficiency_note(outcomes, references_of(ranking)) + doubts(outcomes) + caveat(scenario.profile),
                  screen.width, 2) +
-         "\n" + wrapped(why_text(ranking.front()) + least + limits(ranking.front()), screen.width) +
+         "\n" + wrapped(why_text(ranking.front()) + least + limits(ranking), screen.width) +
          what_to_do(ranking, rule.tie, screen);
 }
 
 namespace {
 
 std::string above_bound_text(const Advice& advice) {
-  if (!advice.bound_s) return "";
-  return fmt::format(" ({} above the lower bound of {})", percent(metrics(advice).iteration_s / *advice.bound_s - 1),
-                     format_duration(*advice.bound_s));
+  const Metrics& m = metrics(advice);
+  if (!m.lower_bound_s) return "";
+  return fmt::format(" ({} above the lower bound of {})", percent(m.iteration_s / *m.lower_bound_s - 1),
+                     format_duration(*m.lower_bound_s));
 }
 
 // Which of the sizes, rising, it is true of.
@@ -369,7 +368,7 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
         fmt::format("{:>8} workers: {}{}, {}{}, {} exposed, bound by {}, with {}\n", advice.tuned.scenario.workers,
                     name_of(advice), fits(advice) ? "" : " (nothing fits into the memory)",
                     format_duration(metrics(advice).iteration_s), above_bound_text(advice),
-                    percent(advice.why.exposed() / metrics(advice).iteration_s), name_of(bounds, advice.why.most()),
+                    percent(advice.why.exposed() / metrics(advice).iteration_s), bound_by(advice),
                     in_one_line(advice.settings)),
         screen.width, 10);
   }
@@ -393,8 +392,9 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
       const std::string_view framework = strategy(advice).offer.framework;
-      row.push_back({"gap", advice.bound_s ? Cell(metrics(advice).iteration_s / *advice.bound_s - 1) : Cell()});
-      row.push_back({"bound_s", advice.bound_s ? Cell(*advice.bound_s) : Cell()});
+      const auto& bound = metrics(advice).lower_bound_s;
+      row.push_back({"gap", bound ? Cell(metrics(advice).iteration_s / *bound - 1) : Cell()});
+      row.push_back({"bound_s", bound ? Cell(*bound) : Cell()});
       row.push_back({"bound_by", std::string(name_of(bounds, advice.why.most()))});
       row.push_back({"exposed_by", exposed_parts(advice.why)});
       row.push_back({"untuned_iteration_s", advice.given_s});

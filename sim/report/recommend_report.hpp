@@ -16,9 +16,9 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
 /// REQUIRES: the same strategies at each size.
 std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen = {});
 
-/// The columns of `run --json`, and: gap (above bound_s), bound_s (the least lower bound of the rows of its size and
-/// ZeRO stage), bound_by, exposed_by (seconds, by what for), untuned_iteration_s, framework, settings, run (the words
-/// that replay the row), reference_workers, relative_efficiency.
+/// The columns of `run --json`, and: gap (above bound_s), bound_s (lower_bound_s), bound_by, exposed_by (seconds, by
+/// what for), untuned_iteration_s, framework, settings, run (the words that replay the row), reference_workers,
+/// relative_efficiency.
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes);
 
 }  // namespace allreplay

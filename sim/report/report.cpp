@@ -119,8 +119,9 @@ std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vec
   std::string text;
   for (const ScalingReference& one : references)
     if (text.empty() && !one.undivided.empty())
-      text = fmt::format("note: efficiency is not over {}, among which the samples of an iteration do not divide\n",
-                         workers_text(one.undivided.back()));
+      text = fmt::format(
+          "note: efficiency is not relative to {}, over which the samples of an iteration cannot be divided evenly\n",
+          workers_text(one.undivided.back()));
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (outcomes[i].result.plan.sharding.shards_optimizer() &&
         references[i].relative(outcomes[i].result.metrics) > hardly)
@@ -162,15 +163,19 @@ std::string stages_text(const std::vector<std::int64_t>& stages) {
   std::vector<std::string> sharded;
   for (const std::int64_t zero : stages)
     if (zero > 0) sharded.push_back(std::to_string(zero));
-  const std::string text = sharded.size() < stages.size() ? "without sharding" : "";
+  const std::string text = sharded.size() < stages.size() ? "without shards" : "";
   if (sharded.empty()) return text;
   return fmt::format("{}{}with ZeRO {}", text, text.empty() ? "" : " and ", listed(sharded));
 }
 
 std::string bounds_text(const std::vector<Outcome>& outcomes) {
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // a time, and the stages that it holds for
-  for (const auto& [zero, bound] : least_bounds(outcomes)) {
-    const std::string time = format_duration(bound);
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // times, and the stages that they hold for
+  for (const auto& [zero, least] : least_bounds(outcomes)) {
+    double most = least;
+    for (const Outcome& one : outcomes)
+      if (one.result.plan.sharding.zero == zero) most = std::max(most, one.result.metrics.lower_bound_s.value_or(0));
+    std::string time = format_duration(least);
+    if (const std::string last = format_duration(most); last != time) time += " to " + last;
     const auto known = std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.first == time; });
     (known == said.end() ? said.emplace_back(time, std::vector<std::int64_t>()) : *known).second.push_back(zero);
   }

@@ -18,8 +18,8 @@ std::string title(const Scenario& scenario);
 std::map<std::int64_t, double> least_bounds(const std::vector<Outcome>& outcomes);
 /// "without shards", "with ZeRO 1 and 2". REQUIRES: rising stages.
 std::string stages_text(const std::vector<std::int64_t>& stages);
-/// "lower bound, whatever the order and the barrier: 417.4 ms without shards, 416.4 ms with ZeRO 1 and 2"; "" where no
-/// outcome has one.
+/// "lower bound, whatever the order and the barrier: 417.4 ms without shards, 416.4 to 420 ms with ZeRO 1 and 2": each
+/// outcome has its own. "" where none has one.
 std::string bounds_text(const std::vector<Outcome>& outcomes);
 
 /// "81.2 GB", or "95.0 GB, does not fit into 80 GB".

@@ -68,10 +68,13 @@ std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumn
   return cells;
 }
 
+std::string ties_note(double tie) {
+  return fmt::format("~: within {} of the fastest, a tie, which the simplest to run wins\n", tie_text(tie));
+}
+
 std::string marks_note(const std::vector<ResultNumbers>& rows, double tie) {
   std::string text;
-  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.ties; }))
-    text += fmt::format("~ in the table: as fast as the winner, to within {}\n", tie_text(tie));
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.ties; })) text += ties_note(tie);
   if (!std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.fits; })) text += unfit_note;
   return text;
 }

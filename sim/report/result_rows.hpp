@@ -15,7 +15,7 @@ struct ResultNumbers {
   SpeedPerGpu speed;
   double relative_efficiency = 0;
   double memory_bytes = 0;
-  bool fits = true, wins = false, ties = false;  ///< the last: as fast as the winner, which it is not
+  bool fits = true, wins = false, ties = false;  ///< the last: within the tie, which another one wins
   std::optional<double> bubble_s = {};           ///< of a pipeline, the mean of its ranks
 };
 
@@ -32,6 +32,7 @@ std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, 
 std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumns& how);
 
 inline constexpr const char* unfit_note = "!: does not fit into a worker's memory\n";
+std::string ties_note(double tie);
 /// unfit_note, and likewise "~ …" for ties; "" where the rows have none.
 std::string marks_note(const std::vector<ResultNumbers>& rows, double tie);
 

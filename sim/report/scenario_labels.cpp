@@ -37,33 +37,41 @@ const std::string& name_in(const Names& names, std::string_view what) {
 
 }  // namespace
 
+namespace {
+
+std::string value_in(const NamedValues& options, std::string_view name, std::string_view usual) {
+  const auto found = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.first == name; });
+  return found == options.end() ? std::string(usual) : found->second;
+}
+
+}  // namespace
+
 std::string layout_text(const NamedValues& options) {
-  const auto value = [&](std::string_view name, std::string usual) {
-    const auto found = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.first == name; });
-    return found == options.end() ? usual : found->second;
-  };
   std::vector<std::string> words;
   for (const char* degree : {"pp", "tp", "cp", "ep"})
-    if (const std::string workers = value(degree, "1"); workers != "1")
+    if (const std::string workers = value_in(options, degree, "1"); workers != "1")
       words.push_back(fmt::format("{} {}", degree, workers));
-  if (value("pp", "1") != "1") {
-    words.push_back(value("schedule", "1f1b"));
-    if (const std::string chunks = value("chunks", ""); !chunks.empty())
+  if (value_in(options, "pp", "1") != "1") {
+    words.push_back(value_in(options, "schedule", "1f1b"));
+    if (const std::string chunks = value_in(options, "chunks", ""); !chunks.empty())
       words.push_back(counted(std::stoll(chunks), "chunk"));
-    words.push_back(value("accumulate", "1") + " micro-batches");
   }
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string micro_batches_text(const NamedValues& options) { return value_in(options, "accumulate", "1"); }
+
 Names identifying_names(const Scenario& scenario) {
   const auto [collective, fidelity] = carried_by(scenario);
+  const NamedValues layout = layout_options(scenario.options);
   const std::string names[] = {scenario.profile->name,
                                named_with_routing(scenario.cluster),
                                std::to_string(scenario.workers),
                                collective,
                                fidelity,
                                scenario.codec ? scenario.codec->name : "none",
-                               layout_text(layout_options(scenario.options)),
+                               layout_text(layout),
+                               micro_batches_text(layout),
                                strategy_text(scenario)};
   static_assert(std::size(names) == std::size(named_by));
   Names named;
@@ -97,6 +105,9 @@ std::string ScenarioLabels::title() const {
   add("fidelity", name(0, "fidelity"));
   add("codec", name(0, "codec") == "none" ? "" : name(0, "codec"));
   add("layout", name(0, "layout"));
+  const std::string& batches = name(0, "micro-batches");
+  const bool pipeline = name(0, "layout").starts_with("pp ");
+  add("micro-batches", batches != "1" ? batches + " micro-batches" : pipeline ? "1 micro-batch" : "");
   return text + (rest.empty() ? "" : ": " + rest);
 }
 
@@ -112,6 +123,8 @@ std::string ScenarioLabels::where(std::size_t scenario, const std::vector<std::s
   add("codec", ", ", codec == "none" ? "no codec" : codec);
   const std::string& layout = name(scenario, "layout");
   add("layout", ", ", layout.empty() ? "data parallelism alone" : layout);
+  const std::string& batches = name(scenario, "micro-batches");
+  add("micro-batches", ", ", batches + (batches == "1" ? " micro-batch" : " micro-batches"));
   add("workers", ", ", counted(std::stoll(name(scenario, "workers")), "worker"));
   return text;
 }

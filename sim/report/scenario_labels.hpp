@@ -11,12 +11,15 @@
 namespace allreplay {
 
 /// What a scenario is named by.
-inline constexpr std::string_view named_by[] = {"profile",  "cluster", "workers", "collective",
-                                                "fidelity", "codec",   "layout",  "strategy"};
+inline constexpr std::string_view named_by[] = {"profile", "cluster", "workers",       "collective", "fidelity",
+                                                "codec",   "layout",  "micro-batches", "strategy"};
 
-/// How workers hold a model together, and in which order a pipeline runs: "pp 4, tp 8, zbv, 16 micro-batches". "" with
-/// data parallelism alone.
+/// How workers hold a model together, and in which order a pipeline runs: "pp 4, tp 8, zbv". "" with data parallelism
+/// alone.
 std::string layout_text(const NamedValues& options);
+
+/// How many an iteration has: "1" where the options do not say it.
+std::string micro_batches_text(const NamedValues& options);
 
 /// A scenario's names, by what they are of, in the order of named_by.
 using Names = std::vector<std::pair<std::string, std::string>>;

@@ -24,6 +24,7 @@ Names names_of(const ResultRow& row) {
                                row.fidelity,
                                row.codec.empty() ? "none" : row.codec,
                                layout_text(row.options),
+                               micro_batches_text(row.options),
                                row.strategy};
   Names named;
   for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
@@ -72,7 +73,8 @@ std::string sweep_table(const SweepResult& result, const Screen& screen) {
   std::vector<TableColumn> columns;
   std::vector<std::string> keys, same;
   for (const std::string_view name : named_by)
-    if (name == "layout" && !labels.differ_in(name) && labels.name(0, name).empty())
+    if (const std::string_view alone = name == "layout" ? "" : "1";
+        (name == "layout" || name == "micro-batches") && !labels.differ_in(name) && labels.name(0, name) == alone)
       continue;  // data parallelism alone
     else if (result.rows.size() == 1 || labels.differ_in(name))
       keys.emplace_back(name);

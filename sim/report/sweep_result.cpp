@@ -11,6 +11,7 @@
 #include "sim/cluster/describe.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/units.hpp"
+#include "sim/report/scenario_labels.hpp"
 
 namespace allreplay {
 
@@ -54,7 +55,9 @@ class Reader {
     row.metrics.collectives = std::llround(*number(line, "collectives"));
     row.metrics.speedup = *number(line, "speedup");
     row.metrics.efficiency = *number(line, "efficiency");
+    row.metrics.samples_per_s = number(line, "samples_per_s");
     row.metrics.lower_bound_s = number(line, "lower_bound_s");
+    row.batches = batches(line, row);
     row.memory_bytes = number(line, "memory_bytes").value_or(0);
     row.speed = {number(line, "samples_per_s_per_gpu"), number(line, "tokens_per_s_per_gpu"), number(line, "mfu")};
     return row;
@@ -73,6 +76,14 @@ class Reader {
     const std::string field = text(line, column);
     if (field.empty() && (!has(column) || row_named(columns(), column)->may_be_empty)) return std::nullopt;
     return parse_number(field, table_.place_of(line, std::string(column)));
+  }
+
+  // Of all replicas; with data parallelism alone the options say them.
+  double batches(const ResultLine& line, const ResultRow& row) const {
+    if (const auto replicas = number(line, "dp"), each = number(line, "micro_batches"); replicas && each)
+      return std::max(1.0, *replicas * *each);
+    const double each = parse_number(micro_batches_text(row.options), table_.place_of(line, "options"));
+    return static_cast<double>(row.workers) * std::max(1.0, each);
   }
 
   NamedValues options(const ResultLine& line) const {
@@ -94,7 +105,7 @@ Contender contender_of(const ResultRow& row, const WinningRule& rule) {
   profile.tensors.push_back({"", 1, 4, 0});
   const Strategy* strategy = row_named(strategies(), row.strategy);
   return {.fits = row.fits,
-          .iteration_s = row.metrics.iteration_s,
+          .iteration_s = row.seconds_of_equal_work(),
           .runs_now = row.strategy == rule.runs_now,
           .offered = offered(strategy),
           .changed = (strategy ? options_changed(*strategy, row.options, profile) : row.options.size()) +
@@ -109,6 +120,9 @@ Race race_of(const SweepResult& result, const Rows& rows) {
   for (const std::size_t row : rows) contenders.push_back(contender_of(result.rows[row], result.rule));
   const Ranking ranking = rank(contenders, result.rule.tie);
   Race race{.rows = {}, .tied = ranking.tied};
+  race.per_sample = std::any_of(rows.begin(), rows.end(), [&](std::size_t row) {
+    return result.rows[row].batches != result.rows[rows[0]].batches;
+  });
   for (const std::size_t place : ranking.order)
     if (contenders[place].fits) race.rows.push_back(rows[place]);
   return race;

@@ -22,21 +22,25 @@ struct ResultRow : ResultLine {
   NamedValues options;
   NamedValues distinctions;  ///< what may tell it from others in its group: options, and more
   std::int64_t workers = 0;
-  Metrics metrics;  ///< those that reports show
+  Metrics metrics;     ///< those that reports show
+  double batches = 1;  ///< micro-batches of an iteration, of all replicas
   double memory_bytes = 0;
   SpeedPerGpu speed;
   double relative_efficiency = 0;  ///< to its group's reference
   std::string series;  ///< strategy and codec, with what tells it from others of that name in the same group
 
   bool is_limited() const;  ///< its options say how much memory there is
+  /// What ranks rows of one race, in which iterations may have other numbers of samples.
+  double seconds_of_equal_work() const { return metrics.iteration_s / batches; }
 };
 
 using Rows = std::vector<std::size_t>;  ///< places in a result
 
 /// Rows of one number of workers that compete.
 struct Race {
-  Rows rows;             ///< what fits, the winner first
-  std::size_t tied = 0;  ///< so many of the first are as fast
+  Rows rows;                ///< what fits, the winner first
+  std::size_t tied = 0;     ///< so many of the first are as fast
+  bool per_sample = false;  ///< iterations have other numbers of samples: compared by samples per second
 };
 
 /// Rows that differ in workers, strategy and codec only (and collective, which a codec brings along): what one chart

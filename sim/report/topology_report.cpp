@@ -28,7 +28,7 @@ TopologyFacts facts_of(const Cluster& cluster) {
 
 std::string bisection_text(const TopologyFacts& known) {
   if (known.bisection) return (known.bisection->exact ? "" : "at most ") + format_rate(known.bisection->bandwidth);
-  return known.hosts < 2 ? "none: one host" : "not computed for so many links";
+  return known.hosts < 2 ? "none: one host" : "not computed: too many links";
 }
 
 // "64, on 8 of 64 hosts", where they leave some empty.
@@ -56,13 +56,13 @@ std::string topology_table(const Cluster& cluster, const Screen& screen) {
                                      : fmt::to_string(known.links)},
       {"diameter", known.diameter
                        ? fmt::format("{} links, {}", known.diameter->hops, format_duration(known.diameter->latency))
-                       : "not computed for so many hosts"},
+                       : "not computed: too many hosts"},
       {"bisection", bisection_text(known)}};
   if (const Placement& placement = spec.placement; !placement.packed())
     rows.emplace_back("placement", to_string(placement));
   if (has_ways(spec.kind)) rows.emplace_back("routing", described(spec.routing));
   if (spec.nics)
-    rows.emplace_back("nics", fmt::format("{} a host, on {}", *spec.nics,
+    rows.emplace_back("nics", fmt::format("{} per host, on {}", *spec.nics,
                                           spec.planes > 1 ? fmt::format("{} planes", spec.planes) : "one network"));
   return facts(rows, screen);
 }

@@ -96,7 +96,7 @@ std::string tuning_json(const Tuning& tuning) {
                   {"best",
                    {{"options", tuning.as_given ? JsonValue::object() : options(tuning.trials[tuning.best])},
                     {"iteration_s", metrics.iteration_s}}}};
-  value["lower_bound_s"] = metrics.lower_bound_s ? JsonValue(*metrics.lower_bound_s) : JsonValue();
+  value["lower_bound_s"] = metrics.lower_bound_s;
   value["trials"] = std::move(trials);
   return value.dump(2);
 }

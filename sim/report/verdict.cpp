@@ -1,6 +1,7 @@
 #include "sim/report/verdict.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include <fmt/format.h>
@@ -35,6 +36,12 @@ std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRu
   return all;
 }
 
+bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes) {
+  return std::any_of(race.order.begin(), race.order.end(), [&](std::size_t one) {
+    return batches_of_iteration(outcomes[one]) != batches_of_iteration(outcomes[race.order.front()]);
+  });
+}
+
 namespace {
 
 class Verdict {
@@ -52,40 +59,41 @@ class Verdict {
  private:
   // What is said of a race goes for all that is in it.
   std::string label(std::size_t one) const { return names_.label(one, {"workers", "fidelity"}); }
-  double seconds(std::size_t one) const { return outcomes_[one].result.metrics.iteration_s; }
   double pace(std::size_t one) const { return seconds_of_equal_work(outcomes_[one]); }
   bool takes_part(std::size_t one) const { return fits(outcomes_[one].scenario, outcomes_[one].result); }
 
-  std::string heading(const Ranking& race) const {
+  // What ranks it.
+  std::string pace_text(std::size_t one, bool per_sample) const {
+    const Metrics& m = outcomes_[one].result.metrics;
+    if (!per_sample) return format_duration(m.iteration_s);
+    return rate_text(m.samples_per_s, static_cast<double>(batches_of_iteration(outcomes_[one])) / m.iteration_s);
+  }
+
+  // "On 16 workers, run …", where there are several races.
+  std::string headed(const Ranking& race, std::string text) const {
     const std::size_t any = race.order.front();
-    std::string text = "Fastest";
-    if (names_.differ_in("workers")) text += fmt::format(" on {} workers", names_.name(any, "workers"));
-    if (names_.differ_in("fidelity")) text += fmt::format(" by {}", names_.name(any, "fidelity"));
-    return text;
+    std::string which;
+    if (names_.differ_in("workers")) which += fmt::format("on {} workers, ", names_.name(any, "workers"));
+    if (names_.differ_in("fidelity")) which += fmt::format("by {}, ", names_.name(any, "fidelity"));
+    if (which.empty()) return text;
+    which[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(which[0])));
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+    return which + text;
   }
 
   std::string sentence(const Ranking& race) const {
-    if (race.tied == 0) return heading(race) + ": none, as nothing fits into memory.";
-    const std::size_t winner = race.order.front();
-    std::string text = fmt::format("{}: {}, {}", heading(race), label(winner), format_duration(seconds(winner)));
-    if (const auto bound = outcomes_[winner].result.metrics.lower_bound_s)
-      text += fmt::format(", {} its lower bound", beside_bound(seconds(winner) / *bound));
-    text += "." + ties(race);
+    if (race.tied == 0) return headed(race, "Nothing fits into memory.");
+    const bool per_sample = differ_in_samples(race, outcomes_);
+    std::vector<Racer> tied;
+    for (std::size_t i = 0; i < race.tied; ++i)
+      tied.push_back({label(race.order[i]), pace_text(race.order[i], per_sample), pace(race.order[i])});
+    const Metrics& m = outcomes_[race.order.front()].result.metrics;
+    if (m.lower_bound_s)
+      tied.front().pace += fmt::format(" ({} its lower bound)", beside_bound(m.iteration_s / *m.lower_bound_s));
+    std::string text = headed(race, winner_text(std::move(tied), rule_.tie));
     const bool next = race.tied < race.order.size() && takes_part(race.order[race.tied]);
-    if (next) text += fmt::format(" Next: {}.", beside(race.order[race.tied], winner));
-    return text + elsewhere(race, next ? race.tied + 1 : race.tied);
-  }
-
-  // Who is as fast, the fastest of them first.
-  std::string ties(const Ranking& race) const {
-    if (race.tied < 2) return "";
-    std::vector<std::size_t> others(race.order.begin() + 1,
-                                    race.order.begin() + static_cast<std::ptrdiff_t>(race.tied));
-    std::stable_sort(others.begin(), others.end(), [&](std::size_t a, std::size_t b) { return pace(a) < pace(b); });
-    std::vector<std::string> labels;
-    for (const std::size_t one : others) labels.push_back(label(one));
-    labels.front() += fmt::format(" ({})", format_duration(seconds(others.front())));
-    return fmt::format(" As fast, to within {}, and no simpler to run: {}.", tie_text(rule_.tie), listed(labels, 4));
+    if (next) text += fmt::format(" Next: {}.", beside(race.order[race.tied], race.order.front(), per_sample));
+    return text + elsewhere(race, next ? race.tied + 1 : race.tied, per_sample);
   }
 
   static std::string beside_bound(double ratio) {
@@ -94,18 +102,19 @@ class Verdict {
     return ratio < 1.05 ? above + " above" : fmt::format("{:.2f}x", ratio);
   }
 
-  std::string beside(std::size_t one, std::size_t winner) const {
-    return fmt::format("{}, {}, {}", label(one), format_duration(seconds(one)), longer_text(pace(one) / pace(winner)));
+  std::string beside(std::size_t one, std::size_t winner, bool per_sample) const {
+    return fmt::format("{}, {}, {}", label(one), pace_text(one, per_sample),
+                       longer_text(pace(one) / pace(winner), per_sample));
   }
 
   // The best of each cluster that has not been named.
-  std::string elsewhere(const Ranking& race, std::size_t told) const {
+  std::string elsewhere(const Ranking& race, std::size_t told, bool per_sample) const {
     std::set<std::string> named;
     std::string text;
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const std::size_t one = race.order[i];
       if (!takes_part(one) || !named.insert(names_.name(one, "cluster")).second || i < told) continue;
-      text += fmt::format("{} {}", text.empty() ? " Elsewhere:" : ";", beside(one, race.order.front()));
+      text += fmt::format("{} {}", text.empty() ? " Elsewhere:" : ";", beside(one, race.order.front(), per_sample));
     }
     return text.empty() ? "" : text + ".";
   }

@@ -13,8 +13,12 @@ namespace allreplay {
 /// choose to run. By rising number of workers, then as the fidelities come.
 std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 
-/// A line for each race of several: "Fastest: mg-wfbp on h100 with ring, 123.4 ms, 1.05x its lower bound. Next: dear on
-/// h100 with ring, 138.2 ms, 1.12x that."; who ties with it, and, among several clusters, what the others take at best.
+/// Whether iterations of a race have other numbers of samples, so that samples per second compare them.
+bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes);
+
+/// A line for each race of several: "Run mg-wfbp on h100 with ring: 123.4 ms (1.05x its lower bound), the fastest.
+/// Next: dear on h100 with ring, 138.2 ms, 1.12 times as long."; where a tie is won, the fastest of it; and, among
+/// several clusters, what the others take at best.
 std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 
 }  // namespace allreplay

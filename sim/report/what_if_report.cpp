@@ -86,24 +86,25 @@ JsonValue json_of(const std::vector<WhatIfRow>& rows) {
 
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
-  const ScalingReference reference = scaling_reference(answer.base.outcome);
-  Table table({"change", "gain", "iteration", "samples/s", efficiency_column(reference.workers), "memory",
-               exposed_column, TableColumn("flags").of_commands()});
-  bool all_fit = true;
+  const std::int64_t reference = answer.reference.workers;
+  Table table({"change", "gain", "iteration", "samples/s", efficiency_column(reference), "memory", exposed_column,
+               TableColumn("flags").of_commands()});
+  bool all_fit = true, any_fits = false;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
     table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
                m.samples_per_s ? cell::number(*m.samples_per_s, 1) : TableCell("-"),
-               cell::percent(reference.relative(m)), memory_cell(result.memory.peak, fits(scenario, result)),
-               exposed_cell(m), own_flags(row, common)});
+               row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"),
+               memory_cell(result.memory.peak, fits(scenario, result)), exposed_cell(m), own_flags(row, common)});
     all_fit = all_fit && fits(scenario, result);
+    any_fits = any_fits || fits(scenario, result);
   };
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
     table.add({"perfect overlap", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
-               cell::percent(reference.relative(result.metrics) * (1 + answer.bound_gain)), "-", "-", ""});
+               cell::percent(*answer.base.relative_efficiency * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
   for (const WhatIfRow& row : answer.rows) {
@@ -112,17 +113,18 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   }
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
-  std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true), efficiencies;
-  for (const WhatIfRow* row : all_rows(answer))
-    if (efficiencies.empty()) efficiencies = efficiency_note({row->outcome}, {reference});
-  notes += efficiencies;
+  std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true) +
+                      fmt::format("eff.: samples/s of a GPU, over those of the first row's training on {}{}\n",
+                                  workers_text(reference), reference > 1 ? " of the row's network" : "");
+  notes += efficiency_note({answer.base.outcome}, {answer.reference});
   for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);
   notes += caveat(scenario.profile);
-  std::string text = fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
+  std::string text;
   for (const WhatIfRow& row : answer.together)
-    text += fmt::format("The best combination of {}: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
-                        gain_text(row.gain));
+    text += fmt::format("The best combination of {}{}: {} ({}).\n", row.changes == 2 ? "two" : "three",
+                        row.fits ? "" : ", if memory did not count", row.change, gain_text(row.gain));
   if (answer.together.empty()) text += "No combination beats its best single change.\n";
+  if (!any_fits) text += "Nothing here fits into a worker's memory.\n";
   const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
   if (exposed < little)
     text += fmt::format("Communication is hidden except for {}: further gains can only come from computation.\n",
@@ -135,8 +137,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     text += fmt::format(
         "A framework's best is the best of {} for each of its strategies (--budget); `recommend` tries more.\n",
         counted(answer.trials, "trial"));
-  return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(notes, screen.width, 2) +
-         "\n" + wrapped(text, screen.width, 2);
+  const std::string flags = fmt::format("Each row is `allreplay run {}` and its flags.", text_of(common));
+  return wrapped(title(scenario), screen.width) + "\n" + wrapped(flags, screen.width, 2) + "\n\n" + table.text(screen) +
+         "\n" + wrapped(notes, screen.width, 2) + "\n" + wrapped(text, screen.width, 2);
 }
 
 std::string what_if_json(const WhatIf& answer) {

@@ -145,7 +145,7 @@ std::span<const Strategy> strategies() {
        .offer = offer_fsdp2,
        .plan = plan_fsdp2,
        .sharded = {3, true}},
-      {.name = "fsdp1",
+      {.name = "fsdp1",  // behind what PyTorch has in its place today
        .look = {"FSDP1", 15},
        .summary = "PyTorch's FullyShardedDataParallel (1.11 to 2.x)",
        .options = {"wrap", "reshard", "backward_prefetch", "limit"},

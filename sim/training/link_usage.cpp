@@ -9,6 +9,7 @@
 #include "sim/network/link_load.hpp"
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/training/job.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -39,7 +40,7 @@ void name_kinds(LinkUsage& usage) {
   }
 }
 
-void send(LinkUsage& usage, const Job& job, CallId call, double bytes) {
+RoundsFabric::Sent send(LinkUsage& usage, const Job& job, CallId call, double bytes, double times = 1) {
   const RoundsFabric::Sent what = job.rounds->sent(call, bytes);
   if (usage.sent.size() <= what.rounds) usage.sent.resize(what.rounds + 1);
   LinkUsage::Sent& sent = usage.sent[what.rounds];
@@ -47,7 +48,18 @@ void send(LinkUsage& usage, const Job& job, CallId call, double bytes) {
     sent.rounds = job.rounds->rounds_laid(what.rounds, usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
-  sent.bytes += what.bytes;
+  sent.bytes += times * what.bytes;
+  return what;
+}
+
+// The fabric prices what is sent inside layers on a pipeline's first rank alone: here each sends on links of its own.
+Job laid_for(Job job, const std::vector<LayerSend>& inside) {
+  std::vector<Call>& calls = job.setup.calls;
+  const std::size_t known = calls.size();
+  for (const auto& [call, bytes] : inside)
+    if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
+  if (calls.size() > known) job.rounds = lay_on(job.setup, *job.topology);
+  return job;
 }
 
 }  // namespace
@@ -93,14 +105,20 @@ LinkUsage no_usage(std::shared_ptr<const Topology> topology) {
 }
 
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {
-  const Job job = prepared_for(result.plan, job_of(scenario));
+  Job job = prepared_for(result.plan, job_of(scenario));
   require_links(job, place);
+  std::vector<LayerSend> inside;
+  if (scenario.options.parallel.any()) inside = sends_of_layers(scenario, job.choice);
+  job = laid_for(std::move(job), inside);
   LinkUsage usage = no_usage(job.topology);
   usage.seconds = result.metrics.iteration_s;
   for (std::size_t i = 0; i < result.unrolled.transfers; ++i) {
     const Task& task = result.unrolled.graph.tasks()[result.unrolled.transfer(i)];
-    send(usage, job, task.call_id, task.bytes);
+    usage.of_transfer.push_back(send(usage, job, task.call_id, task.bytes));
   }
+  const auto batches = static_cast<double>(result.plan.sharding.accumulate);
+  for (const auto& [call, bytes] : inside)
+    send(usage, job, job.rounds->id_of(call), static_cast<double>(bytes), batches);
   return usage;
 }
 

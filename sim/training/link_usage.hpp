@@ -7,6 +7,7 @@
 
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/rounds.hpp"
+#include "sim/network/rounds_fabric.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
@@ -22,8 +23,9 @@ struct LinkUsage {
     std::vector<double> loads;  ///< by link: bytes per byte of a block
   };
   std::vector<Sent> sent;
-  std::vector<std::string> kinds;      ///< "edge - agg": links between nodes of these kinds
-  std::vector<std::uint32_t> kind_of;  ///< by link
+  std::vector<RoundsFabric::Sent> of_transfer;  ///< which of these, and its bytes, by number in the iteration's plan
+  std::vector<std::string> kinds;               ///< "edge - agg": links between nodes of these kinds
+  std::vector<std::uint32_t> kind_of;           ///< by link
 
   double bytes(LinkId link) const;
   /// Of the link's bandwidth, 0 to 1; 0 of a link that is down.
@@ -44,7 +46,7 @@ std::vector<KindUse> use_by_kind(const LinkUsage& usage);
 /// Of links over which nothing is sent, in no time.
 LinkUsage no_usage(std::shared_ptr<const Topology> topology);
 
-/// Of one iteration of a run. Throws InputError at `place` in alpha-beta, which has no links.
+/// Of one iteration of a run, with what layers send. Throws InputError at `place` in alpha-beta, which has no links.
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place);
 
 /// Of the scenario's collective alone, which takes so long for so many bytes. Throws InputError likewise.

@@ -18,9 +18,9 @@ constexpr Word<Wrap::By> wraps[] = {{Wrap::By::Group, "group"}, {Wrap::By::Layer
 Wrap parse_wrap(const std::string& text, const SourceLocation& place) {
   if (const auto* word = row_named(wraps, text)) return {.by = word->value, .place = place};
   if (text.empty() || text.find_first_of("0123456789") == std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no way of wrapping", text), "group, layer or a size such as 100MB");
+    throw InputError(place, fmt::format("'{}' is not a valid wrapping", text), "group, layer or a size such as 100MB");
   const Bytes bytes = parse_size(text, place);
-  if (bytes <= 0) throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero");
+  if (bytes <= 0) throw InputError(place, fmt::format("\"{}\" is not above zero", text), "a size above zero");
   return {.by = Wrap::By::Size, .size = bytes, .place = place};
 }
 
@@ -31,20 +31,20 @@ std::string write_wrap(const Wrap& wrap) {
 
 Bytes any_size(const std::string& text, const SourceLocation& place) {
   const Bytes bytes = parse_size(text, place);
-  if (bytes < 0) throw InputError(place, fmt::format("\"{}\" is less than nothing", text), "0B or more");
+  if (bytes < 0) throw InputError(place, fmt::format("\"{}\" is negative", text), "0B or more");
   return bytes;
 }
 
 Bytes positive_size(const std::string& text, const SourceLocation& place) {
   const Bytes bytes = parse_size(text, place);
   if (bytes <= 0)
-    throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero, such as \"25 MiB\"");
+    throw InputError(place, fmt::format("\"{}\" is not above zero", text), "a size above zero, such as \"25 MiB\"");
   return bytes;
 }
 
 double positive_rate(const std::string& text, const SourceLocation& place) {
   const double rate = parse_rate(text, place);
-  if (!(rate >= 1e3)) throw InputError(place, fmt::format("\"{}\" copies nothing", text), "1 kB/s or more");
+  if (!(rate >= 1e3)) throw InputError(place, fmt::format("\"{}\" is too slow", text), "1 kB/s or more");
   return rate;
 }
 
@@ -52,21 +52,23 @@ Time any_time(const std::string& text, const SourceLocation& place) {
   try {
     return to_time(parse_duration(text, place));
   } catch (const TimeOverflow&) {
-    throw InputError(place, fmt::format("\"{}\" is longer than can be simulated", text), "at most 106 days");
+    throw InputError(place, fmt::format("\"{}\" is too long to simulate", text), "at most 106 days");
   }
 }
 
 Time positive_time(const std::string& text, const SourceLocation& place) {
   const Time time = any_time(text, place);
   if (time <= Time(0))
-    throw InputError(place, fmt::format("\"{}\" is no time", text), "a duration of at least 1 ps, such as \"5 ms\"");
+    throw InputError(place, fmt::format("\"{}\" is not a valid time", text),
+                     "a duration of at least 1 ps, such as \"5 ms\"");
   return time;
 }
 
 double parse_share(const std::string& text, const SourceLocation& place, bool all_is_one) {
   const double value = parse_number(text, place);
   if (all_is_one ? !(value > 0 && value <= 1) : !(value >= 0 && value < 1))
-    throw InputError(place, fmt::format("{} is no share", text), all_is_one ? "above 0, at most 1" : "0 to below 1");
+    throw InputError(place, fmt::format("{} is not a valid share", text),
+                     all_is_one ? "above 0, at most 1" : "0 to below 1");
   return value;
 }
 
@@ -85,7 +87,7 @@ PhaseOrder parse_phase_order(const std::string& text, const SourceLocation& plac
     return {.kind = PhaseOrder::Kind::Random,
             .seed = static_cast<std::uint64_t>(parse_integer(text.substr(random.size()), 0, most, place))};
   if (text.empty() || text.find_first_not_of("0123456789/") != std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no order", text),
+    throw InputError(place, fmt::format("'{}' is not a valid order", text),
                      fmt::format("{}{}random:SEED, or the tensors as 3/1/2", of_paper,
                                  of_paper == "sequential" ? ", " : ", sequential, "));
   PhaseOrder order{.kind = PhaseOrder::Kind::Given, .place = place};

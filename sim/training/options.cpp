@@ -92,11 +92,11 @@ std::string refusal() {
 }
 template <>
 std::string refusal<dtypes>() {
-  return "'{}' is no type that travels";
+  return "'{}' is not a type that can be sent";
 }
 template <>
 std::string refusal<groupings>() {
-  return "'{}' is no way of grouping";
+  return "'{}' is not a valid grouping";
 }
 
 template <const auto& words, auto... path>
@@ -184,13 +184,13 @@ std::span<const OptionRow> option_rows() {
           [](const Strategy&) { return std::string("25 MiB"); }, Tuned{mib, 256 * mib}),
       optional_size<&Options::strategy, &S::first_bucket>(
           "first_bucket", "the cap of the first bucket",
-          [](const Strategy&) { return std::string("bucket_cap, or 1 MiB where none is given"); }),
+          [](const Strategy&) { return std::string("bucket_cap, or 1 MiB if that is not given"); }),
       optional_size<&Options::strategy, &S::threshold>(
-          "threshold", "the most that is fused",
+          "threshold", "the largest size that is fused",
           [](const Strategy& s) { return s.threshold > 0 ? write_size(s.threshold) : std::string(); },
           Tuned{mib, 256 * mib}),
       {.name = "cycle",
-       .about = "how often it looks for ready tensors",
+       .about = "interval at which it looks for ready tensors",
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.strategy.cycle = positive_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.strategy.cycle); },
@@ -203,7 +203,7 @@ std::span<const OptionRow> option_rows() {
           },
           Tuned{64 * kib, 64 * mib}),
       {.name = "credit",
-       .about = "how many blocks, or how many bytes, may be in flight",
+       .about = "number of blocks, or of bytes, that may be in flight",
        .kind = OptionKind::CountOrSize,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.strategy.credit = parse_window(v, p); },
        .get =
@@ -229,41 +229,43 @@ std::span<const OptionRow> option_rows() {
                  const SourceLocation& p) { o.strategy.second_phase = parse_phase_order(v, p, "sequential"); },
        .get = [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
       count<1, many, &Options::strategy, &S::groups>(
-          "groups", "Y of Algorithm 2, the most groups; how many, where grouping is not search", Tuned{1, 64}),
+          "groups", "Y of Algorithm 2, the largest number of groups; their number if grouping is not search",
+          Tuned{1, 64}),
       share<false, &Options::strategy, &S::stop>(
-          "stop", "alpha of Algorithm 2, the least relative gain that is worth another group"),
+          "stop", "alpha of Algorithm 2, the smallest relative gain that justifies another group"),
       choice<groupings, &Options::strategy, &S::grouping>(
           "grouping", "Algorithm 2 (search), the best (optimal) or the even partition (even) into `groups`"),
-      share<true, &Options::codec, &CodecOptions::density>("density", "the share of the gradients that is sent"),
-      count<1, 16, &Options::codec, &CodecOptions::bits>("bits", "per gradient, its sign among them"),
-      codec_time<&CodecOptions::encode>("encode", "how long encoding a block takes"),
-      codec_time<&CodecOptions::decode>("decode", "how long decoding a block takes, all payloads together"),
+      share<true, &Options::codec, &CodecOptions::density>("density", "share of the gradients that is sent"),
+      count<1, 16, &Options::codec, &CodecOptions::bits>("bits", "bits per gradient, including its sign"),
+      codec_time<&CodecOptions::encode>("encode", "time to encode a block"),
+      codec_time<&CodecOptions::decode>("decode", "time to decode a block, all payloads together"),
       choice<streams, &Options::codec, &CodecOptions::stream>(
-          "codec_stream", "it runs on the compute stream (compute) or beside it (side)", "with a codec"),
+          "codec_stream", "it runs on the compute stream (compute) or on its own (side)", "with a codec"),
       choice<decodings, &Options::codec, &CodecOptions::decode_at>(
-          "decode_at", "blocks are decoded on arrival (arrival), or that is lumped with the encoding (encode)",
+          "decode_at", "blocks are decoded on arrival (arrival), or together with the encoding (encode)",
           "with a codec", [](const Strategy& s) { return std::string(name_of(decodings, s.decode_at)); }),
       choice<sharings, &Options::sharing>(
-          "sharing", "blocks in flight together go one after another (serial) or share equally (fair)", "alpha-beta"),
+          "sharing", "concurrent blocks are sent one after another (serial) or share the network equally (fair)",
+          "alpha-beta"),
       choice<starts, &Options::start>(
-          "start", "a collective starts once all workers are ready (together), or each rank once its own is (ranks)",
+          "start", "a collective starts when all workers are ready (together), or on each rank when it is (ranks)",
           "message, with stragglers or jitter"),
       count<0, most_workers, &Options::collective, &CollectiveOptions::servers>(
-          "servers", "how many servers there are; 0 is one on every worker, or with local one a node"),
+          "servers", "number of servers; 0 is one on every worker, or with local one on every node"),
       choice<server_hosts, &Options::collective, &CollectiveOptions::server_hosts>(
-          "server_hosts", "servers sit on the workers' hosts (colocated) or on hosts of their own (dedicated)",
+          "server_hosts", "servers run on the workers' hosts (colocated) or on their own (dedicated)",
           "parameter-server"),
       choice<yes_or_no, &Options::collective, &CollectiveOptions::local>(
           "local", "the GPUs of a node sum before they push", "parameter-server"),
       {.name = "launch",
-       .about = "what a host spends on each collective before the network hears of it",
+       .about = "host time for each collective, before it reaches the network",
        .reader = all_strategies,
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch = any_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.launch); },
        .of_step = true},
       {.name = "launch_tensor",
-       .about = "what a library spends on each tensor besides, when it is first launched",
+       .about = "additional host time for each tensor, at its first launch",
        .reader = all_strategies,
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch_tensor = any_time(v, p); },
@@ -272,19 +274,19 @@ std::span<const OptionRow> option_rows() {
       choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
           "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),
       {.name = "chunks",
-       .about = "into how many the bytes of each tree are cut, in fluid and message; with pp above 1: of the model, on "
+       .about = "number of parts of each tree's bytes, in fluid and message; with pp above 1: of the model's parts on "
                 "each rank of the pipeline (1; interleaved, zbv, dualpipe-v: 2)",
        .kind = OptionKind::Count,
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.parallel.chunks = o.collective.chunks = parse_integer(v, 1, many, p); },
        .get = [](const Options& o) { return std::to_string(o.collective.chunks); }},
-      count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
+      count<1, many, &Options::iterations>("iterations", "iterations over which the period is averaged", {},
                                            "with jitter"),
       called_also(of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
                       "accumulate", "K: micro-batches of an iteration", {}, all_strategies)),
                   "micro_batches"),
       {.name = "global_batch",
-       .about = "samples of an iteration of all workers: as many micro-batches as they take",
+       .about = "samples of an iteration of all workers; sets the number of micro-batches",
        .reader = all_strategies,
        .default_text = "replicas x micro-batches x the profile's batch",
        .kind = OptionKind::Count,
@@ -294,11 +296,11 @@ std::span<const OptionRow> option_rows() {
        .of_step = true},
       degree<&P::pp>("pp", "P: ranks of a pipeline, each with its part of the layers"),
       degree<&P::tp>("tp", "T: workers of a tensor-parallel group; the profile is one worker's"),
-      degree<&P::cp>("cp", "C: workers of a context-parallel group, likewise"),
+      degree<&P::cp>("cp", "C: workers of a context-parallel group; the profile is one worker's"),
       degree<&P::ep>("ep", "E: workers of an expert-parallel group"),
       {.name = "schedule",
        .about =
-           "in which order the ranks of a pipeline run their chunks: a name of `list schedules`, or PyTorch's file",
+           "order in which the ranks of a pipeline run their chunks: a name of `list schedules`, or PyTorch's file",
        .reader = in_pipelines,
        .kind = OptionKind::Schedule,
        .set =
@@ -309,16 +311,17 @@ std::span<const OptionRow> option_rows() {
        .get = [](const Options& o) { return o.parallel.schedule; },
        .of_step = true},
       {.name = "stages",
-       .about = "how layers are cut into chunks: by time (balanced), by number (equal), or so many layers each, 3/4/3",
+       .about =
+           "how layers are cut into chunks: by time (balanced), by number (equal), or by the layers of each, 3/4/3",
        .reader = in_pipelines,
        .kind = OptionKind::Cut,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.parallel.stages = parse_cut(v, p); },
        .get = [](const Options& o) { return write_cut(o.parallel.stages); },
        .of_step = true},
       {.name = "microbatch_group",
-       .about = "G of interleaved: so many micro-batches pass a chunk before those of the next chunk do",
+       .about = "G of interleaved: this many micro-batches pass a chunk before the next chunk runs",
        .reader = in_pipelines,
-       .default_text = "micro-batches over the rounds that they make: PyTorch's rule",
+       .default_text = "micro-batches / rounds, as in PyTorch",
        .kind = OptionKind::Count,
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.parallel.microbatch_group = parse_integer(v, 1, many, p); },
@@ -328,9 +331,9 @@ std::span<const OptionRow> option_rows() {
            },
        .of_step = true},
       of_step(choice<p2ps, &Options::parallel, &P::p2p>(
-          "p2p", "sends between ranks run beside computing (overlap), or hold it (blocking)", in_pipelines)),
+          "p2p", "sends between ranks overlap computation (overlap) or block it (blocking)", in_pipelines)),
       {.name = "p2p_bytes",
-       .about = "of each send between ranks",
+       .about = "bytes of each send between ranks",
        .reader = in_pipelines,
        .default_text = "output_bytes of the last layer before the cut",
        .kind = OptionKind::Size,
@@ -339,16 +342,16 @@ std::span<const OptionRow> option_rows() {
        .of_step = true},
       of_step(choice<yes_or_no, &Options::parallel, &P::p2p_split>(
           "p2p_split", "each worker of a tensor group sends its share of the bytes", in_pipelines)),
-      with_default(
-          of_step(choice<update_barriers, &Options::parallel, &P::update_barrier>(
-              "update_barrier", "a rank's update waits for all ranks (all: a norm over all), or for this one (stage)",
-              in_pipelines)),
-          "all; with barrier=layer: stage"),
+      with_default(of_step(choice<update_barriers, &Options::parallel, &P::update_barrier>(
+                       "update_barrier",
+                       "a rank's update waits for all ranks (all, for a global norm), or only for its own (stage)",
+                       in_pipelines)),
+                   "all; with barrier=layer: stage"),
       of_step(count<0, 3, &Options::strategy, &S::sharding, &ShardingConfig::zero>(
           "zero", "ZeRO's stage under any plan of blocks: 0 all-reduces, 1 and 2 shard (3: best)", {},
           "all strategies that make blocks")),
       with_default(of_step(count<0, most_workers, &Options::strategy, &S::sharding, &ShardingConfig::shard_group>(
-                       "shard_group", "G: the state is shared out among so many consecutive workers; 0: all", {},
+                       "shard_group", "G: the state is sharded among this many consecutive workers; 0: all", {},
                        "with zero, fsdp1, fsdp2, megatron")),
                    "all workers"),
       with_default(of_step(choice<barriers, &Options::strategy, &S::barrier>(
@@ -364,36 +367,36 @@ std::span<const OptionRow> option_rows() {
        .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); },
        .of_step = true},
       with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::gradient>(
-                       "gradient_dtype", "of gradients on the wire", all_strategies)),
+                       "gradient_dtype", "type of gradients on the wire", all_strategies)),
                    "the profile's"),
       with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::parameter>(
-                       "parameter_dtype", "of parameters on the wire", all_strategies)),
+                       "parameter_dtype", "type of parameters on the wire", all_strategies)),
                    "the profile's"),
       {.name = "state",
        .about = "the optimizer's state, bytes per element",
        .reader = all_strategies,
-       .default_text = "12 where parameters are held in 2 bytes, else 8",
+       .default_text = "12 if parameters have 2 bytes, else 8",
        .kind = OptionKind::Count,
        .set =
            [](Options& o, const std::string& v, const SourceLocation& p) {
              const double bytes = parse_number(v, p);
              if (!(bytes >= 0 && bytes <= 1000))
-               throw InputError(p, fmt::format("{} are no bytes of state per element", v), "0 to 1000, such as 8");
+               throw InputError(p, fmt::format("{} is not a number of bytes per element", v), "0 to 1000, such as 8");
              o.memory.state = bytes;
            },
        .get = [](const Options& o) { return o.memory.state ? fmt::format("{}", *o.memory.state) : std::string(); },
        .of_step = true},
       {.name = "memory",
-       .about = "of a worker: what needs more does not fit",
+       .about = "memory of a worker; larger settings do not fit",
        .reader = all_strategies,
-       .default_text = "that of the profile's device, where the profile says activations, too; else no limit",
+       .default_text = "that of the profile's device if the profile has activations, else no limit",
        .kind = OptionKind::Size,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.memory.limit = positive_size(v, p); },
        .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); },
        .of_step = true},
       {.name = "wrap",
-       .about = "what a unit is: group (the profile's), layer, or layers up to a size",
-       .default_text = "group where the profile names groups, else layer",
+       .about = "units: group (the profile's), layer, or layers up to a size",
+       .default_text = "group if the profile has groups, else layer",
        .kind = OptionKind::Wrap,
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
@@ -403,11 +406,13 @@ std::span<const OptionRow> option_rows() {
                                                                       "every micro-batch is reduced, or the last only"),
       choice<lane_choices, &Options::strategy, &S::fsdp, &F::separate_lanes>(
           "lanes", "gathers and reductions have one communicator (shared) or one each (separate)"),
-      count<1, many, &Options::strategy, &S::fsdp, &F::prefetch>("prefetch", "gathers ahead", Tuned{1, 4}),
-      count<1, many, &Options::strategy, &S::fsdp, &F::reduce_buffers>("reduce_buffers", "reductions behind"),
+      count<1, many, &Options::strategy, &S::fsdp, &F::prefetch>("prefetch", "number of units gathered ahead",
+                                                                 Tuned{1, 4}),
+      count<1, many, &Options::strategy, &S::fsdp, &F::reduce_buffers>("reduce_buffers",
+                                                                       "number of reductions that may lag behind"),
       {.name = "copy",
-       .about = "of the copies out of and into the buffers, bytes per second",
-       .default_text = "they take no time",
+       .about = "speed of copies out of and into the buffers, in bytes per second",
+       .default_text = "copies take no time",
        .kind = OptionKind::Rate,
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.strategy.fsdp.copy = positive_rate(v, p); },
@@ -424,36 +429,38 @@ std::span<const OptionRow> option_rows() {
       count<0, most_elements, &Options::strategy, &S::zero, &Z::allgather_bucket>(
           "allgather_bucket", "elements that are gathered together; 0: all"),
       choice<yes_or_no, &Options::strategy, &S::zero,
-             &Z::overlap_comm>("overlap_comm", "the backward pass goes on while buckets are reduced", "",
+             &Z::overlap_comm>("overlap_comm", "the backward pass continues while buckets are reduced", "",
                                [](const Strategy& strategy) {
                                  return std::string(!reads(strategy, "overlap_comm") ? ""
                                                     : strategy.name == "zero-3"      ? "true"
                                                                                      : "false");
                                }),
-      choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>("bucket_op",
-                                                                          "what a bucket of gradients travels in"),
+      choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>(
+          "bucket_op", "the collective that reduces a bucket of gradients"),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
           "prefetch_bucket", "elements that are gathered ahead", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::persistence>(
-          "persistence", "tensors of at most so many elements are never freed"),
+          "persistence", "tensors of at most this many elements are never freed"),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::max_live>(
-          "max_live", "elements gathered or on their way", Tuned{1e8, 1e12}),
+          "max_live", "largest number of elements gathered or being gathered", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::max_reuse>(
-          "max_reuse", "what is needed again within so many elements is not freed", Tuned{1e8, 1e12}),
+          "max_reuse", "parameters that are needed again within this many elements are not freed", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::megatron, &M::bucket_size>(
-          "bucket_size", "elements that close a bucket; 0: the larger of 40,000,000 and 1,000,000 a worker",
+          "bucket_size", "elements that close a bucket; 0: the larger of 40,000,000 and 1,000,000 per worker",
           Tuned{1e6, 1e9}),
       choice<yes_or_no, &Options::strategy, &S::megatron, &M::distributed_optimizer>(
-          "distributed_optimizer", "the optimizer is shared out (the framework's own default: false)"),
+          "distributed_optimizer", "the optimizer is sharded (the framework's default: false)"),
       choice<yes_or_no, &Options::strategy, &S::megatron, &M::overlap_grad_reduce>(
-          "overlap_grad_reduce", "buckets are reduced during the backward pass (the framework's own default: false)"),
+          "overlap_grad_reduce", "buckets are reduced during the backward pass (the framework's default: false)"),
       choice<yes_or_no, &Options::parallel, &P::align_grad_reduce>(
-          "align_grad_reduce", "in pipelines with several chunks a rank, all ranks launch a chunk's buckets together"),
+          "align_grad_reduce",
+          "in pipelines with several chunks per rank, all ranks launch a chunk's buckets together"),
       choice<reduce_grads, &Options::parallel, &P::reduce_grad_waits>(
-          "reduce_grad", "in pipelines the next action waits for a chunk's reductions (wait), or the update (async)"),
+          "reduce_grad",
+          "in pipelines the next action waits for a chunk's reductions (wait), or only the update does (async)"),
       {.name = "overlap_param_gather",
-       .about = "buckets are gathered during the forward pass (the framework's own default: false)",
-       .default_text = "true where the two others are",
+       .about = "buckets are gathered during the forward pass (the framework's default: false)",
+       .default_text = "true if the other two are",
        .kind = OptionKind::Choice,
        .words = names_of(yes_or_no),
        .set =

@@ -17,7 +17,24 @@ namespace {
 
 const ParallelOptions& parallel_of(const Scenario& scenario) { return scenario.options.parallel; }
 
-SourceLocation place_of_workers(const Scenario& scenario) { return scenario.cluster.place / "workers"; }
+// Who asked for that number of workers, or for one of these degrees, the last of them first: the command line, say, and
+// the cluster's file where nobody else did.
+SourceLocation place_of_workers(const Scenario& scenario, std::initializer_list<const char*> degrees) {
+  const SourceLocation in_file = scenario.cluster.place / "workers";
+  const auto& places = scenario.options.places;
+  for (const char* degree : degrees)
+    if (const auto asked = places.find(degree); asked != places.end() && asked->second.file != in_file.file)
+      return asked->second;
+  return scenario.place_of_workers.file.empty() ? in_file : scenario.place_of_workers;
+}
+
+// The first of tensor, context and pipeline degree with which the product divides the workers no longer.
+SourceLocation place_of_degrees(const Scenario& scenario) {
+  const ParallelOptions& parallel = parallel_of(scenario);
+  if (scenario.workers % parallel.tp != 0) return place_of_workers(scenario, {"tp"});
+  if (scenario.workers / parallel.tp % parallel.cp != 0) return place_of_workers(scenario, {"cp", "tp"});
+  return place_of_workers(scenario, {"pp", "cp", "tp"});
+}
 
 PipelinePlaces places_of(const Scenario& scenario) {
   const Options& options = scenario.options;
@@ -25,16 +42,16 @@ PipelinePlaces places_of(const Scenario& scenario) {
           options.place_of("microbatch_group"), options.place_of("stages")};
 }
 
-Group group_of(const LayerCollective& one, const Degrees& degrees) {
+Group group_of(const LayerCollective& one, const Degrees& degrees, std::int64_t rank = 0) {
   switch (one.group) {
     case LayerCollective::Among::Tensor:
-      return degrees.tensor();
+      return degrees.tensor(rank);
     case LayerCollective::Among::Context:
-      return degrees.context();
+      return degrees.context(rank);
     case LayerCollective::Among::Expert:
       break;
   }
-  return degrees.expert();
+  return degrees.expert(rank);
 }
 
 CollectiveOp op_of(const LayerCollective& one) {
@@ -89,7 +106,7 @@ class LayerPrices {
 }  // namespace
 
 Degrees degrees_of(const Scenario& scenario) {
-  return degrees_of(parallel_of(scenario), scenario.workers, place_of_workers(scenario),
+  return degrees_of(parallel_of(scenario), scenario.workers, place_of_degrees(scenario),
                     scenario.options.place_of("ep"));
 }
 
@@ -108,6 +125,20 @@ std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& 
       if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
     }
   return calls;
+}
+
+std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Degrees degrees = degrees_of(scenario);
+  std::optional<Pipeline> pipeline;
+  if (degrees.pp > 1) pipeline = pipeline_of(scenario);
+  std::vector<LayerSend> sends;
+  for (LayerId l = 0; l < scenario.profile->layers.size(); ++l)
+    for (const LayerCollective& one : scenario.profile->layers[l].collectives)
+      if (sends_anything(one, degrees))
+        sends.push_back(
+            {{op_of(one), group_of(one, degrees, pipeline ? rank_of_layer(*pipeline, l) : 0), &choice.of(op_of(one))},
+             one.bytes});
+  return sends;
 }
 
 namespace {
@@ -189,11 +220,11 @@ std::optional<std::int64_t> micro_batches_of_samples(const Scenario& scenario) {
   return *scenario.options.global_batch / at_once;
 }
 
-void refuse_pipelines(const Scenario& scenario, std::string_view what) {
+void refuse_pipelines(const Scenario& scenario, std::string_view what, std::string_view instead) {
   if (!parallel_of(scenario).pipeline()) return;
   throw InputError(scenario.options.place_of("pp"),
                    fmt::format("pp {}, but {} does not support pipelines yet", parallel_of(scenario).pp, what),
-                   "pp 1; or run, compare, sweep or plan");
+                   fmt::format("pp 1; or {}", instead));
 }
 
 void require_strategy_of_pipelines(const Scenario& scenario) {
@@ -210,7 +241,8 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
   std::vector<Group> groups{degrees.gradients()};
   for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
   for (const Group& group : groups)
-    require_even(network, group, degrees.of_rank(), scenario.workers, place_of_workers(scenario));
+    require_even(network, group, degrees.of_rank(), scenario.workers,
+                 place_of_workers(scenario, {"ep", "pp", "cp", "tp"}));
   if (!choice.detailed())
     price_call(network, {CollectiveOp::AllReduce, degrees.gradients(), choice.algorithm}, scenario.workers,
                scenario.cluster.workers, choice.options);

@@ -24,8 +24,8 @@ struct ParallelSetup {
 
 Degrees degrees_of(const Scenario& scenario);
 
-/// Throws InputError where pp is above 1: `what` does not know pipelines.
-void refuse_pipelines(const Scenario& scenario, std::string_view what);
+/// Throws InputError where pp is above 1: `what` does not know pipelines; `instead` are words that do.
+void refuse_pipelines(const Scenario& scenario, std::string_view what, std::string_view instead);
 
 /// Throws InputError for a strategy, or its barrier, that does not go with a pipeline.
 void require_strategy_of_pipelines(const Scenario& scenario);
@@ -41,6 +41,14 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
 
 /// The groups in which collectives inside layers go, in the workers of the first rank, with their operations.
 std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& choice);
+
+/// What a layer sends in each micro-batch, in groups of the workers that hold it.
+struct LayerSend {
+  Call call;
+  Bytes bytes = 0;
+};
+/// By layer, in the order of the profile.
+std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const CollectiveChoice& choice);
 
 /// What the plan of its strategy is made from.
 PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost);

@@ -300,8 +300,9 @@ PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
 Result simulate_pipeline(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
   Steady steady = replay.run(Taking::All);
-  const double without_gradients = replay.run(Taking::SendsAlone).seconds;
-  const double without_sends = replay.run(Taking::Nothing).seconds;
+  const bool parts = job.scenario.parts;
+  const double without_gradients = parts ? replay.run(Taking::SendsAlone).seconds : steady.seconds;
+  const double without_sends = parts ? replay.run(Taking::Nothing).seconds : steady.seconds;
   Result result;
   result.collective = job.choice.algorithm->name;
   result.fidelity = job.choice.fidelity;

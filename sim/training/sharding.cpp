@@ -69,6 +69,17 @@ bool goes_with(const Scenario& scenario) {
   return true;
 }
 
+std::vector<std::string> options_not_taken(const Scenario& scenario) {
+  std::vector<std::string> names;
+  if (scenario.given) return names;
+  const StrategyOptions& options = scenario.options.strategy;
+  const bool by_itself = scenario.strategy->plan != nullptr;
+  if (by_itself && options.sharding.shards_optimizer()) names.emplace_back("zero");
+  if (by_itself && options.barrier) names.emplace_back("barrier");
+  if (options.sharding.shard_group > 0 && !takes_groups(scenario)) names.emplace_back("shard_group");
+  return names;
+}
+
 void require_sharding(const Scenario& scenario) {
   if (!scenario.strategy) return;
   require_strategy_of_pipelines(scenario);

@@ -21,6 +21,10 @@ bool takes_groups(const Scenario& scenario);
 /// go with.
 void require_sharding(const Scenario& scenario);
 
+/// The options that were given of how a step shards (zero, barrier, shard_group), and of which this strategy takes no
+/// value: it is a way of sharding by itself, or shards in no groups.
+std::vector<std::string> options_not_taken(const Scenario& scenario);
+
 /// Whether it would not.
 bool goes_with(const Scenario& scenario);
 

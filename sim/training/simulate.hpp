@@ -55,8 +55,10 @@ struct Scenario {
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i sits on its host i; none: as the cluster's file says
   bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  bool parts = true;  ///< of a pipeline, what is exposed and what is bubble: two replays more; else all is bubble
   SourceLocation place_of_collective, place_of_fidelity,
       place_of_codec;                     ///< where complaints point, if not at the cluster
+  SourceLocation place_of_workers = {};   ///< who says how many; empty: nobody but the cluster
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 

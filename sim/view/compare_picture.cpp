@@ -26,10 +26,11 @@ std::optional<double> end_of_axis(std::vector<double> lengths) {
   return room * *std::prev(std::upper_bound(lengths.begin(), lengths.end(), most));
 }
 
-// How each stands in its race: "", ", fastest", ", as fast", ", 1.25 times as long"; " !" where it does not fit.
+// How each stands in its race: "", ", wins", ", as fast", ", 1.25 times as long"; " !" where it does not fit.
 std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
   std::vector<std::string> texts;
-  const double least = outcomes[race.order.front()].result.metrics.iteration_s;
+  const double least = seconds_of_equal_work(outcomes[race.order.front()]);
+  const bool per_sample = differ_in_samples(race, outcomes);
   for (std::size_t i = 0; i < race.order.size(); ++i) {
     const Outcome& one = outcomes[race.order[i]];
     if (!fits(one.scenario, one.result))
@@ -37,9 +38,9 @@ std::vector<std::string> standings(const Ranking& race, const std::vector<Outcom
     else if (race.order.size() == 1)
       texts.emplace_back();
     else
-      texts.push_back(", " + (i == 0          ? "fastest"
+      texts.push_back(", " + (i == 0          ? "wins"
                               : i < race.tied ? "as fast"
-                                              : longer_text(one.result.metrics.iteration_s / least)));
+                                              : longer_text(seconds_of_equal_work(one) / least, per_sample)));
   }
   return texts;
 }
@@ -69,20 +70,28 @@ BarChart compare_chart(const Comparison& comparison) {
       .title = labels.title(), .verdict = verdict(outcomes, rule), .bars = std::move(names), .ends = std::move(ends)};
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   if (end) chart.value.to = *end / unit.size;
-  const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
+  const auto add_part = [&](const std::string& name, const Look& look, const auto& seconds) {
     BarPart bars{name, {}, look};
     // With jitter a mean iteration may fall a little below the times that it is compared with.
-    for (const Outcome* one : shown)
-      bars.values.push_back(std::max(0.0, one->result.metrics.*part) / unit.size *
-                            static_cast<double>(of_batch ? one->result.plan.sharding.accumulate : 1));
+    for (const Outcome* one : shown) bars.values.push_back(std::max(0.0, seconds(*one)) / unit.size);
     if (std::any_of(bars.values.begin(), bars.values.end(), [](double value) { return value > 0; }))
       chart.parts.push_back(bars);
   };
-  add_part("forward", &Metrics::forward_s, look_of(Activity::Forward), true);
-  add_part("backward", &Metrics::backward_s, look_of(Activity::Backward), true);
-  add_part("update", &Metrics::update_s, look_of(Activity::Update));
-  add_part("codec", &Metrics::codec_s, look_of(Activity::Codec));
-  add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
+  const auto of = [](double Metrics::*part) { return [=](const Outcome& one) { return one.result.metrics.*part; }; };
+  // What a worker computes: in a pipeline, on the average over its ranks.
+  const auto of_passes = [](double Metrics::*pass) {
+    return [=](const Outcome& one) {
+      return one.result.metrics.*pass * static_cast<double>(one.result.plan.sharding.accumulate) /
+             static_cast<double>(one.scenario.options.parallel.pp);
+    };
+  };
+  add_part("forward", look_of(Activity::Forward), of_passes(&Metrics::forward_s));
+  add_part("backward", look_of(Activity::Backward), of_passes(&Metrics::backward_s));
+  add_part("update", look_of(Activity::Update), of(&Metrics::update_s));
+  add_part("codec", look_of(Activity::Codec), of(&Metrics::codec_s));
+  add_part("bubble", look_of_idle(),
+           [](const Outcome& one) { return one.result.parallel ? one.result.parallel->bubble_s : 0; });
+  add_part("exposed communication", look_of_waiting(), of(&Metrics::exposed_comm_s));
   std::vector<std::string> notes;
   if (std::any_of(shown.begin(), shown.end(), [](const Outcome* one) { return !fits(one->scenario, one->result); }))
     notes.emplace_back("!: does not fit into a worker's memory.");

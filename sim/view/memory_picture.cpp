@@ -22,26 +22,27 @@ std::vector<Position> front_of(std::vector<Position> points) {
   return front;
 }
 
-}  // namespace
+struct Tried {
+  double memory_bytes = 0, iteration_s = 0;
+  bool fits = true;
+};
+using TriedByName = std::vector<std::pair<std::string, std::vector<Tried>>>;
 
-Chart memory_chart(const std::vector<Advice>& ranking) {
-  const Scenario& scenario = ranking.front().tuned.scenario;
+// `one`: of those that were tried.
+Chart chart_of(const TriedByName& tried, const Scenario& one, const std::string& profile, const std::string& what,
+               bool activations) {
   Chart chart;
-  chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, named_with_routing(scenario.cluster),
-                            scenario.workers);
+  chart.title = fmt::format("{} on {}, {} workers", profile, named_with_routing(one.cluster), one.workers);
   chart.x = {.name = "memory of a worker", .label = [](double gigabytes) { return fmt::format("{:g} GB", gigabytes); }};
   std::vector<Position> all;
   bool large = false;
-  for (const Advice& advice : ranking) {
-    const Result& result = advice.tuned.result;
-    Series series{.name = name_of(advice), .line = false};
-    const auto add = [&](double bytes, double seconds, bool does_fit) {
+  for (const auto& [name, points] : tried) {
+    Series series{.name = name, .line = false};
+    for (const auto& [bytes, seconds, does_fit] : points) {
       series.points.push_back({bytes / 1e9, seconds});
       if (!does_fit) series.crossed.push_back(series.points.back());
       large = large || !does_fit;
-    };
-    add(result.memory.peak, result.metrics.iteration_s, fits(advice.tuned.scenario, result));
-    for (const Trial& trial : advice.trials) add(trial.memory_bytes, trial.iteration_s, trial.fits);
+    }
     all.insert(all.end(), series.points.begin(), series.points.end());
     chart.series.push_back(std::move(series));
   }
@@ -51,17 +52,43 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
   chart.y = {.name = "iteration", .spacing = Spacing::Log10, .label = format_duration};
   if (high > low && high < 5 * low)  // too few round numbers on a logarithmic axis
     chart.y = {.name = "iteration", .label = format_duration, .from = low - room, .to = high + room};
-  if (const auto limit = scenario.options.memory.limit)
+  if (const auto limit = one.options.memory.limit)
     chart.series.push_back(
         {.name = fmt::format("--memory {}", write_size(*limit)),
          .points = {{static_cast<double>(*limit) / 1e9, low}, {static_cast<double>(*limit) / 1e9, high}},
          .markers = false});
   chart.series.push_back({.name = "Pareto front", .points = front_of(std::move(all)), .markers = false});
-  const bool activations = ranking.front().tuned.result.memory.parts.activations.has_value();
-  chart.note = large ? "×: does not fit; " : "";
-  chart.note += activations ? "every setting that was tried"
-                            : "every setting that was tried; without activations, which the profile does not have";
+  chart.note = fmt::format("{}every {}{}", large ? "×: does not fit; " : "", what,
+                           activations ? "" : "; without activations, which the profile does not have");
   return chart;
+}
+
+}  // namespace
+
+Chart memory_chart(const std::vector<Advice>& ranking) {
+  TriedByName tried;
+  for (const Advice& advice : ranking) {
+    const auto& [scenario, result, wall_s] = advice.tuned;
+    std::vector<Tried> points{{result.memory.peak, result.metrics.iteration_s, fits(scenario, result)}};
+    for (const Trial& trial : advice.trials) points.push_back({trial.memory_bytes, trial.iteration_s, trial.fits});
+    tried.emplace_back(name_of(advice), std::move(points));
+  }
+  const auto& [scenario, result, wall_s] = ranking.front().tuned;
+  return chart_of(tried, scenario, scenario.profile->name, "setting that was tried",
+                  result.memory.parts.activations.has_value());
+}
+
+Chart memory_chart(const LayoutAdvice& advice, const LayoutSearch& search) {
+  TriedByName tried;
+  for (const LayoutTrial& one : advice.ranking) {
+    const auto& [scenario, result, wall_s] = one.outcome;
+    const std::string name =
+        one.layout.pp > 1 ? fmt::format("{}, {}", one.layout.strategy, one.layout.schedule) : one.layout.strategy;
+    auto known = std::find_if(tried.begin(), tried.end(), [&](const auto& series) { return series.first == name; });
+    if (known == tried.end()) known = tried.insert(known, {name, {}});
+    known->second.push_back({result.memory.peak, result.metrics.iteration_s, fits(scenario, result)});
+  }
+  return chart_of(tried, advice.ranking.front().outcome.scenario, search.model.name, "layout that was simulated", true);
 }
 
 }  // namespace allreplay

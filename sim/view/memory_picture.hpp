@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "sim/experiment/layouts.hpp"
 #include "sim/experiment/recommend.hpp"
 #include "sim/picture/chart.hpp"
 
@@ -12,5 +13,8 @@ namespace allreplay {
 /// through those that nothing beats in both (the Pareto front); another where the memory that there is ends. REQUIRES:
 /// at least one.
 Chart memory_chart(const std::vector<Advice>& ranking);
+
+/// The same of layouts, a colour for each strategy and schedule. REQUIRES: at least one.
+Chart memory_chart(const LayoutAdvice& advice, const LayoutSearch& search);
 
 }  // namespace allreplay

@@ -33,10 +33,12 @@ std::string number_text(double value) {
   return digits;
 }
 
-FigurePanel panel_of(const std::string& title, ColumnChart chart) {
-  return {title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
-            return add_column_chart(drawing, room, chart);
-          }};
+void add_panels(Figure& figure, const std::vector<PlotPanel>& panels, std::vector<ColumnChart> charts) {
+  write_alike(charts, figure.panel_width);
+  for (std::size_t i = 0; i < charts.size(); ++i)
+    figure.panels.push_back({panels[i].title, [chart = std::move(charts[i])](Drawing& drawing, const Box& room) {
+                               return add_column_chart(drawing, room, chart);
+                             }});
 }
 
 // Whether a group's name says all that a legend would.
@@ -58,6 +60,7 @@ Figure columns_figure(const PlotData& data) {
   const std::string name = options.axis_name(options.y) + (options.divides() ? "" : fmt::format(" ({})", options.unit));
   Figure figure = figure_of(data, panels.size(), fmt::format("{}, by {}", name, options.axis_name(options.x)));
   const bool shares = options.unit == "%" && *std::max_element(data.y.begin(), data.y.end()) <= 100;
+  std::vector<ColumnChart> charts;
   for (const PlotPanel& panel : panels) {
     ColumnChart chart{.x_name = options.axis_name(options.x), .y = {.name = name}};
     if (shares) chart.y.to = 100;
@@ -65,8 +68,9 @@ Figure columns_figure(const PlotData& data) {
       return ChartColumn{
           series, {{data.y[row], look(series), series}}, number_text(data.y[row]), !data.rows[row]->fits};
     });
-    figure.panels.push_back(panel_of(panel.title, std::move(chart)));
+    charts.push_back(std::move(chart));
   }
+  add_panels(figure, panels, std::move(charts));
   if (!named_below(panels))
     for (const std::string& series : looks.names()) figure.legend.push_back(swatch(series, look(series)));
   return figure;
@@ -85,6 +89,7 @@ Figure bars_figure(const PlotData& data) {
   const std::string x_name = data.options.axis_name(data.options.x);
   Figure figure = figure_of(data, panels.size(), "time per iteration, by " + x_name);
   bool coded = false;
+  std::vector<ColumnChart> charts;
   for (const PlotPanel& panel : panels) {
     double longest = 0;
     for (const PlotSeries& series : panel.series)
@@ -101,8 +106,9 @@ Figure bars_figure(const PlotData& data) {
                          "",
                          !data.rows[row]->fits};
     });
-    figure.panels.push_back(panel_of(panel.title, std::move(chart)));
+    charts.push_back(std::move(chart));
   }
+  add_panels(figure, panels, std::move(charts));
   figure.legend.push_back(swatch("Computation", compute));
   if (coded) figure.legend.push_back(swatch("Compression", codec));
   for (const std::string& series : looks.names()) figure.legend.push_back(swatch("Exposed, " + series, look(series)));

@@ -55,7 +55,7 @@ std::string metadata(const char* what, int pid, int tid, const std::string& name
 // Links of one kind that every transfer uses alike.
 struct LinksAlike {
   std::uint32_t kind;
-  std::vector<double> seconds_per_byte;  // by call
+  std::vector<double> seconds_per_byte;  // by LinkUsage::sent
   bool operator<(const LinksAlike& other) const {
     return std::tie(kind, seconds_per_byte) < std::tie(other.kind, other.seconds_per_byte);
   }
@@ -79,7 +79,9 @@ class Writer {
  public:
   Writer(const Outcome& outcome, const LinkUsage* usage)
       : outcome_(outcome), result_(outcome.result), network_(static_cast<int>(result_.classes.size())) {
-    if (usage) alike_ = links_alike(*usage, kinds_);
+    if (!usage) return;
+    alike_ = links_alike(*usage, kinds_);
+    sent_ = usage->of_transfer;
   }
 
   std::string write() {
@@ -270,7 +272,7 @@ class Writer {
   // Of each kind of link the use of the busiest, each transfer's bytes spread evenly over its time in flight.
   void write_links(const Episode& episode) {
     struct Flying {
-      CallId call;
+      std::uint32_t rounds;
       double rate;  // bytes per second
       Span span;
     };
@@ -278,10 +280,9 @@ class Writer {
     std::set<Time> instants;
     const Unrolled& unrolled = result_.unrolled;
     for (std::size_t i = 0; i < unrolled.transfers && !alike_.empty(); ++i) {
-      const Task& task = unrolled.graph.tasks()[unrolled.transfer(i)];
       const Span span = episode.timeline.spans[unrolled.transfer(i)];
       if (span.end <= span.start) continue;
-      all.push_back({task.call_id, task.bytes / to_seconds(span.end - span.start), span});
+      all.push_back({sent_[i].rounds, sent_[i].bytes / to_seconds(span.end - span.start), span});
       instants.insert({span.start, span.end});
     }
     for (const Time instant : instants) {
@@ -289,7 +290,7 @@ class Writer {
       for (const LinksAlike& links : alike_) {
         double use = 0;
         for (const Flying& one : all)
-          if (one.span.start <= instant && instant < one.span.end) use += one.rate * links.seconds_per_byte[one.call];
+          if (one.span.start <= instant && instant < one.span.end) use += one.rate * links.seconds_per_byte[one.rounds];
         busiest[links.kind] = std::max(busiest[links.kind], use);
       }
       for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
@@ -309,6 +310,7 @@ class Writer {
   std::vector<std::string> events_;
   std::vector<std::string> kinds_;  // of links
   std::vector<LinksAlike> alike_;
+  std::vector<RoundsFabric::Sent> sent_;  // by transfer
 };
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_CASE("the log's benchmark decides which collectives there may be") {
   CHECK(fitted.line.b == Approx(16e-9).epsilon(1e-9));
   CHECK(fitted.largest() == sizes.back() / 8);
   CHECK(error_message([&] { calibrate(gathered, as("ring")); }) ==
-        "c: --collective: ring is an all-reduce, and the log is of an all-gather (all_gather_perf) (an algorithm of an "
+        "c: --collective: ring is an all-reduce, but the log is of an all-gather (all_gather_perf) (an algorithm of an "
         "all-gather)");
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("constants that no such link can have are warned of") {
 TEST_CASE("gamma may not exceed what b leaves for it; servers not the workers") {
   CalibrationRequest request = as("ring");
   request.gamma = 3e-9;  // 7/8·3 > 2
-  CHECK(error_message([&] { calibrate(log_of(law), request); }).starts_with("c: --gamma: 3e-09 s/B leave less"));
+  CHECK(error_message([&] { calibrate(log_of(law), request); }).starts_with("c: --gamma: 3e-09 s/B is more than"));
   CalibrationRequest servers = as("parameter-server");
   servers.options.servers = 9;
   CHECK(error_message([&] { calibrate(log_of(law), servers); }) ==

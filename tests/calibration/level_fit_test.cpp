@@ -146,10 +146,9 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   REQUIRE(both.network.nccl->rendezvous.has_value());
   CHECK(both.network.nccl->rendezvous->time == Approx(14e-6).epsilon(0.05));
   REQUIRE(!both.warnings.empty());
-  CHECK(
-      both.warnings.back() ==
-      "no log of several nodes has sizes up to 2 KiB: their start-up is taken for a rendezvous, which larger messages "
-      "wait for, and the latency between nodes keeps the cluster's value");
+  CHECK(both.warnings.back() ==
+        "no log of several nodes has sizes up to 2 KiB: their start-up is attributed to the rendezvous "
+        "of larger messages, and the latency between nodes keeps the cluster's value");
   // Of four nodes, from 1 MiB on, with noise of 5 %: the bandwidth between nodes is told, whatever else is not, and the
   // latency is the cluster's.
   std::vector<Calibration> noisy{log_of(truth, "nccl", 16, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 20)};
@@ -181,5 +180,6 @@ TEST_CASE("what makes up for each other within the logs' own noise is not known"
   CHECK((fit.known[bandwidth_inside] && fit.known[latency_inside]));
   CHECK((!fit.known[bandwidth_outside] && !fit.known[latency_outside]));
   REQUIRE(fit.warnings.size() == 1);
-  CHECK(fit.warnings[0].starts_with("the bandwidth between nodes and the start-up between nodes cannot be told apart"));
+  CHECK(fit.warnings[0].starts_with(
+      "these logs cannot separate the bandwidth between nodes and the start-up between nodes"));
 }

@@ -77,9 +77,9 @@ TEST_CASE("rails and levels that contradict each other") {
   CHECK(network(node(8) + R"("rails": 4, )" + rail).empty());
   CHECK(network(node(8) + R"("rails": 8, )" + rail) ==
         "c.json: /network/rails: 8 contradict the topology's 4 rails (4)");
-  CHECK(network(node(4) + rail) == "c.json: /network/node/workers: 4 contradict the topology's 8 GPUs a host (8)");
+  CHECK(network(node(4) + rail) == "c.json: /network/node/workers: 4 contradict the topology's 8 GPUs per host (8)");
   CHECK(network(node(8) + R"("topology": )" + json_of("rail", R"("rails": 1)")) ==
-        "c.json: /network/node/workers: 8 contradict the topology's 1 GPUs a host (1)");
+        "c.json: /network/node/workers: 8 contradict the topology's 1 GPUs per host (1)");
   CHECK_THAT(network(node(8) + R"("rails": 2, "topology": )" + json_of("star", eight)),
              Contains("/network/rails: 2 network ports contradict the topology, whose kind star"));
 }

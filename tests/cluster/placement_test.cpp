@@ -152,7 +152,7 @@ TEST_CASE("placements that cannot be") {
   CHECK_THAT(complaint_of("star", 9, "", R"("spread")"),
              Contains("/placement: ranks cannot be spread: a star has hosts of one GPU"));
   CHECK_THAT(complaint_of("rail", 8, of_four + R"(, "rails": 2)", R"("spread")"),
-             Contains("/placement: the ranks of rails fill their hosts in order"));
+             Contains("/placement: a topology of rails fills its hosts in order"));
   CHECK(complaint_of("rail", 8, of_four + R"(, "rails": 2)", R"("packed")").empty());
 }
 
@@ -170,9 +170,9 @@ TEST_CASE("nodes beside a topology keep their workers") {
   CHECK(complaint(4, json_of("leaf-spine", three_leaves + ", " + of_four + spread)).empty());
   CHECK_THAT(
       complaint(4, json_of("leaf-spine", three_leaves + spread)),
-      Contains("c.json: /network/topology/placement: places hosts of one GPU, and the 4 workers of a node belong"));
+      Contains("c.json: /network/topology/placement: places hosts of one GPU, but the 4 workers of a node must stay"));
   CHECK_THAT(complaint(4, json_of("star", of_four + spread)),
-             Contains("/network/topology/placement: deals ranks from host to host"));
+             Contains("/network/topology/placement: distributes ranks over hosts"));
   CHECK(complaint(4, json_of("star", of_four + R"(, "placement": ["h1", "h0"])")).empty());
 }
 

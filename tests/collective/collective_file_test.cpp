@@ -85,7 +85,7 @@ TEST_CASE("what a file of a collective cannot say") {
   CHECK(complaint("all-reduce", 1, there).find("rank 0 does not have all of chunk 0") != std::string::npos);
   CHECK(complaint("all-reduce", 1, fmt::format("{}, {}, {}", there, there, back)).find("rank 0") != std::string::npos);
   CHECK(complaint("broadcast", 1, back).find("rank 1 does not have chunk 0") != std::string::npos);
-  CHECK(complaint("all-gather", 2, R"({"sends": [{"from": 0, "to": 1, "chunk": 1}]})").find("nothing of chunk 1") !=
+  CHECK(complaint("all-gather", 2, R"({"sends": [{"from": 0, "to": 1, "chunk": 1}]})").find("does not have chunk 1") !=
         std::string::npos);
   CHECK(complaint("all-reduce", 1,
                   R"({"sends": [{"from": 0, "to": 1, "chunk": 0, "reduce": true}, {"from": 0, "to": 1, "chunk": 0}]})")

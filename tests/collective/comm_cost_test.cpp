@@ -81,7 +81,7 @@ TEST_CASE("a measured table is linear between its sizes") {
   CHECK(cost.at_best(1000) == to_time(5e-6));  // as steep as far beyond the last
   CHECK(error_message([&] {
           price(network, find_algorithm("ring", {}), 16, 8, {});
-        }).starts_with("c.json: /network/table: was measured for ring among 8"));
+        }).starts_with("c.json: /network/table: was measured for ring with 8"));
 }
 
 TEST_CASE("costs that beat the wire are noticed") {

@@ -100,7 +100,7 @@ TEST_CASE("a link that is not as the others keeps its ratio to them") {
   CHECK(*network.topology->changes[1].latency == Approx(10e-6));
 }
 
-TEST_CASE("of what was measured as a whole, bytes change neither start-up nor reduction") {
+TEST_CASE("of what were measured as a whole, bytes change neither start-up nor reduction") {
   Network network = measured();
   change_bandwidth(network, outside, times(2), flag);  // 3/2 + 0.3
   CHECK(network.measured->b == Approx(1.8e-9));
@@ -176,7 +176,7 @@ TEST_CASE("inside nodes") {
   Network whole = of_nodes();
   whole.node->alpha.reset();
   whole.node->beta.reset();
-  CHECK(error_message([&] { change_bandwidth(whole, inside, times(2), flag); }).find("was measured as a whole") !=
+  CHECK(error_message([&] { change_bandwidth(whole, inside, times(2), flag); }).find("were measured as a whole") !=
         std::string::npos);
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("nodes and their ports") {
   change_node(network, 2, flag);
   CHECK(network.node->workers == 2);
   CHECK(error_message([&] { change_node(network, 1, flag); }) ==
-        "command line: --flag: 1 workers share 2 network ports (at least 2, or --rails, too)");
+        "command line: --flag: 1 workers share 2 network ports (at least 2, or change --rails, too)");
   change_rails(network, 1, flag);
   CHECK(network.node->rails == 1);
   change_rails(network, 2, flag);
@@ -219,7 +219,9 @@ TEST_CASE("nodes and their ports") {
   CHECK(error_message([&] { change_rails(topology, 1, flag); }).find("has no nodes") != std::string::npos);
   for (Network one : {measured(), of_a_table()}) {
     one.node = network.node;
-    CHECK(error_message([&] { change_node(one, 4, flag); }).find("of the nodes that there are") != std::string::npos);
-    CHECK(error_message([&] { change_rails(one, 1, flag); }).find("of the nodes that there are") != std::string::npos);
+    CHECK(error_message([&] { change_node(one, 4, flag); }).find("were measured on its own nodes") !=
+          std::string::npos);
+    CHECK(error_message([&] { change_rails(one, 1, flag); }).find("were measured on its own nodes") !=
+          std::string::npos);
   }
 }

@@ -106,7 +106,7 @@ class Calibrate(program.Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stderr, "warning: a time per byte of 0.5 ns/B beats the line rate of 10 Gbit/s (0.8 ns/B)\n")
         self.assertEqual(done.stdout, self.run_program("calibrate", log, "--workers", "2", "--line-rate", "10 Gbit/s").stdout)
-        for word in ("alpha", "beta", "busbw", "The line serves", "256 MiB"):
+        for word in ("alpha", "beta", "busbw", "A line fits", "256 MiB"):
             self.assertIn(word, done.stdout)
         self.assertAlmostEqual(self.fitted(log, "--workers", "4")["a"], 120e-6, delta=1e-13)
 
@@ -184,7 +184,7 @@ class Calibrate(program.Case):
         self.assertEqual({**again, "nccl": 0}, {**own["network"], "nccl": 0})
         self.assertAlmostEqual(again["nccl"]["scale"]["node"]["bandwidth"], fit["node"]["bandwidth"])
         self.output("run", "--profile", "resnet50_p100_b64", "--cluster", "again.json", "--workers", "8", "--strategy", "wfbp")
-        for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model is fitted to the constants"),
+        for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model needs the constants"),
                                    (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe does not describe nccl"),
                                    (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: needs several logs"),
                                    (["node.log"], "node.log: has the same 8 workers as node.log"),
@@ -203,20 +203,20 @@ class Calibrate(program.Case):
         self.write("one.csv", "bytes,time_us\n4096,50\n")
         cases = {
             "one size": (["one.csv", "--workers", "4"], "one.csv: has one size, 4 KiB"),
-            "no workers": (["one.csv"], "one.csv: does not say among how many"),
-            "workers": (["good.log", "--workers", "4"], "command line: --workers: 4 contradict the log"),
+            "no workers": (["one.csv"], "one.csv: does not say how many"),
+            "workers": (["good.log", "--workers", "4"], "command line: --workers: 4 workers contradict the log"),
             "one worker": (["good.log", "--workers", "1"], "command line: --workers: '1' is not a whole number from 2"),
             "collective": (["good.log", "--collective", "rung"], "command line: --collective: unknown collective 'rung'"),
             "range": (["good.log", "--from", "1 GiB"], "command line: --from: leaves no size"),
             "option": (["good.log", "--collective", "ring", "-o", "servers=2"], "command line: --option servers: a calibration does not depend"),
-            "gamma": (["good.log", "--gamma", "1 us/B"], "command line: --gamma: 1e-06 s/B leave less than nothing"),
+            "gamma": (["good.log", "--gamma", "1 us/B"], "command line: --gamma: 1e-06 s/B is more than"),
             "line rate": (["good.log", "--line-rate", "0 bit/s"], "command line: --line-rate: is not above zero"),
             "absent": (["absent.log"], "absent.log: cannot be read"),
             "itself": (["good.log", "--cluster-out", "good.log"], "command line: --cluster-out: 'good.log' is an input"),
             "picture": (["good.log", "--plot", "fit.gif"], "command line: --plot: "),
             "folder": (["."], ".: is a folder"),
-            "another collective": (["good.log", "--collective", "all-gather"], "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce"),
-            "different collectives": (["good.log", "gather.csv"], "gather.csv: is of all-gather, and good.log of all_reduce_perf"),
+            "another collective": (["good.log", "--collective", "all-gather"], "command line: --collective: all-gather is an all-gather, but the log is of an all-reduce"),
+            "different collectives": (["good.log", "gather.csv"], "gather.csv: is of all-gather, but good.log is of all_reduce_perf"),
             "several collectives": (["several.csv"], "several.csv: has rows of several collectives: all-reduce, all-gather"),
         }
         self.write("gather.csv", "collective,workers,bytes,time_us\nall-gather,4,8,9\nall-gather,4,16,9\n")
@@ -323,8 +323,8 @@ class RealNcclTests(unittest.TestCase):
                 result = json.loads(done.stdout)
                 self.assertEqual((result["workers"], result["collective"]), (workers, "ring"))
                 self.assertNotIn("wrong results", done.stderr)  # the old column `error` counts none
-                for arguments, message in ((("--collective", "all-gather"), "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce (all_reduce_perf, by its busbw)"),
-                                           (("--workers", "7"), "command line: --workers: 7 contradict the log")):
+                for arguments, message in ((("--collective", "all-gather"), "command line: --collective: all-gather is an all-gather, but the log is of an all-reduce (all_reduce_perf, by its busbw)"),
+                                           (("--workers", "7"), "command line: --workers: 7 workers contradict the log")):
                     done = program.run("calibrate", str(log), *arguments)
                     self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
                     self.assertTrue(done.stderr.startswith(message), done.stderr)

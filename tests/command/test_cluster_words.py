@@ -110,7 +110,7 @@ class ClusterWords(program.Case):
         self.assertEqual(*rows)
         self.assertEqual([(row["cluster"], row["workers"]) for row in rows[0][::2]], [(NAME, 8), (NAME, 16)])
         for change, says in (({"inner": None}, "/clusters/0: the key 'inner' is missing"), ({"network": None}, "the key 'network' is missing"),
-                             ({"workers": [16, 17]}, "/clusters/0/workers/1: 17 workers, and 4 x 4 GPUs are 16"), ({"rails": 5}, "/clusters/0/rails: 5 network ports"), ({"nodes": 0}, "/clusters/0/nodes: '0' is not"),
+                             ({"workers": [16, 17]}, "/clusters/0/workers/1: 17 workers, but 4 x 4 GPUs are 16"), ({"rails": 5}, "/clusters/0/rails: 5 network ports"), ({"nodes": 0}, "/clusters/0/nodes: '0' is not"),
                              ({"cluster": "k80-10gbe"}, "/clusters/0/gpus: unknown key 'gpus'"), ({"inner-alpha": "1 us"}, "unknown key 'inner-alpha'")):
             wrong = {key: value for key, value in {**entry, **change}.items() if value is not None}
             (self.folder / "sweep.json").write_text(json.dumps({**sweep, "clusters": [wrong]}), encoding="utf-8")
@@ -145,11 +145,11 @@ class ClusterWords(program.Case):
                 (words(alpha="5"), "--alpha: "),
                 (words(inner_alpha="-1us"), "--inner-alpha: "),
                 (words(gpus="1"), "--inner: is for links inside a node, but nodes have one GPU (--gpus of 2 or more)"),
-                (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is of what is inside a node"),
+                (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is for links inside a node"),
                 (words(gpus="1", inner=None, rails="2"), "--rails: 2 network ports among the 1 worker of a node (at most 1)"),
                 (words(rails="5"), "--rails: 5 network ports among the 4 workers of a node (at most 4)"),
-                (words(workers="17"), "--workers: 17 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 5)"),
-                (words(gpus="1", inner=None, workers="5"), "--workers: 5 workers, and 4 x 1 GPUs are 4 (at most 4, or --nodes 5)")):
+                (words(workers="17"), "--workers: 17 workers, but 4 x 4 GPUs are 16 (at most 16, or --nodes 5)"),
+                (words(gpus="1", inner=None, workers="5"), "--workers: 5 workers, but 4 x 1 GPUs are 4 (at most 4, or --nodes 5)")):
             with self.subTest(arguments=arguments):
                 done = run("run", *PROFILE, "--strategy", "ddp", *arguments)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
@@ -157,13 +157,13 @@ class ClusterWords(program.Case):
         for command in (["topology"], ["collective"], ["compare", *PROFILE], ["recommend", *PROFILE]):
             done = run(*command, *words(), "--workers", "65" if len(command) == 1 else "16,65")
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
-            self.assertIn("--workers: 65 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 17)", done.stderr)
+            self.assertIn("--workers: 65 workers, but 4 x 4 GPUs are 16 (at most 16, or --nodes 17)", done.stderr)
         done = run("topology", "--cluster", "h100x8-8x400gbps", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
         self.assertIn("--cluster-out: 'h100x8-8x400gbps' is already a file", done.stderr)
         done = run("topology", *WORDS, "--bandwidth", "x2", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
-        self.assertIn("--bandwidth: changes what the words say", done.stderr)
+        self.assertIn("--bandwidth: changes the cluster that the flags describe", done.stderr)
 
 
 if __name__ == "__main__":

@@ -406,7 +406,7 @@ class Said(Diagnose):
         for name, text in (("object.json", json.dumps({"displayTimeUnit": "ns", "traceEvents": events})), ("list.json", json.dumps(events))):
             done = self.say(self.write(name, text), "--json")
             self.assertEqual(json.loads(done.stdout), self.json("job.csv"))
-            self.assertIn("8 ops of other tensor-parallel ranks", done.stderr)
+            self.assertIn("8 ops of tensor-parallel ranks other than", done.stderr)
             self.assertIn("worker 3 (replica 1", self.say(name, env=WIDE).stdout)  # 15 / 5
         events[0]["name"] = "forward"
         self.refused(self.write("bad.json", json.dumps(events)), names=["bad.json", "/traceEvents/0", "'forward'"])
@@ -436,7 +436,7 @@ class Said(Diagnose):
         self.say("job.csv", "--timeline", "t.json.gz")
         self.assertEqual(gzip.decompress((self.folder / "t.json.gz").read_bytes()), (self.folder / "t.json").read_bytes())
         self.assertEqual(self.json("t.json.gz"), again)
-        self.refused("job.csv", "--html", "page.html.gz", names=["--html", "would not be compressed"])
+        self.refused("job.csv", "--html", "page.html.gz", names=["--html", "not compressed"])
         self.refused("job.csv", "--html", "-", "--json", names=["--html"])
         self.refused("job.csv", "--timeline", "-", names=["--timeline: '-' is not a file"])
         self.assertFalse(any((self.folder / name).exists() for name in ("-", "page.html.gz")))
@@ -449,7 +449,7 @@ class Said(Diagnose):
         self.refused(self.write("words.txt", "words\n"), names=["words.txt", "is not a timeline"])
         self.refused(names=["file is required"])
         for text, says in (("{}", "has no list traceEvents"), ("[]", "has no event"), ('{"traceEvents": []}', "has no event"),
-                           ('{"traceEvents": [{"ph": "X", "na', "was it cut?"), ('[{"ph": ', "was it cut?")):
+                           ('{"traceEvents": [{"ph": "X", "na', "was it cut off?"), ('[{"ph": ', "was it cut off?")):
             self.write("empty.json", text)
             self.write("more.json", text + "\n")
             self.refused("empty.json", names=["empty.json", says])
@@ -473,7 +473,7 @@ class Said(Diagnose):
         for name, data in (("two.gz", gzip.compress(SLOW[:60].encode()) + gzip.compress(SLOW[60:].encode())), ("padded.gz", whole + bytes(700))):
             (self.folder / name).write_bytes(data)
             self.assertEqual(self.json(name), self.json(self.write("job.csv", SLOW)))
-        for data, says in ((whole + b"and more", "other bytes behind its gzip data"), (whole + bytes(512) + b"more", "other bytes behind its gzip data"),
+        for data, says in ((whole + b"and more", "other bytes after its gzip data"), (whole + bytes(512) + b"more", "other bytes after its gzip data"),
                            (whole[:20] + b"\xff" * 20 + whole[40:], "the gzip file is damaged: "), (whole[:-9], "it was cut")):
             (self.folder / "bad.csv.gz").write_bytes(data)
             self.refused("bad.csv.gz", names=["bad.csv.gz: ", says])
@@ -501,7 +501,7 @@ class Said(Diagnose):
         self.assertIn("note: --steps: there is no step 9", self.say("job.csv", "--steps", "5,9").stderr)
         self.assertEqual(self.say("job.csv", "--steps", "5-6").stderr, "")
         for steps in ("-5", "1-", "1,,2", "a", ",", "1-2-3"):
-            self.refused("job.csv", f"--steps={steps}", names=["--steps: '", "is no step, and no range of steps"])
+            self.refused("job.csv", f"--steps={steps}", names=["--steps: '", "is not a step or a range of steps"])
         self.refused("job.csv", "--steps", "0", names=["job.csv", "none of these steps", "its steps are from 5 to 6"])
         self.refused("job.csv", "--steps", "5", "--steps", "6", names=["--steps is given 2 times"])
         self.refused("job.csv", "./job.csv", names=["./job.csv", "is given twice"])
@@ -586,7 +586,7 @@ class Kineto(Diagnose):
         self.assertEqual(cluster["network"]["launch"], "5 us")
         # 600 and 900 us of computing: a deviation of 150 sqrt(2) about 750.
         self.assertAlmostEqual(cluster["jitter"]["sigma"], 150 * 2 ** 0.5 / 750, places=6)
-        for words in ("alpha 25 us, beta 0.025 ns/B: from 4 collectives", "launch 5 us: from 4 gaps", "from the mean computing times of 2 ranks, too few to trust",
+        for words in ("alpha 25 us, beta 0.025 ns/B: from 4 collectives", "launch 5 us: from 4 gaps", "from the mean compute times of 2 ranks, too few to trust",
                       "the profile is that of the median (the faster of the middle two) rank, rank0.json"):
             self.assertIn(words, done.stderr)
         profile = json.loads((self.folder / "mine.json").read_text(encoding="utf-8"))

@@ -200,20 +200,20 @@ class Export(Case):
         files = sorted(self.folder.iterdir())
         self.assertEqual([file.name for file in files], ["net.0.et", "net.1.et", "net.2.et"])
         self.assertEqual(len({file.read_bytes() for file in files}), 1)
-        self.assertIn("the 3 files are equal", notes)
+        self.assertIn("the 3 files are identical", notes)
         self.imported("net.2.et")
 
     def test_what_makes_no_sense(self):
         given = ("export", "--profile", "googlenet_k80_b32", "--out", "file")
         self.refused("--to: unknown format 'chakre' \\(did you mean 'chakra'", *given, "--to", "chakre")
         self.refused("--strategy: the format csv cannot hold a plan", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
-        self.refused("--strategy: plans for a cluster", *given, "--to", "chakra", "--strategy", "wfbp")
-        self.refused("--cluster: changes nothing without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
+        self.refused("--strategy: needs a cluster to plan for", *given, "--to", "chakra", "--strategy", "wfbp")
+        self.refused("--cluster: has no effect without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
         self.refused("--clock: the format chakra does not count cycles", *given, "--to", "chakra", "--clock", "1")
         self.refused("--clock: 0 GHz is not a valid clock", *given, "--to", "astra-sim", "--clock", "0")
         self.refused("--per-worker: the format csv", *given, "--to", "csv", "--per-worker")
-        self.refused("--per-worker: how many workers", *given, "--to", "chakra", "--per-worker")
-        self.refused("--codec: none of the formats", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
+        self.refused("--per-worker: needs a number of workers", *given, "--to", "chakra", "--per-worker")
+        self.refused("--codec: no format supports", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
                      "--cluster", "k80-10gbe")
         self.refused("^no/folder/file: cannot be written", "export", "--profile", "googlenet_k80_b32", "--to", "csv", "--out",
                      "no/folder/file")
@@ -288,7 +288,7 @@ class Readers(Case):
         """Each worker's file names its own groups by number, and a file says who they are."""
         self.lab(4)
         _, notes = self.works("export", "--to", "chakra", *self.scenario, "--strategy", "fsdp2", "--shard-group", 2, "--per-worker", "--out", "x")
-        self.assertIn("x.groups.json says who is in which group", notes)
+        self.assertIn("x.groups.json lists the members of each group", notes)
         groups = json.loads((self.folder / "x.groups.json").read_text(encoding="utf-8"))
         self.assertEqual(groups, {"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3]})
         for worker in range(4):
@@ -315,7 +315,7 @@ class Readers(Case):
     def test_naive_sgd_as_text(self):
         """All its blocks are ready when the backward pass ends: one all-reduce at the last layer to end, which is said."""
         _, notes = self.works("export", "--to", "astra-sim", *self.scenario, "--strategy", "s-sgd", "--out", "x.txt")
-        self.assertIn("s-sgd: its 161 blocks are ready at once, and became one all-reduce, with one start-up in place of as many", notes)
+        self.assertIn("s-sgd: its 161 blocks are ready at once, and became one all-reduce, with one start-up instead of as many", notes)
         rows = [line.split() for line in (self.folder / "x.txt").read_text(encoding="utf-8").splitlines()[2:]]
         self.assertEqual([row[0] for row in rows if row[9] == "ALLREDUCE"], ["conv1"])
         self.assertEqual(int(rows[0][10]), 4 * 25_557_032)

@@ -89,7 +89,7 @@ class GoodputOfARun(unittest.TestCase):
 
     def test_what_counts_for_nothing_is_said(self):
         done = subprocess.run([PROGRAM, "goodput", *SHIPPED, *FAILURES, "--repair", "8 h"], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
-        self.assertIn("note: repair changes nothing without spares", done.stderr)
+        self.assertIn("note: repair changes nothing without --spares", done.stderr)
         self.assertIn("--strategy STRATEGY", output("goodput", "--help").split("Options")[0])
 
     def test_bad_input_is_one_line(self):

@@ -6,6 +6,7 @@ ALLREPLAY_PROGRAM names the program (build/release/allreplay).
 """
 
 import json
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -126,7 +127,10 @@ class Jobs(program.Case):
 
     def test_the_example(self):
         told = program.output("jobs", EXAMPLE, env=program.WIDE)
-        self.assertRegex(told, r"first is slowed most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
+        self.assertRegex(told, r"first is slowed down most: .*; first and second share edge\d -> agg\d while it is full, \S+ % of first's time")
+        shared = re.findall(r"^(?:first and second|second and first) share (\S+ -> \S+) ", told, re.M)
+        self.assertTrue(shared)
+        self.assertEqual(len(shared), len(set(shared)), told)  # each link once, whosever time it is
         before = json.loads(program.output("jobs", EXAMPLE, "--json"))
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
@@ -139,7 +143,7 @@ class Jobs(program.Case):
         document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
         document["jobs"] = [{key: value for key, value in document["jobs"][1].items() if key != "placements"}]  # packed
         packed = self.answer(document)["jobs"][0]["iteration_s"]
-        self.assertRegex(told, rf"also tried: with first packed and second packed, an iteration of second {packed:.3f} s \(found: 3\.\d+ s\)")
+        self.assertRegex(told, rf"a trial with shorter iterations: with first packed and second packed, an iteration of second {packed:.3f} s \(found: 3\.\d+ s\)")
         self.assertNotIn("later", told)
         self.assertNotIn("offset", told)
 
@@ -167,11 +171,11 @@ class Jobs(program.Case):
 
     def test_an_event_outside_what_was_measured(self):
         """At 1000 s all is over; at 0 s, for an hour, nothing is. Of a link it is anybody's."""
-        for event, said in (({"at": "1000 s", "node": "h0", "slowdown": 2}, r"event 0 lies outside what was measured of a \(\S+ ms to \S+ ms\)\n"),
+        for event, said in (({"at": "1000 s", "node": "h0", "slowdown": 2}, r"event 0 lies outside the measured time of a \(\S+ ms to \S+ ms\)\n"),
                             ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, r"of a \(.* and b \("),
                             ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, "^$"),
                             ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, "^$"),
-                            ({"at": "0 s", "node": "h9", "slowdown": 2}, "of any job: nobody sits there")):
+                            ({"at": "0 s", "node": "h9", "slowdown": 2}, "of any job: no worker is placed there")):
             with self.subTest(event):
                 document = self.two(events=[event])
                 document["cluster"]["workers"] = 10
@@ -181,8 +185,8 @@ class Jobs(program.Case):
         """Alone on the network, a job can be slowed by the event only; with another on its link, it is said what is left without it."""
         document = self.two(events=[{"at": "0 s", "node": "h0", "slowdown": 5000}])
         told = self.text(document)[0]
-        self.assertIn("; the cause is events: it shares no full link with another job", told)
-        self.assertIn("exposed comm. of a includes what slows computing", told)
+        self.assertIn("; it shares no full link with another job; without events it takes 1.000 times as long", told)
+        self.assertIn("exposed comm. of a includes slower computation", told)
         self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and 99th %, though the second is 5000 times the first
         shared = {"cluster": leaves(), "fidelity": "fluid", "iterations": 4, "jobs": [
             {"name": name, "profile": "p.csv", "workers": 4, "placement": hosts} for name, hosts in (("a", ["h0", "h1", "h4", "h5"]), ("b", ["h2", "h3", "h6", "h7"]))]}
@@ -197,11 +201,11 @@ class Jobs(program.Case):
         document["jobs"][0]["jitter"] = {"distribution": "lognormal", "sigma": 0.5, "seed": 3}
         document["jobs"][1]["start"] = "7 ms"
         self.assertGreater(abs(self.answer(document)["jobs"][0]["slowdown"] - 1), 5e-4)
-        self.assertIn("No job is slowed", self.text(document)[0])
+        self.assertIn("No job is slowed down", self.text(document)[0])
 
     def test_no_offset_helps(self):
         told = self.text(self.two(fidelity="fluid"), "--stagger", "2")[0]
-        self.assertIn("no offset to a start helps", told)
+        self.assertIn("no start offset helps", told)
         self.assertNotIn("later", told)
 
     def test_long_durations(self):
@@ -228,7 +232,7 @@ class Jobs(program.Case):
     def test_too_many_iterations_are_said_at_once(self):
         """What is kept of 13 times 10 million iterations is more than 4 GB, at 32 B for each."""
         rows = [{"profile": "p.csv", "workers": 2, "iterations": 10_000_000} for _ in range(13)]
-        self.assertIn("/iterations: what is kept", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
+        self.assertIn("/iterations: recording that many iterations", self.refusal(self.two(cluster={**cluster(), "workers": 26}, jobs=rows)))
 
     def test_what_is_wrong_is_named(self):
         """Also with the clock's end: 5e12 times 0.9 ms is beyond 106 days."""
@@ -248,7 +252,7 @@ class Jobs(program.Case):
     def test_a_search_of_too_many_runs_is_refused(self):
         """10,000 in a pass: 909 offsets of each of eleven jobs, or 10,000 placements."""
         rows = [{"profile": "p.csv", "workers": 1} for _ in range(12)]
-        self.assertIn("--stagger: tries 910 offsets of 11 jobs in turn (at most 909 of each)",
+        self.assertIn("--stagger: would try 910 offsets of 11 jobs in turn (at most 909 for each)",
                       self.refusal(self.two(cluster={**cluster(), "workers": 12}, jobs=rows), "--stagger", "910"))
         document = self.two()
         document["jobs"][0]["placements"] = ["packed"] * 10_000

@@ -150,10 +150,10 @@ class JobsSweep(program.Case):
                 ({"jobs": ["two.json"], "placements": ["pakced"]}, "/placements/0"),
                 ({"jobs": ["two.json"], "placements": [{"c": "packed"}]}, "/placements/0/c: no job 'c'"),
                 ({"jobs": ["two.json"], "searches": [{"stager": 4}]}, "/searches/0/stager: unknown key"),
-                ({"jobs": ["two.json"], "searches": [{"minimise": "mean"}]}, "/searches/0/minimise: is of no search"),
+                ({"jobs": ["two.json"], "searches": [{"minimise": "mean"}]}, "/searches/0/minimise: needs a search"),
                 ({"jobs": ["two.json"], "workers": [5]}, "workers"),  # 10 of 8 seats
                 ({"jobs": [classes], "workers": [2]}, "/workers/0: 'job1' has classes"),
-                ({"jobs": [event], "workers": [3]}, "/workers/0: 'b' has a worker that an event names"),
+                ({"jobs": [event], "workers": [3]}, "/workers/0: 'b' has a worker named by an event"),
                 ({"jobs": ["two.json"], "fidelities": ["alpha-beta"]}, "alpha-beta has no links"),
                 ({"jobs": ["two.json"], "place": ["packed"]}, "unknown key 'place'")):
             with self.subTest(document):

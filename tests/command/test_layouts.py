@@ -47,7 +47,7 @@ class Layouts(program.Case):
                             "--samples-per-second": [*GPT2, "--tp", 2, "--samples-per-second", 9]}.items():
             self.assertIn(f"command line: {flag}: ", self.refused("estimate", *words))
         self.assertIn("8 does not divide 1023 tokens", self.refused("estimate", *GPT2, "--seq", 1023, "--tp", 8, "--sequence-parallel"))
-        self.assertIn("--pp: cuts no profile", self.refused("estimate", *GPT2, "--pp", 2))
+        self.assertIn("--pp: does not change the profile", self.refused("estimate", *GPT2, "--pp", 2))
         self.assertIn("--tp", self.refused("estimate", "--model", "resnet50", "--device", "h100", "--batch", 1, "--tp", 2))
         self.assertIn("--sequence-parallel", self.refused("estimate", "--from", "resnet50_k80_b16", "--batch", 1, "--sequence-parallel"))
 
@@ -68,7 +68,8 @@ class Layouts(program.Case):
             self.assertEqual(row["options"]["accumulate"] if batches > 1 else "1", str(batches))
         base = ["run", "-p", profile, *CLUSTER, "-s", "ddp"]
         self.assertIn("--global-batch: 60 samples", self.refused(*base, "-n", 8, "--global-batch", 60))
-        self.assertIn("--global-batch: 64 samples", self.refused(*base, "-n", 8, "--global-batch", 64, "--accumulate", 4))
+        self.assertIn("--global-batch: 64 samples are 8 micro-batches of 1 sample on 8 replicas, but --accumulate says 4 (32 samples, ",
+                      self.refused(*base, "-n", 8, "--global-batch", 64, "--accumulate", 4))
         self.assertEqual(run(*base, "-n", 8, "--global-batch", 64, "--accumulate", 8).returncode, 0)
         table = self.folder / "t.csv"
         table.write_text("layer,params,forward_us,backward_us\na,10,1,2\n", encoding="utf-8")
@@ -125,7 +126,7 @@ class Layouts(program.Case):
         rows = {row.get("pp", 1): row for row in self.json_of(*words)}
         self.assertGreater(rows[1]["samples_per_s"], rows[8]["samples_per_s"])
         self.assertGreater(rows[1]["iteration_s"], rows[8]["iteration_s"])
-        self.assertIn("Fastest: ddp, data parallelism alone", " ".join(output(*words).split()))
+        self.assertIn("Run ddp, data parallelism alone", " ".join(output(*words).split()))
 
     # --- what is searched ---------------------------------------------------------------------------------------------
 
@@ -184,13 +185,45 @@ class Layouts(program.Case):
         self.assertIn("--tp: ", self.refused(*model, "--tp", 3))
         self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv", "--pp", 2))
 
-    def test_what_was_not_tried_may_fit(self):
-        model = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8, "--memory", "1GB"]
-        some, all_ = self.refused(*model, "--budget", 2, "--pp", 2), self.refused(*model, "--pp", 2, "--tp", 4, "--batch", 1)
-        self.assertIn("--budget: none of the 2 layouts simulated fits into 1 GB", some)
-        self.assertIn("not tried", some)
-        self.assertIn("--memory: none of the", all_)
-        self.assertNotIn(".json", some + all_)
+    def test_where_nothing_fits_is_said_what_would(self):
+        """What is said to fit does, when it is asked for so."""
+        model = ["recommend", "--model", "llama3-70b", "--device", "h100", *CLUSTER, "--budget", 40]
+        line = self.refused(*model, "--workers", 8, "--global-batch", 8)
+        smallest, workers, room = re.search(r"--device: none of the 40 simulated of \d+ layouts fits into 80 GB: the smallest, (.*), needs .*"
+                                            r"\((\d+) workers, where .* fits; or ([\d.]+ GB) a worker\)$", line).groups()
+        # 70.55 billion parameters, of which each has a weight and a gradient in two bytes and 12 of state: 141.1 GB of eight.
+        self.assertTrue(141.1 < float(room.split()[0]) < 150, room)
+        self.assertRegex(smallest, "recompute full")
+        self.assertEqual(int(workers) % 8, 0)
+        self.assertTrue(self.json_of(*model, "--workers", workers, "--global-batch", workers)[0]["fits"])
+        more = f"{float(room.split()[0]) + 1}GB"
+        self.assertTrue(self.json_of(*model, "--workers", 8, "--global-batch", 8, "--memory", more)[0]["fits"])
+
+    def test_where_flags_leave_nothing_that_fits_they_are_named(self):
+        words = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8]
+        line = self.refused(*words, "--pp", 1, "--tp", 1, "--cp", 1, "--recompute", "none", "--strategies", "megatron", "--memory", "40GB")
+        self.assertIn("--memory: none of ", line)
+        self.assertRegex(line, r"\(no --pp, --tp, --cp, --recompute and --strategies: .* fits; or ")
+        self.assertNotIn(".json", line)
+
+    def test_few_rows_replayed_in_parts_are_the_same(self):
+        """The table replays its rows alone a second time; JSON has all of them in parts at once."""
+        words = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 16,
+                 "--pp", 4]
+        row = self.json_of(*words)[0]
+        table = output(*words, env=program.WIDE).split("\n-----")[1].splitlines()[1].split()
+        self.assertEqual(table[-5], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
+        self.assertGreater(row["bubble_s"], 0)
+
+    def test_layouts_as_a_picture(self):
+        words = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 12]
+        rows = self.json_of(*words, "--plot", self.folder / "p.svg", "--framework", "megatron")
+        self.assertEqual({row["strategy"] for row in rows}, {"megatron"})
+        picture = (self.folder / "p.svg").read_text(encoding="utf-8")
+        for name in {f"megatron, {row['schedule']}" if row.get("pp", 1) > 1 else "megatron" for row in rows}:
+            self.assertIn(f">{name}<", picture)
+        self.assertIn("--plot: ", self.refused(*words, "--plot", self.folder / "p.txt"))
+        self.assertIn("--framework: ", self.refused(*words, "--framework", "deepspeed"))
 
     def test_what_does_not_go_with_a_model(self):
         model = ["recommend", "--model", "gpt2", *CLUSTER]
@@ -200,7 +233,6 @@ class Layouts(program.Case):
             self.assertIn(f"command line: {flag}: ", self.refused(*words))
         self.assertIn("--stages: ", self.refused(*model, "--device", "h100", "--stages", "equal"))
         self.assertIn("--device", self.refused("recommend", "--profile", "resnet50_k80_b16", *CLUSTER, "--device", "h100"))
-        self.assertIn("--strategies megatron, or fsdp2", self.refused(*model, "--device", "h100", "--framework", "pytorch"))
 
     # --- what if ------------------------------------------------------------------------------------------------------
 

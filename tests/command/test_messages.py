@@ -93,7 +93,7 @@ class Words(program.Case):
         self.assertRegex(output("run", *RESNET, "-s", "sync-easgd"), r"\ncommunication in flight .* in 1 collective\n")
         self.assertTrue(output("recommend", *RESNET, "--workers", "1", "-s", "ddp").startswith("1 worker: "))
         self.assertTrue(output("collective", "--cluster", "k80-10gbe", "--workers", "1", "--bytes", "1MiB").startswith("ring among 1 worker on "))
-        self.assertIn(" that of 1 trial for each ", output("whatif", *RESNET, "--budget", "1", env=WIDE))
+        self.assertIn(" the best of 1 trial for each ", output("whatif", *RESNET, "--budget", "1", env=WIDE))
         self.assertIn(", 2 workers, ", output("tune", *RESNET, "--workers", "2", "-s", "ddp", "--budget", "1"))
 
     def test_help_knows_schedules_and_columns(self):

@@ -209,7 +209,7 @@ class Operations(program.Case):
         """A ring of 4, 5 us a message: 6 x 5 us, and 1.5 x 0.8 ns/B: as long at 25 kB."""
         said = lambda *flags, **how: run(*self.cluster(**how), *flags, cwd=self.folder).stderr  # noqa: E731
         for fidelity in ("fluid", "message"):
-            self.assertIn("up to 24 kB, start-up latency is more than half of the time", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
+            self.assertIn("up to 24 kB, start-up is more than half of the time", said("--fidelity", fidelity, "--bytes", "6kB:48kB:x2"))
             self.assertEqual(said("--fidelity", fidelity, "--bytes", "1MB"), "")
         self.assertEqual(said("--bytes", "1kB"), "")
         leaves = {"alpha": "0 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,
@@ -224,7 +224,7 @@ class Operations(program.Case):
         self.cluster({"alpha": "50 ms", "topology": {"kind": "star", "link": LINK}})
         words = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--fidelity", "fluid"]
         for command, flags in (("run", ["-s", "wfbp"]), ("compare", ["-s", "wfbp"])):
-            self.assertIn("of what the collectives take is start-ups", run(command, *words, *flags, cwd=self.folder).stderr)
+            self.assertIn("of the collectives' time: the result depends on alpha", run(command, *words, *flags, cwd=self.folder).stderr)
         self.cluster({"alpha": "1 us", "topology": {**leaves["topology"], "routing": "adaptive"}})
         (self.folder / "plain.json").write_text(json.dumps({"name": "plain", "workers": 4, "network": leaves}), encoding="utf-8")
         words[3] = "c.json,plain.json"

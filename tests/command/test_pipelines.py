@@ -112,6 +112,59 @@ class Pipelines(program.Case):
                 self.assertEqual(iteration("zbv", "-o", "update_barrier=stage"), batches * 60)
                 self.assertEqual(iteration("zbv"), batches * 60 + (ranks - 1) * 10)
 
+    def test_who_says_what_does_not_divide_is_blamed(self):
+        """The command line's last word before a file's."""
+        self.given(trace([(10, 20)] * 4), cluster(12))
+        for words, blamed in ((["--pp", 5], "command line: --pp"), (["--tp", 5], "command line: --tp"), (["--cp", 5], "command line: --cp"),
+                              (["--pp", 2, "--tp", 2, "--cp", 2], "command line: --pp"), (["-n", 10, "--pp", 4], "command line: --pp"),
+                              (["--ep", 5], "command line: --ep")):
+            self.assertTrue(self.refusal(*words).startswith(blamed + ": "), words)
+        for block in ({"pp": 5}, {"tp": 5}, {"tp": 2, "cp": 5}):
+            self.given(trace([(10, 20)] * 4), {**cluster(12), "parallel": block})
+            self.assertTrue(self.refusal().startswith("cluster.json: /workers: 12 workers are not a multiple of "), block)
+            self.assertTrue(self.refusal("-n", 11).startswith("command line: --workers: 11 workers are not a multiple of "), block)
+        self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 5, "cp": 1}}, cluster(12))
+        self.assertTrue(self.refusal("-n", 11).startswith("command line: --workers: "))
+        star = {"kind": "fat-tree", "ports": 4, "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}
+        self.given(trace([(10, 20)] * 4), {"name": "c", "workers": 17, "network": {"alpha": "0 us", "topology": star, "collective": "ring"}})
+        self.assertTrue(self.refusal().startswith("cluster.json: /network/topology: 17 workers do not fit "))
+        self.assertTrue(self.refusal("-n", 18).startswith("command line: --workers: 18 workers do not fit "))
+
+    def test_links_of_a_pipeline(self):
+        """Two ranks of two replicas: a micro-batch's activations go one way, its gradients the other."""
+        star = {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}
+        self.given(trace([(10, 20)] * 4, output_bytes=5000), {"name": "c", "workers": 4, "network": {"alpha": "0 us", "topology": star, "collective": "ring"}})
+        for fidelity in ("fluid", "message"):
+            found = self.result("--pp", 2, "--micro-batches", 3, "--fidelity", fidelity, "--links", "--timeline", "t.json", "--plot", "t.svg")
+            # Three micro-batches of 5 kB from each worker, and, in a ring of two, its two layers' 240 elements of 4 bytes once.
+            for link in found["links"]["hottest"]:
+                self.assertAlmostEqual(link["bytes"], 3 * 5000 + 2 * 240 * 4, delta=1e-6)
+            events = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+            used = [event for event in events if event["ph"] == "C" and "busiest" in event["name"]]
+            area = sum(before["args"]["use"] / 100 * (after["ts"] - before["ts"]) for before, after in zip(used, used[1:])) * 1e-6
+            # The busiest link at each instant: at least what one link carries, at most what all eight do.
+            self.assertGreaterEqual(area * 1e9, 0.99 * (3 * 5000 + 2 * 240 * 4))
+            self.assertLessEqual(area * 1e9, 8 * (3 * 5000 + 2 * 240 * 4))
+            self.assertIn("<svg", (self.folder / "t.svg").read_text(encoding="utf-8"))
+
+    def test_what_knows_no_pipelines_names_what_does(self):
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        words = ["-p", "trace.json", "-c", "cluster.json", "--pp", 2]
+        for command, instead in ((["recommend"], "recommend --model"), (["tune", "-s", "ddp"], "compare"),
+                                 (["export", "-s", "ddp", "--to", "chakra", "--out", "x"], "plan --json")):
+            line = self.run_program(*command, *words).stderr
+            self.assertIn("--pp: pp 2, but ", line)
+            self.assertIn(instead, line.split("(pp 1; or ")[1])
+
+    def test_a_plans_heading_has_a_rank_once(self):
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        text = self.run_program("plan", "-p", "trace.json", "-c", "cluster.json", "--pp", 4, "--micro-batches", 4, "-s", "ddp").stdout
+        # A layer a rank, one block each; three cuts, which four micro-batches pass there and back.
+        self.assertTrue(text.startswith("ddp: 4 blocks in 4 transfers of 4 ranks, and 24 sends between these; network: "), text)
+        self.assertEqual(text.split("\n\n")[0].count("network"), 1)
+        one = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "--pp", 2, "--micro-batches", 1, "-s", "ddp").stdout
+        self.assertIn("1 micro-batch\n", one)
+
     def test_what_reaches_into_the_next_iteration(self):
         """Rank 0 has no tensors, and goes on when rank 1 reduces: an all-reduce of two, 2 * 10 us and 2 * 1/2 * 960 ns, in each iteration."""
         given = trace([(10, 0), (10, 20)])
@@ -306,13 +359,13 @@ class Pipelines(program.Case):
         words = ["--pp", 2, "--zero", 1, "--global-batch", 6]
         few, all_ = (self.result(*words, "-n", count, strategy="ddp")["memory_bytes"] for count in (4, 12))
         said = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", *words, "--memory", f"{round((few + all_) / 2)} B")
-        self.assertIn("not over 8 workers", said.stdout)
+        self.assertIn("not relative to 8 workers", said.stdout)
 
     def test_what_says_nothing_without_pp(self):
         self.given(trace([(10, 20)] * 4), cluster(4))
         for flag, value in (("--schedule", "zbv"), ("--stages", "equal")):
-            self.assertIn("there is no --pp", self.started(flag, value).stderr)
-            self.assertNotIn("there is no --pp", self.started("--pp", 2, "--micro-batches", 4, flag, value).stderr)
+            self.assertIn("has no effect without --pp", self.started(flag, value).stderr)
+            self.assertNotIn("has no effect without --pp", self.started("--pp", 2, "--micro-batches", 4, flag, value).stderr)
 
     def test_parameters_gathered_again(self):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
@@ -395,11 +448,11 @@ class Pipelines(program.Case):
             return plan
         for wrong, named in ((changed(*tied, of=ties), "tied"), (changed(*tied, "after", to=[], of=ties), "may start before"),
                              (changed(*tied, "before", to=[], of=ties), "does not wait"),
-                             (changed(*tied, "axis", to="data 0", of=ties), "does not go")):
+                             (changed(*tied, "axis", to="data 0", of=ties), "cannot be sent on")):
             with self.subTest(named):
                 self.assertIn(named, self.refused_plan(wrong))
         self.given(trace([(10, 20)] * 4), cluster(8))
-        self.assertIn("sums nothing", self.refused_plan(json.loads(ties)))
+        self.assertIn("sums tensors that are not tied", self.refused_plan(json.loads(ties)))
         printed, shards = print_plan("ddp"), print_plan("fsdp2")
         plan = json.loads(printed)
         number = {name: next(i for i, one in enumerate(plan["transfers"]) if one["op"] == op and one["axis"] == axis)
@@ -417,22 +470,22 @@ class Pipelines(program.Case):
                 (changed("step", "accumulate", to=1), "batch"), (changed("step", "accumulate", to=3), "passes"),
                 (changed("ranks", 0, "program", 1, to={"forward": "l1"}), "back to back"),
                 (changed("ranks", 0, "program", 0), "not in the program"), (changed("ranks", 0, "program", 3, to={"mark": 0}), "back to back"),
-                (changed(*send), "nothing brings"),
-                (changed(*send, "after", to=[]), "may start before"), (changed(*send, "before", to=[]), "no pass waits"),
+                (changed(*send), "is not sent the"),
+                (changed(*send, "after", to=[]), "may start before"), (changed(*send, "before", to=[]), "no pass "),
                 (changed(*send, "bytes", to=-1), "bytes"), (changed(*send, "axis", to="0 to 2"), "axis"),
-                (changed(*send, "axis", to="1 to 0"), "no pass waits"), (changed(*send, "axis", to="data 0"), "does not go"),
+                (changed(*send, "axis", to="1 to 0"), "no pass "), (changed(*send, "axis", to="data 0"), "cannot be sent on"),
                 (changed(*send, "lane", to="network 0"), "lane"),
                 (changed("lanes", 2, "tick", to="5 us"), "ticks"), (changed(*send, "block", to=0), "block"),
                 (changed(*reduce), "not reduced"), (changed(*reduce, "after", to=[{**work}]), "may start before"),
                 (changed(*reduce, "before", to=[]), "may end after"), (changed(*reduce, "axis", to="data 1"), "not reduced"),
                 (changed(*reduce, "op", to="all-gather"), "not reduced"),
-                (changed(*reduce, "op", to="send"), "does not go"), (changed(*reduce, "lane", to="network 1"), "lane"),
-                (changed(*reduce, "after", to=["start"]), "no moment"),
+                (changed(*reduce, "op", to="send"), "cannot be sent on"), (changed(*reduce, "lane", to="network 1"), "lane"),
+                (changed(*reduce, "after", to=["start"]), "not a valid start or end"),
                 (changed(*reduce, "after", to=[{"forward": "l1", "rank": 2}]), "rank"),
                 (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for itself"),
                 (changed(*gather, "axis", to="data 1", of=shards), "lane"),
                 (changed(*gather, "block", to=len(json.loads(shards)["blocks"]) - 1, of=shards), "is not gathered"), (changed(*gather, of=shards), "is not gathered"), (changed(*gather, "after", to=[], of=shards), "before the update"),
-                (changed(*gather, "before", to=[], of=shards), "no pass waits"), (changed(*gather, "held_until", of=shards), "holds it"),
+                (changed(*gather, "before", to=[], of=shards), "no pass "), (changed(*gather, "held_until", of=shards), "holds it"),
                 (changed("order", to="priority"), "order")):
             with self.subTest(named):
                 self.assertIn(named, self.refused_plan(wrong))

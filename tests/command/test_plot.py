@@ -28,7 +28,7 @@ SWEEP_KINDS = ["speedup", "efficiency", "lines", "bars", "columns", "dots", "his
 def said():
     """The kinds and keys that `allreplay plot --help` explains."""
     text = program.output("plot", "--help")
-    return [re.findall(r"^  ([a-z]+) {2,}\S", text.partition(f"{head}")[2].partition("\n\n")[0], re.M) for head in ("Kinds,", "Keys of")]
+    return [re.findall(r"^  ([a-z]+) {2,}\S", text.partition(f"{head}")[2].partition("\n\n")[0], re.M) for head in ("Kinds (", "Keys of")]
 
 
 @program.needs_program

@@ -200,7 +200,7 @@ class RealClusters(program.Case):
         self.cluster({**nodes(4, "5 GB/s", "1 GB/s", 1), "server": {"beta": "1 ns/B"}}, 8)
         done = self.run_program("run", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "byteps", "--fidelity", "fluid")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("/network/server: fluid runs on the topology's links", done.stderr)
+        self.assertIn("/network/server: fluid runs on the links of the topology", done.stderr)
 
     def test_composer_is_fsdp1_that_gathers_late(self):
         self.cluster(nodes(4, "5 GB/s", "1 GB/s", 1), 8)

@@ -229,18 +229,30 @@ class Recommend(program.Case):
         file.write_text(json.dumps({"strategy": strategy, "order": "as-listed", "blocks": blocks, **step}), encoding="utf-8")
         return row_of(*base, "--plan", file)
 
+    def test_a_rows_bound_is_its_own_whoever_else_is_compared(self):
+        """With several blocks in flight (byteps) the bound is another one; neither shards anything."""
+        def bounds(strategies):
+            rows = json.loads(output("recommend", "--profile", "resnet50_p100_b64", "--cluster", "v100-10gbe", "-s", strategies, "--budget", "1", "--json"))
+            for row in rows:
+                self.assertEqual(row["bound_s"], row["lower_bound_s"])
+                self.assertAlmostEqual(row["gap"], row["iteration_s"] / row["lower_bound_s"] - 1)
+            return {row["strategy"]: row["bound_s"] for row in rows}
+        both = bounds("wfbp,byteps")
+        self.assertEqual({**bounds("wfbp"), **bounds("byteps")}, both)
+        self.assertNotEqual(both["wfbp"], both["byteps"])
+
     def test_the_text_says_the_same_times(self):
         """To its four digits, in the table and in the lines that say what to run."""
         for scenario in SCENARIOS[:-1]:
             text = output("recommend", *scenario, *BUDGET)
             head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
             unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
-            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without sharding)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
+            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without shards)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):
                 self.assertAlmostEqual(float(time) * unit / row["iteration_s"], 1, delta=5e-4)
-            commands = re.findall(r"^Replayed by `allreplay (.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^To replay it: `allreplay (.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
             for command in commands:
                 self.assertIn(pasted("allreplay " + command), [["run", *row["run"]] for row in rows])
@@ -260,7 +272,7 @@ class Recommend(program.Case):
         rows = json.loads(output(*recommend, "--json"))
         for width in range(40, 160, 10):
             text = output(*recommend, env={**os.environ, "COLUMNS": str(width)})
-            commands = re.findall(r"^Replayed by `(.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^To replay it: `(.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
             for command in commands:
                 self.assertIn(pasted(command), [["run", *row["run"]] for row in rows], width)
@@ -268,7 +280,7 @@ class Recommend(program.Case):
     def test_code_in_the_report_is_python(self):
         """Set in, and for eighty columns."""
         text = output("recommend", "--profile", "resnet50_p100_b64", "--cluster", "us-byte-10gbe", "--strategies", "ddp,optimal-merge", *BUDGET)
-        code = textwrap.dedent(text[text.index("    # "):text.rindex("\nReplayed by")])
+        code = textwrap.dedent(text[text.index("    # "):text.rindex("\nTo replay it")])
         self.assertIn("class Buckets:", code)
         compile(code, "report", "exec")
 

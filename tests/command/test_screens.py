@@ -147,7 +147,7 @@ class Screens(program.Case):
         for words, says in ((["--bucket-cap", "1"], "command line: --bucket-cap: \"1\" has no unit"),
                             (["--bucket-cap"], "command line: --bucket-cap: has no value (see allreplay help bucket_cap)"),
                             (["--bucket-cup", "1MiB"], "did you mean '--bucket-cap'?"),
-                            (["--threshold", "1MiB"], "threshold changes nothing here")):
+                            (["--threshold", "1MiB"], "threshold has no effect")):
             self.assertIn(says, self.run_program(*run, *words).stderr)
         self.assertNotIn("bucket_cap", output("run", "--help").replace("help bucket_cap", ""))
         self.assertIn("--bucket-cap SIZE", output("help", "ddp"))

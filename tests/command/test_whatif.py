@@ -164,7 +164,7 @@ class WhatIf(program.Case):
         table = output("whatif", *RESNET, "--budget", "3", env=WIDE)
         common = shlex.split(table.split("Each row is `allreplay run ")[1].split("`")[0])
         lines = table.splitlines()
-        place = lines[2].index("flags")
+        place = next(line for line in lines if line.startswith("change  ")).index("flags")
         for row in rows_of(answer):
             line = next(line for line in lines if line.startswith(row["change"] + "  "))
             pairs = sorted(zip(*[iter(row["flags"])] * 2))

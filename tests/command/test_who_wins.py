@@ -29,7 +29,7 @@ class WhoWins(program.Case):
         swept = output("sweep", "s.json", "--out", "s.csv", "--force", *rule, cwd=self.folder, env=WIDE)
         output("report", "s.csv", "--timelines", "0", "--force", "--out", "s.html", *rule, cwd=self.folder)
         page = (self.folder / "s.html").read_text(encoding="utf-8")
-        said = [re.search(r"Fastest: ([\w-]+)", text)[1] for text in (output("compare", *HIDDEN, *chosen, env=WIDE), swept, page)]
+        said = [re.search(r"\bRun ([\w-]+)", text)[1] for text in (output("compare", *HIDDEN, *chosen, env=WIDE), swept, page)]
         return [said[0], first["strategy"], *said[1:]]
 
     def test_every_command_names_the_same(self):
@@ -52,7 +52,7 @@ class WhoWins(program.Case):
 
     def test_the_last_words_of_a_screen_are_the_verdict(self):
         limited = [*HIDDEN, "-s", "ddp,fsdp2,best", "--memory", "10.5GB"]
-        self.assertRegex(output("compare", *limited, env=WIDE), r"\n! in the table: does not fit [^\n]*\n(?:.*\n)*Fastest: .*\n\Z")
+        self.assertRegex(output("compare", *limited, env=WIDE), r"\n!: does not fit [^\n]*\n(?:.*\n)*Run .*\n\Z")
         self.assertRegex(output("recommend", *limited, "--budget", "1", env=WIDE), r"To replay it: `allreplay run [^`]*`\.\n\Z")
 
     def test_a_sweep_of_many_rows_prints_who_wins_and_where_they_are(self):
@@ -62,7 +62,7 @@ class WhoWins(program.Case):
         self.assertEqual((done.returncode, done.stderr), (0, "42 rows in many.csv\n"))
         self.assertLess(len(done.stdout.splitlines()), 10)
         self.assertIn("42 rows in many.csv; --table prints all.", done.stdout)
-        self.assertIn("Fastest: ddp at every size", done.stdout)
+        self.assertIn("Run ddp at every size", done.stdout)
         self.assertGreater(len(self.run_program("sweep", "many.json", "--table").stdout.splitlines()), 42)
         self.assertEqual(self.run_program("sweep", "many.json", "--table", "--csv").returncode, 2)
 
@@ -71,9 +71,30 @@ class WhoWins(program.Case):
         self.assertEqual(done.returncode, 0)
         left_out = [name for name in program.listed("strategies") if name not in {row["strategy"] for row in json.loads(done.stdout)}]
         self.assertTrue(left_out)
-        line, = [line for line in done.stderr.splitlines() if line.startswith("note: left out of all strategies")]
+        line, = [line for line in done.stderr.splitlines() if line.startswith("note: left out, ")]
         for name in left_out:
             self.assertIn(name, line)
+
+    def test_an_option_is_for_those_that_take_it(self):
+        """The others run as they are, and are named once; where nobody takes it, that is what is wrong."""
+        words = ["--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--json"]
+        for option, value, takes, others in (("--zero", "1", "ddp", ["fsdp2", "megatron"]), ("--barrier", "layer", "wfbp", ["fsdp2"]),
+                                             ("--shard-group", "4", "fsdp2", ["ddp"])):
+            names = [takes, *others]
+            done = self.run_program("compare", *words, "-s", ",".join(names), option, value)
+            self.assertEqual(done.returncode, 0)
+            listed, run = " and ".join(others), "runs" if len(others) == 1 else "run"
+            self.assertEqual([line for line in done.stderr.splitlines() if option in line], [f"note: {option} does not apply to {listed}, which {run} without it"])
+            for row in json.loads(done.stdout):
+                alone = json.loads(output("run", *words, "-s", row["strategy"], *([option, value] if row["strategy"] == takes else [])))
+                self.assertEqual(row["iteration_s"], alone["iteration_s"])
+                self.assertEqual(row["options"].get(option[2:].replace("-", "_"), "none"), value if row["strategy"] == takes else "none")
+            done = self.run_program("compare", *words, "-s", ",".join(others), option, value)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), option)
+            self.assertIn(f"command line: {option}: ", done.stderr)
+        done = self.run_program("compare", *words, "-s", "wfbp,mg-wfbp", "--bucket-cap", "10MiB")
+        self.assertIn("warning: bucket_cap has no effect: none of the 2 that are compared uses it\n", done.stderr)
+        self.assertNotIn("has no effect", self.run_program("compare", *words, "-s", "wfbp,ddp", "--bucket-cap", "10MiB").stderr)
 
     def test_files_that_are_there_stay(self):
         (self.folder / "s.json").write_text(json.dumps(SWEEP), encoding="utf-8")
@@ -95,7 +116,7 @@ class WhoWins(program.Case):
         self.assertEqual(done.stderr, "")
 
     def test_best_says_among_what_it_was_searched(self):
-        self.assertIn("best without sharding", output("run", *HIDDEN, "-s", "best"))
+        self.assertIn("best without shards", output("run", *HIDDEN, "-s", "best"))
         self.assertIn("best --zero 3", output("run", *HIDDEN, "-s", "best", "--zero", "3"))
 
 

@@ -32,7 +32,7 @@ TEST_CASE("a table that would fill the memory is refused") {
   std::string rows;
   for (int i = 0; i < 1'000'001; ++i) rows += "a\n";
   CHECK(error_message([&] { parse_csv(rows, "f.csv"); }) ==
-        "f.csv: line 1000002: is beyond 1000000 rows (a smaller file)");
+        "f.csv: line 1000002: is after 1000000 rows (a smaller file)");
   CHECK(error_message([] { parse_csv(std::string(10'000'001, ','), "f.csv"); }) ==
-        "f.csv: line 1: is beyond 10000000 fields (a smaller file)");
+        "f.csv: line 1: is after 10000000 fields (a smaller file)");
 }

@@ -109,13 +109,19 @@ TEST_CASE("links stay links, and permissions stay") {
 TEST_CASE("what cannot be written says so, and leaves nothing") {
   const Folder folder;
   fs::create_directories(folder("sub"));
-  for (const std::string name : {"sub", "nowhere/out"})
-    CHECK(error_message([&] { Files().write(folder(name), "x"); }).find(": cannot be written: ") != std::string::npos);
-  CHECK(error_message([&] { Files().write(folder(std::string(300, 'x')), "x"); }).find(": cannot be written: ") !=
-        std::string::npos);
+  folder.write("file", "x");
+  for (const std::string& name : {std::string("sub"), std::string("nowhere/out"), std::string("file/out"),
+                                  std::string("sub/nowhere/out"), std::string(300, 'x')}) {
+    const std::string before = error_message([&] { Files().require_writable(folder(name)); });
+    CHECK(before.starts_with(folder(name) + ": cannot be written: "));
+    CHECK(error_message([&] { Files().write(folder(name), "x"); }) == before);
+  }
+  for (const std::string& name :
+       {folder("file"), folder("new"), folder("sub/new"), std::string("/dev/full"), std::string("new")})
+    CHECK_NOTHROW(Files().require_writable(name));
   CHECK(error_message([&] { Files().write("/dev/full", "x"); }) ==
         "/dev/full: cannot be written: No space left on device (check the folder, its rights and its space)");
-  CHECK(folder.files() == 1);
+  CHECK(folder.files() == 2);
 }
 
 TEST_CASE("a file that may not grow so large is an error like a full disk") {

@@ -23,7 +23,7 @@ TEST_CASE("what is no JSON is said in one line") {
     CHECK(message.starts_with("f.json: "));
     CHECK(message.find('\n') == std::string::npos);
   }
-  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' is listed twice") !=
+  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' appears twice") !=
         std::string::npos);
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("names can stand in tables, messages and lines of CSV") {
   };
   for (const std::string name : {"conv1", "größer", "a=b", "a-1", ""}) CHECK(complaint(name).empty());
   for (const std::string name : {"=cmd|' /C calc'!A0", "+1", "-1", "@x", "a\nb"})
-    CHECK(complaint(name).find("is no name (one line of text that starts with none of") != std::string::npos);
+    CHECK(complaint(name).find("is not a valid name (one line of text that does not start with") != std::string::npos);
   CHECK(complaint(std::string(1000, 'x')).empty());
   CHECK(complaint(std::string(1001, 'x')) == "f: /name: a name of 1001 bytes (at most 1000)");
   CHECK(as_name("=1+1") == "_1+1");

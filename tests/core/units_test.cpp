@@ -65,12 +65,12 @@ TEST_CASE("one size, or a range") {
 TEST_CASE("what is no size") {
   CHECK_THROWS_AS(parse_sizes("8B:1GiB", here), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:2", here), InputError);
-  CHECK(error_message([] { parse_sizes("8B:1GiB:x", here); }).find("is no range of sizes") == std::string::npos);
-  CHECK(error_message([] { parse_sizes("8B:1GiB:", here); }).find("is no range of sizes") != std::string::npos);
+  CHECK(error_message([] { parse_sizes("8B:1GiB:x", here); }).find("is not a range of sizes") == std::string::npos);
+  CHECK(error_message([] { parse_sizes("8B:1GiB:", here); }).find("is not a range of sizes") != std::string::npos);
   // The range ends where its text does, whatever stands behind that.
   CHECK(error_message([] {
           parse_sizes(std::string_view("8B:1GiB:x2").substr(0, 8), here);
-        }).find("is no range of sizes") != std::string::npos);
+        }).find("is not a range of sizes") != std::string::npos);
   CHECK_THROWS_AS(parse_sizes("1GiB:8B:x2", here), InputError);
   CHECK_THROWS_AS(parse_sizes("0B:8B:x2", here), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:x1", here), InputError);

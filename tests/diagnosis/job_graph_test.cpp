@@ -261,7 +261,7 @@ TEST_CASE("what workers do not have in common is named") {
   };
   CHECK(
       complaint([&](MeasuredJob& job) { job.ops.erase(at(job, 1, 1, Kind::Gc)); }) ==
-      "job.csv: step 1 of worker (replica 1, stage 0) lacks gc 0, which others have (the same ops on all replicas, in "
+      "job.csv: step 1 of worker (replica 1, stage 0) has no gc 0, which others have (the same ops on all replicas, in "
       "all steps)");
   CHECK(complaint([&](MeasuredJob& job) { job.ops.erase(at(job, 0, 0, Kind::Gc)); }).find(" gc 0 ") !=
         std::string::npos);

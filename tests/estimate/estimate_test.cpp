@@ -156,7 +156,7 @@ TEST_CASE("a layer may keep 4 PiB, and no more") {
   one.batch = static_cast<std::int64_t>(0x1p52 / most);
   CHECK(error_message([&] { estimate(one); }).empty());
   one.batch += 1;
-  CHECK(error_message([&] { estimate(one); }).find("4 PiB a layer") != std::string::npos);
+  CHECK(error_message([&] { estimate(one); }).find("4 PiB per layer") != std::string::npos);
 }
 
 TEST_CASE("of the backward pass of a product half makes gradients of weights, of attention nothing") {

@@ -291,7 +291,7 @@ TEST_CASE("what does not divide is refused by its option") {
   const auto why = [](const Split& split) { return error_message([&] { part("llama3-8b", 8192, split); }); };
   CHECK_THAT(why({16, 1, false}),
              Catch::Matchers::Contains("--tp") && Catch::Matchers::Contains("8 heads of keys and values"));
-  CHECK_THAT(why({1, 3, false}), Catch::Matchers::Contains("--cp") && Catch::Matchers::Contains("6 parts"));
+  CHECK_THAT(why({1, 3, false}), Catch::Matchers::Contains("--cp") && Catch::Matchers::Contains("6 equal parts"));
   CHECK_THAT(why({1, 1, true}), Catch::Matchers::Contains("--sequence-parallel"));
   CHECK_THAT(error_message([&] {
                part("llama3-8b", 8200, {8, 2, true});

@@ -36,6 +36,16 @@ TEST_CASE(
   CHECK(ranking.tied == 6);
 }
 
+TEST_CASE("of a framework's own, what it offers today wins ties against what it has replaced") {
+  const auto of = [](const char* name) { return offered(&find_strategy(name, {})); };
+  for (const char* name : {"ddp", "fsdp2", "composer", "horovod", "zero-1", "zero-2", "zero-3", "megatron"})
+    CHECK(of(name) == Offered::Maintained);
+  CHECK(of("fsdp1") == Offered::Replaced);
+  CHECK(of("optimal-merge") == Offered::AsCode);
+  CHECK(of("best") == Offered::AsPlan);
+  CHECK(rank({taking(100, 0, Offered::Replaced), taking(101, 3)}, 0.02).order == Places{1, 0});
+}
+
 TEST_CASE("the tie ends at its share of the least time that fits") {
   // Of 100: 102 is within 2 %, 102.1 is not. What does not fit sets no mark.
   std::vector<Contender> all{taking(102.1), taking(102), taking(100, 1), taking(50)};

@@ -125,7 +125,9 @@ TEST_CASE("parts that do not belong together are refused by name") {
   };
   CHECK(refusal({"a.csv", "a.csv"}).starts_with(folder("a.csv") + ": has row "));
   folder.sweep("c.csv", {0, 3});
-  CHECK(refusal({"a.csv", "b.csv", "c.csv"}).find(folder("c.csv") + ": has row 1, as has " + folder("b.csv")) == 0);
+  CHECK(
+      refusal({"a.csv", "b.csv", "c.csv"}).find(folder("c.csv") + ": has row 1, which is also in " + folder("b.csv")) ==
+      0);
   CHECK(refusal({"nothing.csv"}).starts_with(folder("nothing.csv") + ": "));
   CHECK(!fs::exists(folder("all.csv")));
 

@@ -144,7 +144,7 @@ class Mpi(Case):
     def test_one_rank_works_and_says_so(self):
         done = self.run_program("sweep", "s.json", "--engine", "mpi", "--out", "alone.csv", env=ENVIRONMENT, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("note: one rank, which does all itself", done.stderr)
+        self.assertIn("note: one rank, which simulates everything itself", done.stderr)
         self.assertIn("82 rows in alone.csv", done.stderr)
 
     def test_what_is_wrong_is_said_once(self):

@@ -37,14 +37,14 @@ class Shares(Case):
 
     def test_bad_input_is_one_line(self):
         for shard, says in (("3/3", "there is no share 3 of 3 (0 to 2)"), ("0/0", "0 shares (1 to 100000)"), ("-1/3", "'-1' is not a whole number"), ("1", "'1' is not a valid share (I/N, the first is 0/N; or auto)"),
-                            ("1/3x", "'3x' is not a whole number"), ("0/100001", "100001 shares"), ("auto", "nothing says which share this is")):
+                            ("1/3x", "'3x' is not a whole number"), ("0/100001", "100001 shares"), ("auto", "cannot determine which share this is")):
             self.refused("--shard", shard, "--out", "o.csv", says=f"command line: --shard: {says}")
         self.refused("--engine", "cloud", says="--engine: 'cloud' is not an engine (known: mpi, slurm)")
         self.refused("--shard", "0/2", "--merge", "p.csv", "--out", "o.csv", says="--shard: cannot be combined with --merge")
         self.refused("--merge", "p.csv", says="--merge: needs a file for the rows")
         self.refused("--engine", "slurm", says="--engine slurm: needs a file for the rows")
         self.refused("--chunk", "3", says="--chunk: needs --engine slurm")
-        self.refused("--merge", "p.csv", "--out", "p.csv", says="is what is read")
+        self.refused("--merge", "p.csv", "--out", "p.csv", says="is an input")
         self.refused("--merge", "p.csv", "--out", "o.csv", says="p.csv: line 1: has other columns")
         self.refused("--merge", "nothing.csv", "--out", "o.csv", says="nothing.csv: ")
         array = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_COUNT": "3"}

@@ -195,7 +195,7 @@ class OnSlurm(Sweeps):
         self.assertIn("#SBATCH --array=0-100\n", self.sweep("--chunk", "1", "--dry-run", "--out", "o.csv").stdout)
 
     def test_a_refusal_is_one_line(self):
-        for arguments, says in ((("--partition", "nowhere"), "Slurm refuses: "), (("--time", "yesterday"), "Slurm refuses: "), (("--partition", "a b"), "is no value of Slurm's"),
+        for arguments, says in ((("--partition", "nowhere"), "Slurm refuses: "), (("--time", "yesterday"), "Slurm refuses: "), (("--partition", "a b"), "is not a valid Slurm value"),
                                 (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard: cannot be combined with --engine")):
             done = self.sweep("--out", "o.csv", *arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)

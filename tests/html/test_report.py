@@ -184,7 +184,7 @@ class Report(program.Case):
         page = self.page("--config", "small.json")[0]
         problems = re.findall("No timeline of .*", page)
         self.assertEqual((len(self.figures(page)), len(problems)), (1, 2))
-        self.assertIn("where the CSV says", problems[0])
+        self.assertIn("but the CSV says", problems[0])
 
     def test_bad_input(self):
         header, row = (self.folder / "rows.csv").read_text().splitlines()[:2]

@@ -31,11 +31,11 @@ TEST_CASE("ASTRA-sim text: cycles are nanoseconds, backward is both gradients, a
   CHECK(profile.tensors[0].elements == 1000);  // 4000 bytes of fp32
   CHECK(profile.tensors[1].bytes == 800);
   CHECK(has_note(imported, "at 1 GHz"));
-  CHECK(has_note(imported, "input-gradient part (1 us in all)"));  // 300 + 700 ns
+  CHECK(has_note(imported, "input-gradient part (1 us in total)"));  // 300 + 700 ns
   CHECK(has_note(imported, "first layer, which ASTRA-sim never computes, is counted: 300 ns"));
   CHECK(has_note(imported, "update delays of 1 layers"));
 
-  CHECK(has_note(imported, "if they are microseconds, as Chakra's text converter has it, --clock 0.001"));
+  CHECK(has_note(imported, "if they are microseconds, as from Chakra's text converter, use --clock 0.001"));
 
   ImportOptions options;
   options.batch_size = 1;
@@ -55,12 +55,11 @@ TEST_CASE("ASTRA-sim text: what is not data-parallel is left out and said, or re
   CHECK(imported.profile.layers.size() == 2);
   REQUIRE(imported.profile.tensors.size() == 1);
   CHECK(imported.profile.tensors[0].layer == 1);
-  CHECK(has_note(imported, "1 forward ALLTOALL, 96 B in all, the first of 'embedding'"));
+  CHECK(has_note(imported, "1 forward ALLTOALL, 96 B in total, the first of 'embedding'"));
   CHECK(has_note(imported, "1 input-gradient ALLTOALL, 64 B"));
   CHECK(has_note(imported, "1 weight-gradient ALLGATHER, 32 B"));
   CHECK(has_note(imported, "HYBRID_DLRM: the profile is one worker's share"));
-  CHECK_THAT(refusal("astra-sim", with("DATA", "MODEL")),
-             StartsWith("file: line 1: MODEL makes no data-parallel profile"));
+  CHECK_THAT(refusal("astra-sim", with("DATA", "MODEL")), StartsWith("file: line 1: MODEL is not data-parallel"));
   CHECK_THAT(refusal("astra-sim", with("ALLREDUCE", "ALLTOALL")),
              StartsWith("file: line 3: the gradients are sent by ALLTOALL (ALLREDUCE or NONE"));
   CHECK_THAT(refusal("astra-sim", "DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 0\n"),
@@ -99,5 +98,5 @@ TEST_CASE("ASTRA-sim text: bad input") {
   CHECK_THAT(refusal("astra-sim", with("NONE", "NOTHING")),
              StartsWith("file: line 3: unknown communication 'NOTHING'"));
   CHECK_THAT(refusal("astra-sim", with("4000", "4001")),
-             StartsWith("file: line 3: 4001 bytes of gradients are no whole number"));
+             StartsWith("file: line 3: 4001 bytes of gradients are not a whole number"));
 }

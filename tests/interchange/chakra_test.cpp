@@ -65,7 +65,7 @@ TEST_CASE("Chakra: what the text converter writes is the profile that it read") 
   CHECK(profile.tensors[0].name == "a");
   CHECK(profile.tensors[0].elements == 100);
   CHECK(profile.tensors[1].elements == 20);
-  CHECK(has_note(imported, "left out: 2 nodes (compute node of a later iteration), 50 us in all"));
+  CHECK(has_note(imported, "left out: 2 nodes (compute node of a later iteration), 50 us in total"));
   CHECK(has_note(imported, "left out: 1 nodes (all-reduce of a later iteration)"));
 }
 

@@ -238,7 +238,7 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
   const Plan plan = expand(merge("some", list, ends), profile);
   const Exported planned = export_astra_sim({profile, &plan});
   CHECK(std::any_of(planned.notes.begin(), planned.notes.end(), [](const auto& note) {
-    return note.find("several of one layer as one (2 all-reduces in all)") != note.npos;
+    return note.find("several of one layer as one (2 all-reduces in total)") != note.npos;
   }));
   CHECK(planned.text ==
         "DATA\n3\n"

@@ -288,7 +288,7 @@ TEST_CASE("a PipeDream graph is ordered, and its fixed cost subtracted") {
   CHECK(profile.tensors[0].elements == 12);  // 48 bytes of fp32
   CHECK(profile.tensors[1].layer == 3);
   CHECK(any_contains(imported.notes, "1 input node (18 ms of loading data)"));
-  CHECK(any_contains(imported.notes, "subtracted: 250 us from each of 3 forward times (700 us in all)"));
+  CHECK(any_contains(imported.notes, "subtracted: 250 us from each of 3 forward times (700 us in total)"));
   CHECK(any_contains(imported.notes, "stage_id"));
 
   // No output's size is that of a batch here: 8 bytes are two numbers.
@@ -322,7 +322,7 @@ TEST_CASE("a PipeDream graph that is none") {
     REQUIRE(contains(text, old));
     return text.replace(text.find(old), old.size(), fresh);
   };
-  CHECK(contains(complaint("pipedream", graph + "\tnode4 -- node2\n", batch(1)), "is on a cycle, or behind one"));
+  CHECK(contains(complaint("pipedream", graph + "\tnode4 -- node2\n", batch(1)), "is on a cycle, or after one"));
   CHECK(
       contains(complaint("pipedream", graph + "\tnode4 -- node77\n", batch(1)), "line 11: there is no node 'node77'"));
   CHECK(contains(complaint("pipedream", graph + "hello\n", batch(1)), "line 11: is neither a node nor an edge"));
@@ -564,7 +564,7 @@ TEST_CASE("a trace without shapes takes those of a model's layers, in order") {
   REQUIRE(profile.tensors.size() == 4);
   CHECK(profile.tensors[2].name == "b.weight");
   CHECK(profile.tensors[2].elements == 128);
-  CHECK(any_contains(imported.notes, "its 2 operators with gradients are the model's layers in order"));
+  CHECK(any_contains(imported.notes, "its 2 operators with gradients are taken as the model's layers in order"));
   options.batch_size.reset();
   CHECK(contains(complaint("kineto", text, options), "does not say the batch size"));
 
@@ -675,9 +675,9 @@ TEST_CASE("a trace of DDP: copies and communication are taken out, and what was 
   CHECK(imported.profile.layers[0].backward == us(202));
   CHECK(imported.profile.layers[1].backward == us(402));  // without the hooks' 4 and 5 us
   CHECK(any_contains(imported.notes, "left out: 9 us an iteration of copies for communication"));
-  CHECK(any_contains(imported.notes, "communication ran for 50 us an iteration, 0 s of it beside computing"));
+  CHECK(any_contains(imported.notes, "communication ran for 50 us an iteration, 0 s of it during computation"));
   CHECK(any_contains(imported.notes, "1 collectives of known size"));
-  CHECK(any_contains(imported.notes, "its data loading took the CPU 3 us"));
+  CHECK(any_contains(imported.notes, "data loading took 3 us of CPU time"));
   CHECK(imported.rank == 0);
   CHECK(imported.profile.origin == Origin::Imported);
   CHECK(imported.workers == 2);
@@ -832,11 +832,11 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
   // One step each: 1006 and 1206 us.
   CHECK(any_contains(
       merged(ddp_trace(0), ddp_trace(1, 1.2)).notes,
-      R"("stragglers": [{"worker": 0, "slowdown": 0.9096}, {"worker": 1, "slowdown": 1.0904}] (a rank has one)"));
-  CHECK(any_contains(merged(ddp_trace(0), ddp_trace(1, 1.2)).notes, "nothing tells of jitter"));
+      R"("stragglers": [{"worker": 0, "slowdown": 0.9096}, {"worker": 1, "slowdown": 1.0904}] (a rank has only one)"));
+  CHECK(any_contains(merged(ddp_trace(0), ddp_trace(1, 1.2)).notes, "so jitter is not known"));
 
   const auto refused = [&](const std::string& b) { return error_message([&] { merged(ddp_trace(0), b); }); };
-  CHECK(refused(ddp_trace(0)) == "b.json: is of rank 0, as a.json is (one trace of each rank)");
+  CHECK(refused(ddp_trace(0)) == "b.json: is of rank 0, like a.json (one trace of each rank)");
   CHECK(contains(refused(Kineto().layer(10, 1, 1, 1).of_rank(1, 2).text()), "b.json: has 1 layers, but a.json has 2"));
   CHECK(contains(
       refused(std::regex_replace(ddp_trace(1), std::regex(R"(\[\[8\]\], "Input type")"), R"([[9]], "Input type")")),

@@ -76,7 +76,7 @@ TEST_CASE("layers without shapes are the model's in their order, where number an
   CHECK(!complaint({{"layer_norm", 2}}, {layer("half", {{8}, {8, 8}})}).empty());  // all of one extent
   for (const ModelLayer& one : {conv, norm, linear}) CHECK(complaint({{"prelu", 2}}, {one}).empty());  // not known
   CHECK(!complaint({{"conv2d", 1}}, {conv}).empty());
-  CHECK(complaint({{"conv2d", 2}}, {conv, linear}).find("and nothing for 'fc' of the model 'm'") != std::string::npos);
+  CHECK(complaint({{"conv2d", 2}}, {conv, linear}).find("but none for 'fc' of the model 'm'") != std::string::npos);
   CHECK(
       complaint({{"conv2d", 2}, {"addmm", 2}}, {conv, none}) ==
       "trace.json: has 2 operators with gradients, but the model 'm' has 1 layer with tensors (a trace of that model, "

@@ -156,15 +156,15 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
   CHECK(file.complaint(R"({"blocks": [{"slices": [{"tensor": "a.w", "offset": 40}]}]})", profile)
             .starts_with("/blocks/0/slices/0/offset: "));
   CHECK(file.complaint(R"({"order": "random", "blocks": []})", profile) ==
-        "/order: 'random' is none of these (first-ready, as-listed, priority)");
-  CHECK(file.complaint(R"({"tick": "0 ms", "blocks": []})", profile).starts_with("/tick: is no tick"));
+        "/order: 'random' is not one of these (first-ready, as-listed, priority)");
+  CHECK(file.complaint(R"({"tick": "0 ms", "blocks": []})", profile).starts_with("/tick: is not a valid tick"));
   CHECK(
-      file.complaint(R"({"lanes": [], "blocks": []})", profile).starts_with("/lanes: says nothing without transfers"));
-  CHECK(file.complaint(R"({"blocks": []})", profile) == "/blocks: are none (every gradient in one of them)");
+      file.complaint(R"({"lanes": [], "blocks": []})", profile).starts_with("/lanes: has no effect without transfers"));
+  CHECK(file.complaint(R"({"blocks": []})", profile) == "/blocks: is empty (every gradient in one of them)");
   for (const char* name : {R"(a\nb)", "=1+1", "@x"})
-    CHECK(file.complaint(fmt::format(R"({{"strategy": "{}", "blocks": []}})", name), profile).find("is no name") !=
-          std::string::npos);
-  CHECK(file.complaint(R"({"strategy": "", "blocks": []})", profile).starts_with("/strategy: is no name"));
+    CHECK(file.complaint(fmt::format(R"({{"strategy": "{}", "blocks": []}})", name), profile)
+              .find("is not a valid name") != std::string::npos);
+  CHECK(file.complaint(R"({"strategy": "", "blocks": []})", profile).starts_with("/strategy: is empty"));
   CHECK(file.complaint(
                 R"({"strategy": "stuck", "blocks": [)" + both + R"(], "lanes": [{"name": "one", "order": "as-listed"}],
     "transfers": [{"op": "all-gather", "block": 0, "after": [{"transfer": 1}], "before": [{"forward": "b"}]},
@@ -174,7 +174,7 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
             .starts_with("transfer 0 (all-gather of b.w) waits for itself"));
   const std::string start = R"({"blocks": [)" + both + R"(], "transfers": [)";
   CHECK(file.complaint(start + R"({"op": "broadcast", "block": 0}]})", profile) ==
-        "/transfers/0/op: 'broadcast' is none of these (all-reduce, reduce-scatter, all-gather)");
+        "/transfers/0/op: 'broadcast' is not one of these (all-reduce, reduce-scatter, all-gather)");
   CHECK(file.complaint(start + R"({"op": "all-reduce", "block": 2}]})", profile).starts_with("/transfers/0/block: "));
   CHECK(file.complaint(start + R"({"op": "all-reduce", "block": 0, "lane": "fast"}]})", profile)
             .starts_with("/transfers/0/lane: there is no lane 'fast'"));
@@ -184,7 +184,7 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
       {"op": "all-reduce", "block": 0, "after": [{"backward": "b"}], "before": [{"forward": "a"}]},
       {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]}]})",
                        profile)
-            .starts_with("/transfers: are not what order, window, barrier and stages make of the blocks"));
+            .starts_with("/transfers: do not match order, window, barrier and stages"));
 }
 
 TEST_CASE("a plan that would fill the memory is refused before it does") {
@@ -197,7 +197,7 @@ TEST_CASE("a plan that would fill the memory is refused before it does") {
   std::string lanes;
   for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==
-        "/lanes: are 1001 (at most 1000)");
+        "/lanes: has 1001 entries (at most 1000)");
 }
 
 }  // namespace plan_file_test

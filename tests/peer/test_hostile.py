@@ -122,7 +122,7 @@ class Hostile(unittest.TestCase):
                 self.refused("jobs", "bad.json")
         for key, most in (("jobs", 1000), ("events", 10_000), ("background", 10_000)):
             self.write("bad.json", json.dumps(jobs | {key: [{}] * (most + 1)}))
-            self.refused("jobs", "bad.json", says=f"/{key}: are {most + 1} (at most {most})")
+            self.refused("jobs", "bad.json", says=f"/{key}: has {most + 1} entries (at most {most})")
 
     def test_names_that_another_program_gave_become_names(self):
         nodes = [{"Id": 0, "Name": "COMP_NODE_=1+1_BWD", "NodeType": "COMP_NODE", "runtime": 1}, {"Id": 1, "Name": "COMP_NODE_=1+1_FWD", "NodeType": "COMP_NODE", "runtime": 1},
@@ -172,7 +172,7 @@ class Hostile(unittest.TestCase):
 
     def test_many_points(self):
         self.write("v.csv", "profile,cluster,workers,strategy,iteration_s\n" + "p.csv,c.json,4,wfbp,1\n" * 200_001)
-        self.refused("validate", "v.csv", says="v.csv: line 200002: is beyond 200000 points")
+        self.refused("validate", "v.csv", says="v.csv: line 200002: exceeds 200000 points")
 
     def test_collective_files_that_are_long_to_check(self):
         """At most 3e8 words: 2^24 chunks of 4 words, 20 times; 5000 rounds of 65,536 ranks and a chunk of 1024 + 3 words, of which 4507 are fewer."""
@@ -239,7 +239,7 @@ class Hostile(unittest.TestCase):
         """Twenty million rows of a few kilobytes compressed: refused before the memory is gone."""
         self.write("many.csv.gz", gzip.compress(CSV.encode() + b"a,1,1,1\n" * 20_000_000, 1))
         line = self.refused("import", "many.csv.gz", "--from", "csv", "--out", "t.json")
-        self.assertRegex(line, "beyond 1000000 rows|more than 268435456 bytes")
+        self.assertRegex(line, "after 1000000 rows|more than 268435456 bytes")
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 4 << 20)  # KiB
 
     def test_many_tensors_of_one_name(self):
@@ -302,7 +302,7 @@ class Hostile(unittest.TestCase):
             done = self.run_program("report", "evil.csv", "--out", "r.html")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn(b"read:", done.stderr)  # what a parser says of the first characters
-            self.assertIn(b"no profile is called", done.stderr)
+            self.assertIn(b"there is no profile", done.stderr)
 
     # --- streams -----------------------------------------------------------------------------------------------------
 

@@ -83,12 +83,12 @@ class Outputs(unittest.TestCase):
                 for command, inputs in self.commands(f"{kind}-{name}.svg"):
                     if name in inputs:
                         with self.subTest(command=" ".join(command)):
-                            self.refused(*command, says="is what is read")
+                            self.refused(*command, says="is an input")
 
     def test_other_inputs_stay(self):
         self.assertEqual(self.run_program("sweep", "s.json", "--out", "rows.csv").returncode, 0)
         for out in ("rows.csv", "s.json"):
-            self.refused("report", "rows.csv", "--config", "s.json", "--out", out, says="is what is read")
+            self.refused("report", "rows.csv", "--config", "s.json", "--out", out, says="is an input")
         # Files that are read in a second step, by name: a profile's model, and what a CSV's rows name.
         model = {"name": "m", "layers": [{"name": "a", "forward_macs": 10, "tensors": [{"name": "w", "shape": [3, 4]}]}]}
         (self.folder / "m.json").write_text(json.dumps(model), encoding="utf-8")
@@ -101,22 +101,22 @@ class Outputs(unittest.TestCase):
     def test_calibrate(self):
         (self.folder / "log.csv").write_text(LOG, encoding="utf-8")
         os.link(self.folder / "log.csv", self.folder / "log.svg")
-        self.refused("calibrate", "log.csv", "--workers", "4", "--plot", "log.svg", says="is what is read")
-        self.refused("calibrate", "log.csv", "--workers", "4", "--cluster-out", "log.svg", says="is what is read")
-        self.refused("calibrate", "log.csv", "--workers", "4", "--cluster-out", "q.svg", "--plot", "./q.svg", says="is the file of --cluster-out, too")
+        self.refused("calibrate", "log.csv", "--workers", "4", "--plot", "log.svg", says="is an input")
+        self.refused("calibrate", "log.csv", "--workers", "4", "--cluster-out", "log.svg", says="is an input")
+        self.refused("calibrate", "log.csv", "--workers", "4", "--cluster-out", "q.svg", "--plot", "./q.svg", says="is also the file of --cluster-out")
 
     def test_outputs_stay_apart(self):
         compare = ("compare", *self.SCENARIO, "--strategies", "wfbp")
-        self.refused(*compare, "--plot", "q.svg", "--timeline", "q.svg", says="is the file of --plot, too")
-        self.refused(*compare, "--plot", "q.svg", "--timeline", "../" + self.folder.name + "/q.svg", says="is the file of --plot, too")
+        self.refused(*compare, "--plot", "q.svg", "--timeline", "q.svg", says="is also the file of --plot")
+        self.refused(*compare, "--plot", "q.svg", "--timeline", "../" + self.folder.name + "/q.svg", says="is also the file of --plot")
         (self.folder / "r.svg").symlink_to("q.svg")
-        self.refused(*compare, "--plot", "q.svg", "--timeline", "r.svg", says="is the file of --plot, too")
+        self.refused(*compare, "--plot", "q.svg", "--timeline", "r.svg", says="is also the file of --plot")
         (self.folder / "o.0.et").symlink_to("o.1.et")
         self.refused("export", "--to", "chakra", *self.SCENARIO[:2], "--workers", "2", "--per-worker", "--out", "o", says="twice")
         os.link(self.folder / "p.csv", self.folder / "w.1.et")
-        self.refused("export", "--to", "chakra", *self.SCENARIO[:2], "--workers", "2", "--per-worker", "--out", "w", says="is what is read")
+        self.refused("export", "--to", "chakra", *self.SCENARIO[:2], "--workers", "2", "--per-worker", "--out", "w", says="is an input")
         os.link(self.folder / "s.json", self.folder / "x.csv.rows")
-        self.refused("sweep", "s.json", "--out", "x.csv", says="is what is read")
+        self.refused("sweep", "s.json", "--out", "x.csv", says="is an input")
 
     def test_a_second_sweep_waits_for_nobody(self):
         """While one process holds the file, another is told who does; a process that was killed holds nothing."""

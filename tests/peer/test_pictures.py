@@ -222,7 +222,7 @@ class Comparisons(Case):
         for _, _, width, _, title in picture.boxes("part"):
             bar, part = title.split(":")[0].split(", ")
             parts[bar, part] = width
-        searched = "best without sharding"
+        searched = "best without shards"
         for row in rows:
             row["strategy"] = searched if row["strategy"] == "best" else row["strategy"]
         names = [row["strategy"] for row in rows]
@@ -268,6 +268,9 @@ class BadInput(Case):
                          *run, "--timeline", f"nowhere/x.{ending}")
             self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder, its rights and its space)",
                          *compare, "--plot", f"nowhere/x.{ending}")
+        # Of two outputs none is written where one cannot be.
+        self.refused("nowhere/y.json: cannot be written: No such file or directory (check the folder, its rights and its space)",
+                     *run, "--plot", "x.svg", "--timeline", "nowhere/y.json")
 
     def test_names_of_layers_that_are_markup(self):
         (self.folder / "odd.csv").write_text("layer,params,forward_us,backward_us\n<b>&amp;,1000,500,900\n]]>\u5c42,2000,500,900\n")

@@ -146,8 +146,10 @@ TEST_CASE("columns are as high as their numbers, in groups whose names do not to
       for (const double value : {25.0, 50.0})
         chart.groups.back().columns.push_back({"", {{value, bar_look(series_look(0)), "one"}}, "25"});
     }
-    const Drawing drawing =
-        draw(Figure{.panels = {{"", [&](Drawing& on, const Box& room) { return add_column_chart(on, room, chart); }}}});
+    std::vector<ColumnChart> charts{chart};
+    write_alike(charts, Figure().panel_width);
+    const Drawing drawing = draw(
+        Figure{.panels = {{"", [&](Drawing& on, const Box& room) { return add_column_chart(on, room, charts[0]); }}}});
     require_legible(drawing);
     for (const Text& name : shapes<Text>(drawing, "tick"))  // the last one's, too, which is wider than its columns
       if (!name.upwards && name.align == Align::Middle) {
@@ -166,6 +168,35 @@ TEST_CASE("columns are as high as their numbers, in groups whose names do not to
   ColumnChart bad{.groups = {{"a", {{"", {{-1, {}, ""}}, ""}}}}};
   Drawing page;
   CHECK_THROWS_AS(add_column_chart(page, {0, 0, 100, 0}, bad), std::logic_error);
+}
+
+TEST_CASE("numbers stand above the columns of all panels, in one way, or of none") {
+  // Room for 408 points: two columns are far wider than "123.4" (some 30 points), each of 24 is some 15 points wide,
+  // which takes a number upwards, and each of 60 is narrower than the height of a number.
+  const auto chart = [](std::size_t columns, double value) {
+    ColumnChart one{.x_name = "strategy", .y = {.name = "time (ms)"}};
+    for (std::size_t i = 0; i < columns; ++i)
+      one.groups.push_back({std::to_string(i), {{"", {{value, bar_look(series_look(0)), "one"}}, "123.4"}}});
+    return one;
+  };
+  const auto drawn = [&](std::vector<ColumnChart> charts) {
+    Figure figure;
+    write_alike(charts, figure.panel_width);
+    for (const ColumnChart& one : charts)
+      figure.panels.push_back({"", [&](Drawing& on, const Box& room) { return add_column_chart(on, room, one); }});
+    const Drawing drawing = draw(figure);
+    require_legible(drawing);
+    return shapes<Text>(drawing, "number");
+  };
+  const auto across = drawn({chart(2, 123.4), chart(3, 123.4)});
+  REQUIRE(across.size() == 5);
+  CHECK_FALSE(across.front().upwards);
+  const auto upwards = drawn({chart(2, 123.4), chart(24, 123.4)});
+  REQUIRE(upwards.size() == 26);
+  CHECK(std::all_of(upwards.begin(), upwards.end(), [](const Text& one) { return one.upwards; }));
+  CHECK(drawn({chart(2, 123.4), chart(60, 123.4)}).empty());
+  // 1000 is as high as an axis to 1000 (the least that reads well) is: the axis goes on, so that it has its number.
+  CHECK(drawn({chart(24, 600), chart(24, 1000)}).size() == 48);
 }
 
 TEST_CASE("a marker is its own mirror image, and is drawn around its point") {

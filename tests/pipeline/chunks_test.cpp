@@ -100,5 +100,5 @@ TEST_CASE("groups are not cut") {
     grouped.layers[layer].group = name;
   CHECK(lengths(cut_into_chunks(grouped, {}, 2, {})) == std::vector<std::int64_t>{2, 3});
   CHECK_THAT(error_message([&] { cut_into_chunks(grouped, {}, 3, {}); }),
-             Catch::Matchers::Contains("2 layers or groups cannot be cut into 3 chunks"));
+             Catch::Matchers::Contains("3 chunks cannot be cut from 2 layers or groups"));
 }

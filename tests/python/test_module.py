@@ -247,8 +247,8 @@ class BadInput(unittest.TestCase):
         self.assertIn(wrong, str(caught.exception))
 
     def test_wrong_types(self):
-        self.fails("--profile", "a object is no value", profile=object())
-        self.fails("--workers", "a set is no value", workers={3})
+        self.fails("--profile", "a object is not a value", profile=object())
+        self.fails("--workers", "a set is not a value", workers={3})
         self.fails("", "no such file", profile=3.5)
         self.fails("--no-reuse", "is a flag", no_reuse="yes")
         self.fails("--plan", "is a profile, not a plan", strategy=None, plan=allreplay.Profile(self.trace))
@@ -265,11 +265,11 @@ class BadInput(unittest.TestCase):
 
     def test_numbers_that_are_none(self):
         self.trace["layers"][2]["backward"] = math.nan
-        self.fails("/layers/2/backward", "nan is no number", profile=self.trace)
+        self.fails("/layers/2/backward", "nan is not a number", profile=self.trace)
         self.trace["layers"][2]["backward"] = -1
         self.fails("/layers/2/backward", "", profile=self.trace)
         self.trace["layers"][2]["backward"] = object()
-        self.fails("", "a object is nothing that JSON has", profile=self.trace)
+        self.fails("", "a object cannot be written as JSON", profile=self.trace)
 
     def test_arrays(self):
         numpy = needs_numpy()
@@ -281,10 +281,10 @@ class BadInput(unittest.TestCase):
         self.assertEqual(same.iteration_s, allreplay.run(SIX, EIGHT, "wfbp", workers=4).iteration_s)
         times[3] = numpy.nan
         self.trace["layers"] = [{**layer, "backward": time} for layer, time in zip(self.trace["layers"], times)]
-        self.fails("/layers/3/backward", "nan is no number", profile=self.trace)
+        self.fails("/layers/3/backward", "nan is not a number", profile=self.trace)
 
     def test_a_plan_that_covers_nothing(self):
-        with self.assertRaisesRegex(allreplay.InputError, "^<plan>: /blocks: are none"):
+        with self.assertRaisesRegex(allreplay.InputError, "^<plan>: /blocks: is empty"):
             allreplay.simulate(SIX, EIGHT, {"blocks": []})
         plan = allreplay.plan(SIX, EIGHT, "wfbp").to_dict()
         short = {"blocks": plan["blocks"][1:]}
@@ -353,15 +353,15 @@ class Strategies(unittest.TestCase):
         self.assertIsInstance(error.__cause__, ZeroDivisionError)
         fails(lambda needs, prices: 3, "returns a int")
         fails(lambda needs, prices: None, "returns a NoneType")
-        fails(lambda needs, prices: [], "strategy 'bad': /blocks: are none")
+        fails(lambda needs, prices: [], "strategy 'bad': /blocks: is empty")
         fails(lambda needs, prices: [needs[1:]], "strategy 'bad'")
         fails(lambda needs, prices: [needs, needs[:1]], "strategy 'bad'")
         fails(lambda needs, prices: [["nothing"]], "no tensor 'nothing'", "/blocks/0/slices/0")
-        fails(lambda needs, prices: {"blocks": [needs], "tick": math.nan}, "nan is no number", "/tick")
+        fails(lambda needs, prices: {"blocks": [needs], "tick": math.nan}, "nan is not a number", "/tick")
         fails(lambda needs, prices: prices(-1), "ValueError")
         fails(lambda needs, prices: prices("a"), "TypeError")
-        fails(lambda needs, prices: allreplay.plan(SIX, EIGHT, "zero-3").to_dict(), "makes blocks")
-        with self.assertRaisesRegex(allreplay.InputError, "comes with the program"):
+        fails(lambda needs, prices: allreplay.plan(SIX, EIGHT, "zero-3").to_dict(), "a strategy returns blocks")
+        with self.assertRaisesRegex(allreplay.InputError, "built-in strategy"):
             allreplay.strategy("wfbp")(lambda needs, prices: needs)
 
     def test_one_that_simulates(self):
@@ -451,7 +451,7 @@ class Module(unittest.TestCase):
     def test_a_package_that_is_not_built_says_so(self):
         done = subprocess.run([sys.executable, "-c", "import allreplay"], capture_output=True, text=True,
                               env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-        self.assertRegex(done.stderr, r"ModuleNotFoundError: no allreplay\._core for Python 3\.\d+ in .*: the compiled half of this package is not built")
+        self.assertRegex(done.stderr, r"ModuleNotFoundError: no allreplay\._core for Python 3\.\d+ in .*: the compiled part of this package is not built")
         self.assertNotIn("circular", done.stderr)
 
     def test_threads_agree(self):
@@ -512,7 +512,7 @@ class Module(unittest.TestCase):
     def test_docstrings_say_options_and_units(self):
         for name in allreplay.__all__:
             self.assertTrue(getattr(allreplay, name).__doc__, name)
-        self.assertIn("workers: how many workers", allreplay.run.__doc__)
+        self.assertIn("workers: number of workers", allreplay.run.__doc__)
 
     def test_reprs(self):
         result = allreplay.run(SIX, EIGHT, "wfbp")

@@ -52,7 +52,7 @@ TEST_CASE("the cluster file says what was fitted, to the last bit that matters")
 
 TEST_CASE("the report names constants, errors, pieces and the better of the two") {
   const std::string text = calibration_text(calibration(), false);
-  CHECK(text.find("read as ring among 8 workers") != text.npos);
+  CHECK(text.find("read as ring with 8 workers") != text.npos);
   CHECK(std::regex_search(text, std::regex("\\n *8 B +64 KiB +14 +20.0 +2.0")));
   CHECK(std::regex_search(text, std::regex("\\n *128 KiB +64 MiB +10 +300.0 +0.5")));
   CHECK(text.find("A table fits better: the times follow 2 lines") != text.npos);

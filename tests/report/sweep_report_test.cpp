@@ -72,5 +72,5 @@ TEST_CASE("a sweep's table marks what does not fit into the memory that a row sa
   CHECK(sweep_table(result_of({row})).find('!') == std::string::npos);
   const std::string tied = sweep_table(result_of({swept_row(4, "1 MB", 0.5), swept_row(4, "2 MB", 0.505)}));
   CHECK(tied.find("505.0~") != std::string::npos);
-  CHECK(tied.find("to within 2 %") != std::string::npos);
+  CHECK(tied.find("~: within 2 % of the fastest") != std::string::npos);
 }

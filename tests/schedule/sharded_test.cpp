@@ -106,7 +106,7 @@ TEST_CASE("groups that are not there, or not in one run, are refused") {
   const auto complaint = [&](const Profile& profile, const Wrap& wrap) {
     return error_message([&] { units_of(profile, wrap); });
   };
-  CHECK(complaint(three, {.by = Wrap::By::Group}).find("name no groups") != std::string::npos);
+  CHECK(complaint(three, {.by = Wrap::By::Group}).find("have no groups") != std::string::npos);
   CHECK(
       complaint(with_groups(three, {"a", "b", "a"}), {}).find("group 'a' are not consecutive: 'l3' comes after 'b'") !=
       std::string::npos);

@@ -74,7 +74,7 @@ class Networks(unittest.TestCase):
         self.refused({**LINKS, "node": {**NODE, "bandwidth": "0 GB/s"}}, 64, place="/network/node/bandwidth")
         self.refused({**LINKS, "node": {**NODE, "rails": 2}}, 64, place="/network/node", says="rails")
         self.refused(without(LINKS, "bandwidth"), 64, place="/network", says="beta")
-        self.refused(without(LINKS, "node"), 64, place="/network/rails", says="no node")
+        self.refused(without(LINKS, "node"), 64, place="/network/rails", says="there is no \"node\"")
         star = {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "gpus_per_host": 4, "inner": {"latency": "0 s", "bandwidth": "9 GB/s"}}
         self.refused({**LINKS, "topology": star}, 64, place="/network/node/workers", says="4 GPUs")
 

@@ -309,7 +309,7 @@ class Schemas(program.Case):
         properties = read("sweep")["$defs"]["plot"]["properties"]
         keys = program.output("plot", "--help").partition("Keys of")[2].partition("\n\n")[0]
         self.assertEqual(list(properties), re.findall(r"^  ([a-z]+) {2,}\S", keys, re.M))
-        kinds = program.output("plot", "--help").partition("Kinds,")[2].partition("\n\n")[0]
+        kinds = program.output("plot", "--help").partition("Kinds")[2].partition("\n\n")[0]
         self.assertEqual(properties["kind"]["anyOf"][0]["enum"], re.findall(r"^  ([a-z]+) {2,}\S", kinds, re.M))
         checker = validator("sweep")
         with tempfile.TemporaryDirectory() as folder:

@@ -217,7 +217,7 @@ TEST_CASE("a codec decides the collective, unless told otherwise") {
   scenario.codec->codec = &find_codec("gtopk", {});
   scenario.collective.clear();
   scenario.workers = 6;
-  CHECK(error_message([&] { simulate(scenario); }).find("gtopk-tree cannot serve 6 workers (a power of two") !=
+  CHECK(error_message([&] { simulate(scenario); }).find("gtopk-tree does not support 6 workers (a power of two") !=
         std::string::npos);
   scenario.codec.reset();
   scenario.collective = "gtopk-tree";

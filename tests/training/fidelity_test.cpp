@@ -220,7 +220,7 @@ TEST_CASE("servers are refused where nobody can say what they cost") {
   CHECK(complaint(scenario).find("do not fill nodes of 4") != std::string::npos);
   scenario = nodes(1);
   scenario.options.strategy.sharding.zero = 1;
-  CHECK(complaint(scenario).find("shares out no state") != std::string::npos);
+  CHECK(complaint(scenario).find("cannot be sharded") != std::string::npos);
 }
 
 TEST_CASE("the events of a network are counted apart from the engine's") {

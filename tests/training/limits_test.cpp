@@ -127,7 +127,7 @@ TEST_CASE("where no host of a switch has another beside it, placement takes noth
         "topology"));
     const std::string warning = job_of(scenario).warning;
     INFO(warning);
-    CHECK(warning.starts_with("no consecutive workers sit together") == said);
+    CHECK(warning.starts_with("no consecutive workers share a host") == said);
   }
 }
 

@@ -120,6 +120,32 @@ TEST_CASE("over an iteration all transfers count") {
         }).starts_with("command line: --links: alpha-beta has no links"));
 }
 
+TEST_CASE("what layers send counts on the links of the workers that hold them") {
+  // Two layers, whose forward passes sum 1 and 3 MB over two tensor workers, in two micro-batches. A ring of two sends
+  // all that it sums once: 2 and 6 MB.
+  Scenario scenario = on_a_star();
+  Profile& profile = scenario.profile.own();
+  profile.layers = {{"a", to_time(1e-3), to_time(2e-3)}, {"b", to_time(1e-3), to_time(2e-3)}};
+  profile.tensors = {{"s", 1'000, 4'000, 0}, {"t", 1'000, 4'000, 1}};
+  profile.layers[0].output_bytes = 500'000;
+  for (LayerId layer = 0; layer < 2; ++layer)
+    profile.layers[layer].collectives = {
+        {LayerCollective::Op::AllReduce, LayerCollective::Among::Tensor, layer == 0 ? 1'000'000 : 3'000'000, false}};
+  for (const auto& [name, value] : {std::pair("tp", "2"), {"accumulate", "2"}}) scenario.options.set(name, value, flag);
+  scenario.options.strategy.sharding.stride = 2;
+  Result result = simulate(scenario, plan_of(scenario));
+  // Two replicas: of the 8 kB of gradients, too, a ring of two sends all once.
+  CHECK(link_usage(scenario, result, flag).bytes(0) == Approx(2e6 + 6e6 + 8e3));
+  // Two ranks of a pipeline in the place of replicas: one layer each, no gradients, and twice half a megabyte between
+  // them, forward from 0 to 2, and back. Links 0 and 4 are those up from hosts 0 and 2.
+  scenario.options.set("pp", "2", flag);
+  result = simulate(scenario, plan_of(scenario));
+  const LinkUsage usage = link_usage(scenario, result, flag);
+  CHECK(usage.name(4) == "h2 -> s0");
+  for (LinkId link = 0; link < 8; ++link) CHECK(usage.bytes(link) == Approx(link < 4 ? 2e6 + 1e6 : 6e6 + 1e6));
+  CHECK(usage.seconds == result.metrics.iteration_s);
+}
+
 TEST_CASE("kinds of nodes") {
   CHECK(node_kind("h12") == "h");
   CHECK(node_kind("h3.gpu5") == "gpu");

@@ -171,8 +171,9 @@ TEST_CASE("nodes imply a topology of kind rail, and measurements none") {
   CHECK(!topology_of(measured));
   Shape wireless{16, 4, 2};
   wireless.beta_out = 0;
-  CHECK(
-      error_message([&] { detailed("fluid", wireless, "ring"); }).starts_with("c.json: /network/beta: takes no time"));
+  CHECK(error_message([&] {
+          detailed("fluid", wireless, "ring");
+        }).starts_with("c.json: /network/beta: gives links no time"));
 }
 
 TEST_CASE("what two levels cannot do is refused in every fidelity alike") {

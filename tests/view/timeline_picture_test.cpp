@@ -405,9 +405,9 @@ TEST_CASE("bars of a comparison are made of what the table has, and stand as it 
   const BarChart chart = compare_chart(comparison);
   require_legible(draw(chart));
   REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
-  CHECK(chart.verdict.starts_with("Fastest: sync-easgd, "));
+  CHECK(chart.verdict.starts_with("Run sync-easgd: "));
   const double first = outcomes[1].result.metrics.iteration_s, second = outcomes[0].result.metrics.iteration_s;
-  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", fastest",
+  CHECK(chart.ends == std::vector<std::string>{format_duration(first) + ", wins",
                                                format_duration(second) + ", " + longer_text(second / first)});
   CHECK_FALSE(chart.value.to);
   const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
@@ -647,6 +647,23 @@ TEST_CASE("where the backward pass is split, both parts have looks of their own"
     CHECK(has_legend(drawing, kind));
   }
   CHECK_FALSE(all(drawing, "input gradient")[0].look.fill == all(drawing, "weight gradient")[0].look.fill);
+}
+
+TEST_CASE("bars of pipelines are as long as their iterations, with their bubbles") {
+  Comparison comparison{.references = std::vector<ScalingReference>(2), .rule = {.tie = 0}};
+  for (const char* schedule : {"1f1b", "zb-h1"}) comparison.outcomes.push_back(run(pipeline("ddp", schedule, 3)));
+  const BarChart chart = compare_chart(comparison);
+  const double unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
+  const auto bubble =
+      std::find_if(chart.parts.begin(), chart.parts.end(), [](const BarPart& part) { return part.name == "bubble"; });
+  REQUIRE(bubble != chart.parts.end());
+  for (std::size_t bar = 0; bar < 2; ++bar) {
+    double sum = 0;
+    for (const BarPart& part : chart.parts) sum += part.values[bar];
+    const auto& outcomes = comparison.outcomes;
+    const auto is = [&](const Outcome& one) { return sum * unit == Approx(one.result.metrics.iteration_s); };
+    CHECK(std::any_of(outcomes.begin(), outcomes.end(), is));
+  }
 }
 
 TEST_CASE("a pipeline's picture is as long as the metrics say, for every schedule, and can be read") {

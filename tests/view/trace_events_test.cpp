@@ -36,7 +36,7 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
     arrows_to += phase == "f" && event.at("name").text() == "ready";
   }
   CHECK(processes ==
-        std::set<std::string>{"3 workers like worker 0", "worker 1 (x1.5 as slow)", "network: ring, 4 workers"});
+        std::set<std::string>{"3 workers like worker 0", "worker 1 (slowed 1.5x)", "network: ring, 4 workers"});
   const std::size_t blocks = outcome.result.plan.blocks.size() * outcome.result.episodes.size();
   CHECK(collectives == blocks);
   CHECK(arrows_from == blocks);

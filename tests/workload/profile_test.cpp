@@ -160,7 +160,7 @@ TEST_CASE("a CSV may say tensors, the update and groups") {
 
 TEST_CASE("a blank forward time needs the ratio") {
   const std::string file = temporary("b.csv", "layer,params,forward_us,backward_us\nc1,10,,2\n");
-  CHECK(error_message([&] { read_profile(Files(), file); }).find("line 2: forward_us: is blank") != std::string::npos);
+  CHECK(error_message([&] { read_profile(Files(), file); }).find("line 2: forward_us: is empty") != std::string::npos);
   CHECK(read_profile(Files(), file, 0.5).forward() == to_time(1e-6));
 }
 

@@ -38,7 +38,7 @@ constexpr std::array<Parallelism, 12> parallelisms{{
     {"HYBRID_DATA_MODEL", true, ""},
     {"HYBRID_MODEL_DATA", true, ""},
     {"HYBRID_TRANSFORMER_FWD_IN_BCKWD", true, "its backward pass repeats forward passes that the lines do not show"},
-    {"HYBRID_CUSTOMIZED", true, "its layers each have a parallelism of their own"},
+    {"HYBRID_CUSTOMIZED", true, "each of its layers has its own parallelism"},
     {"MODEL", true, "its workers share every layer, and no gradients"},
     {"DISTRIBUTED_INFERENCE", true, "it trains nothing"},
     {"PIPELINE", true, "its workers have different layers"},
