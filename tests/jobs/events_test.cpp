@@ -11,21 +11,23 @@ using namespace allreplay;
 
 namespace {
 
-// One job on a star of four hosts, four iterations of 1.9 ms of computing a worker; `keys` follow.
-JobsResult run(std::int64_t workers, const std::string& keys, const std::string& of_job = "") {
+const std::string four_iterations = R"("iterations": 4)";
+
+// One job on a star of four hosts, of 1.9 ms of computing in an iteration of a worker; `keys` are the file's.
+JobsResult run(std::int64_t workers, const std::string& keys, const std::string& of_job = four_iterations) {
   Files files;
   files.add("p.csv", "layer,params,forward_us,backward_us\na,250000,400,500\nb,250000,300,700\n");
   const std::string text = fmt::format(
       R"({{"cluster": {{"name": "c", "workers": 4, "network": {{"alpha": "1 us", "gamma": "0 s/B", "collective": "ring", "fidelity": "fluid",
 "topology": {{"kind": "star", "link": {{"latency": "1 us", "bandwidth": "10 Gbit/s"}}}}}}}}, "iterations": 2, {}
-"jobs": [{{"name": "j", "profile": "p.csv", "workers": {}, "iterations": 4{}}}]}})",
+"jobs": [{{"name": "j", "profile": "p.csv", "workers": {}, {}}}]}})",
       keys, workers, of_job);
   const JobsFile file = read_jobs(files, Json::parse(text, "jobs.json"));
   Library library({files});
   return JobsRunner(library, files, file).run(choices_of(file), starts_of(file));
 }
 
-Time end_of(const std::string& events, const std::string& of_job = "") {
+Time end_of(const std::string& events, const std::string& of_job = four_iterations) {
   return *run(1, events.empty() ? "" : R"("events": [)" + events + "],", of_job).jobs.front().end;
 }
 
@@ -44,9 +46,11 @@ TEST_CASE("a slowdown takes so much longer for the work that falls into it") {
 }
 
 TEST_CASE("jitter draws from the first iteration on, from its seed") {
-  const std::string jitter = R"(, "jitter": {"distribution": "lognormal", "sigma": 0.05, "seed": 1})";
-  CHECK(end_of("", jitter) == end_of("", jitter));
-  CHECK(end_of("", jitter) != end_of(""));
+  const std::string one = R"("iterations": 1)",
+                    jitter = R"("jitter": {"distribution": "lognormal", "sigma": 0.05, "seed": 1}, )";
+  CHECK(end_of("", jitter + four_iterations) == end_of("", jitter + four_iterations));
+  CHECK(end_of("", jitter + four_iterations) != end_of(""));
+  CHECK(end_of("", jitter + one) != end_of("", one));
 }
 
 TEST_CASE("an event may cut off neither a job's hosts nor those of any background") {

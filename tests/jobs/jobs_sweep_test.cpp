@@ -59,6 +59,20 @@ TEST_CASE("a row is made from the profiles of its job's classes, too") {
   CHECK(folder.sweep().check().all.inputs != before);
 }
 
+TEST_CASE("a search costs as many runs as a pass of it has") {
+  const JobsSweepFolder folder;
+  folder.write("s.json", R"({"jobs": ["searched.json"], "fidelities": ["fluid"],
+                             "searches": [{}, {"place": true}, {"stagger": 4}, {"place": true, "stagger": 4}]})");
+  folder.write("searched.json", R"({"cluster": "c.json", "iterations": 3, "jobs": [
+    {"profile": "p.csv", "workers": 2, "placements": ["packed", "spread", "random:1"]},
+    {"profile": "p.csv", "workers": 2, "placements": ["packed", "spread"]}]})");
+  const std::vector<std::uint64_t> costs = folder.sweep().check().costs;
+  REQUIRE(costs.size() == 4);
+  CHECK(costs[1] == 4 * costs[0]);  // two further placements, and one
+  CHECK(costs[2] == 4 * costs[0]);  // three further offsets of the second
+  CHECK(costs[3] == 7 * costs[0]);
+}
+
 TEST_CASE("shares and a farm give the rows of jobs that one process gives") {
   const JobsSweepFolder folder;
   std::size_t told = 0;

@@ -212,3 +212,41 @@ TEST_CASE("micro-batches are refused beyond two million passes, or half a millio
   CHECK(complaint(scenario) ==
         "command line: --accumulate: 200001 micro-batches of 5 layers are more than 2000000 passes (at most 200000)");
 }
+
+TEST_CASE("ranks exchange in turns only where each has a micro-batch of its own at least") {
+  const auto complaint_of = [](const char* schedule, const char* batches) {
+    Scenario scenario = of_tensors(4, "ddp");
+    scenario.workers = scenario.cluster.workers = 2;
+    for (const auto& [name, value] : {std::pair("pp", "2"),
+                                      {"accumulate", batches},
+                                      {"p2p_bytes", "1 kB"},
+                                      {"p2p", "blocking"},
+                                      {"schedule", schedule}})
+      scenario.options.set(name, value, {"command line", std::string("--") + name});
+    return complaint(scenario);
+  };
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    CHECK(complaint_of(schedule, "2").empty());
+    CHECK(
+        complaint_of(schedule, "1").starts_with("command line: --p2p: p2p=blocking needs gpipe or 1f1b with at least"));
+  }
+  CHECK(complaint_of("interleaved", "4").starts_with("command line: --p2p: "));
+}
+
+TEST_CASE("what sums in switches needs every link of the tree of each port") {
+  const auto complaint_with = [](const char* port) {
+    Scenario scenario = of_messages("in-network", 8);
+    scenario.fidelity = "fluid";
+    scenario.cluster.network.alpha = 5e-6;
+    scenario.cluster.network.topology = read_topology(Json::parse(
+        fmt::format(R"({{"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1, "gpus_per_host": 2,
+            "nics": 2, "inner": {{"latency": "1 us", "bandwidth": "50 GB/s"}},
+            "link": {{"latency": "2 us", "bandwidth": "10 Gbit/s"}},
+            "links": [{{"between": ["{}", "leaf1"], "down": true}}]}})",
+                    port),
+        "topology"));
+    return error_message([&] { job_of(scenario); });
+  };
+  CHECK(complaint_with("h3.nic0").find("needs the link from h3.nic0 to leaf1, which is down") != std::string::npos);
+  CHECK(complaint_with("h3.nic1").find("needs the link from h3.nic1 to leaf1, which is down") != std::string::npos);
+}
