@@ -131,7 +131,7 @@ TEST_CASE("twice and half as many ranks of a pipeline are asked about, with as m
 TEST_CASE("every change that is not possible here is said") {
   const OwnFolder folder;
   folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
-  // Four of five hosts, in an order: as many as there are workers.
+  // A placement names as many hosts as there are workers: twice as many have none.
   folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "1 us", "gamma": "0 s/B",
     "topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"},
                  "placement": ["h1", "h0", "h3", "h2"]}}})");

@@ -34,10 +34,8 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
     REQUIRE(std::holds_alternative<Outcome>(one.outcome));
     CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.metrics.iteration_s);
   }
-  // Of three of the four groups, one picture each with both.
+  // A picture for each profile: of one both, of the other the faster alone.
   const std::string page = report_page(result, chosen, {});
-  for (const ChosenTimeline& one : chosen.timelines)
-    CHECK(page.find("<figure>\n<svg", page.find("\"timeline-" + std::to_string(one.group))) != 0);
   std::size_t pictures = 0;
   for (std::size_t at = page.find("<figure>\n<svg"); at != std::string::npos; at = page.find("<figure>\n<svg", at + 1))
     ++pictures;

@@ -58,7 +58,7 @@ SCRIPTS = {
     "network": ["use_of_links", "compare", "sharding", "networks", "public_traces", "tutorial"],
     "schedule": ["compare", "sharding", "public_traces", "plan", "tutorial"], "training": ["use_of_links", "compare", "sharding", "public_traces", "tutorial"],
     "pipeline": ["pipelines", "operations", "pipeline_jobs", "layouts", "tutorial"], "jobs": ["jobs_command", "jobs_sweep", "goodput", "pipeline_jobs", "tutorial"],
-    "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "tutorial"],
+    "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "diagnose", "tutorial"],
     "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["compare", "report_page", "whatif", "recommend", "tutorial"],
     "farm": ["shares"], "diagnosis": ["diagnose", "peer_diagnosis"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
     "view": ["use_of_links", "report_page", "plot", "pictures", "tutorial"], "html": ["report_page", "tutorial"],

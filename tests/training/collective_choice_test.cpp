@@ -23,7 +23,6 @@ Scenario asking(CollectiveOp op, const std::string& in_file) {
 }  // namespace
 
 TEST_CASE("an algorithm of a file that cannot carry an operation leaves it to the usual one, but not all-reduces") {
-  // A binomial tree has no halves of its own; each other operation has a usual algorithm.
   const auto named = [](CollectiveOp op, const char* in_file) { return collective_of(asking(op, in_file)).named; };
   CHECK(named(CollectiveOp::Broadcast, "parameter-server") == "binary-tree");
   CHECK(named(CollectiveOp::AllToAll, "ring") == "all-to-all");
