@@ -371,8 +371,22 @@ class JobsClock final : public Observer {
       task.queue += first_queue;
       if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
     }
+    if (job.job.setup.fidelity == Fidelity::Message) require_bearable(number, job);
     cycle.carried = player.unrolled.carried;
     add_opening(cycle, job, player.unrolled, first_queue);
+  }
+
+  // Some ten million a second are simulated.
+  void require_bearable(std::size_t number, const SeatedJob& job) {
+    for (const Task& task : players_[number].unrolled.graph.tasks())
+      if (task.bytes > 0)
+        messages_ += job.job.rounds->messages_laid(job.job.rounds->sent(task.call_id, task.bytes).rounds) *
+                     job.job.topology->parts();
+    if (messages_ > file_.limits.messages)
+      throw InputError(
+          file_.jobs[number].place,
+          fmt::format("the jobs up to here send more than {} messages in an iteration", file_.limits.messages),
+          "fluid, or fewer workers");
   }
 
   bool all_began() const {
@@ -452,7 +466,7 @@ class JobsClock final : public Observer {
   JobsTimes times_;
   std::vector<bool> passes_;  // in this instant
   bool some_passed_ = false;
-  std::int64_t steps_ = 0, turns_ = 0;
+  std::int64_t steps_ = 0, turns_ = 0, messages_ = 0;
   bool some_end_ = false, may_repeat_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by 128 bits of the state
   std::vector<double> met_since_, met_until_;                     // of a period

@@ -106,17 +106,23 @@ void require_bearable_step(const Scenario& scenario) {
 
 // `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
 // `fluid` walks the messages of rounds that have no closed form, some twenty million a second.
-void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds) {
+// Of both what counts is each way that a message takes.
+void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds,
+                      const Topology& topology) {
   const bool message = choice.fidelity == Fidelity::Message;
   const std::size_t most = message ? 20'000'000 : 50'000'000;
-  std::size_t count = 0;
+  const bool one_way = topology.routing().kind == Routing::Kind::ByDestination;
+  std::uint64_t count = 0;
   std::vector<Send> sends;
   for (const Round& round : rounds.rounds) {
-    if (!message && (round.all_pairs || round.in_switches)) continue;
+    if (!message && ((round.all_pairs && one_way) || round.in_switches)) continue;
     for (Rank rank = 0; rank < rounds.ranks && count <= most; ++rank) {
       sends.clear();
       round.sends(rank, 0, sends);
-      count += sends.size();
+      if (one_way)
+        count += sends.size();
+      else
+        for (const Send& send : sends) count += message ? topology.parts() : topology.ways_walked(rank, send.to);
     }
   }
   if (count > most)
@@ -124,8 +130,8 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
         fmt::format("{} among {} workers has more than {} messages {}", choice.algorithm->name, scenario.workers, most,
                     message ? "at a time" : "in its rounds"),
-        fmt::format("{}, or fewer workers{}", message ? "fluid" : "alpha-beta",
-                    choice.algorithm->servers ? " or servers" : ""));
+        fmt::format("{}, or fewer workers{}{}", message ? "fluid" : "alpha-beta",
+                    choice.algorithm->servers ? " or servers" : "", one_way ? "" : ", or d-mod-k"));
 }
 
 // With jitter each worker has a program, and times, of its own.
@@ -358,7 +364,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
     const Rounds rounds = most_rounds(scenario, choice, op);
-    require_bearable(scenario, choice, rounds);
+    require_bearable(scenario, choice, rounds, *topology);
   }
   require_groups_served(scenario, choice);
   return choice;

@@ -247,6 +247,24 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
         "c\t-1\t1\tNONE\t0\t0\tNONE\t0\t1\tNONE\t0\t0\n");
 }
 
+TEST_CASE("ASTRA-sim text: whatever the plan, each gradient is reduced once") {
+  Random random(91, 0);
+  for (const char* strategy : {"ddp", "dear", "p3", "zero-1", "zero-2", "zero-3", "fsdp1", "fsdp2", "megatron"})
+    for (const std::int64_t group : {0, 2}) {
+      Scenario scenario = scenario_of(random_profile(random, 8), strategy, 4, 1e-5, 1e-9);
+      scenario.options.strategy.sharding.accumulate = 3;
+      if (std::string_view(strategy).starts_with("fsdp")) scenario.options.strategy.sharding.shard_group = group;
+      const Plan plan = plan_of(scenario);
+      const std::string text = export_astra_sim({scenario.profile, &plan, 4}).text;
+      Bytes bytes = 0;
+      const std::regex reduced("ALLREDUCE\t(\\d+)");
+      for (std::sregex_iterator one(text.begin(), text.end(), reduced); one != std::sregex_iterator(); ++one)
+        bytes += std::stoll((*one)[1]);
+      INFO(strategy << "\n" << text);
+      CHECK(bytes == scenario.profile->bytes());
+    }
+}
+
 namespace {
 
 // When each node ends if collectives take as long as `cost` says and nothing but dependencies holds a node back.

@@ -179,6 +179,16 @@ TEST_CASE("every reason of more than half a thousandth of the iteration has its 
   CHECK(page.find(fmt::format("computing {:.0f} %", 100 * computing)) != std::string::npos);
 }
 
+TEST_CASE("for each number of workers a line says what part of the iteration is exposed") {
+  const std::vector<Advice> ranking = ranking_of({scenario("ddp")});
+  const Metrics& of = ranking[0].tuned.result.metrics;
+  REQUIRE(of.exposed_comm_s > 0.01 * of.iteration_s);
+  const std::string page = scaling_report({ranking}, 0.8, {.width = 1000});
+  INFO(page);
+  CHECK(page.find(fmt::format(", {} exposed, bound by ", percent(of.exposed_comm_s / of.iteration_s))) !=
+        std::string::npos);
+}
+
 TEST_CASE("what no schedule can change counts the update, as the table's efficiency does") {
   // Twenty layers of 3 ms and an update of 20 ms; a network so fast that all but the first layer's block hides.
   Scenario fast = scenario("wfbp");
