@@ -219,7 +219,7 @@ class Browser(unittest.TestCase):
             times = best[ranked[2]] / best[ranked[0]]
             self.assertIn(f"{ranked[2]}, the last, takes " + (f"{times:.2f} times as long" if times >= 1.1 else f"{100 * (times - 1):.1f} % longer"), sentence)
         self.assertEqual(self.run_script("document.querySelector('h1').textContent"),
-                         "ResNet-50 and DenseNet-161 on 64 workers: nine schedules on three clusters")
+                         "resnet50_k80_b16 and densenet161_v100_b16 on 64 workers: 9 schedules on 3 clusters")
 
     def test_sorting(self):
         self.assertEqual(len(self.column("iteration_s")), 100)
