@@ -201,20 +201,28 @@ void CriticalPath::pass(State& state, const PathRound& round) const {
 void CriticalPath::go_around(State& state, const PathRound& round, const Cycles& cycles) const {
   const std::int64_t turns = round.repeat;
   const Saving lockstep = state.lockstep(round);
+  std::vector<Saving> gains, begins;        // by hop: of its messages, and when the first begins where it starts a path
   std::vector<Saving> gained, first, best;  // up to a hop; when its first message begins, less that; when its last ends
   std::vector<std::pair<double, std::int64_t>> windows;  // by where they begin
   std::uint32_t begin = 0;
   for (const std::uint32_t end : cycles.ends) {
     const std::int64_t length = end - begin, laps = (turns - 1 + length - 1) / length, all = (laps + 1) * length;
     const Hop* hops = &round.hops[begin];
+    gains.clear();
+    begins.clear();
+    for (const Hop* hop = hops; hop != hops + length; ++hop) {
+      gains.push_back(gain(round, *hop));
+      begins.push_back(state.begins(round, *hop) - Saving{round.latency - hop->latency, 0});
+    }
     gained.assign(1, {});
+    gained.reserve(static_cast<std::size_t>(all + 1));
     first.clear();
+    first.reserve(static_cast<std::size_t>(all));
     best.assign(static_cast<std::size_t>(length), {unbound, 0});
     const auto next = [&](std::int64_t at) { return at + 1 == length ? 0 : at + 1; };
     for (std::int64_t i = 0, at = 0; i < all; ++i, at = next(at)) {
-      const Hop& hop = hops[at];
-      first.push_back(state.begins(round, hop) - Saving{round.latency - hop.latency, 0} - gained.back());
-      gained.push_back(gained.back() + gain(round, hop));
+      first.push_back(begins[at] - gained.back());
+      gained.push_back(gained.back() + gains[at]);
     }
     for (const double busy : cycles.busy) {
       const Saving waits{lockstep.start_up, round.busy - busy};

@@ -289,23 +289,27 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
 
 double FluidNetwork::next_instant(const State& state) const {
   double next = state.waiting.next();
+  moved_at_.clear();
   auto end = state.moving.begin();
   for (const AlikeRounds& alike : state.alike) {
     end += alike.count;
-    next = std::min(next, state.now + (end - 1)->left / alike.speed);
+    moved_at_.push_back(state.now + (end - 1)->left / alike.speed);
+    next = std::min(next, moved_at_.back());
   }
   return next;
 }
 
-// Whether somebody's bytes have all moved.
+// Whether somebody's bytes have all moved. REQUIRES: next_instant() was asked last.
 bool FluidNetwork::move_on(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
   bool moved = false;
   auto first = state.moving.begin();
+  auto moved_at = moved_at_.begin();
   for (const AlikeRounds& alike : state.alike) {
     auto end = first + alike.count;
     const auto next = end;
-    for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
+    if (*moved_at++ <= to)
+      for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
     const double way = (to - state.now) * alike.speed;
     for (; first != end; ++first) first->left -= way;
     first = next;

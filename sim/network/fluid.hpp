@@ -146,6 +146,7 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;
   mutable KnownSpeeds known_speeds_;
+  mutable std::vector<double> moved_at_;  // by alike rounds: when the first of them has moved its bytes, ps
 };
 
 }  // namespace allreplay
