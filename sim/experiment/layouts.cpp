@@ -467,8 +467,6 @@ std::vector<std::string> free_all(LayoutSearch& search) {
 std::optional<ModelLayout> fitting(Library& library, LayoutSearch search) try {
   search.budget = std::min<std::size_t>(search.budget, 40);
   search.in_parts = 0;
-  search.begin = {};
-  search.advance = {};
   const LayoutTrial best = std::move(search_layouts(library, search).ranking.front());
   return fits(best.outcome.scenario, best.outcome.result) ? std::optional(best.layout) : std::nullopt;
 } catch (const InputError&) {  // the cluster has no room, or nothing divides

@@ -93,7 +93,7 @@ std::vector<Unit> units_to_cut(const Profile& profile) {
     for (LayerId layer = 0; layer < profile.layers.size(); ++layer) units.push_back({layer, layer});
     return units;
   }
-  const std::vector<bool> begins = begins_of_groups(profile, {profile.name, "/layers"});
+  const std::vector<bool> begins = begins_of_groups(profile);
   for (LayerId layer = 0; layer < profile.layers.size(); ++layer) {
     if (units.empty() || begins[layer]) units.push_back({layer, layer});
     units.back().last = layer;

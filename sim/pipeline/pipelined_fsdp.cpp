@@ -60,7 +60,7 @@ class PipelinedFsdp : PipelineBuilder {
     const Chunk& layers = pipeline_.chunks[chunk];
     const Profile part = profile_of_chunk(profile_, layers, std::vector<Time>(profile_.layers.size()));
     std::vector<std::uint32_t> blocks;
-    for (const Unit& unit : units_of(part, options_.fsdp.wrap)) {
+    for (const Unit& unit : units_of_part(part, profile_, options_.fsdp.wrap)) {
       Block block;
       for (LayerId layer = unit.first; layer <= unit.last; ++layer)
         for (const Slice& slice : block_of_layer(layers.first + layer, profile_).slices) block.slices.push_back(slice);

@@ -14,10 +14,7 @@ bool has_groups(const Profile& profile) {
   return std::any_of(profile.layers.begin(), profile.layers.end(), [](const Layer& one) { return !one.group.empty(); });
 }
 
-std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place) {
-  if (!has_groups(profile))
-    throw InputError(place, fmt::format("the layers of '{}' have no groups", profile.name),
-                     "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
+std::vector<bool> begins_of_groups(const Profile& profile) {
   std::vector<bool> begins(profile.layers.size(), false);
   std::set<std::string> seen;
   std::string current;
@@ -53,17 +50,22 @@ std::vector<bool> by_size(const Profile& profile, const std::vector<Bytes>& byte
 
 }  // namespace
 
-std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap) {
-  std::vector<Bytes> bytes(profile.layers.size(), 0);
-  for (const Tensor& tensor : profile.tensors) bytes[tensor.layer] += tensor.bytes;
-  std::vector<bool> begins(profile.layers.size(), true);
+std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap) { return units_of_part(profile, profile, wrap); }
+
+std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const Wrap& wrap) {
+  std::vector<Bytes> bytes(part.layers.size(), 0);
+  for (const Tensor& tensor : part.tensors) bytes[tensor.layer] += tensor.bytes;
+  std::vector<bool> begins(part.layers.size(), true);
   if (wrap.by == Wrap::By::Given) {
     begins.assign(begins.size(), false);
     for (const std::uint32_t layer : wrap.begins) begins[layer] = true;
   } else if (wrap.by == Wrap::By::Size)
-    begins = by_size(profile, bytes, wrap.size);
-  else if (wrap.by == Wrap::By::Group || (wrap.by == Wrap::By::Default && has_groups(profile)))
-    begins = begins_of_groups(profile, wrap.place);
+    begins = by_size(part, bytes, wrap.size);
+  else if (has_groups(model) && wrap.by != Wrap::By::Layer)
+    begins = begins_of_groups(part);
+  else if (wrap.by == Wrap::By::Group)
+    throw InputError(wrap.place, fmt::format("the layers of '{}' have no groups", model.name),
+                     "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
   std::vector<bool> tensors(begins.size());  // by layer: whether any come up to the next beginning
   for (std::size_t layer = begins.size(); layer-- > 0;)
     tensors[layer] = bytes[layer] > 0 || (layer + 1 < begins.size() && !begins[layer + 1] && tensors[layer + 1]);

@@ -10,13 +10,17 @@ namespace allreplay {
 
 bool has_groups(const Profile& profile);
 
-/// Whether each layer begins a group of another name than those before it. Throws InputError at `place` where there are
-/// none, and for one that is not consecutive.
-std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place);
+/// Whether each layer begins a group of another name than those before it. Throws InputError for groups that are not
+/// consecutive.
+std::vector<bool> begins_of_groups(const Profile& profile);
 
 /// In forward order; every unit has tensors, unless the profile has none. Throws InputError for groups that are asked
 /// for and not there, or that are not consecutive.
 std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
+
+/// Those of a part of a model, such as a chunk of a pipeline. The model decides whether units are groups: a part of it
+/// whose layers have no names is one unit.
+std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const Wrap& wrap);
 
 Plan plan_fsdp2(const PlanRequest& request);
 Plan plan_fsdp1(const PlanRequest& request);

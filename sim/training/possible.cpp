@@ -60,7 +60,7 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
   if (sending + coding > longest_iteration_s)
     throw InputError(scenario.cluster.network.place,
                      fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
-                     "check the units of alpha, beta or the measured times");
+                     "check the units of latencies, bandwidths or measured times");
 }
 
 namespace {

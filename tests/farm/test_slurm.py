@@ -112,7 +112,7 @@ class Submissions(Sweeps):
     def test_names_that_no_job_could_write_are_refused_before(self):
         (self.folder / "folder").mkdir()
         for out, says in (("{}", "'{}' cannot be used in Slurm scripts (a name without quotes, backslashes and {})"), ("part-{}.csv", "cannot be used in Slurm scripts"),
-                          ('a"b', "cannot be used in Slurm scripts"), ("folder", "folder: is not a file"), ("/dev/null", "/dev/null: is not a file")):
+                          ('a"b', "cannot be used in Slurm scripts"), ("folder", "folder: cannot be written: Is a directory"), ("/dev/null", "/dev/null: is not a file")):
             self.refused("--force", f"--out={out}", says=says)
 
 

@@ -262,6 +262,19 @@ class Pipelines(program.Case):
             with self.subTest(strategy):
                 self.check(strategy)
 
+    def test_a_chunk_without_groups(self):
+        """The model names groups, so that fsdp2's units are groups: rank 0, whose layers have no names, has one."""
+        layers = [{"name": f"l{place}", "tensors": [{"name": f"t{place}", "shape": [10**6]}]} for place in range(4)]
+        rows = [{"name": layer["name"], "forward": 100, "backward": 200, "output_bytes": 1000} for layer in layers]
+        rows[2]["group"], rows[3]["group"] = "x", "y"
+        trace = {"model": {"name": "four", "layers": layers}, "device": "none", "framework": "none", "batch_size": 1,
+                 "precision": "fp32", "origin": "measured", "source": "hand", "unit": "us", "layers": rows}
+        network = {"alpha": "10 us", "beta": "0.1 ns/B", "gamma": "0 ns/B", "collective": "ring"}
+        words = "-s fsdp2 --pp 2 --schedule 1f1b --stages 2,2 --micro-batches 2 --json".split()
+        for wrap in ([], ["-o", "wrap=group"]):
+            case = Case(trace, {"name": "c", "workers": 4, "network": network}, [*words, *wrap], {})
+            self.assertIsNone(self.disagreement(case))
+
     def test_what_the_peer_cannot_plan(self):
         """us-byte and best: the parts add up, the bound holds; best is no worse than the others of the same --zero."""
         pick = random.Random(f"{SEED} best")

@@ -88,6 +88,18 @@ TEST_CASE("units: groups by name, and who has no name or no tensors joins") {
   CHECK(units(with_groups(layers_of({0, 0, 10, 10, 10}), {"a", "a", "b", "c", "c"}), standard) == "1-3 4-5");
 }
 
+TEST_CASE("units of a part: the model says whether they are groups") {
+  // fully_shard wraps the blocks that a model has; a part without any is the unit of its root. Layers 3 to 5 of the
+  // model have no names: with the whole model they join "b", alone they are one unit.
+  const Profile model = with_groups(layers_of({10, 10, 10, 10, 10}), {"a", "b", "", "", ""});
+  const Profile part = layers_of({10, 10, 10});
+  CHECK(units_of(model, {}).size() == 2);
+  CHECK(units_of_part(part, model, {}).size() == 1);
+  CHECK(units_of_part(part, model, {.by = Wrap::By::Group}).size() == 1);
+  CHECK(units_of_part(part, model, {.by = Wrap::By::Layer}).size() == 3);
+  CHECK(units_of_part(part, part, {}).size() == 3);
+}
+
 TEST_CASE("units by size: one closes once its parameters reach it") {
   // 40, 80, 120, 40 and 40 B of gradients.
   Profile profile = layers_of({10, 20, 30, 10, 10});

@@ -137,8 +137,8 @@ TEST_CASE("costs that make days of an iteration are a mistaken unit") {
   slow.cluster.network.alpha = 2e4;
   slow.cluster.network.place = {"cluster.json", "/network"};
   CHECK(complaint(slow) ==
-        "cluster.json: /network: 4 workers would communicate for over a day per iteration (check the units of alpha, "
-        "beta or the measured times)");
+        "cluster.json: /network: 4 workers would communicate for over a day per iteration (check the units of "
+        "latencies, bandwidths or measured times)");
   slow.cluster.network.alpha = 5e3;  // 2·6·5e3 s are 17 hours: slow, and not absurd
   CHECK(complaint(slow).empty());
 }
