@@ -19,5 +19,5 @@ const Algorithm chain_row = {"linear",    "all bytes down a chain of ranks, and 
                              "2(N−1)α",   "(N−1)(2β + γ)",
                              "any",       "",
                              "",          chain,
-                             nullptr,     Purpose::AllReduce,
+                             nullptr,     CollectiveOp::AllReduce,
                              chain_rounds};

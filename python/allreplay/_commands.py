@@ -38,8 +38,8 @@ def known() -> dict[str, Known]:
     commands = {}
     for name, help_, options in _core.described():
         names = {_keyword(option): option for option, *_ in options if option != "--help"}
-        about = {_keyword(option): help_ + (f" (default {standard})" if standard else "")
-                 for option, help_, standard, _, _ in options if option != "--help"}
+        about = {_keyword(option): help_ + (f" (default {default})" if default else "")
+                 for option, help_, default, _, _ in options if option != "--help"}
         flags = frozenset(option for option, _, _, flag, _ in options if flag)
         positional = next((option for option, *_, first in options if first), "")
         commands[name] = Known(help_, names, about, flags, positional)

@@ -12,31 +12,21 @@ namespace allreplay {
 
 namespace {
 
-std::string_view noun(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::AllReduce:
-      return "an all-reduce";
-    case Purpose::AllGather:
-      return "an all-gather";
-    case Purpose::ReduceScatter:
-      return "a reduce-scatter";
-    default:
-      return "a broadcast";
-  }
-}
+std::string noun(CollectiveOp op) { return (to_string(op).starts_with('a') ? "an " : "a ") + to_string(op); }
 
 const Algorithm& algorithm_for(const MeasurementLog& log, const CalibrationRequest& request) {
-  const Purpose purpose = log.purpose.value_or(Purpose::AllReduce);
+  const CollectiveOp operation = log.operation.value_or(CollectiveOp::AllReduce);
   if (!request.algorithm)
     return *std::find_if(algorithms().begin(), algorithms().end(),
-                         [&](const Algorithm& one) { return one.purpose == purpose; });
-  if (!request.algorithm->coefficients && (purpose == Purpose::ReduceScatter || purpose == Purpose::AllGather))
+                         [&](const Algorithm& one) { return one.operation == operation; });
+  if (!request.algorithm->coefficients &&
+      (operation == CollectiveOp::ReduceScatter || operation == CollectiveOp::AllGather))
     return *request.algorithm;  // nccl, which prices them, too
-  if (log.purpose && request.algorithm->purpose != purpose)
+  if (log.operation && request.algorithm->operation != operation)
     throw InputError(request.place_of_collective,
                      fmt::format("{} is {}, but the log is of {} ({})", request.algorithm->name,
-                                 noun(request.algorithm->purpose), noun(purpose), log.benchmark),
-                     fmt::format("an algorithm of {}", noun(purpose)));
+                                 noun(request.algorithm->operation), noun(operation), log.benchmark),
+                     fmt::format("an algorithm of {}", noun(operation)));
   return *request.algorithm;
 }
 
@@ -109,7 +99,7 @@ Calibration calibrate(MeasurementLog log, const CalibrationRequest& request) {
   Calibration calibration;
   calibration.algorithm = &algorithm_for(log, request);
   calibration.options = request.options;
-  if (log.total_gathered && calibration.algorithm->purpose == Purpose::AllGather)
+  if (log.total_gathered && calibration.algorithm->operation == CollectiveOp::AllGather)
     for (Measurement& row : log.points) row.bytes = std::max<Bytes>(1, row.bytes / log.workers);
   if (calibration.algorithm->servers && request.options.servers > log.workers)
     throw InputError(request.place_of_options,

@@ -22,10 +22,6 @@ constexpr std::string_view time_names[] = {"time", "latency", "duration", "secon
 constexpr std::string_view workers_names[] = {"workers", "ranks", "gpus", "processes", "nodes"};
 constexpr std::string_view type_names[] = {"type", "datatype", "dtype"};
 constexpr std::string_view collective_names[] = {"collective", "operation"};
-constexpr Word<Purpose> collectives[] = {{Purpose::AllReduce, "all-reduce"},
-                                         {Purpose::AllGather, "all-gather"},
-                                         {Purpose::ReduceScatter, "reduce-scatter"},
-                                         {Purpose::Broadcast, "broadcast"}};
 
 bool among(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -99,29 +95,29 @@ std::string with_unit(const std::string& cell, const Title& title, std::string_v
 }
 
 // Which of the collectives that a file's rows name it is read for: the one that is asked for, or the only one.
-std::optional<Purpose> chosen(const std::vector<CsvRow>& rows, const Columns& columns, const LogRequest& request,
-                              MeasurementLog& log) {
+std::optional<CollectiveOp> chosen(const std::vector<CsvRow>& rows, const Columns& columns, const LogRequest& request,
+                                   MeasurementLog& log) {
   if (!columns.collective) return std::nullopt;
-  std::map<Purpose, std::string_view> known;
+  std::map<CollectiveOp, std::string_view> known;
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (rows[i].fields.size() == rows[0].fields.size()) {
-      const auto& one =
-          choose_by_name(collectives, rows[i].fields[*columns.collective],
+      const OperationRow one =
+          choose_by_name(operations_with(&OperationRow::measured), rows[i].fields[*columns.collective],
                          line_of(log, static_cast<std::size_t>(rows[i].line - 1)), "unknown collective '{}'");
       known.emplace(one.value, one.name);
     }
   if (known.empty()) return std::nullopt;
   auto found = known.begin();
-  if (request.purpose && known.contains(*request.purpose)) found = known.find(*request.purpose);
-  if (known.size() > 1 && (!request.purpose || found->first != *request.purpose)) {
+  if (request.operation && known.contains(*request.operation)) found = known.find(*request.operation);
+  if (known.size() > 1 && (!request.operation || found->first != *request.operation)) {
     std::vector<std::string_view> names;
-    for (const auto& [purpose, name] : known) names.push_back(name);
+    for (const auto& [operation, name] : known) names.push_back(name);
     throw InputError({log.file, ""}, fmt::format("has rows of several collectives: {}", fmt::join(names, ", ")),
                      "--collective with an algorithm of one of them");
   }
   if (known.size() > 1)
     log.notes.push_back(fmt::format("rows of other collectives than {} are left out", found->second));
-  log.purpose = found->first;
+  log.operation = found->first;
   log.benchmark = found->second;
   return found->first;
 }
@@ -155,14 +151,14 @@ void read_measurement_csv(std::string_view text, const LogRequest& request, Meas
   log.time = header[*columns.time];
   WorkersColumn tagged;
   std::string type;
-  const std::optional<Purpose> purpose = chosen(rows, columns, request, log);
+  const std::optional<CollectiveOp> operation = chosen(rows, columns, request, log);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::vector<std::string>& cells = rows[i].fields;
     const SourceLocation place = line_of(log, static_cast<std::size_t>(rows[i].line - 1));
     if (cells.size() != header.size())
       throw InputError(place, fmt::format("has {} fields", cells.size()),
                        fmt::format("the {} of the header", header.size()));
-    if (purpose && cells[*columns.collective] != log.benchmark) continue;
+    if (operation && cells[*columns.collective] != log.benchmark) continue;
     if (columns.type && !type.empty() && type != cells[*columns.type])
       throw InputError(place, fmt::format("is of type {} after rows of {}", cells[*columns.type], type),
                        "one datatype per file");

@@ -45,14 +45,8 @@ Network scaled(Network network, const Factors& factors) {
 // NCCL prices the halves of an all-reduce by themselves; every other algorithm is what its name says.
 CollectiveOp op_of(const Calibration& log) {
   if (log.algorithm->coefficients) return CollectiveOp::AllReduce;
-  switch (log.log.purpose.value_or(Purpose::AllReduce)) {
-    case Purpose::ReduceScatter:
-      return CollectiveOp::ReduceScatter;
-    case Purpose::AllGather:
-      return CollectiveOp::AllGather;
-    default:
-      return CollectiveOp::AllReduce;
-  }
+  const CollectiveOp op = log.log.operation.value_or(CollectiveOp::AllReduce);
+  return op == CollectiveOp::Broadcast ? CollectiveOp::AllReduce : op;
 }
 
 CommCost price_of(const Calibration& log, const Network& network) {

@@ -40,7 +40,7 @@ double require_time(double seconds, std::string_view word, const SourceLocation&
 /// A benchmark's word, and what it measures.
 struct Benchmark {
   std::string_view word;
-  Purpose purpose;
+  CollectiveOp operation;
 };
 
 /// Notes that the log is of the benchmark `name`, the first of `known` whose word stands in it. Throws InputError when

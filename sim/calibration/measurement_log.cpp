@@ -177,9 +177,9 @@ void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const B
     throw InputError(place, fmt::format("'{}' is not a known benchmark of a collective", shown(name)),
                      fmt::format("one of {}", fmt::join(words, ", ")));
   }
-  if (log.purpose && *log.purpose != found->purpose)
+  if (log.operation && *log.operation != found->operation)
     throw InputError(place, fmt::format("'{}' follows {}", shown(name), log.benchmark), "one benchmark per file");
-  log.purpose = found->purpose;
+  log.operation = found->operation;
   log.benchmark = shown(name);
 }
 

@@ -27,20 +27,20 @@ struct LogRequest {
   std::string time;          ///< which of the times: out-of-place, in-place; avg, min, max; a CSV column
   std::int64_t workers = 0;  ///< chooses among the rows of a log that has several; 0: there is one
   SourceLocation place_of_format, place_of_time, place_of_workers;
-  std::optional<Purpose> purpose = {};  ///< chooses among the rows of a log of several collectives
+  std::optional<CollectiveOp> operation = {};  ///< chooses among the rows of a log of several collectives
 };
 
 struct MeasurementLog {
   std::string file;
-  std::string format;               ///< a name of log_formats()
-  std::string benchmark;            ///< as the log names it ("all_reduce_perf", "MPI Allreduce"); "" if it does not
-  std::optional<Purpose> purpose;   ///< of that benchmark
-  bool total_gathered = false;      ///< the size of an all-gather is that of all payloads together (nccl-tests)
-  std::int64_t workers = 0;         ///< among which these times were taken; 0: the log does not say
-  std::int64_t per_host = 0;        ///< of these on one host, at most; 0: the log does not say
-  std::string time;                 ///< which of its times these are
-  std::vector<Measurement> points;  ///< in the order of the log
-  std::vector<std::string> notes;   ///< what the user should know: rows left out, wrong results
+  std::string format;     ///< a name of log_formats()
+  std::string benchmark;  ///< as the log names it ("all_reduce_perf", "MPI Allreduce"); "" if it does not
+  std::optional<CollectiveOp> operation;  ///< of that benchmark
+  bool total_gathered = false;            ///< the size of an all-gather is that of all payloads together (nccl-tests)
+  std::int64_t workers = 0;               ///< among which these times were taken; 0: the log does not say
+  std::int64_t per_host = 0;              ///< of these on one host, at most; 0: the log does not say
+  std::string time;                       ///< which of its times these are
+  std::vector<Measurement> points;        ///< in the order of the log
+  std::vector<std::string> notes;         ///< what the user should know: rows left out, wrong results
 };
 
 /// One format, and how its files are known.

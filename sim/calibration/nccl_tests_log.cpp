@@ -18,10 +18,10 @@ namespace allreplay {
 
 namespace {
 
-constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", Purpose::AllReduce},
-                                         {"all_gather_perf", Purpose::AllGather},
-                                         {"reduce_scatter_perf", Purpose::ReduceScatter},
-                                         {"broadcast_perf", Purpose::Broadcast}};
+constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", CollectiveOp::AllReduce},
+                                         {"all_gather_perf", CollectiveOp::AllGather},
+                                         {"reduce_scatter_perf", CollectiveOp::ReduceScatter},
+                                         {"broadcast_perf", CollectiveOp::Broadcast}};
 constexpr std::size_t block_columns = 4;  // time, algbw, busbw, #wrong
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
@@ -170,28 +170,20 @@ class Rates {
     reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
   }
 
-  // Sets the log's purpose, if exactly one fits to 2 %.
-  void tell(MeasurementLog& log) const {
-    if (log.purpose || log.workers < 2 || algbw_ < 1) return;
-    const double share = static_cast<double>(log.workers - 1) / static_cast<double>(log.workers);
-    const struct {
-      Purpose purpose;
-      double factor;
-      bool reduces;
-    } all[] = {{Purpose::AllReduce, 2 * share, true},
-               {Purpose::AllGather, share, false},
-               {Purpose::ReduceScatter, share, true},
-               {Purpose::Broadcast, 1, false}};
-    std::optional<Purpose> found;
-    for (const auto& one : all) {
-      if (std::abs(busbw_ / algbw_ / one.factor - 1) > 0.02 || (reduces_ && *reduces_ != one.reduces)) continue;
+  // Sets the log's operation, if exactly one fits to 2 %.
+  void set_operation(MeasurementLog& log) const {
+    if (log.operation || log.workers < 2 || algbw_ < 1) return;
+    std::optional<CollectiveOp> found;
+    for (const OperationRow& one : operations_with(&OperationRow::measured)) {
+      const double factor = one.bus_factor(static_cast<double>(log.workers));
+      if (std::abs(busbw_ / algbw_ / factor - 1) > 0.02 || (reduces_ && *reduces_ != is_reduction(one.value))) continue;
       if (found) return;
-      found = one.purpose;
+      found = one.value;
     }
     if (!found) return;
-    log.purpose = found;
+    log.operation = found;
     for (const Benchmark& one : nccl_benchmarks)
-      if (one.purpose == *found) log.benchmark = fmt::format("{}, by its busbw", one.word);
+      if (one.operation == *found) log.benchmark = fmt::format("{}, by its busbw", one.word);
   }
 
  private:
@@ -251,7 +243,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   }
   log.workers = ranks.size();
   log.per_host = ranks.per_host();
-  rates.tell(log);
+  rates.set_operation(log);
   if (log.workers == 1)
     throw InputError({log.file, ""}, "was taken with one rank",
                      "two or more ranks; several processes need nccl-tests built with MPI=1");

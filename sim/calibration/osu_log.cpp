@@ -15,11 +15,11 @@ namespace allreplay {
 
 namespace {
 
-constexpr Benchmark osu_benchmarks[] = {{"Allreduce", Purpose::AllReduce},
-                                        {"Allgather", Purpose::AllGather},
-                                        {"Reduce_scatter", Purpose::ReduceScatter},
-                                        {"Broadcast", Purpose::Broadcast},
-                                        {"Bcast", Purpose::Broadcast}};
+constexpr Benchmark osu_benchmarks[] = {{"Allreduce", CollectiveOp::AllReduce},
+                                        {"Allgather", CollectiveOp::AllGather},
+                                        {"Reduce_scatter", CollectiveOp::ReduceScatter},
+                                        {"Broadcast", CollectiveOp::Broadcast},
+                                        {"Bcast", CollectiveOp::Broadcast}};
 
 struct TimeUnit {
   std::string_view name;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -125,20 +126,37 @@ std::vector<Link> links_in(const Topology& network, std::uint32_t plane) {
   return links;
 }
 
+Connections::Connections(const Topology& network) : network_(network) {
+  for (std::uint32_t plane = 0; plane < network.planes(); ++plane)
+    part_of_.push_back(connected_parts(network.nodes(), links_in(network, plane)));
+}
+
+std::optional<HostPair> Connections::cut_off(std::span<const NodeId> hosts) const {
+  for (std::uint32_t plane = 0; plane < part_of_.size(); ++plane) {
+    const auto in_plane = [&](NodeId host) { return network_.plane_to(host) == plane; };
+    const auto first = std::find_if(hosts.begin(), hosts.end(), in_plane);
+    if (first == hosts.end()) continue;
+    const auto is_apart = [&](NodeId host) { return part_of_[plane][host] != part_of_[plane][*first]; };
+    for (const NodeId host : hosts)
+      if (in_plane(host) && is_apart(host)) return HostPair{*first, host};
+    if (const auto other = std::find_if(hosts.begin(), hosts.end(), is_apart); other != hosts.end())
+      return HostPair{*first, *other};
+  }
+  return std::nullopt;
+}
+
 std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::span<const LinkChange> changes) {
   std::vector<Link> links = changed(*network, changes);
   auto all = std::make_unique<ChangedLinks>(std::move(network), std::move(links));
   const auto down = std::find_if(changes.begin(), changes.end(), [](const LinkChange& change) { return change.down; });
   if (down == changes.end()) return all;
-  for (std::uint32_t plane = 0; plane < all->planes(); ++plane) {
-    const std::vector<int> parts = connected_parts(all->nodes(), links_in(*all, plane));
-    for (NodeId host = 0; host < all->hosts(); ++host)
-      if (parts[host] != parts[0])
-        throw InputError(
-            down->place,
-            fmt::format("the links that are down disconnect '{}' from '{}'", all->name(host), all->name(0)),
-            "leave every host a route to all others");
-  }
+  std::vector<NodeId> hosts(static_cast<std::size_t>(all->hosts()));
+  std::iota(hosts.begin(), hosts.end(), NodeId{0});
+  if (const auto pair = Connections(*all).cut_off(hosts))
+    throw InputError(down->place,
+                     fmt::format("the links that are down disconnect '{}' from '{}'", all->name(pair->second),
+                                 all->name(pair->first)),
+                     "leave every host a route to all others");
   return all;
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/collective_op.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -270,7 +272,9 @@ void read_collective_name(const Json& json, Network& network) {
     network.collective = json.text();
     return;
   }
-  json.allow_only({"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"});
+  std::vector<std::string_view> known;
+  for (const OperationRow& row : operations_with(&OperationRow::usual)) known.push_back(row.name);
+  json.allow_only(known);
   for (const auto& [operation, name] : json.members()) {
     network.by_operation.emplace_back(operation, name.text());
     if (operation == "all-reduce") network.collective = name.text();

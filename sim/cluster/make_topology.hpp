@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,21 @@ std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> netwo
 
 /// The links, with those of other planes down.
 std::vector<Link> links_in(const Topology& network, std::uint32_t plane);
+
+/// Among which hosts links that are up lead, plane by plane.
+class Connections {
+ public:
+  /// REQUIRES: the network outlives it.
+  explicit Connections(const Topology& network);
+
+  /// The first of the hosts that messages cannot reach from all others in its plane, and one of those: with the same
+  /// NIC, if any is.
+  std::optional<HostPair> cut_off(std::span<const NodeId> hosts) const;
+
+ private:
+  const Topology& network_;
+  std::vector<std::vector<int>> part_of_;  // by plane, by node
+};
 
 /// What a collective between neighbouring ranks meets at worst.
 struct RouteBound {

@@ -29,10 +29,11 @@ class Placed final : public Topology {
     gpus_per_host_ = network_->gpus_per_host();
     nics_ = network_->nics();
     planes_ = network_->planes();
-    links_.assign(network_->links().begin(), network_->links().end());
     for (NodeId rank = 0; rank < seats_.size(); ++rank) rank_on_[seats_[rank]] = rank;
     if (keeps_together(network_->group_size(), workers)) group_size_ = network_->group_size();
   }
+
+  std::span<const Link> links() const override { return network_->links(); }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
     network_->route(seats_[from], seats_[to], path);

@@ -8,7 +8,8 @@ namespace {
 
 class Walked final : public RouteCount {
  public:
-  explicit Walked(const Topology& topology) : RouteCount(topology), loads_(topology.links().size(), 0) {}
+  explicit Walked(const Topology& topology)
+      : RouteCount(topology), links_(topology.links()), loads_(links_.size(), 0) {}
 
   double add(NodeId from, NodeId to, std::uint32_t stream, std::int64_t times, double latency) override {
     if (topology_.routing().kind != Routing::Kind::ByDestination) {
@@ -20,7 +21,7 @@ class Walked final : public RouteCount {
     path_.clear();
     topology_.route(from, to, path_);
     for (const LinkId link : path_) {
-      latency += topology_.links()[link].latency;
+      latency += links_[link].latency;
       loads_[link] += static_cast<double>(times);
     }
     return latency;
@@ -31,6 +32,7 @@ class Walked final : public RouteCount {
   }
 
  private:
+  std::span<const Link> links_;
   std::vector<double> loads_;  // whole numbers on one way: exact in any order
 };
 

@@ -34,15 +34,23 @@ void Topology::route_part(NodeId from, NodeId to, std::uint32_t stream, std::uin
   way(from, to, hash % way_count(from, to), path);
 }
 
+// Of one way there is, all parts take it.
+std::uint64_t Topology::ways_walked(NodeId from, NodeId to) const {
+  if (routing_.kind == Routing::Kind::ByDestination) return 1;
+  const std::uint64_t ways = way_count(from, to);
+  return routing_.kind == Routing::Kind::Adaptive || ways == 1 ? ways : parts();
+}
+
 double Topology::shares(NodeId from, NodeId to, std::uint32_t stream, double latency,
                         std::vector<LinkShare>& links) const {
   const bool adaptive = routing_.kind == Routing::Kind::Adaptive;
-  const std::uint64_t ways = adaptive ? way_count(from, to) : parts();
+  const std::uint64_t ways = ways_walked(from, to);
   if (ways > most_ways)
     throw InputError(routing_.place / "routing",
                      fmt::format("there are {} routes from '{}' to '{}'", ways, name(seat(from)), name(seat(to))),
                      fmt::format("at most {}, or ecmp", most_ways));
   double longest = latency;
+  const std::span<const Link> known = this->links();
   std::vector<LinkId> all;
   for (std::uint64_t number = 0; number < ways; ++number) {
     const std::size_t before = all.size();
@@ -51,7 +59,7 @@ double Topology::shares(NodeId from, NodeId to, std::uint32_t stream, double lat
     else
       route_part(from, to, stream, static_cast<std::uint32_t>(number), all);
     double one = latency;
-    for (std::size_t i = before; i < all.size(); ++i) one += links_[all[i]].latency;
+    for (std::size_t i = before; i < all.size(); ++i) one += known[all[i]].latency;
     longest = std::max(longest, one);
   }
   std::sort(all.begin(), all.end());

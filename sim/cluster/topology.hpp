@@ -95,7 +95,7 @@ class Topology {
   NodeId machine_node(std::int64_t machine) const {
     return static_cast<NodeId>(gpus_per_host_ > 1 ? hosts_ + switches_ + machine : machine);
   }
-  std::span<const Link> links() const { return links_; }
+  virtual std::span<const Link> links() const { return links_; }
 
   /// So many consecutive ranks, from each multiple on, sit closest together (in one machine, under one edge switch);
   /// 1 where no such group stands out.
@@ -124,6 +124,9 @@ class Topology {
   std::uint32_t parts() const;
   void route_part(NodeId from, NodeId to, std::uint32_t stream, std::uint32_t part, std::vector<LinkId>& path) const;
 
+  /// How many ways shares() walks: all of them, or that of each part.
+  std::uint64_t ways_walked(NodeId from, NodeId to) const;
+
   /// Appends the links that a message uses, each once, in all its parts or on all its ways. Gives `latency` plus those
   /// of its longest way. Throws InputError for graphs with too many ways to list.
   double shares(NodeId from, NodeId to, std::uint32_t stream, double latency, std::vector<LinkShare>& links) const;
@@ -145,7 +148,7 @@ class Topology {
 
   /// Where a link begins: its node, or, where hosts have several NICs, one of those. They are numbered behind all
   /// nodes.
-  virtual NodeId port(LinkId link) const { return links_[link].from; }
+  virtual NodeId port(LinkId link) const { return links()[link].from; }
 
   /// The plane that a link belongs to, and that of messages to a rank. None: all planes' (a GPU's own link).
   virtual std::optional<std::uint32_t> plane_of(LinkId /*link*/) const { return std::nullopt; }

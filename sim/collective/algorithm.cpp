@@ -226,46 +226,47 @@ Rounds in_network_messages(std::int64_t n, const Options& options, CollectiveOp,
 std::span<const Algorithm> table() {
   static const Algorithm all[] = {
       {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
-       ring, ring_on_nodes, Purpose::AllReduce, ring_messages, Halves::Scattered, false, false, false, "chain"},
+       ring, ring_on_nodes, CollectiveOp::AllReduce, ring_messages, Halves::Scattered, false, false, false, "chain"},
       {"double-binary-tree", "two mirrored trees, half of the bytes each", "2α log N",
        "β + γ; with `tree_bandwidth=physical` 2β + γ", "any", "tree_bandwidth", "chunks", double_binary_tree,
-       double_binary_tree_on_nodes, Purpose::AllReduce, double_tree_messages, Halves::Rooted},
+       double_binary_tree_on_nodes, CollectiveOp::AllReduce, double_tree_messages, Halves::Rooted},
       {"halving-doubling", "recursive halving, then recursive doubling", "2α log N", "2β − (2β + γ)/N + γ",
-       "power of 2", "", "", halving_doubling, halving_doubling_on_nodes, Purpose::AllReduce, halving_messages,
+       "power of 2", "", "", halving_doubling, halving_doubling_on_nodes, CollectiveOp::AllReduce, halving_messages,
        Halves::Scattered, false, true},
       {"recursive-doubling", "log N exchanges of everything", "α log N", "(β + γ) log N", "power of 2", "", "",
-       recursive_doubling, recursive_doubling_on_nodes, Purpose::AllReduce, doubling_messages, Halves::None},
+       recursive_doubling, recursive_doubling_on_nodes, CollectiveOp::AllReduce, doubling_messages, Halves::None},
       {"binary-tree", "reduce up and broadcast down one binomial tree", "2α log N", "(2β + γ) log N", "any", "", "",
-       binary_tree, binary_tree_on_nodes, Purpose::AllReduce, binomial_messages, Halves::Rooted, false, false, false,
-       "broadcast"},
+       binary_tree, binary_tree_on_nodes, CollectiveOp::AllReduce, binomial_messages, Halves::Rooted, false, false,
+       false, "broadcast"},
       {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
        "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
-       parameter_server_on_nodes, Purpose::AllReduce, server_messages, Halves::Scattered, true},
+       parameter_server_on_nodes, CollectiveOp::AllReduce, server_messages, Halves::Scattered, true},
       {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within",
        "2(N/G − 1)α + 2(G − 1)α with G groups", "2(N−1)/N·β + (N−1)/N·γ", "multiple of G", "", "", hierarchical,
-       hierarchical_on_nodes, Purpose::AllReduce, hierarchical_messages, Halves::Scattered, false, true, true},
+       hierarchical_on_nodes, CollectiveOp::AllReduce, hierarchical_messages, Halves::Scattered, false, true, true},
       {"bml", "a thread per level of a BCube: aggregation, then broadcast", "2kα on BCube(n,k)",
-       "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, nullptr, Purpose::AllReduce, bml_messages},
+       "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, nullptr, CollectiveOp::AllReduce, bml_messages},
       {"all-gather", "log N exchanges of all payloads held so far", "α log N", "(N−1)β, M being one worker's payload",
-       "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, Halves::None},
+       "any", "", "", all_gather, all_gather_on_nodes, CollectiveOp::AllGather, gather_messages, Halves::None},
       {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "α log N", "(N−1)β, likewise",
-       "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, Halves::None},
+       "any", "", "", all_gather, all_gather_on_nodes, CollectiveOp::AllGather, gather_messages, Halves::None},
       {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "2α log N", "2β log N, likewise",
-       "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, Purpose::Selection, gtopk_messages, Halves::Rooted},
+       "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, CollectiveOp::Selection, gtopk_messages, Halves::Rooted},
       {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
-       reduce_scatter_on_nodes, Purpose::ReduceScatter, scatter_messages, Halves::None},
+       reduce_scatter_on_nodes, CollectiveOp::ReduceScatter, scatter_messages, Halves::None},
       {"nccl", "what NCCL's tuner would choose for each size, with its own cost model",
-       "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, nullptr, Purpose::AllReduce},
+       "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, nullptr,
+       CollectiveOp::AllReduce},
       {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
-       broadcast_on_nodes, Purpose::Broadcast, broadcast_messages, Halves::None},
+       broadcast_on_nodes, CollectiveOp::Broadcast, broadcast_messages, Halves::None},
       {"pat", "all-gather with the farthest first, after the same steps reversed as reduce-scatter", "2⌈log N⌉α",
-       "2(N−1)/N·β + (N−1)/N·γ", "any", "", "", pat, nullptr, Purpose::AllReduce, pat_messages},
+       "2(N−1)/N·β + (N−1)/N·γ", "any", "", "", pat, nullptr, CollectiveOp::AllReduce, pat_messages},
       {"in-network", "switches sum on the way up and copy on the way down (SHARP)", "α", "β", "any", "", "", in_network,
-       in_network_on_nodes, Purpose::AllReduce, in_network_messages, Halves::None, false, true, false, "", true},
+       in_network_on_nodes, CollectiveOp::AllReduce, in_network_messages, Halves::None, false, true, false, "", true},
       {"all-to-all", "each rank sends every other its part, all at once", "α", "(N−1)/N·β", "any", "", "", all_to_all,
-       all_to_all_on_nodes, Purpose::AllToAll, all_to_all_messages, Halves::None},
+       all_to_all_on_nodes, CollectiveOp::AllToAll, all_to_all_messages, Halves::None},
       {"chain", "from rank to rank, in chunks", "(N−1)α", "(N+C−2)/C·β with C `chunks`", "any", "chunks", "chunks",
-       chain, chain_on_nodes, Purpose::Broadcast, chain_messages, Halves::None},
+       chain, chain_on_nodes, CollectiveOp::Broadcast, chain_messages, Halves::None},
   };
   return all;
 }
@@ -279,47 +280,31 @@ const Algorithm* row(std::string_view name) { return row_named(table(), name); }
 
 std::span<const Algorithm> algorithms() { return table(); }
 
-CollectiveOp operation_of(const Algorithm& algorithm) {
-  switch (algorithm.purpose) {
-    case Purpose::AllReduce:
-    case Purpose::Selection:
-      break;
-    case Purpose::AllGather:
-      return CollectiveOp::AllGather;
-    case Purpose::ReduceScatter:
-      return CollectiveOp::ReduceScatter;
-    case Purpose::Broadcast:
-      return CollectiveOp::Broadcast;
-    case Purpose::AllToAll:
-      return CollectiveOp::AllToAll;
-  }
-  return CollectiveOp::AllReduce;
-}
-
 bool is_whole(const Algorithm& algorithm, CollectiveOp op) {
-  return op == CollectiveOp::AllReduce || op == operation_of(algorithm);
+  return op == CollectiveOp::AllReduce || op == algorithm.operation;
 }
 
 bool gathers_payloads(const Algorithm& algorithm) {
-  return algorithm.purpose == Purpose::AllGather && !algorithm.from_file;
+  return algorithm.operation == CollectiveOp::AllGather && !algorithm.from_file;
 }
 
 const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op) {
-  if (algorithm.from_file) return operation_of(algorithm) == op ? &algorithm : nullptr;
+  if (algorithm.from_file) return algorithm.operation == op ? &algorithm : nullptr;
   const auto when = [&](bool can) { return can ? &algorithm : nullptr; };
   switch (op) {
     case CollectiveOp::AllReduce:
-      return when(algorithm.purpose == Purpose::AllReduce);
+      return when(algorithm.operation == CollectiveOp::AllReduce);
     case CollectiveOp::ReduceScatter:
     case CollectiveOp::AllGather:
-      return when((algorithm.purpose == Purpose::AllReduce && algorithm.halves == Halves::Scattered) ||
+      return when((algorithm.operation == CollectiveOp::AllReduce && algorithm.halves == Halves::Scattered) ||
                   algorithm.name == to_string(op));
     case CollectiveOp::AllToAll:
-      return algorithm.name == nccl ? row(direct) : when(algorithm.purpose == Purpose::AllToAll);
+      return algorithm.name == nccl ? row(direct) : when(algorithm.operation == CollectiveOp::AllToAll);
     case CollectiveOp::Broadcast:
       if (!algorithm.broadcast.empty()) return row(algorithm.broadcast);
-      return when(algorithm.purpose == Purpose::Broadcast || algorithm.name == nccl);
+      return when(algorithm.operation == CollectiveOp::Broadcast || algorithm.name == nccl);
     case CollectiveOp::Send:
+    case CollectiveOp::Selection:
       break;
   }
   return nullptr;

@@ -38,16 +38,6 @@ struct CollectiveOptions {
   std::int64_t rails = 1;  ///< so many at once
 };
 
-/// What a collective leaves behind.
-enum class Purpose : std::uint8_t {
-  AllReduce,      ///< everybody has the sum
-  AllGather,      ///< everybody has everybody's payload (the block is one worker's)
-  Selection,      ///< everybody has the k largest of the sum (the block is one worker's)
-  ReduceScatter,  ///< everybody has a part of the sum
-  Broadcast,      ///< everybody has what rank 0 had
-  AllToAll,       ///< everybody has what each had for it
-};
-
 /// What of an all-reduce can be had alone.
 enum class Halves : std::uint8_t {
   None,
@@ -78,7 +68,8 @@ struct Algorithm {
   std::function<Coefficients(double workers, const CollectiveOptions& options)> coefficients;
   /// The same on nodes of several workers; null where there is no closed form.
   TransferCost (*on_nodes)(const NodeSymbols& symbols) = nullptr;
-  Purpose purpose = Purpose::AllReduce;
+  /// What it does; of an all-gather and a selection the block is one worker's.
+  CollectiveOp operation = CollectiveOp::AllReduce;
   /// See rounds_of().
   std::function<Rounds(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
                        const SourceLocation& place)>
@@ -105,9 +96,6 @@ bool gathers_payloads(const Algorithm& algorithm);
 /// The algorithm that carries out `op` where this one is named: itself, or the row that broadcasts, or sends, as it
 /// does. Null: it cannot.
 const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op);
-
-/// What it does by itself; an all-reduce for a selection.
-CollectiveOp operation_of(const Algorithm& algorithm);
 
 /// The messages of one op, for N >= 2 workers. Throws InputError at `place` for numbers of workers that the
 /// algorithm cannot serve message by message, for halves that it does not have, and for nccl.

@@ -20,11 +20,6 @@ constexpr std::int64_t most_ranks = 65'536, most_chunks = 1 << 24, most_repeats 
 constexpr std::int64_t most_bits = std::int64_t{1} << 33;  // of what ranks have of chunks, while the file is checked
 constexpr double most_work = 3e8;  // words moved for that, 2.4 GB where all move in one round, and ranks of rounds
 
-constexpr Word<Purpose> operations[] = {{Purpose::AllReduce, "all-reduce"},
-                                        {Purpose::AllGather, "all-gather"},
-                                        {Purpose::ReduceScatter, "reduce-scatter"},
-                                        {Purpose::Broadcast, "broadcast"}};
-
 struct FileSend {
   Rank from = 0;
   Send send;
@@ -37,7 +32,7 @@ struct FileRound {
 };
 
 struct Schedule {
-  Purpose operation = Purpose::AllReduce;
+  CollectiveOp operation = CollectiveOp::AllReduce;
   Rank ranks = 0;
   std::int64_t chunks = 1;
   std::uint32_t streams = 1;
@@ -86,7 +81,9 @@ Schedule read_schedule(const Json& json) {
   json.allow_only({"name", "operation", "ranks", "chunks", "rounds"});
   Schedule schedule{.place = json.place()};
   const Json operation = json.at("operation");
-  schedule.operation = choose_by_name(operations, operation.text(), operation.place(), "unknown operation '{}'").value;
+  schedule.operation = choose_by_name(operations_with(&OperationRow::measured), operation.text(), operation.place(),
+                                      "unknown operation '{}'")
+                           .value;
   schedule.ranks = static_cast<Rank>(json.at("ranks").integer(2, most_ranks));
   schedule.chunks = json.at("chunks").integer(1, most_chunks);
   if (schedule.chunks > most_bits / schedule.ranks / schedule.ranks)
@@ -171,7 +168,7 @@ class Contents {
           throw InputError(
               schedule_.place / "rounds",
               fmt::format("at the end rank {} does not have all of chunk {}, or has a part of it twice", rank, chunk),
-              fmt::format("the rounds of a complete {}", name_of(operations, schedule_.operation)));
+              fmt::format("the rounds of a complete {}", to_string(schedule_.operation)));
   }
 
  private:
@@ -182,11 +179,11 @@ class Contents {
            static_cast<std::size_t>(chunk);
   }
   bool begins_with(Rank rank, std::int64_t chunk) const {
-    if (schedule_.operation == Purpose::AllGather) return rank == schedule_.owner(chunk);
-    return schedule_.operation != Purpose::Broadcast || rank == 0;
+    if (schedule_.operation == CollectiveOp::AllGather) return rank == schedule_.owner(chunk);
+    return schedule_.operation != CollectiveOp::Broadcast || rank == 0;
   }
   bool due(Rank rank, std::int64_t chunk) const {
-    return schedule_.operation != Purpose::ReduceScatter || rank == schedule_.owner(chunk);
+    return schedule_.operation != CollectiveOp::ReduceScatter || rank == schedule_.owner(chunk);
   }
   // Everything that anybody began with of the chunk, once.
   bool whole(Rank rank, std::int64_t chunk) const {
@@ -255,7 +252,7 @@ std::shared_ptr<const CollectiveFile> read_collective(const Json& json) {
   file->name = read_name(json.at("name"));
   file->algorithm.name = file->name;
   file->algorithm.summary = "rounds from a file";
-  file->algorithm.purpose = schedule->operation;
+  file->algorithm.operation = schedule->operation;
   file->algorithm.halves = Halves::None;
   file->algorithm.from_file = true;
   file->algorithm.coefficients = [schedule](double workers, const CollectiveOptions&) {

@@ -116,7 +116,7 @@ bool is_nccl(const Call& call) {
 const Algorithm& nccl_algorithm(std::string_view chosen, CollectiveOp op) {
   static const Algorithm tree{.name = "tree", .rounds = tree_messages, .halves = Halves::None};
   static const Algorithm chain{
-      .name = "chain", .purpose = Purpose::Broadcast, .rounds = chain_messages_of_nccl, .halves = Halves::None};
+      .name = "chain", .operation = CollectiveOp::Broadcast, .rounds = chain_messages_of_nccl, .halves = Halves::None};
   static const Algorithm nvls{.name = "nvls", .rounds = switch_messages};
   if (chosen == tree.name) return tree;
   if (chosen == nvls.name) return nvls;

@@ -7,9 +7,9 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/call.hpp"
-#include "sim/collective/collective_op.hpp"
 #include "sim/collective/comm_cost.hpp"
 #include "sim/collective/two_level.hpp"
+#include "sim/core/collective_op.hpp"
 
 namespace allreplay {
 

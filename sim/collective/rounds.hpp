@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/collective/collective_op.hpp"
 #include "sim/collective/group.hpp"
+#include "sim/core/collective_op.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {

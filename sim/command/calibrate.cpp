@@ -38,7 +38,7 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
                      .place_of_time = argument("--time"),
                      .place_of_workers = argument("--workers")};
   if (!arguments.collective.empty())
-    request.purpose = find_algorithm(arguments.collective, argument("--collective")).purpose;
+    request.operation = find_algorithm(arguments.collective, argument("--collective")).operation;
   if (!arguments.workers.empty())
     request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
   return request;
@@ -90,7 +90,7 @@ std::vector<Calibration> calibrated_logs(const Files& files, const CalibrateArgu
     const std::string& file = arguments.files[i];
     logs.push_back(calibrate(read_measurements(files.read(file), file, log_request(arguments, i)), request));
     const Calibration &first = logs.front(), &last = logs.back();
-    if (first.algorithm != last.algorithm || first.log.purpose != last.log.purpose)
+    if (first.algorithm != last.algorithm || first.log.operation != last.log.operation)
       throw InputError(
           {file, ""}, fmt::format("is of {}, but {} is of {}", last.log.benchmark, first.log.file, first.log.benchmark),
           "logs of one collective");
@@ -190,7 +190,8 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
   for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
   if (outcome.tables && !arguments.table)
     context.console.warn(fmt::format("tables are written instead of two levels: {}", outcome.why));
-  context.console.print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
+  if (arguments.json) return context.console.print_json(levels_json(outcome));
+  context.console.print("{}", levels_text(outcome, screen()));
 }
 
 void execute_one(Context& context, const CalibrateArguments& arguments, const Calibration& calibration,
@@ -200,7 +201,7 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
       throw InputError(argument(option), "needs several logs, or NCCL's model", "several logs, or --collective nccl");
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, calibration_picture(calibration));
   if (!arguments.cluster_out.empty()) {
-    const bool misses = calibration.line_misses() && calibration.algorithm->purpose == Purpose::AllReduce;
+    const bool misses = calibration.line_misses() && calibration.algorithm->operation == CollectiveOp::AllReduce;
     if (misses && !arguments.table)
       context.console.warn(
           fmt::format("the line misses the measured times by {:.1f} % in the median: the table is written instead, "
@@ -213,8 +214,8 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
                                               argument(arguments.table ? "--table" : "--cluster-out"), node));
   }
   for (const std::string& warning : calibration.warnings) context.console.warn(warning);
-  context.console.print("{}", arguments.json ? calibration_json(calibration, arguments.table)
-                                             : calibration_text(calibration, arguments.table, screen()));
+  if (arguments.json) return context.console.print_json(calibration_json(calibration, arguments.table));
+  context.console.print("{}", calibration_text(calibration, arguments.table, screen()));
 }
 
 void execute(Context& context, const CalibrateArguments& arguments) {

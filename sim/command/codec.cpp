@@ -58,7 +58,8 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
 
 void execute(Context& context, const CodecArguments& arguments) {
   const CodecMeasurement report = measure_codec(request_of(context.console, arguments));
-  context.console.print("{}", arguments.json ? codec_json(report) : codec_table(report, screen()));
+  if (arguments.json) return context.console.print_json(codec_json(report));
+  context.console.print("{}", codec_table(report, screen()));
 }
 
 }  // namespace

@@ -20,12 +20,6 @@ struct CollectiveArguments {
   bool json = false, links = false;
 };
 
-constexpr Word<CollectiveOp> operations[] = {{CollectiveOp::AllReduce, "all-reduce"},
-                                             {CollectiveOp::AllGather, "all-gather"},
-                                             {CollectiveOp::ReduceScatter, "reduce-scatter"},
-                                             {CollectiveOp::AllToAll, "all-to-all"},
-                                             {CollectiveOp::Broadcast, "broadcast"}};
-
 void execute(Context& context, const CollectiveArguments& arguments) {
   ScenarioArguments words;
   words.cluster = arguments.cluster;
@@ -38,8 +32,9 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   Library library(context.inputs);
   Scenario scenario = library.resolve_network(words.request(""));
   if (!arguments.operation.empty())
-    scenario.operation =
-        choose_by_name(operations, arguments.operation, argument("--operation"), "unknown operation '{}'").value;
+    scenario.operation = choose_by_name(operations_with(&OperationRow::usual), arguments.operation,
+                                        argument("--operation"), "unknown operation '{}'")
+                             .value;
   scenario.options.parallel = {};  // of all workers, whatever they train
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
@@ -58,12 +53,13 @@ void execute(Context& context, const CollectiveArguments& arguments) {
                                             format_size(rows.back().bytes))));
   context.console.warn(pricing.warning);
   context.console.note(pricing.note);
-  if (arguments.json)
-    context.console.print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
-                                                : collective_json(rows));
-  else
-    context.console.print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
-                          collective_table(rows, screen()), arguments.links ? links_table(*usage, screen()) : "");
+  if (arguments.json) {
+    JsonValue json = collective_json(rows);
+    if (arguments.links) json.back()["links"] = links_json(*usage);
+    return context.console.print_json(json);
+  }
+  context.console.print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
+                        collective_table(rows, screen()), arguments.links ? links_table(*usage, screen()) : "");
 }
 
 }  // namespace
@@ -79,11 +75,10 @@ void add_collective(CommandLine& app) {
   command.add_option("--fidelity", arguments->fidelity,
                      {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
                      "alpha-beta, fluid or message (the cluster file's)");
-  command.add_option(
-      "--operation", arguments->operation,
-      {.name = "OPERATION", .choices = "all-reduce,all-gather,reduce-scatter,all-to-all,broadcast"},
-      "the operation to time; --bytes as nccl-tests counts them: all-reduce, all-gather, reduce-scatter, "
-      "all-to-all or broadcast");
+  command.add_option("--operation", arguments->operation,
+                     {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
+                     "the operation to time; --bytes as nccl-tests counts them: " +
+                         choices(names_of(operations_with(&OperationRow::usual))));
   add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--bytes", arguments->bytes, values::size, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command

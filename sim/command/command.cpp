@@ -60,7 +60,7 @@ constexpr std::int64_t most_jobs = 1024;
 
 }  // namespace
 
-void add_jobs(Command command, std::string& jobs, std::string_view what) {
+void add_jobs_option(Command command, std::string& jobs, std::string_view what) {
   command
       .add_option("-j,--jobs", jobs, values::number,
                   fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs))

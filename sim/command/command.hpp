@@ -118,7 +118,7 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
 
 /// What decides who wins, as --tie and --now say it.
 struct WinningArguments {
-  std::string tie = "2%", now;
+  std::string tie = fmt::format("{:g}%", 100 * WinningRule().tie), now;
 
   /// Throws InputError.
   WinningRule rule() const;
@@ -166,7 +166,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
 bool says_all(const std::vector<std::string>& strategies);
 
 /// Adds --jobs: how many of `what` at a time.
-void add_jobs(Command command, std::string& jobs, std::string_view what);
+void add_jobs_option(Command command, std::string& jobs, std::string_view what);
 
 /// What --jobs says. Throws InputError.
 int parse_jobs(const std::string& text);

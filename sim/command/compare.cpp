@@ -47,10 +47,10 @@ void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
 }
 
 void print_json(Console& console, const Comparison& comparison) {
-  std::vector<Row> rows;
+  auto rows = JsonValue::array();
   for (std::size_t i = 0; i < comparison.outcomes.size(); ++i)
-    rows.push_back(row_with_reference(comparison.outcomes[i], comparison.references[i]));
-  console.print("{}\n", to_json(rows));
+    rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
+  console.print_json(rows);
 }
 
 // What is to be compared.
@@ -202,7 +202,7 @@ class Complaints {
 
   [[noreturn]] void throw_first() const { throw InputError(*first_); }
 
-  void tell_all(Console& console) const {
+  void print_all(Console& console) const {
     for (const auto& [why, candidates] : all_) {
       const bool several = values_of(candidates, names_.front().size() - 1).size() > 1;
       if (is_every_combination(candidates)) {
@@ -308,7 +308,7 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
     else
       complaints.add(numbers[i], *attempts[i].wrong);
   if (outcomes.empty()) complaints.throw_first();
-  complaints.tell_all(console);
+  complaints.print_all(console);
   return outcomes;
 }
 
@@ -323,7 +323,7 @@ std::vector<std::string> compared_files(const Files& files, const CompareArgumen
 }
 
 // Each once, with whom it is about.
-void tell_notes(Console& console, const std::vector<Outcome>& outcomes) {
+void print_notes(Console& console, const std::vector<Outcome>& outcomes) {
   const ScenarioLabels labels = labels_of(outcomes);
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -355,7 +355,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
-  tell_notes(context.console, outcomes);
+  print_notes(context.console, outcomes);
   warn_of_idle_options(context.console, arguments.scenario, outcomes);
   if (arguments.json)
     print_json(context.console, comparison);
@@ -376,7 +376,7 @@ void add_compare(CommandLine& app) {
                      "a,b,c, or all (all, unless --plan is given)");
   command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")
       .allow_extra_args(false);
-  add_jobs(command, arguments->jobs, "scenarios");
+  add_jobs_option(command, arguments->jobs, "scenarios");
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
   command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
   command.add_option("--plot", arguments->plot, values::file,

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
@@ -29,6 +30,9 @@ class Console {
   void print(fmt::format_string<Values...> format, Values&&... values) {
     print_text(fmt::format(format, std::forward<Values>(values)...));
   }
+
+  /// On standard output, each item and member on a line.
+  void print_json(const JsonValue& value) { print("{}\n", value.dump(2)); }
 
   /// Text as it stands on standard error.
   void print_aside(std::string_view text);

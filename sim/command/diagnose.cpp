@@ -91,9 +91,8 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
   for (const auto& [file, text] : outputs)
     if (!file.empty()) context.files().write(file, *text);
-  context.console.print("{}", prints_page      ? page
-                              : arguments.json ? diagnosis_json(known)
-                                               : diagnosis_report(known, screen()));
+  if (arguments.json && !prints_page) return context.console.print_json(diagnosis_json(known));
+  context.console.print("{}", prints_page ? page : diagnosis_report(known, screen()));
 }
 
 }  // namespace

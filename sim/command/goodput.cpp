@@ -45,9 +45,11 @@ void execute(Context& context, const GoodputArguments& arguments) {
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   context.console.note(idle_reliability(reliability));
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
-  if (arguments.json)
-    context.console.print("{}\n", with_member(run_json(outcome), "goodput", goodput_json(goodput).dump()));
-  else
+  if (arguments.json) {
+    JsonValue json = run_json(outcome);
+    json["goodput"] = goodput_json(goodput);
+    context.console.print_json(json);
+  } else
     context.console.print(
         "{}{}",
         wrapped(fmt::format("{}, {}: an iteration takes {}", title(outcome.scenario), outcome.scenario.strategy->name,

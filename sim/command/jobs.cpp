@@ -63,7 +63,7 @@ void execute(Context& context, const JobsArguments& arguments) {
     runner.run(found.choices, starts_of(file, found.offsets), &record);
   if (!arguments.timeline.empty()) context.files().write(arguments.timeline, jobs_trace(found.result, file, record));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, jobs_picture(found.result, record));
-  const FoundJobs* told = searches ? &found : nullptr;
+  const FoundJobs* printed = searches ? &found : nullptr;
   for (const std::string& note : jobs_notes(file, found.result)) context.console.note(note);
   if (!arguments.json) {
     // How much of what slows one is whose.
@@ -73,9 +73,9 @@ void execute(Context& context, const JobsArguments& arguments) {
       undisturbed =
           runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
     return context.console.print(
-        "{}", jobs_report(file, found.result, told, undisturbed ? &*undisturbed : nullptr, screen()));
+        "{}", jobs_report(file, found.result, printed, undisturbed ? &*undisturbed : nullptr, screen()));
   }
-  JsonValue json = jobs_json(found.result, told, arguments.each);
+  JsonValue json = jobs_json(found.result, printed, arguments.each);
   json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   context.console.print("{}\n", json.dump());
 }

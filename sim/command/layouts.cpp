@@ -135,9 +135,6 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   search.workers = library.resolve_network(search.base).workers;
   const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
   search.global_batch = samples.value_or(search.workers);
-  if (!samples)
-    context.console.print_stderr(fmt::format(
-        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   std::optional<Progress> progress;
   search.begin = [&](std::size_t trials) {
     if (!context.console.output_is_captured()) progress.emplace("recommend", trials);
@@ -149,9 +146,12 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   progress.reset();
   const LayoutTrial& first = advice.ranking.front();
   if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(library, search, advice);
+  if (!samples)
+    context.console.print_stderr(fmt::format(
+        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
   if (arguments.json)
-    context.console.print("{}\n", layouts_json(advice));
+    context.console.print_json(layouts_json(advice, search.rule));
   else
     context.console.print("{}", layouts_report(advice, search, screen()));
 }

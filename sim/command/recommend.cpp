@@ -151,7 +151,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   require_fitting(sizes);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
-    context.console.print("{}\n", recommend_json(sizes));
+    context.console.print_json(recommend_json(sizes, task.request.rule));
   else
     context.console.print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), task.request.rule, screen())
                                                   : scaling_report(sizes, line, screen()));
@@ -216,7 +216,7 @@ void add_recommend(CommandLine& app) {
                      "trials per strategy (24); with --model, in total (200)");
   command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
       .capture_default_str();
-  add_jobs(command, arguments->jobs, "trials");
+  add_jobs_option(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print a JSON array, best first");
   command.add_option("--plot", arguments->plot, values::file,

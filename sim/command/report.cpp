@@ -26,7 +26,7 @@ void execute(Context& context, const ReportArguments& arguments) {
     title = page_title(context.files(), arguments.config);
     sweep = read_sweep(context.inputs, arguments.config);
   }
-  title.heading = title_in_words(result, names_in_words(context.files(), result, sweep));
+  title.heading = title_in_words(result);
   const ChosenTimelines chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
   write_own(context.files(), {"--out", arguments.out}, report_page(result, chosen, title),
             "content=\"allreplay report\"", arguments.force);

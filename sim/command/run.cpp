@@ -60,8 +60,9 @@ void execute(Context& context, const RunArguments& arguments) {
   context.console.note(outcome.result.note);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   if (arguments.json) {
-    const std::string row = run_json(outcome);
-    context.console.print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
+    JsonValue json = run_json(outcome);
+    if (arguments.links) json["links"] = links_json(*usage);
+    context.console.print_json(json);
   } else {
     context.console.print("{}{}", run_report(outcome, scaling_reference(outcome), screen()),
                           arguments.links ? links_table(*usage, screen()) : "");

@@ -43,7 +43,7 @@ std::optional<Share> share_of_array() {
 
 }  // namespace
 
-Share parse_share(const std::string& text) {
+Share parse_shard(const std::string& text) {
   const SourceLocation place = argument("--shard");
   if (text != "auto") {
     const std::size_t slash = text.find('/');

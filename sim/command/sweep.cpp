@@ -21,6 +21,16 @@ namespace allreplay {
 namespace {
 
 // What is printed of the rows that were simulated, in their order, once all are there.
+// Of objects, as many lines as they are.
+std::string json_array(const std::vector<std::string>& objects) {
+  std::string text;
+  for (const std::string& object : objects) {
+    text += text.empty() ? "[\n  " : ",\n  ";
+    for (const char c : object) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  }
+  return text.empty() ? "[]" : text + "\n]";
+}
+
 class Printout {
  public:
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
@@ -34,7 +44,7 @@ class Printout {
   void add(std::size_t place, const SweptRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
     if (lines_.size() <= place) lines_.resize(place + 1);
-    lines_[place] = json_ ? to_json(row.row) : to_csv(row.row);
+    lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
   }
 
   void print_all(Console& console, const std::string& out) const {
@@ -80,7 +90,7 @@ std::vector<Output> outputs_of(const std::string& out) {
 
 std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arguments, const AskedSweep& asked) {
   std::set<std::string> inputs{file_behind(files, "configs", arguments.file)};
-  inputs.insert(asked.jobs.begin(), asked.jobs.end());
+  inputs.insert(asked.jobs_files.begin(), asked.jobs_files.end());
   std::set<std::pair<std::string_view, std::string>> named;  // once each: looking them up takes longer than a row
   for (const Request request : asked.requests)
     named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
@@ -144,11 +154,11 @@ std::string file_of_share(std::string out, const Share& share) {
 
 void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   SweepRun how;
-  how.jobs = threads_for(arguments.jobs);
+  how.jobs = threads_for(arguments.threads);
   how.farm = farm;
   how.progress = !context.console.output_is_captured();
   if (!arguments.shard.empty()) {
-    how.share = parse_share(arguments.shard);
+    how.share = parse_shard(arguments.shard);
     arguments.out = file_of_share(arguments.out, how.share);
   }
   if (!arguments.out.empty()) how.out = arguments.out;
@@ -197,7 +207,7 @@ void execute(Context& context, const SweepArguments& arguments) {
 
 }  // namespace
 
-int SweepArguments::job_count() const { return parse_jobs(jobs); }
+int SweepArguments::thread_count() const { return parse_jobs(threads); }
 
 AskedSweep SweepArguments::asked(const Inputs& inputs) const {
   const SweepOverrides instead{.collective = collective,
@@ -224,7 +234,7 @@ void add_sweep(CommandLine& app) {
       .add_option("file", arguments->file, {"FILE", "configs", true},
                   "a sweep file, or a name from `allreplay list configs`")
       .required();
-  add_jobs(command, arguments->jobs, "rows");
+  add_jobs_option(command, arguments->threads, "rows");
   command.add_option("--out", arguments->out, values::file,
                      "write the rows to this CSV file, each as soon as it is finished");
   command.add_flag("--resume", arguments->resume,

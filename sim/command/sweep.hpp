@@ -12,13 +12,13 @@ namespace allreplay {
 /// What a sweep's file asks.
 struct AskedSweep {
   SweepQuestions questions;
-  Requests requests;              ///< which name files
-  std::vector<std::string> jobs;  ///< jobs files
-  bool of_jobs = false;           ///< its rows are of jobs that share a cluster
+  Requests requests;  ///< which name files
+  std::vector<std::string> jobs_files;
+  bool of_jobs = false;  ///< its rows are of jobs that share a cluster
 };
 
 struct SweepArguments {
-  std::string file, jobs = "2", out;
+  std::string file, threads = "2", out;
   std::string collective, fidelity, codec;
   ChangeArguments changes;
   std::string shard, engine;
@@ -28,12 +28,12 @@ struct SweepArguments {
   bool resume = false, force = false, csv = false, json = false, table = false, no_reuse = false;
   bool dry_run = false, detach = false;  ///< slurm
 
-  int job_count() const;
+  int thread_count() const;
   AskedSweep asked(const Inputs& inputs) const;
 };
 
 /// "3/40", or "auto": what Slurm or MPI says of this process. Throws InputError.
-Share parse_share(const std::string& text);
+Share parse_shard(const std::string& text);
 
 /// Hands the sweep in as an array job, and waits for it. Throws Incomplete where rows are missing in the end.
 void sweep_on_slurm(Context& context, SweepArguments arguments);

@@ -79,10 +79,10 @@ class SlurmSweep {
     if (fs::exists(arguments.out) && !fs::is_regular_file(arguments.out))
       throw InputError({arguments.out, ""}, "is not a file", "name a file");
     const std::size_t rows = rows_.size(), most = std::min(most_array_tasks(), rows_.costs.size());
-    constexpr std::size_t standard_tasks = 100;
+    constexpr std::size_t default_tasks = 100;
     const std::size_t chunk =
         arguments.chunk.empty()
-            ? 1 + (rows - 1) / standard_tasks
+            ? 1 + (rows - 1) / default_tasks
             : static_cast<std::size_t>(parse_integer(arguments.chunk, 1, 100'000, argument("--chunk")));
     set_shares(std::min(most, 1 + (rows - 1) / chunk));
   }
@@ -173,8 +173,8 @@ class SlurmSweep {
                "part={}/part-$SLURM_ARRAY_TASK_ID.csv\n"
                "rm -f \"$part.lock\"  # of an earlier start of this task\n"
                "exec {} {} --jobs {} --shard \"$SLURM_ARRAY_TASK_ID/{}\" --resume --out \"$part\" > /dev/null\n",
-               tasks, arguments_.job_count(), here(), shell_word(folder_.path), program(), sweep_words(),
-               arguments_.job_count(), shares_.size());
+               tasks, arguments_.thread_count(), here(), shell_word(folder_.path), program(), sweep_words(),
+               arguments_.thread_count(), shares_.size());
   }
 
   std::string merge_script() const {
@@ -255,12 +255,12 @@ class SlurmSweep {
     const auto jobs = known_jobs();
     std::optional<std::size_t> first = tasks_left(jobs), left = first;
     Progress progress("tasks", first.value_or(0));
-    bool told = false;
+    bool warned = false;
     for (auto pause = 200ms; !left || *left > 0; pause = std::min<std::chrono::milliseconds>(pause * 5 / 4, 10s)) {
       std::this_thread::sleep_for(pause);
       const auto now = tasks_left(jobs);
-      if (!now && !told) context_.console.print_stderr("note: Slurm does not answer; waiting");
-      told = told || !now;
+      if (!now && !warned) context_.console.print_stderr("note: Slurm does not answer; waiting");
+      warned = warned || !now;
       for (; now && left && *left > *now; --*left) progress.advance();
       if (now) left = now;
     }
@@ -270,18 +270,18 @@ class SlurmSweep {
   void conclude() const {
     using namespace std::chrono_literals;
     std::vector<std::size_t> missing;
-    constexpr int most_told = 20;
+    constexpr int most_printed = 20;
     int incomplete = 0;
     for (std::size_t share = 0; share < shares_.size(); ++share) {
       const auto rows = missing_of(share);
       if (rows.empty()) continue;
       missing.insert(missing.end(), rows.begin(), rows.end());
-      if (++incomplete <= most_told)
+      if (++incomplete <= most_printed)
         context_.console.print_stderr(fmt::format("task {} failed: {} of its {} rows are missing; its log: {}", share,
                                                   rows.size(), shares_[share].size(), folder_.log(share)));
     }
-    if (incomplete > most_told)
-      context_.console.print_stderr(fmt::format("{} other tasks failed, too", incomplete - most_told));
+    if (incomplete > most_printed)
+      context_.console.print_stderr(fmt::format("{} other tasks failed, too", incomplete - most_printed));
     std::sort(missing.begin(), missing.end());
     for (int tries = 0; tries < 20 && !files().is_file(folder_.merge_status()); ++tries)
       std::this_thread::sleep_for(500ms);  // folders of other hosts are seen late

@@ -59,11 +59,11 @@ void execute(Context& context, const TopologyArguments& arguments) {
   const Scenario scenario = library.resolve_network(words.request(""));
   Cluster cluster = scenario.cluster;
   cluster.workers = scenario.workers;
-  const std::string text = arguments.json ? topology_json(cluster) : topology_table(cluster, screen());
   if (!file.empty()) context.files().write(arguments.cluster_out, file);
   if (!arguments.dot.empty()) context.files().write(arguments.dot, topology_dot(cluster));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, topology_picture(cluster));
-  context.console.print("{}", text);
+  if (arguments.json) return context.console.print_json(topology_json(cluster));
+  context.console.print("{}", topology_table(cluster, screen()));
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm
   if (!arguments.out.empty()) context.files().write(arguments.out, tuning_csv(tuning));
   context.console.warn(tuning.given.result.warning);
   if (arguments.json)
-    context.console.print("{}\n", tuning_json(tuning));
+    context.console.print_json(tuning_json(tuning));
   else
     context.console.print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
 }
@@ -100,7 +100,7 @@ void add_tune(CommandLine& app) {
       .capture_default_str();
   command.add_option("--seed", arguments->seed, values::number, "seed of the random choices of bayes")
       .capture_default_str();
-  add_jobs(command, arguments->jobs, "trials");
+  add_jobs_option(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_option("--out", arguments->out, values::file, "write the trials to this CSV file");
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object");

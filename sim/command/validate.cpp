@@ -57,7 +57,8 @@ void validate_and_print(Context& context, const ValidateArguments& arguments, Fa
   if (!arguments.out.empty()) context.files().write(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) context.console.warn(point.predicted.warning);
   for (const std::string& note : doubts_of_constants(validation)) context.console.warn(note);
-  context.console.print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
+  if (arguments.json) return context.console.print_json(validation_json(validation));
+  context.console.print("{}", validation_text(validation, screen()));
 }
 
 void execute(Context& context, const ValidateArguments& arguments) {

@@ -32,7 +32,8 @@ void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* far
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
   context.console.warn(answer.base.outcome.result.warning);
-  context.console.print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
+  if (arguments.json) return context.console.print_json(what_if_json(answer));
+  context.console.print("{}", what_if_report(answer, screen()));
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {
@@ -60,7 +61,7 @@ void add_whatif(CommandLine& app) {
       .capture_default_str();
   command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
       .capture_default_str();
-  add_jobs(command, arguments->jobs, "changes");
+  add_jobs_option(command, arguments->jobs, "changes");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, values::file,

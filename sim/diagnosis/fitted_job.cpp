@@ -12,9 +12,6 @@ namespace {
 
 constexpr double second_of = 1e-12;  // picoseconds
 
-constexpr std::pair<Purpose, std::string_view> purposes[] = {{Purpose::AllReduce, "all-reduce"},
-                                                             {Purpose::ReduceScatter, "reduce-scatter"}};
-
 // Each replica's time in forward and backward computes, of a step.
 std::vector<double> computing(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;
@@ -26,7 +23,7 @@ std::vector<double> computing(const Diagnosis& known) {
   return sums;
 }
 
-// The collectives of one purpose and group: each with the time from its last start.
+// The collectives of one operation and group: each with the time from its last start.
 MeasurementLog log_of(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const JobGraph& graph = job.graph;
@@ -36,8 +33,8 @@ MeasurementLog log_of(const Diagnosis& known) {
     throw InputError({job.file, ""}, "does not give the size of any collective",
                      "Kineto traces of a job on GPUs, by PyTorch 2.2 or later");
   MeasurementLog log{.file = job.file, .format = "csv", .benchmark = first->name, .workers = first->workers};
-  for (const auto& [purpose, name] : purposes)
-    if (name == first->name) log.purpose = purpose;
+  for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter})
+    if (to_string(op) == first->name) log.operation = op;
   if (log.workers < 2) log.workers = graph.replicas;
   for (std::size_t group = 0; group < graph.groups(); ++group) {
     const JobOp& op = graph.ops[graph.group_first[group]];

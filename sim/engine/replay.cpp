@@ -1,5 +1,7 @@
 #include "sim/engine/replay.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -83,6 +85,18 @@ Timeline replay(const TaskGraph& graph, const System& system) {
   const std::int64_t events = ReplayLoop(tasks, system).run();
   tasks.require_all_ended(system);
   return tasks.take_timeline(events);
+}
+
+Time covered(std::vector<std::pair<Time, Time>> intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  Time sum{0}, until{0};
+  for (const auto& [start, end] : intervals) {
+    const Time from = std::max(start, until);
+    if (end <= from) continue;
+    sum += end - from;
+    until = end;
+  }
+  return sum;
 }
 
 }  // namespace allreplay

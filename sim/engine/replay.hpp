@@ -5,6 +5,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/queue.hpp"
@@ -67,5 +68,8 @@ class Stuck : public std::logic_error {
 /// simultaneous events are settled in any order before anything is chosen, and choices have a total order.
 /// Throws Stuck naming a task that can never start, and TimeOverflow.
 Timeline replay(const TaskGraph& graph, const System& system);
+
+/// For how long any of these lasts, each from its first instant to its second.
+Time covered(std::vector<std::pair<Time, Time>> intervals);
 
 }  // namespace allreplay

@@ -56,7 +56,7 @@ struct Kept {
 
 /// A collective behind a layer's computing, of one sample.
 struct GroupCollective {
-  LayerCollective::Op op = LayerCollective::Op::AllReduce;
+  CollectiveOp op = CollectiveOp::AllReduce;
   LayerCollective::Among group = LayerCollective::Among::Tensor;
   bool backward = false;
   double elements = 0;    ///< in the precision of the computation

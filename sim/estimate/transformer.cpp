@@ -12,7 +12,6 @@ std::int64_t Transformer::tokens() const {
 namespace {
 
 using Shape = std::vector<std::int64_t>;
-using Op = LayerCollective::Op;
 
 double number(std::int64_t value) { return static_cast<double>(value); }
 
@@ -97,8 +96,7 @@ class Builder {
 
   std::int64_t part_of_vocabulary(std::int64_t rows) const { return (rows + split_.tp - 1) / split_.tp; }
 
-  void send(ComputationLayer& one, LayerCollective::Op op, bool backward, std::int64_t width,
-            bool of_input = false) const {
+  void send(ComputationLayer& one, CollectiveOp op, bool backward, std::int64_t width, bool of_input = false) const {
     one.collectives.push_back(
         {.op = op, .backward = backward, .elements = number(tokens_ * width), .of_input = of_input});
   }
@@ -106,17 +104,17 @@ class Builder {
   // A tensor group adds up what each made of its part of the inputs. With cut tokens each then has its own.
   void sum_up(ComputationLayer& one, std::int64_t width) const {
     if (split_.tp == 1) return;
-    if (!split_.sequence_parallel) return send(one, Op::AllReduce, false, width);
-    send(one, Op::ReduceScatter, false, width);
-    send(one, Op::AllGather, true, width);
+    if (!split_.sequence_parallel) return send(one, CollectiveOp::AllReduce, false, width);
+    send(one, CollectiveOp::ReduceScatter, false, width);
+    send(one, CollectiveOp::AllGather, true, width);
   }
 
   // What a tensor group reads alike; the gradients of it are added up.
   void share_input(ComputationLayer& one, std::int64_t width) const {
     if (split_.tp == 1) return;
-    if (!split_.sequence_parallel) return send(one, Op::AllReduce, true, width);
-    send(one, Op::AllGather, false, width, true);
-    send(one, Op::ReduceScatter, true, width);
+    if (!split_.sequence_parallel) return send(one, CollectiveOp::AllReduce, true, width);
+    send(one, CollectiveOp::AllGather, false, width, true);
+    send(one, CollectiveOp::ReduceScatter, true, width);
   }
 
   // LayerNorm (with bias) keeps mean and deviation of each token, RMSNorm (without) one number.
@@ -175,8 +173,9 @@ class Builder {
     one.kept_selective = {number(tokens_ * width), sums};
     if (split_.cp == 1) return;
     // All keys and values, each time; their gradients are added up for those whose they are.
-    for (const auto& [op, backward] :
-         {std::pair(Op::AllGather, false), {Op::AllGather, true}, {Op::ReduceScatter, true}})
+    for (const auto& [op, backward] : {std::pair(CollectiveOp::AllGather, false),
+                                       {CollectiveOp::AllGather, true},
+                                       {CollectiveOp::ReduceScatter, true}})
       one.collectives.push_back({op, LayerCollective::Among::Context, backward, 2 * number(whole_ * kv)});
   }
 
@@ -205,7 +204,7 @@ class Builder {
     one.kept.bytes += 4 * logits;
     one.kept_selective.bytes += 4 * logits;
     for (int i = 0; i < 3 && split_.tp > 1; ++i)
-      one.collectives.push_back({.op = Op::AllReduce, .bytes = 4 * number(tokens_)});
+      one.collectives.push_back({.op = CollectiveOp::AllReduce, .bytes = 4 * number(tokens_)});
   }
 
   void begin(const std::string& group, std::int64_t block = -1) {

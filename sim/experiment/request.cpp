@@ -431,7 +431,7 @@ void take_pipeline(Scenario& scenario) {
 // What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
 // knows. Nobody gave this one, so that it has no place.
 void take_memory_of_device(Scenario& scenario) {
-  if (scenario.options.memory.limit || !scenario.profile->tells_activations() || !scenario.device) return;
+  if (scenario.options.memory.limit || !scenario.profile->has_activations() || !scenario.device) return;
   scenario.options.memory.limit = scenario.device->memory;
 }
 

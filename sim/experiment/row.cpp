@@ -88,7 +88,7 @@ Cell parallel_cell(const Record& record) {
   return record.parallel ? Cell(record.parallel->*member) : Cell();
 }
 constexpr Column of_parallel(std::string_view name, std::string_view about, Cell (*get)(const Record&),
-                                ColumnKind kind = number) {
+                             ColumnKind kind = number) {
   return {name, about, get, kind, !identifies, may_be_empty, later, true};
 }
 
@@ -210,19 +210,6 @@ JsonValue to_value(const Cell& cell) {
       cell);
 }
 
-JsonValue to_object(const Row& row) {
-  const NamedCell* degree = row_named(row, "pp");
-  const bool parallel = degree && !std::holds_alternative<std::monostate>(degree->cell);
-  auto object = JsonValue::object();
-  for (const NamedCell& column : row) {
-    const Column* kind = row_named(all, column.name);
-    const bool left_out = kind && (kind->if_given || (kind->of_parallel && !parallel));
-    if (left_out && std::holds_alternative<std::monostate>(column.cell)) continue;
-    object[std::string(column.name)] = to_value(column.cell);
-  }
-  return object;
-}
-
 }  // namespace
 
 std::span<const Column> columns() { return all; }
@@ -269,21 +256,17 @@ Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& 
   return row_of({scenario, collective_of(scenario), metrics, memory, wall_s, parallel}, false);
 }
 
-std::string to_json(const Row& row) { return to_object(row).dump(2); }
-
-std::string json_array(const std::vector<std::string>& objects) {
-  std::string text;
-  for (const std::string& object : objects) {
-    text += text.empty() ? "[\n  " : ",\n  ";
-    for (const char c : object) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+JsonValue json_of(const Row& row) {
+  const NamedCell* degree = row_named(row, "pp");
+  const bool parallel = degree && !std::holds_alternative<std::monostate>(degree->cell);
+  auto object = JsonValue::object();
+  for (const NamedCell& column : row) {
+    const Column* kind = row_named(all, column.name);
+    const bool left_out = kind && (kind->if_given || (kind->of_parallel && !parallel));
+    if (left_out && std::holds_alternative<std::monostate>(column.cell)) continue;
+    object[std::string(column.name)] = to_value(column.cell);
   }
-  return text.empty() ? "[]" : text + "\n]";
-}
-
-std::string to_json(const std::vector<Row>& rows) {
-  std::vector<std::string> objects;
-  for (const Row& row : rows) objects.push_back(to_json(row));
-  return json_array(objects);
+  return object;
 }
 
 std::string plain_text(const Cell& cell) {

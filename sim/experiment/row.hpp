@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/core/json_value.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
@@ -85,9 +86,7 @@ Row identity(const Scenario& scenario);
 Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s,
              const ParallelResult* parallel = nullptr);
 
-std::string to_json(const Row& row);                              ///< one object, indented
-std::string to_json(const std::vector<Row>& rows);                ///< an array of objects
-std::string json_array(const std::vector<std::string>& objects);  ///< of what to_json() wrote
+JsonValue json_of(const Row& row);                                ///< an object
 std::string csv_header();                                         ///< of all columns: one line, without its end
 std::string csv_header(std::span<const std::string_view> names);  ///< of these
 std::string to_csv(const Row& row);                               ///< one line, without its end

@@ -75,7 +75,7 @@ std::string chosen_schedule(const Outcome& outcome) {
   return text + (plan.lanes.size() > 1 ? ", in separate lanes" : ", in one lane");
 }
 
-std::string stages_json(const ParallelResult& parallel) {
+JsonValue stages_json(const ParallelResult& parallel) {
   auto list = JsonValue::array();
   for (const StageResult& one : parallel.stages) {
     auto chunks = JsonValue::array();
@@ -91,7 +91,7 @@ std::string stages_json(const ParallelResult& parallel) {
                     {"memory_bytes", one.memory.peak},
                     {"memory", std::move(memory)}});
   }
-  return list.dump(2);
+  return list;
 }
 
 Row row_with_schedule(const Outcome& outcome) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "sim/core/json_value.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/training/simulate.hpp"
 
@@ -34,6 +35,6 @@ std::string chosen_schedule(const Outcome& outcome);
 Row row_with_schedule(const Outcome& outcome);
 
 /// An array of the ranks of a pipeline: their chunks, times and memory.
-std::string stages_json(const ParallelResult& parallel);
+JsonValue stages_json(const ParallelResult& parallel);
 
 }  // namespace allreplay

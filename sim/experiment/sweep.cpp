@@ -53,12 +53,6 @@ std::vector<std::optional<Json>> choices_of(const std::optional<Json>& cluster, 
 
 void choose_nothing(Request& /*request*/) {}
 
-constexpr std::int64_t most_rows = 100'000;
-
-[[noreturn]] void fail_as_too_many(const Json& json) {
-  json.fail(fmt::format("makes more than {} rows", most_rows), "fewer values");
-}
-
 // {"each": "random:{}", "from": 1, "to": 10000}: the text once for every number.
 std::vector<OptionText> numbered_values(const std::string& option, const Json& json) {
   json.allow_only({"each", "from", "to"});
@@ -70,7 +64,7 @@ std::vector<OptionText> numbered_values(const std::string& option, const Json& j
   constexpr std::int64_t most = 1'000'000'000'000;
   const std::int64_t from = json.at("from").integer(-most, most), to = json.at("to").integer(-most, most);
   if (from > to) json.fail(fmt::format("is reversed: from {} to {}", from, to), "\"from\" at most \"to\"");
-  if (to - from >= most_rows) fail_as_too_many(json);
+  require_rows(static_cast<std::size_t>(to - from) + 1, json);
   std::vector<OptionText> values;
   for (std::int64_t number = from; number <= to; ++number)
     values.push_back({option, std::string(text).replace(hole, 2, std::to_string(number)), json.place()});
@@ -98,7 +92,7 @@ std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json
     for (const auto& [key, value] : json.members()) {
       if (key == "name") continue;
       branch.options.push_back(option_values(key, value));
-      if (branch.size() > most_rows) fail_as_too_many(value);
+      require_rows(branch.size(), value);
     }
   std::vector<Requests::Branch> branches;
   for (const std::string& one : all ? names_of(strategies()) : std::vector{name.text()}) {
@@ -252,6 +246,11 @@ Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cl
 
 }  // namespace
 
+void require_rows(std::size_t rows, const Json& json) {
+  constexpr std::size_t most = 100'000;
+  if (rows > most) json.fail(fmt::format("makes more than {} rows", most), "fewer values");
+}
+
 Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverrides& instead) {
   return read_sweep(inputs, Json::read(inputs.files, inputs.files.find_data("configs", name, "sweep")), instead);
 }
@@ -286,7 +285,7 @@ Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverri
   Requests requests;
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& product : products) {
-      if (requests.size() + product->size() > most_rows) fail_as_too_many(json);
+      require_rows(requests.size() + product->size(), json);
       requests.add(product, profile ? profile_choice(inputs.files, *profile, json.place().file) : choose_nothing);
     }
   return requests;

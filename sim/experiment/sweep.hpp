@@ -43,6 +43,9 @@ Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& i
 /// The lists of a sweep's file, each of which may be left out: a request then says nothing of it. Throws InputError.
 Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverrides& instead);
 
+/// Throws InputError for more rows than a sweep may make.
+void require_rows(std::size_t rows, const Json& json);
+
 /// A share of a sweep's rows: number `index`, from 0, of `count`.
 struct Share {
   std::size_t index = 0, count = 1;

@@ -147,7 +147,7 @@ void append_parallelism(std::vector<Question>& all, const Outcome& base) {
                        set_option(request, "schedule", schedule);
                        for (const char* own : {"chunks", "p2p", "microbatch_group"}) set_option(request, own, "");
                      }});
-  if (!profile.layers.front().group.empty() && profile.tells_activations())
+  if (!profile.layers.front().group.empty() && profile.has_activations())
     all.push_back(change(Kind::Recompute, "units recomputed", "recompute", "full"));
 }
 

@@ -42,13 +42,13 @@ bool is_number(std::string_view text) { return !text.empty() && text.find_first_
 }  // namespace
 
 std::size_t most_array_tasks() {
-  constexpr std::size_t standard = 1001;
+  constexpr std::size_t default_size = 1001;
   for (const std::string& line : run_command("scontrol show config").lines)
     if (line.starts_with("MaxArraySize"))
       if (const auto value = trim(std::string_view(line).substr(line.find('=') + 1)); is_number(value))
         return static_cast<std::size_t>(std::max<std::int64_t>(
             1, parse_integer(value, 0, 1'000'000'000, {"scontrol show config", "MaxArraySize"})));
-  return standard;
+  return default_size;
 }
 
 std::string submit_job(const std::string& script, const std::vector<std::string>& options) {

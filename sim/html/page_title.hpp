@@ -1,7 +1,6 @@
 // What a page is called, and what the sweep's configuration says of itself.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -21,20 +20,7 @@ struct PageTitle {
 /// The title of a configuration file, without the heading. Throws InputError.
 PageTitle page_title(const Files& files, const std::string& config);
 
-/// What names stand for, as the files behind them say: "ResNet-50", "10 Gbit/s Ethernet". Names whose files are not
-/// found, or say nothing of the kind, are left out.
-struct NamesInWords {
-  std::map<std::string, std::string> models;    ///< of profiles
-  std::map<std::string, std::string> networks;  ///< of clusters
-};
-
-/// "10 Gbit/s Ethernet": the first network that a text names with its rate; "" if it names none.
-std::string network_named_in(const std::string& text);
-
-/// `sweep`, where given, says which files were meant; else shipped ones are looked up, and no others.
-NamesInWords names_in_words(const Files& files, const SweepResult& result, const std::optional<Sweep>& sweep);
-
-/// "ResNet-50 on 4 to 2048 workers: eight schedules on 10 Gbit/s Ethernet".
-std::string title_in_words(const SweepResult& result, const NamesInWords& names);
+/// "resnet50_k80_b16 on 4 to 2048 workers: eight schedules on k80-10gbe".
+std::string title_in_words(const SweepResult& result);
 
 }  // namespace allreplay

@@ -9,7 +9,6 @@
 
 #include "sim/cluster/make_topology.hpp"
 #include "sim/cluster/node_names.hpp"
-#include "sim/cluster/shortest_paths.hpp"
 
 namespace allreplay {
 
@@ -130,13 +129,9 @@ std::vector<Way> Disturbances::ways_on(const Topology& network) const {
 
 void Disturbances::require_connected(const Topology& network, const std::vector<std::span<const NodeId>>& jobs,
                                      Time at) const {
-  std::vector<std::vector<int>> parts;  // by plane
-  for (std::uint32_t plane = 0; plane < network.planes(); ++plane)
-    parts.push_back(connected_parts(network.nodes(), links_in(network, plane)));
+  const Connections connections(network);
   const auto require = [&](std::span<const NodeId> seats) {
-    for (const std::vector<int>& part_of : parts)
-      for (const NodeId seat : seats)
-        if (part_of[seat] != part_of[seats.front()]) cut_off(network, seats.front(), seat, at);
+    if (const auto pair = connections.cut_off(seats)) cut_off(network, pair->first, pair->second, at);
   };
   for (const auto& seats : jobs) require(seats);
   for (std::size_t i = 0; i < others_.size(); ++i)

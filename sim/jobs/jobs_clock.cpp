@@ -19,7 +19,8 @@ namespace {
 
 // The forward passes that come before a program that begins with a backward pass; they wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
-  const std::vector<Work>& program = job.plan.roles.front().program;  // a pipeline's ranks all begin with a forward pass
+  const std::vector<Work>& program =
+      job.plan.roles.front().program;  // a pipeline's ranks all begin with a forward pass
   if (!program.empty() && program.front().kind != WorkKind::Backward) return;
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
@@ -332,7 +333,7 @@ class JobsClock final : public Observer {
     Player& player = players_[number];
     player.job = &job;
     const Scenario& scenario = job.job.scenario;
-    player.unrolled = unroll(job.job, job.plan, job.classes);
+    player.unrolled = unroll_job(job.job, job.plan, job.classes);
     if (scenario.stragglers.jitter)
       for (const WorkerClass& one : job.classes)
         player.random.emplace_back(scenario.stragglers.jitter->seed,
@@ -370,8 +371,22 @@ class JobsClock final : public Observer {
       task.queue += first_queue;
       if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
     }
+    if (job.job.setup.fidelity == Fidelity::Message) require_bearable(number, job);
     cycle.carried = player.unrolled.carried;
     add_opening(cycle, job, player.unrolled, first_queue);
+  }
+
+  // Some ten million a second are simulated.
+  void require_bearable(std::size_t number, const SeatedJob& job) {
+    for (const Task& task : players_[number].unrolled.graph.tasks())
+      if (task.bytes > 0)
+        messages_ += job.job.rounds->messages_laid(job.job.rounds->sent(task.call_id, task.bytes).rounds) *
+                     job.job.topology->parts();
+    if (messages_ > file_.limits.messages)
+      throw InputError(
+          file_.jobs[number].place,
+          fmt::format("the jobs up to here send more than {} messages in an iteration", file_.limits.messages),
+          "fluid, or fewer workers");
   }
 
   bool all_began() const {
@@ -451,7 +466,7 @@ class JobsClock final : public Observer {
   JobsTimes times_;
   std::vector<bool> passes_;  // in this instant
   bool some_passed_ = false;
-  std::int64_t steps_ = 0, turns_ = 0;
+  std::int64_t steps_ = 0, turns_ = 0, messages_ = 0;
   bool some_end_ = false, may_repeat_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by 128 bits of the state
   std::vector<double> met_since_, met_until_;                     // of a period

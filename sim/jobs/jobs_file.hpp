@@ -85,9 +85,10 @@ struct Background {
 
 /// Beyond them a run is refused; tests lower them.
 struct JobsLimits {
-  std::int64_t steps = 1'000'000'000;  ///< instants at which something happens, and turns of background
-  double bytes = 4e9;                  ///< what is kept of iterations
-  std::int64_t passes = 3'000'000;     ///< of layers in an iteration, of all classes of workers of all jobs
+  std::int64_t steps = 1'000'000'000;     ///< instants at which something happens, and turns of background
+  double bytes = 4e9;                     ///< what is kept of iterations
+  std::int64_t messages = 1'000'000'000;  ///< in an iteration, of all jobs
+  std::int64_t passes = 3'000'000;        ///< of layers in an iteration, of all classes of workers of all jobs
 };
 
 struct JobsFile {

@@ -22,8 +22,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_job_rows = 100'000;
-
 // A list that is there, and not empty.
 std::vector<Json> several(const Json& json) {
   std::vector<Json> items = json.items();
@@ -308,8 +306,7 @@ JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOve
     for (const Json& item : several(*searches)) sweep.searches.push_back(read_search(item));
   else
     sweep.searches.push_back({{}, "none"});
-  if (jobs * sweep.size() / sweep.bases.size() > most_job_rows)
-    json.fail(fmt::format("makes more than {} rows", most_job_rows), "fewer values");
+  require_rows(jobs * sweep.size() / sweep.bases.size(), json);
   return sweep;
 }
 

@@ -165,7 +165,7 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
 Time computing_of(const SeatedJob& seated) {
   Time longest{0};
   for (const WorkerClass& one : seated.classes) {
-    const Unrolled unrolled = unroll(seated.job, seated.plan, {WorkerClass{1, {0}, one.role, one.profile}});
+    const Unrolled unrolled = unroll_job(seated.job, seated.plan, {WorkerClass{1, {0}, one.role, one.profile}});
     Time sum{0};
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
       const Label& label = unrolled.labels[id];

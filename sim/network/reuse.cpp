@@ -10,7 +10,7 @@ void Reuse::start(TaskId id, const Task& task, Time now) {
     if (parties_ == 0) find_price(now);
     return;
   }
-  if (alone_) tell(now);
+  if (alone_) hand_over(now);
   network_->start(id, task, now);
   ++in_network_;
 }
@@ -23,13 +23,13 @@ void Reuse::join(TaskId id, std::uint32_t party, Time now) {
 
 void Reuse::find_price(Time now) {
   const std::optional<Price> price = price_(alone_->task, alone_->joined);
-  if (!price) return tell(now);
+  if (!price) return hand_over(now);
   pricing_ += price->events;
   alone_->end = add(alone_->start, price->time);
 }
 
-// The network goes through what it was not told.
-void Reuse::tell(Time now) {
+// The network takes the collective after all, and goes through what has happened since.
+void Reuse::hand_over(Time now) {
   const Alone one = std::move(*alone_);
   alone_.reset();
   if (!network_) network_ = make_network_();
@@ -37,17 +37,17 @@ void Reuse::tell(Time now) {
   while (network_->next_completion() < one.start) network_->complete(network_->next_completion(), none);
   network_->start(one.id, one.task, one.start);
   in_network_ = 1;
-  Time told = one.start;
+  Time reached = one.start;
   for (const Joined& joined : one.joined) {
     const Time at = one.start + joined.at;
-    pass(told, at);
+    pass(reached, at);
     network_->join(one.id, joined.party, at);
-    told = at;
+    reached = at;
   }
-  pass(told, now);
+  pass(reached, now);
 }
 
-// What is told at one instant is told before the network goes on.
+// What starts or joins at one instant does so before the network goes on.
 void Reuse::pass(Time from, Time to) {
   std::vector<TaskId> done;
   while (from < to && network_->next_completion() <= to) network_->complete(network_->next_completion(), done);

@@ -12,7 +12,7 @@
 namespace allreplay {
 
 /// Puts off a collective that starts on the idle network: if nothing else starts before its price is over, it has
-/// ended then, and was never simulated. If something does, the network is told of it after all, with its own start, and
+/// ended then, and was never simulated. If something does, the network gets it after all, with its own start, and
 /// goes through what has happened since. Results are those of the network itself, because what a collective that is
 /// alone takes depends only on its stage, its bytes, and how far apart its parties start.
 class Reuse final : public Server {
@@ -64,7 +64,7 @@ class Reuse final : public Server {
   };
 
   void find_price(Time now);
-  void tell(Time now);
+  void hand_over(Time now);
   void pass(Time from, Time to);
 
   Making make_network_;

@@ -19,7 +19,8 @@ RoutedMessage routed(const Send& send, std::uint32_t part, const Rounds& rounds,
   topology.route_part(from, send.to, send.stream, part, links);
   message.hops = static_cast<std::uint32_t>(links.size() - message.route);
   double delay = alpha;
-  for (std::size_t i = message.route; i < links.size(); ++i) delay += topology.links()[links[i]].latency;
+  const std::span<const Link> known = topology.links();
+  for (std::size_t i = message.route; i < links.size(); ++i) delay += known[links[i]].latency;
   message.start_up = delay * 1e12;
   return message;
 }

@@ -1,6 +1,7 @@
 #include "sim/picture/bar_chart.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -25,21 +26,23 @@ void require_whole(const BarChart& chart) {
   bool whole = chart.value.spacing == Spacing::Linear && (chart.ends.empty() || chart.ends.size() == chart.bars.size());
   for (const BarPart& part : chart.parts) {
     whole = whole && part.values.size() == chart.bars.size();
-    for (const double value : part.values) whole = whole && value >= 0;
+    for (const double value : part.values) whole = whole && std::isfinite(value);
   }
-  if (!whole) throw std::logic_error("a bar chart with values that are missing, negative, or not on a linear axis");
+  if (!whole) throw std::logic_error("a bar chart with values that are missing, not finite, or not on a linear axis");
 }
 
-// The greatest length of any bar, as far as the axis goes.
-double longest(const BarChart& chart) {
-  double longest = chart.mark ? chart.mark->value : 0;
+// From the least to the greatest end of any bar, as far as the axis goes.
+std::pair<double, double> extent_of(const BarChart& chart) {
+  double least = 0, greatest = chart.mark ? chart.mark->value : 0;
   for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
-    double length = 0;
-    for (const BarPart& part : chart.parts)
-      length = chart.stacked ? length + part.values[bar] : std::max(length, part.values[bar]);
-    longest = std::max(longest, length);
+    double end = 0;
+    for (const BarPart& part : chart.parts) {
+      end = chart.stacked ? end + part.values[bar] : part.values[bar];
+      least = std::min(least, end);
+      greatest = std::max(greatest, end);
+    }
   }
-  return std::min(longest, chart.value.to.value_or(longest));
+  return {least, std::min(greatest, chart.value.to.value_or(greatest))};
 }
 
 // Two strokes across the end of a bar that goes on.
@@ -60,7 +63,10 @@ double widest(const std::vector<std::string>& texts) {
 
 Drawing draw(const BarChart& chart) {
   require_whole(chart);
-  Drawing drawing{.width = chart.width, .title = chart.title};
+  constexpr double least_field = 320;
+  const double left = style::margin + widest(chart.bars) + 8;
+  const double right = std::max(widest(chart.ends) + 8, style::margin) + style::margin;
+  Drawing drawing{.width = std::max(chart.width, left + least_field + right), .title = chart.title};
   std::vector<LegendEntry> legend;
   for (std::size_t part = 0; part < chart.parts.size(); ++part)
     legend.push_back(swatch(chart.parts[part].name, look_of(chart, part)));
@@ -75,10 +81,9 @@ Drawing draw(const BarChart& chart) {
   top = add_legend(drawing, top + 6, legend) + 8;
 
   const double height = chart.stacked ? stacked_height : grouped_height * static_cast<double>(chart.parts.size());
-  const double left = style::margin + widest(chart.bars) + 8;
-  const double right = std::max(widest(chart.ends) + 8, style::margin) + style::margin;
-  const Box field{left, top, chart.width - left - right, (height + gap) * static_cast<double>(chart.bars.size()) + gap};
-  const Scale scale = scale_with_room(chart.value, {0, longest(chart)}, field.width);
+  const Box field{left, top, drawing.width - left - right,
+                  (height + gap) * static_cast<double>(chart.bars.size()) + gap};
+  const Scale scale = scale_with_room(chart.value, extent_of(chart), field.width);
   const double bottom = add_axis_below(drawing, field, chart.value, scale);
   const auto x_of = [&](double value) {
     return field.x + field.width * scale.share(std::min(value, chart.value.to.value_or(value)));
@@ -95,10 +100,10 @@ Drawing draw(const BarChart& chart) {
     for (std::size_t part = 0; part < chart.parts.size(); ++part) {
       const double value = chart.parts[part].values[bar], from = chart.stacked ? end : 0;
       end = from + value;
-      const bool seen = value > 0 && (!chart.value.to || from < *chart.value.to);
+      const bool seen = value != 0 && (!chart.value.to || from < *chart.value.to);
       if (seen)
         drawing.add(Rectangle{
-            {x_of(from), y, x_of(end) - x_of(from), thickness},
+            {x_of(std::min(from, end)), y, x_of(std::max(from, end)) - x_of(std::min(from, end)), thickness},
             look_of(chart, part),
             {"part", fmt::format("{}, {}: {}", chart.bars[bar], chart.parts[part].name, chart.value.label(value))}});
       if (seen && chart.value.to && end > *chart.value.to) add_break(drawing, field.right(), y, thickness);
@@ -114,7 +119,7 @@ Drawing draw(const BarChart& chart) {
         Path{.points = {{x, field.y}, {x, field.bottom()}}, .look = mark, .meaning = {"mark", chart.mark->name}});
   }
   drawing.add(
-      Path{.points = {{field.x, field.y}, {field.x, field.bottom()}}, .look = {.line = style::ink, .width = 0.8}});
+      Path{.points = {{x_of(0), field.y}, {x_of(0), field.bottom()}}, .look = {.line = style::ink, .width = 0.8}});
   drawing.height = add_note(drawing, bottom + 4, chart.note) + style::margin - 4;
   return drawing;
 }

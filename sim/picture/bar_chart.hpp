@@ -1,4 +1,5 @@
-// Bars that lie, one below the other, so that their names can be read; each is a stack of parts, or a group of them.
+// Bars that lie, one below the other, so that their names can be read; each is a stack of parts, or a group of them, or
+// goes to the left of the line for what is below 0.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ namespace allreplay {
 
 struct BarPart {
   std::string name;            ///< in the legend
-  std::vector<double> values;  ///< of each bar; at least 0
+  std::vector<double> values;  ///< of each bar; of a stack of several at least 0
   std::optional<Look> look;    ///< otherwise one told from its neighbours in grey, too
 };
 
@@ -32,11 +33,10 @@ struct BarChart {
   std::vector<std::string> ends;  ///< what stands at the right of each bar; none if empty
   bool stacked = true;            ///< the parts end to end; otherwise side by side
   std::optional<BarMark> mark;
-  double width = 760;
+  double width = 760;  ///< at least: long names make it wider
 };
 
-/// REQUIRES: as many values in each part (and ends, if any) as bars; finite, not negative, and a linear axis
-/// (std::logic_error).
+/// REQUIRES: as many values in each part (and ends, if any) as bars; finite, and a linear axis (std::logic_error).
 Drawing draw(const BarChart& chart);
 
 }  // namespace allreplay

@@ -225,11 +225,12 @@ class PipelineCoverage {
         return Complaint{fmt::format("{} and {} carry the same data", name(other->second), name(index)), "one of them"};
     }
     for (std::uint32_t cut = 0; cut + 1 < pipeline_.chunks.size(); ++cut)
-      for (std::uint32_t batch = 0; pipeline_.index.crosses(cut) && batch < pipeline_.index.micro_batches; ++batch)
+      for (std::uint32_t micro_batch = 0; pipeline_.index.crosses(cut) && micro_batch < pipeline_.index.micro_batches;
+           ++micro_batch)
         for (const bool forward : {true, false})
-          if (!sent.contains({cut, batch, forward}))
+          if (!sent.contains({cut, micro_batch, forward}))
             return Complaint{fmt::format("chunk {} is not sent the {} of micro-batch {}", forward ? cut + 1 : cut,
-                                         forward ? "activations" : "gradient", batch),
+                                         forward ? "activations" : "gradient", micro_batch),
                              "a send that the chunk's pass waits for"};
     return std::nullopt;
   }
@@ -243,9 +244,10 @@ class PipelineCoverage {
   }
 
   // Where a layer's gradients of a micro-batch are made; of none: the last of them.
-  std::uint32_t gradient_pass(std::uint32_t rank, LayerId layer, std::optional<std::uint32_t> batch) const {
+  std::uint32_t gradient_pass(std::uint32_t rank, LayerId layer, std::optional<std::uint32_t> micro_batch) const {
     std::uint32_t last = 0;
-    for (std::uint32_t m = batch.value_or(0); m < (batch ? *batch + 1 : pipeline_.index.micro_batches); ++m) {
+    for (std::uint32_t m = micro_batch.value_or(0);
+         m < (micro_batch ? *micro_batch + 1 : pipeline_.index.micro_batches); ++m) {
       const auto weights = place(rank, {WorkKind::BackwardWeight, layer, m});
       last = std::max(last, weights ? *weights : place(rank, {WorkKind::Backward, layer, m}).value());
     }
@@ -312,12 +314,12 @@ class PipelineCoverage {
                        "each gradient once, after its last pass"};
     const bool several = reduced.size() > 1;
     std::vector<bool> met(profile_.tensors.size(), false);  // reduced behind its last pass
-    for (const auto& [batch, all] : reduced) {
+    for (const auto& [micro_batch, all] : reduced) {
       if (auto wrong = gap(rank, all, "reduced")) return wrong;
       for (const auto& [slice, index] : all) {
         const LayerId layer = profile_.tensors[slice.tensor].layer;
         const std::uint32_t last = gradient_pass(rank, layer, std::nullopt);
-        const std::uint32_t pass = several ? gradient_pass(rank, layer, batch) : last;
+        const std::uint32_t pass = several ? gradient_pass(rank, layer, micro_batch) : last;
         const auto made = gates_.made(index, rank);
         if (!made || *made < pass)
           return Complaint{fmt::format("{} may start before rank {} has made '{}'", name(index), rank,

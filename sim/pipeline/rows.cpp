@@ -176,11 +176,11 @@ class Indexer {
     for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) {
       if (index_.rank_of[chunk] == nowhere)
         fail(fmt::format("chunk {} is on no rank", chunk), fmt::format("chunks 0 to {}, each on one", chunks_ - 1));
-      for (std::uint32_t batch = 0; batch < index_.micro_batches; ++batch) {
-        const std::size_t at = index_.at(chunk, batch);
+      for (std::uint32_t micro_batch = 0; micro_batch < index_.micro_batches; ++micro_batch) {
+        const std::size_t at = index_.at(chunk, micro_batch);
         const ActionPlace &forward = index_.forwards[at], &back = index_.hand_backs[at], &made = index_.gradients[at];
         const auto missing = [&](std::string_view kind) {
-          fail(fmt::format("{}{}{} is missing", chunk, kind, batch),
+          fail(fmt::format("{}{}{} is missing", chunk, kind, micro_batch),
                "one F, and one B or one I and one W, of each chunk and micro-batch");
         };
         if (forward.rank == nowhere) missing("F");
@@ -221,11 +221,11 @@ class Indexer {
       }
     }
     for (std::uint32_t chunk = 0; chunk + 1 < chunks_; ++chunk)
-      for (std::uint32_t batch = 0; index_.crosses(chunk) && batch < index_.micro_batches; ++batch) {
-        if (index_.forward_sends[index_.at(chunk, batch)].rank == nowhere)
-          fail(fmt::format("{}SEND_F{} is missing", chunk, batch), "every send that is needed, or none");
-        if (index_.backward_sends[index_.at(chunk + 1, batch)].rank == nowhere)
-          fail(fmt::format("{}SEND_B{} is missing", chunk + 1, batch), "every send that is needed, or none");
+      for (std::uint32_t micro_batch = 0; index_.crosses(chunk) && micro_batch < index_.micro_batches; ++micro_batch) {
+        if (index_.forward_sends[index_.at(chunk, micro_batch)].rank == nowhere)
+          fail(fmt::format("{}SEND_F{} is missing", chunk, micro_batch), "every send that is needed, or none");
+        if (index_.backward_sends[index_.at(chunk + 1, micro_batch)].rank == nowhere)
+          fail(fmt::format("{}SEND_B{} is missing", chunk + 1, micro_batch), "every send that is needed, or none");
       }
   }
 

@@ -15,7 +15,8 @@ using Kind = ActionKind;
 // Writes a row action by action: an action's micro-batch is the number of its chunk's and kind's before it.
 class RowWriter {
  public:
-  explicit RowWriter(const ScheduleRequest& request) : batches_(static_cast<std::uint32_t>(request.micro_batches)) {}
+  explicit RowWriter(const ScheduleRequest& request)
+      : micro_batches_(static_cast<std::uint32_t>(request.micro_batches)) {}
 
   std::int64_t count(std::int64_t chunk, Kind kind) const {
     return kind == Kind::Forward          ? of(chunk).forward
@@ -26,12 +27,12 @@ class RowWriter {
   /// Actions beyond the last micro-batch are counted, and left out.
   void add(std::int64_t chunk, Kind kind, bool joined = false) {
     Counts& counts = of(chunk);
-    const std::uint32_t batch = static_cast<std::uint32_t>(count(chunk, kind));
+    const std::uint32_t micro_batch = static_cast<std::uint32_t>(count(chunk, kind));
     if (kind == Kind::Forward) ++counts.forward;
     if (hands_back(kind)) ++counts.inputs;
     if (makes_gradients(kind)) ++counts.weights;
     if (kind == Kind::BackwardInput) split_.push_back(chunk);
-    if (batch < batches_) row_.push_back({kind, static_cast<std::uint32_t>(chunk), batch, joined});
+    if (micro_batch < micro_batches_) row_.push_back({kind, static_cast<std::uint32_t>(chunk), micro_batch, joined});
   }
   void add(std::int64_t times, std::initializer_list<std::pair<std::int64_t, Kind>> actions) {
     for (std::int64_t i = 0; i < times; ++i)
@@ -56,7 +57,7 @@ class RowWriter {
     return static_cast<std::size_t>(chunk) < counts_.size() ? counts_[static_cast<std::size_t>(chunk)] : Counts{};
   }
 
-  std::uint32_t batches_;
+  std::uint32_t micro_batches_;
   std::vector<Counts> counts_;       // by chunk
   std::vector<std::int64_t> split_;  // chunks of the backward passes without weights, in their order
   std::size_t next_ = 0;             // of those
@@ -112,21 +113,22 @@ std::vector<std::int64_t> chunks_in_order(const ScheduleRequest& request, std::i
 }
 
 void require_groups(const ScheduleRequest& request) {
-  const std::int64_t batches = request.micro_batches, ranks = request.ranks;
+  const std::int64_t micro_batches = request.micro_batches, ranks = request.ranks;
   if (const auto group = request.microbatch_group) {
-    const std::int64_t rest = *group > 0 ? batches % *group : 0;
-    if (*group < ranks || *group > batches || (rest > 0 && rest < ranks))
-      throw InputError(request.place_of_group,
-                       fmt::format("microbatch_group={} with {} ranks and {} micro-batches", *group, ranks, batches),
-                       fmt::format("{} to {}, remainder 0 or at least {}", ranks, batches, ranks));
+    const std::int64_t rest = *group > 0 ? micro_batches % *group : 0;
+    if (*group < ranks || *group > micro_batches || (rest > 0 && rest < ranks))
+      throw InputError(
+          request.place_of_group,
+          fmt::format("microbatch_group={} with {} ranks and {} micro-batches", *group, ranks, micro_batches),
+          fmt::format("{} to {}, remainder 0 or at least {}", ranks, micro_batches, ranks));
     return;
   }
-  const std::int64_t rounds = std::max<std::int64_t>(1, batches / ranks);
-  if (batches % rounds != 0)
-    throw InputError(
-        request.place_of_micro_batches,
-        fmt::format("{} micro-batches cannot be divided into {} equal groups on {} ranks", batches, rounds, ranks),
-        fmt::format("a multiple of {} micro-batches, or microbatch_group", ranks));
+  const std::int64_t rounds = std::max<std::int64_t>(1, micro_batches / ranks);
+  if (micro_batches % rounds != 0)
+    throw InputError(request.place_of_micro_batches,
+                     fmt::format("{} micro-batches cannot be divided into {} equal groups on {} ranks", micro_batches,
+                                 rounds, ranks),
+                     fmt::format("a multiple of {} micro-batches, or microbatch_group", ranks));
 }
 
 // `late`: so many forward passes a rank does the more, the farther it is from the last.

@@ -16,14 +16,11 @@ namespace allreplay {
 namespace {
 
 double busbw(const Calibration& calibration, bool table) {
-  // nccl counts the bytes of an all-gather over all workers.
-  const bool half = calibration.log.purpose == Purpose::AllGather && !calibration.algorithm->coefficients;
-  const Purpose purpose = half ? Purpose::ReduceScatter : calibration.log.purpose.value_or(Purpose::AllReduce);
-  if (!calibration.algorithm->coefficients)
-    return static_cast<double>(calibration.largest()) / calibration.time_of_largest(table) *
-           bus_factor(purpose, calibration.workers()) * 1e-9;
-  return static_cast<double>(calibration.largest()) / calibration.time_of_largest(table) *
-         bus_factor(calibration.algorithm->purpose, calibration.workers()) * 1e-9;
+  const CollectiveOp operation = calibration.log.operation.value_or(CollectiveOp::AllReduce);
+  const double factor = calibration.algorithm->coefficients
+                            ? bus_factor(*calibration.algorithm, calibration.workers())
+                            : operation_row(operation).bus_factor(static_cast<double>(calibration.workers()));
+  return static_cast<double>(calibration.largest()) / calibration.time_of_largest(table) * factor * 1e-9;
 }
 
 // The option of the algorithm that its coefficients depend on, as a user writes it: name and value, or "".
@@ -124,7 +121,7 @@ std::string calibration_text(const Calibration& calibration, bool table, const S
          errors(calibration, screen) + pieces(calibration, screen) + wrapped(verdict(calibration), screen.width);
 }
 
-std::string calibration_json(const Calibration& calibration, bool table) {
+JsonValue calibration_json(const Calibration& calibration, bool table) {
   const MeasurementLog& log = calibration.log;
   JsonValue json{{"file", log.file},
                  {"format", log.format},
@@ -156,14 +153,14 @@ std::string calibration_json(const Calibration& calibration, bool table) {
         {{"from", piece.from}, {"to", piece.to}, {"sizes", piece.sizes}, {"a", piece.a}, {"b", piece.b}});
   for (const CostPoint& point : calibration.table.table)
     json["table"].push_back({{"bytes", point.bytes}, {"time_s", point.seconds}});
-  return text_of(json);
+  return json;
 }
 
 std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,
                                 std::optional<double> line_rate, const SourceLocation& place,
                                 std::optional<std::int64_t> node_workers) {
   const MeasurementLog& log = calibration.log;
-  const bool all_reduce = calibration.algorithm->purpose == Purpose::AllReduce;
+  const bool all_reduce = calibration.algorithm->operation == CollectiveOp::AllReduce;
   const auto us = [](double seconds) { return fmt::format("{} us", seconds * 1e6); };
   const auto ns_per_byte = [](double seconds) { return fmt::format("{} ns/B", seconds * 1e9); };
   JsonValue network = JsonValue::object();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/calibration/calibration.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
@@ -14,7 +15,7 @@ namespace allreplay {
 std::string calibration_text(const Calibration& calibration, bool table, const Screen& screen = {});
 
 /// One object. `a`, `alpha` and times in seconds, `b`, `beta` and `gamma` in seconds per byte, errors relative.
-std::string calibration_json(const Calibration& calibration, bool table);
+JsonValue calibration_json(const Calibration& calibration, bool table);
 
 /// A cluster file: the line as `measured`, or the table; with the node's workers where they are known. Throws
 /// InputError at `place` where a cluster file cannot hold it: a line that does not rise, a table of what is no

@@ -70,7 +70,7 @@ std::string codec_table(const CodecMeasurement& report, const Screen& screen) {
   return text + "\n" + rows.text(screen);
 }
 
-std::string codec_json(const CodecMeasurement& report) {
+JsonValue codec_json(const CodecMeasurement& report) {
   const CodecRequest& request = report.request;
   const RoundTrip& one = report.round_trip;
   auto options = JsonValue::object();
@@ -102,7 +102,7 @@ std::string codec_json(const CodecMeasurement& report) {
                           {"total_error", all->total_error},
                           {"residuals", name_of(residual_rules, request.residuals)},
                           {"lost", all->lost}};
-  return json.dump(2) + "\n";
+  return json;
 }
 
 }  // namespace allreplay

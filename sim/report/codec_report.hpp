@@ -4,11 +4,12 @@
 #include <string>
 
 #include "sim/compression/codec_measurement.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
 
 std::string codec_table(const CodecMeasurement& report, const Screen& screen = {});
-std::string codec_json(const CodecMeasurement& report);
+JsonValue codec_json(const CodecMeasurement& report);
 
 }  // namespace allreplay

@@ -33,7 +33,7 @@ std::string collective_table(const std::vector<CollectiveRow>& rows, const Scree
   return table.text(screen);
 }
 
-std::string collective_json(const std::vector<CollectiveRow>& rows) {
+JsonValue collective_json(const std::vector<CollectiveRow>& rows) {
   auto array = JsonValue::array();
   for (const CollectiveRow& row : rows) {
     JsonValue json{{"bytes", row.bytes}};
@@ -51,7 +51,7 @@ std::string collective_json(const std::vector<CollectiveRow>& rows) {
     }
     array.push_back(std::move(json));
   }
-  return array.dump(2) + "\n";
+  return array;
 }
 
 }  // namespace allreplay

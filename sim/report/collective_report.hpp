@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/training/collective_pricing.hpp"
 
@@ -13,6 +14,6 @@ namespace allreplay {
 std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing);
 
 std::string collective_table(const std::vector<CollectiveRow>& rows, const Screen& screen = {});
-std::string collective_json(const std::vector<CollectiveRow>& rows);
+JsonValue collective_json(const std::vector<CollectiveRow>& rows);
 
 }  // namespace allreplay

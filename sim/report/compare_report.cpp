@@ -122,7 +122,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
   const auto workers = reference_workers(comparison);
   const NumberColumns shown{
       .reference_workers = workers.size() == 1 ? workers.front() : 1,
-      .memory = tells_memory(outcomes),
+      .memory = shows_memory(outcomes),
       .bubble = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.bubble_s.has_value(); }),
       .samples = narrow && per_sample,
       .all = !narrow};
@@ -144,7 +144,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
       chosen += fmt::format("{}: {}.\n", names.label(i), schedule);
-  const std::string notes = marks_note(rows, rule.tie) + limit_note(outcomes.front(), tells_memory(outcomes)) +
+  const std::string notes = marks_note(rows, rule.tie) + limit_note(outcomes.front(), shows_memory(outcomes)) +
                             efficiency_note(outcomes, references) + doubts(outcomes) +
                             caveat(outcomes.front().scenario.profile);
   const std::string said = wrapped(chosen, screen.width) + wrapped(verdict(outcomes, rule), screen.width);

@@ -311,7 +311,7 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
          "\n";
 }
 
-std::string diagnosis_json(const Diagnosis& known) {
+JsonValue diagnosis_json(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;
   JsonValue by_kind = JsonValue::object(), mended = JsonValue::object(), by_worker = JsonValue::object();
   for (const KindAnswer& kind : known.by_kind) {
@@ -336,33 +336,32 @@ std::string diagnosis_json(const Diagnosis& known) {
       gaps[fmt::format("{},{}", replica, stage)] =
           known.gap_s[known.job.worker(replica, stage)] / mean_of(known.measured_s);
   for (const Finding& found : known.findings) findings.push_back(finding_json(found));
-  const JsonValue object{{"steps", known.job.steps},
-                         {"replicas", graph.replicas},
-                         {"stages", graph.stages},
-                         {"measured_s", known.measured_s},
-                         {"replayed_s", known.replayed_s},
-                         {"ideal_s", known.ideal_s},
-                         {"replay_error", known.replay_error},
-                         {"launch_slowdown", known.launch_slowdown},
-                         {"slowdown", known.slowdown},
-                         {"waste", known.waste},
-                         {"by_kind", by_kind},
-                         {"by_replica", numbered(known.by_replica)},
-                         {"by_stage", numbered(known.by_stage)},
-                         {"by_worker", by_worker},
-                         {"worst_workers", pairs_of(known.worst_workers)},
-                         {"M_W", known.mended_workers},
-                         {"M_S", known.mended_stage},
-                         {"M_stage", numbered(known.mended_stages)},
-                         {"M_kind", mended},
-                         {"critical_share", shares},
-                         {"stage_compute_s", computes},
-                         {"microbatch_spread", passes(known.microbatch_spread)},
-                         {"fb_correlation", known.fb_correlation},
-                         {"suspects", known.suspects},
-                         {"findings", findings},
-                         {"gap_share", gaps}};
-  return object.dump(2) + "\n";
+  return {{"steps", known.job.steps},
+          {"replicas", graph.replicas},
+          {"stages", graph.stages},
+          {"measured_s", known.measured_s},
+          {"replayed_s", known.replayed_s},
+          {"ideal_s", known.ideal_s},
+          {"replay_error", known.replay_error},
+          {"launch_slowdown", known.launch_slowdown},
+          {"slowdown", known.slowdown},
+          {"waste", known.waste},
+          {"by_kind", by_kind},
+          {"by_replica", numbered(known.by_replica)},
+          {"by_stage", numbered(known.by_stage)},
+          {"by_worker", by_worker},
+          {"worst_workers", pairs_of(known.worst_workers)},
+          {"M_W", known.mended_workers},
+          {"M_S", known.mended_stage},
+          {"M_stage", numbered(known.mended_stages)},
+          {"M_kind", mended},
+          {"critical_share", shares},
+          {"stage_compute_s", computes},
+          {"microbatch_spread", passes(known.microbatch_spread)},
+          {"fb_correlation", known.fb_correlation},
+          {"suspects", known.suspects},
+          {"findings", findings},
+          {"gap_share", gaps}};
 }
 
 std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, const std::string& name,

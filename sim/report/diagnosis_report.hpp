@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/diagnosis/diagnosis.hpp"
 #include "sim/diagnosis/fitted_job.hpp"
@@ -21,7 +22,7 @@ std::vector<std::string> suspects_in_words(const Diagnosis& known);
 std::vector<std::string> diagnosis_notes(const Diagnosis& known);
 
 std::string diagnosis_report(const Diagnosis& known, const Screen& screen);
-std::string diagnosis_json(const Diagnosis& known);
+JsonValue diagnosis_json(const Diagnosis& known);
 
 /// A cluster file of what a job's collectives and computing times say, and a sentence for each constant. Throws
 /// InputError at `place` where times do not grow with the size.

@@ -40,7 +40,7 @@ std::vector<std::string> identifying_columns(const ResultTable& result, const Jo
 }
 
 // "placement spread, search stagger=8"
-std::string told_values_of(const ResultTable& result, const ResultLine& row, const std::vector<std::string>& names) {
+std::string values_of(const ResultTable& result, const ResultLine& row, const std::vector<std::string>& names) {
   std::vector<std::string> values;
   for (const std::string& name : names) {
     const std::string& value = result.text(row, name);
@@ -54,7 +54,7 @@ std::string told_values_of(const ResultTable& result, const ResultLine& row, con
 std::string jobs_sweep_table(const ResultTable& result, const Screen& screen) {
   const JobLines rows = job_lines_of(result);
   std::vector<std::string> keys = identifying_columns(result, rows, true);
-  const std::string same = told_values_of(result, *rows.front(), identifying_columns(result, rows, false));
+  const std::string same = values_of(result, *rows.front(), identifying_columns(result, rows, false));
   const std::pair<const char*, const char*> seconds[] = {
       {"alone", "alone_s"}, {"together", "iteration_s"}, {"99th %", "p99_s"}, {"exposed comm.", "exposed_comm_s"}};
   std::vector<TableColumn> columns(keys.begin(), keys.end());
@@ -91,14 +91,14 @@ std::string jobs_sweep_verdict(const ResultTable& result, const Screen& screen) 
       file->second.push_back(&row);
   }
   for (const auto& [name, runs] : files) {
-    const std::vector<std::string> told = identifying_columns(result, runs, true);
+    const std::vector<std::string> named = identifying_columns(result, runs, true);
     const auto worst = [&](const ResultLine* run) { return result.number(*run, "worst_slowdown"); };
     const auto [least, most] = std::minmax_element(
         runs.begin(), runs.end(), [&](const ResultLine* a, const ResultLine* b) { return worst(a) < worst(b); });
     if (runs.size() < 2 || worst(*least) == 0) continue;  // nothing to compare, or nothing was measured
-    text += fmt::format("{}: the worst slow-down is {:.3f} at the least ({}) and {:.3f} at the most ({}).\n", name,
-                        worst(*least), told_values_of(result, **least, told), worst(*most),
-                        told_values_of(result, **most, told));
+    text +=
+        fmt::format("{}: the worst slow-down is {:.3f} at the least ({}) and {:.3f} at the most ({}).\n", name,
+                    worst(*least), values_of(result, **least, named), worst(*most), values_of(result, **most, named));
   }
   return wrapped(text, screen.width, 2);
 }

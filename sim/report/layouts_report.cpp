@@ -104,11 +104,11 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
   if (advice.tied > 1) notes += ties_note(search.rule.tie);
   if (std::any_of(rows.begin(), rows.end(), [](const LayoutTrial& one) { return !fits(one); })) notes += unfit_note;
   text += wrapped(notes, screen.width, 2);
-  std::vector<std::string> told;
+  std::vector<std::string> shown;
   for (const LayoutTrial& one : advice.ranking) {
-    if (one.settings.empty() || std::find(told.begin(), told.end(), one.framework) != told.end() || !fits(one))
+    if (one.settings.empty() || std::find(shown.begin(), shown.end(), one.framework) != shown.end() || !fits(one))
       continue;
-    told.push_back(one.framework);
+    shown.push_back(one.framework);
     text += wrapped(fmt::format("\n{}, {}:\n  {}\n", one.framework,
                                 format_duration(one.outcome.result.metrics.iteration_s), one.settings),
                     screen.width, 4);
@@ -131,7 +131,7 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
   return text + wrapped(caveat(best.outcome.scenario.profile), screen.width, 2);
 }
 
-std::string layouts_json(const LayoutAdvice& advice) {
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
   auto rows = JsonValue::array();
   for (const LayoutTrial& one : advice.ranking) {
     Row row = row_of(one.outcome);
@@ -139,11 +139,12 @@ std::string layouts_json(const LayoutAdvice& advice) {
     row.push_back({"recompute", recompute_text(one.layout)});
     row.push_back({"framework", one.framework.empty() ? Cell() : Cell(one.framework)});
     row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
-    rows.push_back(JsonValue::parse(to_json(row)));
+    row.push_back({"tie", rule.tie});
+    rows.push_back(json_of(row));
     rows.back()["estimate"] = one.estimate;
     rows.back()["run"] = one.run;
   }
-  return rows.dump(2);
+  return rows;
 }
 
 }  // namespace allreplay

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/experiment/layouts.hpp"
 
@@ -18,6 +19,6 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
 
 /// All that were simulated, best first. The columns of `run --json`, and: recompute, micro_batch (samples), framework,
 /// settings, estimate (the words that write its profile), run (those that replay it).
-std::string layouts_json(const LayoutAdvice& advice);
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule);
 
 }  // namespace allreplay

@@ -164,7 +164,7 @@ std::string levels_text(const LevelOutcome& outcome, const Screen& screen) {
   return text + wrapped(verdict, screen.width);
 }
 
-std::string levels_json(const LevelOutcome& outcome) {
+JsonValue levels_json(const LevelOutcome& outcome) {
   const Network& network = outcome.fit.network;
   JsonValue json{{"collective", algorithm_of(outcome).name},
                  {"node_workers", network.node->workers},
@@ -203,7 +203,7 @@ std::string levels_json(const LevelOutcome& outcome) {
   }
   json["logs"] = JsonValue::array();
   for (std::size_t i = 0; i < outcome.logs.size(); ++i) {
-    JsonValue log = JsonValue::parse(calibration_json(outcome.logs[i], outcome.tables));
+    JsonValue log = calibration_json(outcome.logs[i], outcome.tables);
     if (outcome.fitted) {
       log["nodes"] = outcome.fit.errors[i].nodes;
       log["levels_median"] = outcome.fit.errors[i].median;
@@ -212,7 +212,7 @@ std::string levels_json(const LevelOutcome& outcome) {
     json["logs"].push_back(log);
   }
   json["warnings"] = outcome.fit.warnings;
-  return levels_text(json);
+  return json;
 }
 
 std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const SourceLocation& place) {
@@ -224,7 +224,7 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
   }
   JsonValue network;
   if (outcome.tables) {
-    if (algorithm_of(outcome).purpose != Purpose::AllReduce)
+    if (algorithm_of(outcome).operation != CollectiveOp::AllReduce)
       throw InputError(place, fmt::format("{} does not sum gradients", algorithm_of(outcome).name),
                        "tables are of all-reduces");
     network["node"] = {{"workers", fitted.node->workers}};
@@ -239,7 +239,7 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
            {"node", "alpha", "beta", "bandwidth", "gamma", "rails", "collective", "tree_bandwidth", "measured", "table",
             "tables", "topology"});
   }
-  if (algorithm_of(outcome).purpose == Purpose::AllReduce) network["collective"] = algorithm_of(outcome).name;
+  if (algorithm_of(outcome).operation == CollectiveOp::AllReduce) network["collective"] = algorithm_of(outcome).name;
   if (const auto& log = outcome.logs.front(); !outcome.tables && log.algorithm->option == "tree_bandwidth")
     network["tree_bandwidth"] = "physical";
   JsonValue cluster{{"name", name},

@@ -7,6 +7,7 @@
 
 #include "sim/calibration/level_fit.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
@@ -24,7 +25,7 @@ struct LevelOutcome {
 std::string levels_text(const LevelOutcome& outcome, const Screen& screen = {});
 
 /// One object: each log's, as of calibration_json(), and the levels. Seconds, bytes per second.
-std::string levels_json(const LevelOutcome& outcome);
+JsonValue levels_json(const LevelOutcome& outcome);
 
 /// A cluster file. Throws InputError at `place` for tables of what is no all-reduce.
 std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const SourceLocation& place);

@@ -55,7 +55,7 @@ std::string links_table(const LinkUsage& usage, const Screen& screen) {
                      kinds.text(screen), hot_links.empty() ? "no link is used\n" : links.text(screen));
 }
 
-std::string links_json(const LinkUsage& usage) {
+JsonValue links_json(const LinkUsage& usage) {
   JsonValue json{{"seconds", usage.seconds},
                  {"routing", to_string(usage.topology->routing())},
                  {"kinds", JsonValue::array()},
@@ -78,19 +78,13 @@ std::string links_json(const LinkUsage& usage) {
       one["users"].push_back(JsonValue{{"from", user.from}, {"to", user.to}, {"bytes", user.bytes}});
     json["hottest"].push_back(std::move(one));
   }
-  return json.dump(2);
+  return json;
 }
 
-std::string run_json(const Outcome& outcome) {
-  const std::string row = to_json(row_with_reference(outcome, scaling_reference(outcome)));
-  const auto& parallel = outcome.result.parallel;
-  return parallel ? with_member(row, "stages", stages_json(*parallel)) : row;
-}
-
-std::string with_member(const std::string& text, const std::string& name, const std::string& value) {
-  auto json = JsonValue::parse(text);
-  (json.is_array() ? json.back() : json)[name] = JsonValue::parse(value);
-  return json.dump(2);
+JsonValue run_json(const Outcome& outcome) {
+  JsonValue json = json_of(row_with_reference(outcome, scaling_reference(outcome)));
+  if (const auto& parallel = outcome.result.parallel) json["stages"] = stages_json(*parallel);
+  return json;
 }
 
 }  // namespace allreplay

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/training/link_usage.hpp"
@@ -16,12 +17,9 @@ std::string rates_text(const KindUse& kind);
 std::string links_table(const LinkUsage& usage, const Screen& screen = {});
 
 /// One object: "seconds", "kinds", "hottest".
-std::string links_json(const LinkUsage& usage);
+JsonValue links_json(const LinkUsage& usage);
 
 /// What `run` says of an outcome, as one object.
-std::string run_json(const Outcome& outcome);
-
-/// `text`, a JSON object or an array of them, with one member more in it, or in its last; `value` is JSON, too.
-std::string with_member(const std::string& text, const std::string& name, const std::string& value);
+JsonValue run_json(const Outcome& outcome);
 
 }  // namespace allreplay

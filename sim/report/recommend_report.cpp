@@ -239,7 +239,7 @@ std::string bound_by(const Advice& advice) {
 
 std::string recommend_report(const std::vector<Advice>& ranking, const WinningRule& rule, const Screen& screen) {
   const std::vector<Outcome> outcomes = outcomes_of(ranking);
-  const bool memory = tells_memory(outcomes);
+  const bool memory = shows_memory(outcomes);
   std::vector<TableColumn> columns{"",
                                    "strategy",
                                    "iteration",
@@ -386,7 +386,7 @@ NamedNumbers exposed_parts(const Reasons& why) {
 
 }  // namespace
 
-std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
+JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule) {
   auto rows = JsonValue::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
@@ -403,10 +403,11 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
       if (!advice.schedule.empty()) row.push_back({"schedule", advice.schedule});
       row.push_back({"reference_workers", advice.reference.workers});
       row.push_back({"relative_efficiency", efficiency(advice)});
-      rows.push_back(JsonValue::parse(to_json(row)));
+      row.push_back({"tie", rule.tie});
+      rows.push_back(json_of(row));
       rows.back()["run"] = advice.run;
     }
-  return rows.dump(2);
+  return rows;
 }
 
 }  // namespace allreplay

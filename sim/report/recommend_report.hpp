@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/experiment/recommend.hpp"
 
@@ -19,6 +20,6 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
 /// The columns of `run --json`, and: gap (above bound_s), bound_s (lower_bound_s), bound_by, exposed_by (seconds, by
 /// what for), untuned_iteration_s, framework, settings, run (the words that replay the row), reference_workers,
 /// relative_efficiency.
-std::string recommend_json(const std::vector<std::vector<Advice>>& sizes);
+JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule);
 
 }  // namespace allreplay

@@ -88,13 +88,13 @@ std::string caveat_with_source(const Profile& profile) {
   return note_on_times(profile.name, to_string(profile.origin), fmt::format(" ({})", profile.source));
 }
 
-bool tells_memory(const std::vector<Outcome>& outcomes) {
+bool shows_memory(const std::vector<Outcome>& outcomes) {
   return std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
     return one.result.plan.sharding.shards_optimizer() || one.scenario.options.memory.limit.has_value();
   });
 }
 
-std::string limit_note(const Outcome& one, bool told) {
+std::string limit_note(const Outcome& one, bool shown) {
   const auto& [scenario, result, wall_s] = one;
   const auto& limit = scenario.options.memory.limit;
   const bool activations = result.memory.parts.activations.has_value();
@@ -103,12 +103,12 @@ std::string limit_note(const Outcome& one, bool told) {
   if (device && limit == device->memory)
     note = fmt::format("the memory of a worker is {}, that of {} (to change it: --memory)", write_size(*limit),
                        device->name);
-  if (!limit && (told || activations)) {
+  if (!limit && (shown || activations)) {
     note = fmt::format("memory is not checked (to check it, give --memory {})",
                        device ? fmt::format("{}, that of {}", without_blanks(write_size(device->memory)), device->name)
                               : "of a worker, such as 80GB");
   }
-  if (told && !activations)
+  if (shown && !activations)
     note +=
         fmt::format("{} without activations, which the profile does not have", note.empty() ? "memory is" : ", and is");
   return note.empty() ? "" : fmt::format("note: {}\n", note);

@@ -26,9 +26,9 @@ std::string bounds_text(const std::vector<Outcome>& outcomes);
 std::string memory_text(const Scenario& scenario, const Result& result);
 
 /// Whether memory is among what there is to compare: some shard, or there is a limit.
-bool tells_memory(const std::vector<Outcome>& outcomes);
-/// Whose memory is the limit, or that there is none, and what memory is without; `told`: memory is shown.
-std::string limit_note(const Outcome& one, bool told);
+bool shows_memory(const std::vector<Outcome>& outcomes);
+/// Whose memory is the limit, or that there is none, and what memory is without; `shown`: so is memory.
+std::string limit_note(const Outcome& one, bool shown);
 /// Why an efficiency stands above 100 %, where one does; else "". A reference for each outcome.
 std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
 /// What the numbers do not promise: who wins by chance, and what a search did not look at.

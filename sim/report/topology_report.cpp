@@ -67,7 +67,7 @@ std::string topology_table(const Cluster& cluster, const Screen& screen) {
   return facts(rows, screen);
 }
 
-std::string topology_json(const Cluster& cluster) {
+JsonValue topology_json(const Cluster& cluster) {
   const TopologyFacts facts = facts_of(cluster);
   JsonValue json{{"cluster", cluster.name},
                  {"kind", kind_name(spec_of(cluster).kind)},
@@ -93,7 +93,7 @@ std::string topology_json(const Cluster& cluster) {
     json["bisection_GBps"] = facts.bisection->bandwidth / 1e9;
     json["bisection_exact"] = facts.bisection->exact;
   }
-  return json.dump(2) + "\n";
+  return json;
 }
 
 std::string topology_dot(const Cluster& cluster) {

@@ -78,7 +78,7 @@ std::string tuning_csv(const Tuning& tuning) {
   return text;
 }
 
-std::string tuning_json(const Tuning& tuning) {
+JsonValue tuning_json(const Tuning& tuning) {
   const auto options = [&](const Trial& trial) {
     JsonValue value = JsonValue::object();
     for (std::size_t i = 0; i < tuning.ranges.size(); ++i) value[tuning.ranges[i].option] = trial.values[i];
@@ -98,7 +98,7 @@ std::string tuning_json(const Tuning& tuning) {
                     {"iteration_s", metrics.iteration_s}}}};
   value["lower_bound_s"] = metrics.lower_bound_s;
   value["trials"] = std::move(trials);
-  return value.dump(2);
+  return value;
 }
 
 }  // namespace allreplay

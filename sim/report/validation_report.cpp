@@ -299,7 +299,7 @@ std::string validation_text(const Validation& validation, const Screen& screen) 
          wrapped(verdict(validation) + order_text(validation), screen.width);
 }
 
-std::string validation_json(const Validation& validation) {
+JsonValue validation_json(const Validation& validation) {
   const bool trains = validation.trains();
   JsonValue json{
       {"file", validation.measured.file},          {"quantity", name_of(quantities, validation.measured.quantity)},
@@ -323,7 +323,7 @@ std::string validation_json(const Validation& validation) {
     for (const Setting& setting : validation.settings)
       json["methods"]["each"].push_back(setting_json(validation, setting));
   }
-  return json.dump(2) + "\n";
+  return json;
 }
 
 std::string validation_csv(const Validation& validation) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/calibration/validation.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
@@ -13,7 +14,7 @@ namespace allreplay {
 std::string validation_text(const Validation& validation, const Screen& screen = {});
 
 /// One object; errors relative, above zero where the prediction is too fast.
-std::string validation_json(const Validation& validation);
+JsonValue validation_json(const Validation& validation);
 
 /// Of each constant that the rows do not tell, by itself or from others: why, and what is simulated. One line each.
 std::vector<std::string> doubts_of_constants(const Validation& validation);

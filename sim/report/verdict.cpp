@@ -108,12 +108,12 @@ class Verdict {
   }
 
   // The best of each cluster that has not been named.
-  std::string elsewhere(const Ranking& race, std::size_t told, bool per_sample) const {
+  std::string elsewhere(const Ranking& race, std::size_t first, bool per_sample) const {
     std::set<std::string> named;
     std::string text;
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const std::size_t one = race.order[i];
-      if (!takes_part(one) || !named.insert(names_.name(one, "cluster")).second || i < told) continue;
+      if (!takes_part(one) || !named.insert(names_.name(one, "cluster")).second || i < first) continue;
       text += fmt::format("{} {}", text.empty() ? " Elsewhere:" : ";", beside(one, race.order.front(), per_sample));
     }
     return text.empty() ? "" : text + ".";

@@ -71,7 +71,7 @@ std::string own_flags(const WhatIfRow& row, Pairs common) {
 
 JsonValue json_of(const WhatIfRow& row) {
   JsonValue object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
-  object.update(JsonValue::parse(to_json(row_of(row.outcome))));
+  object.update(json_of(row_of(row.outcome)));
   object["fits"] = row.fits;  // whether there is a limit or not
   return object;
 }
@@ -142,14 +142,14 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
          "\n" + wrapped(notes, screen.width, 2) + "\n" + wrapped(text, screen.width, 2);
 }
 
-std::string what_if_json(const WhatIf& answer) {
+JsonValue what_if_json(const WhatIf& answer) {
   JsonValue object{{"base", json_of(answer.base)},
                    {"rows", json_of(answer.rows)},
                    {"together", json_of(answer.together)},
                    {"bound", nullptr},
                    {"left_out", answer.left_out}};
   if (answer.bound_s) object["bound"] = {{"iteration_s", *answer.bound_s}, {"gain", answer.bound_gain}};
-  return object.dump(2);
+  return object;
 }
 
 }  // namespace allreplay

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
 #include "sim/experiment/what_if.hpp"
 
@@ -11,6 +12,6 @@ namespace allreplay {
 std::string what_if_report(const WhatIf& answer, const Screen& screen = {});
 
 /// One object: "base", "rows", "together", "bound", "left_out"; of each row all columns, its flags and its gain.
-std::string what_if_json(const WhatIf& answer);
+JsonValue what_if_json(const WhatIf& answer);
 
 }  // namespace allreplay

@@ -70,9 +70,9 @@ const Codec& find_codec(std::string_view name, const SourceLocation& place) {
 }
 
 bool carries(const Algorithm& algorithm, const Codec& codec) {
-  if (codec.collective.empty()) return algorithm.purpose == Purpose::AllReduce;
+  if (codec.collective.empty()) return algorithm.operation == CollectiveOp::AllReduce;
   // Whatever is gathered can be decoded, and selected from, on arrival (gTop-k, Algorithm 2).
-  return algorithm.purpose == Purpose::AllGather || algorithm.name == codec.collective;
+  return algorithm.operation == CollectiveOp::AllGather || algorithm.name == codec.collective;
 }
 
 double CodecTime::operator()(double elements) const {

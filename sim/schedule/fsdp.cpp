@@ -105,27 +105,27 @@ class Fsdp {
   }
 
  protected:
-  static ShardingConfig sharded(ShardingConfig step) {
-    step.zero = 3;
-    return step;
+  static ShardingConfig sharded(ShardingConfig sharding) {
+    sharding.zero = 3;
+    return sharding;
   }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(units_.size()); }
   bool freed(std::uint32_t unit) const {
     return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
   }
-  std::uint32_t batches() const { return static_cast<std::uint32_t>(request_.options.sharding.accumulate); }
+  std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(request_.options.sharding.accumulate); }
   bool groups() const { return request_.options.sharding.shard_group > 0; }
 
   ProgramRange pass(WorkKind kind, std::uint32_t unit, std::uint32_t micro_batch) {
     const Unit& layers = units_[unit];
-    ProgramRange run;
+    ProgramRange range;
     for (LayerId i = layers.first; i <= layers.last; ++i) {
       const LayerId layer = kind == WorkKind::Forward ? i : layers.last - (i - layers.first);
-      run.last = build_.add(Work{kind, layer, micro_batch});
-      if (i == layers.first) run.first = run.last;
+      range.last = build_.add(Work{kind, layer, micro_batch});
+      if (i == layers.first) range.first = range.last;
     }
-    return run;
+    return range;
   }
 
   PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
@@ -143,7 +143,7 @@ class Fsdp {
   }
 
   // What the first gathers of a micro-batch wait for: the start, or all of the one before.
-  void end_batch() {
+  void end_micro_batch() {
     boundary_ = reductions_;
     boundary_.push_back(build_.so_far());
     reductions_.clear();
@@ -175,11 +175,11 @@ class Fsdp2 : Fsdp {
     reduces_ = options_.separate_lanes ? build_.add_lane("reduce") : gathers_;
     if (groups()) replicate_ = build_.add_lane("replicate");
     build_.plan().copy_rate = options_.copy;
-    build_.plan().memory_policy.whole_gradients = !options_.reduce_every && batches() > 1;
-    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
+    build_.plan().memory_policy.whole_gradients = !options_.reduce_every && micro_batches() > 1;
+    for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       forward(micro_batch);
       backward(micro_batch);
-      end_batch();
+      end_micro_batch();
     }
     return finish();
   }
@@ -210,7 +210,7 @@ class Fsdp2 : Fsdp {
   }
 
   void backward(std::uint32_t micro_batch) {
-    const bool reducing = options_.reduce_every || micro_batch + 1 == batches();
+    const bool reducing = options_.reduce_every || micro_batch + 1 == micro_batches();
     freed_.clear();
     for (std::uint32_t unit = count(); unit-- > 0;)
       if (freed(unit)) freed_.push_back(unit);
@@ -252,10 +252,10 @@ class Fsdp1 : Fsdp {
   Plan make() {
     lane_ = build_.add_lane("gather and reduce");
     if (groups()) replicate_ = build_.add_lane("replicate");
-    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
+    for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       forward(micro_batch);
       backward(micro_batch);
-      end_batch();
+      end_micro_batch();
     }
     return finish();
   }
@@ -289,9 +289,9 @@ class Fsdp1 : Fsdp {
     for (std::uint32_t unit = count(); unit-- > 0;) {
       arrived = next;
       before = build_.so_far();
-      const ProgramRange run = pass(WorkKind::Backward, unit, micro_batch);
-      if (arrived) build_.gate(*arrived, work(run.first));
-      end = work(run.last);
+      const ProgramRange range = pass(WorkKind::Backward, unit, micro_batch);
+      if (arrived) build_.gate(*arrived, work(range.first));
+      end = work(range.last);
       if (ahead && unit > 0) next = fetch(unit - 1);
       build_.gate(end, reduce(unit, lane_, micro_batch));
       if (!ahead && unit > 0) next = fetch(unit - 1);

@@ -21,7 +21,7 @@ std::vector<Gradient> gradients(const Profile& profile);
 /// A block of whole tensors.
 Block block_of(std::span<const Gradient> gradients);
 
-/// The plan whose blocks are runs of consecutive gradients; `ends[i]` is one past the last gradient of run i.
+/// The schedule whose blocks are runs of consecutive gradients; `ends[i]` is one past the last gradient of block i.
 BucketSchedule merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends);
 
 }  // namespace allreplay

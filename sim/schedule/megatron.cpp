@@ -23,16 +23,16 @@ class Megatron {
 
   Plan make() {
     const auto layers = static_cast<LayerId>(profile_.layers.size());
-    const auto batches = static_cast<std::uint32_t>(build_.plan().sharding.accumulate);
+    const auto micro_batches = static_cast<std::uint32_t>(build_.plan().sharding.accumulate);
     add_gathers();
-    for (std::uint32_t micro_batch = 0; micro_batch < batches; ++micro_batch) {
+    for (std::uint32_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
       for (LayerId layer = 0; layer < layers; ++layer) {
         const std::size_t place = build_.add(Work{WorkKind::Forward, layer, micro_batch});
         if (micro_batch == 0) gate_gathers(layer, place);
       }
       for (LayerId layer = layers; layer-- > 0;) {
         build_.add(Work{WorkKind::Backward, layer, micro_batch});
-        if (micro_batch + 1 == batches) launch(layer, micro_batch);
+        if (micro_batch + 1 == micro_batches) launch(layer, micro_batch);
       }
     }
     const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
@@ -42,9 +42,9 @@ class Megatron {
 
  private:
   static ShardingConfig sharded(const StrategyOptions& options) {
-    ShardingConfig step = options.sharding;
-    step.zero = options.megatron.distributed_optimizer ? 1 : 0;
-    return step;
+    ShardingConfig sharding = options.sharding;
+    sharding.zero = options.megatron.distributed_optimizer ? 1 : 0;
+    return sharding;
   }
 
   void make_buckets(std::int64_t least) {

@@ -113,8 +113,8 @@ class Coverage {
                            "\"step\": {\"zero\": 1}, or no axis"};
     if (auto wrong = circle()) return wrong;
     const std::vector<Need> needs = needs_of(plan_.sharding);
-    for (const std::uint32_t batch : reduced_batches(needs.front()))
-      if (auto wrong = unreduced(needs, batch)) return wrong;
+    for (const std::uint32_t micro_batch : reduced_micro_batches(needs.front()))
+      if (auto wrong = unreduced(needs, micro_batch)) return wrong;
     if (auto wrong = untimely(needs.front())) return wrong;
     for (const Need& need : needs)
       if (need.payload == Payload::Kind::Parameters)
@@ -126,22 +126,22 @@ class Coverage {
   const std::vector<Work>& program() const { return plan_.roles[role_].program; }
 
   // Unsharded, gradients are summed once; a shard may be added to in every micro-batch.
-  std::set<std::uint32_t> reduced_batches(const Need& need) const {
-    std::set<std::uint32_t> batches{need.micro_batch};
+  std::set<std::uint32_t> reduced_micro_batches(const Need& need) const {
+    std::set<std::uint32_t> micro_batches{need.micro_batch};
     if (need.op == CollectiveOp::ReduceScatter)
       for (const Transfer& one : plan_.transfers)
-        if (reduces(one) && one.group != group_replica) batches.insert(one.micro_batch);
-    return batches;
+        if (reduces(one) && one.group != group_replica) micro_batches.insert(one.micro_batch);
+    return micro_batches;
   }
 
   // What is wrong with how the gradients of a micro-batch are reduced.
-  std::optional<Complaint> unreduced(std::vector<Need> needs, std::uint32_t batch) {
-    const bool several = reduced_batches(needs.front()).size() > 1;
-    const std::string where = several ? fmt::format(" in micro-batch {}", batch) : "";
+  std::optional<Complaint> unreduced(std::vector<Need> needs, std::uint32_t micro_batch) {
+    const bool several = reduced_micro_batches(needs.front()).size() > 1;
+    const std::string where = several ? fmt::format(" in micro-batch {}", micro_batch) : "";
     std::vector<Leg> legs;
     for (Need& need : needs) {
       if (need.payload != Payload::Kind::Gradients) continue;
-      need.micro_batch = batch;
+      need.micro_batch = micro_batch;
       for (Leg& leg : legs_of(need, where)) {
         if (auto wrong = gap(leg)) return wrong;
         if (!legs.empty())
@@ -171,21 +171,21 @@ class Coverage {
           "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather";
       return {{pieces(reduces), "reduced", once}, {pieces(arrives), "sent to all workers", once}};
     }
-    const auto of_batch = [&](std::uint32_t group) {
+    const auto of_micro_batch = [&](std::uint32_t group) {
       return pieces([=](const Transfer& one) {
         return one.micro_batch == need.micro_batch && reduces(one) &&
                (one.group == group_replica) == (group == group_replica);
       });
     };
     if (need.op == CollectiveOp::ReduceScatter)
-      return {{of_batch(need.group), "reduced" + where,
+      return {{of_micro_batch(need.group), "reduced" + where,
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
     // An all-reduce among all has summed the shards, too.
-    const std::vector<Piece> reduced = of_batch(group_shard);
+    const std::vector<Piece> reduced = of_micro_batch(group_shard);
     if (std::all_of(reduced.begin(), reduced.end(),
                     [&](const Piece& piece) { return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce; }))
       return {};
-    return {{of_batch(need.group), "summed over the groups" + where,
+    return {{of_micro_batch(need.group), "summed over the groups" + where,
              "an all-reduce of axis replica after each reduce-scatter"}};
   }
 
@@ -264,15 +264,15 @@ class Coverage {
 
   // The work that a need of a tensor names: its layer's, or everybody's update. An update that takes no time may be
   // left out of the program, and is then at the layer's next forward pass.
-  Work work_of(WorkKind kind, const Slice& slice, std::uint32_t batch) const {
+  Work work_of(WorkKind kind, const Slice& slice, std::uint32_t micro_batch) const {
     const LayerId layer = profile_.tensors[slice.tensor].layer;
-    if (kind != WorkKind::Update) return {kind, layer, batch};
+    if (kind != WorkKind::Update) return {kind, layer, micro_batch};
     for (const Work& update : {Work{WorkKind::Update, everything}, Work{WorkKind::Update, layer}})
       if (places_.find(update)) return update;
     return {WorkKind::Forward, layer, 0};
   }
-  std::size_t place_of(WorkKind kind, const Slice& slice, std::uint32_t batch) const {
-    return *places_.find(work_of(kind, slice, batch));
+  std::size_t place_of(WorkKind kind, const Slice& slice, std::uint32_t micro_batch) const {
+    return *places_.find(work_of(kind, slice, micro_batch));
   }
 
   std::optional<Complaint> too_late(const Need& need, const std::vector<Piece>& pieces) const {
@@ -310,9 +310,9 @@ class Coverage {
   // The uses of a layer's parameters from one update to the next, in the order of the program from behind the update.
   std::vector<std::size_t> uses_of(LayerId layer) const {
     std::vector<std::size_t> uses;
-    for (std::int64_t batch = 0; batch < plan_.sharding.accumulate; ++batch) {
-      uses.push_back(places_(WorkKind::Forward, layer, batch));
-      uses.push_back(places_(WorkKind::Backward, layer, batch));
+    for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
+      uses.push_back(places_(WorkKind::Forward, layer, micro_batch));
+      uses.push_back(places_(WorkKind::Backward, layer, micro_batch));
     }
     return uses;
   }
@@ -421,9 +421,9 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
       return Complaint{"the program copies a block that does not exist", "the number of a block"};
     }
   }
-  for (std::uint32_t batch = 0; batch < plan.sharding.accumulate; ++batch) {
-    for (std::uint32_t layer = 0; layer < layers; ++layer) wanted.push_back({WorkKind::Forward, layer, batch});
-    for (std::uint32_t layer = layers; layer-- > 0;) wanted.push_back({WorkKind::Backward, layer, batch});
+  for (std::uint32_t micro_batch = 0; micro_batch < plan.sharding.accumulate; ++micro_batch) {
+    for (std::uint32_t layer = 0; layer < layers; ++layer) wanted.push_back({WorkKind::Forward, layer, micro_batch});
+    for (std::uint32_t layer = layers; layer-- > 0;) wanted.push_back({WorkKind::Backward, layer, micro_batch});
   }
   const Complaint wrong{"the program is not one iteration",
                         "every forward and backward pass of each micro-batch, in turn, and the update after them"};
@@ -455,14 +455,14 @@ std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profi
   return std::nullopt;
 }
 
-void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const SourceLocation& place) {
+void require_bearable_passes(const ShardingConfig& sharding, const Profile& profile, const SourceLocation& place) {
   // Some 1.5 kB a pass, and four times that where each gathers its parameters.
-  const std::int64_t most_passes = step.shards_parameters() ? 500'000 : 2'000'000;
+  const std::int64_t most_passes = sharding.shards_parameters() ? 500'000 : 2'000'000;
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
-  if (step.accumulate > 1 && step.accumulate > most_passes / (2 * layers))
+  if (sharding.accumulate > 1 && sharding.accumulate > most_passes / (2 * layers))
     throw InputError(
         place,
-        fmt::format("{} micro-batches of {} layers are more than {} passes", step.accumulate, layers, most_passes),
+        fmt::format("{} micro-batches of {} layers are more than {} passes", sharding.accumulate, layers, most_passes),
         fmt::format("at most {}", most_passes / (2 * layers)));
 }
 

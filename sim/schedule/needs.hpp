@@ -56,7 +56,7 @@ Complaint circle_of(const Plan& plan, std::uint32_t in_circle, const Profile& pr
 std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile);
 
 /// Throws InputError at `place` where a step has so many passes that they would fill the memory.
-void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const SourceLocation& place);
+void require_bearable_passes(const ShardingConfig& sharding, const Profile& profile, const SourceLocation& place);
 
 /// Throws std::logic_error, saying where, unless every byte of every gradient is in exactly one slice: all that can be
 /// wrong with a schedule, since expand() makes the gates.

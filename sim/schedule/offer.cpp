@@ -108,11 +108,11 @@ Wrapped wrapped(const Wrap& wrap, const Profile& profile) {
 }
 
 // Hybrid sharding is a mesh of two dimensions: groups, and the ranks of a group.
-std::string mesh(const ShardingConfig& step) {
-  if (step.shard_group == 0) return "";
+std::string mesh(const ShardingConfig& sharding) {
+  if (sharding.shard_group == 0) return "";
   return fmt::format(
       "mesh = init_device_mesh(\"cuda\", (world_size // {0}, {0}), mesh_dim_names=(\"replicate\", \"shard\"))\n",
-      step.shard_group);
+      sharding.shard_group);
 }
 
 std::string dtype(Bytes bytes, const Profile& profile) {

@@ -22,15 +22,15 @@ LayerId first_layer(const Block& block, const Profile& profile) {
 }
 
 ProgramIndex::ProgramIndex(const std::vector<Work>& program) : tables_(std::size(work_kinds)) {
-  std::vector<std::size_t> batches(tables_.size(), 0);
+  std::vector<std::size_t> micro_batches(tables_.size(), 0);
   const auto kind = [](const Work& work) { return static_cast<std::size_t>(work.kind); };
   for (const Work& work : program) {
-    batches[kind(work)] = std::max<std::size_t>(batches[kind(work)], work.micro_batch + 1);
+    micro_batches[kind(work)] = std::max<std::size_t>(micro_batches[kind(work)], work.micro_batch + 1);
     if (work.item != everything)
       tables_[kind(work)].items = std::max<std::size_t>(tables_[kind(work)].items, work.item + 1);
   }
   for (std::size_t i = 0; i < tables_.size(); ++i)
-    tables_[i].places.assign(batches[i] * (tables_[i].items + 1), nowhere);
+    tables_[i].places.assign(micro_batches[i] * (tables_[i].items + 1), nowhere);
   for (std::size_t place = 0; place < program.size(); ++place) {
     const Work& work = program[place];
     Table& table = tables_[kind(work)];
@@ -48,30 +48,32 @@ std::optional<std::size_t> ProgramIndex::find(const Work& work) const {
   return table.places[index];
 }
 
-std::size_t ProgramIndex::operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const {
-  return find({kind, item, static_cast<std::uint32_t>(batch)}).value();
+std::size_t ProgramIndex::operator()(WorkKind kind, std::uint32_t item, std::int64_t micro_batch) const {
+  return find({kind, item, static_cast<std::uint32_t>(micro_batch)}).value();
 }
 
 namespace {
 
 // ZeRO-2 keeps no whole gradients from one micro-batch to the next.
-std::int64_t first_reduced(const ShardingConfig& step) { return step.shards_gradients() ? 0 : step.accumulate - 1; }
-
-bool updates(const Profile& profile, const ShardingConfig& step) {
-  return step.shards_optimizer() || profile.update > Time(0);
+std::int64_t first_reduced(const ShardingConfig& sharding) {
+  return sharding.shards_gradients() ? 0 : sharding.accumulate - 1;
 }
 
-void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::int64_t batch) {
+bool updates(const Profile& profile, const ShardingConfig& sharding) {
+  return sharding.shards_optimizer() || profile.update > Time(0);
+}
+
+void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::int64_t micro_batch) {
   for (LayerId i = 0; i < layers; ++i)
-    program.push_back({kind, kind == WorkKind::Forward ? i : layers - 1 - i, static_cast<std::uint32_t>(batch)});
+    program.push_back({kind, kind == WorkKind::Forward ? i : layers - 1 - i, static_cast<std::uint32_t>(micro_batch)});
 }
 
 // Just before the first forward pass: in one piece, or each layer's share before the layer.
-void add_first_forward(std::vector<Work>& program, const Profile& profile, const ShardingConfig& step,
+void add_first_forward(std::vector<Work>& program, const Profile& profile, const ShardingConfig& sharding,
                        Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
-  const bool shares = updates(profile, step) && !step.shards_optimizer() && barrier == Barrier::Layer;
-  if (updates(profile, step) && !shares) program.push_back({WorkKind::Update, everything});
+  const bool shares = updates(profile, sharding) && !sharding.shards_optimizer() && barrier == Barrier::Layer;
+  if (updates(profile, sharding) && !shares) program.push_back({WorkKind::Update, everything});
   std::vector<bool> has_tensors(layers, false);
   for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
   for (LayerId layer = 0; layer < layers; ++layer) {
@@ -82,20 +84,20 @@ void add_first_forward(std::vector<Work>& program, const Profile& profile, const
 
 }  // namespace
 
-std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& step, Barrier barrier) {
+std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sharding, Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
-  const std::int64_t first = first_reduced(step);
+  const std::int64_t first = first_reduced(sharding);
   std::vector<Work> program;
-  program.reserve(static_cast<std::size_t>(2 * step.accumulate) * profile.layers.size() + 1);
+  program.reserve(static_cast<std::size_t>(2 * sharding.accumulate) * profile.layers.size() + 1);
   add_passes(program, WorkKind::Backward, layers, first);
-  for (std::int64_t batch = first + 1; batch < step.accumulate; ++batch) {
-    add_passes(program, WorkKind::Forward, layers, batch);
-    add_passes(program, WorkKind::Backward, layers, batch);
+  for (std::int64_t micro_batch = first + 1; micro_batch < sharding.accumulate; ++micro_batch) {
+    add_passes(program, WorkKind::Forward, layers, micro_batch);
+    add_passes(program, WorkKind::Backward, layers, micro_batch);
   }
-  add_first_forward(program, profile, step, barrier);
-  for (std::int64_t batch = 0; batch < first; ++batch) {
-    add_passes(program, WorkKind::Backward, layers, batch);
-    add_passes(program, WorkKind::Forward, layers, batch + 1);
+  add_first_forward(program, profile, sharding, barrier);
+  for (std::int64_t micro_batch = 0; micro_batch < first; ++micro_batch) {
+    add_passes(program, WorkKind::Backward, layers, micro_batch);
+    add_passes(program, WorkKind::Forward, layers, micro_batch + 1);
   }
   return program;
 }
@@ -104,12 +106,12 @@ namespace {
 
 class Expansion {
  public:
-  Expansion(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step)
+  Expansion(BucketSchedule schedule, const Profile& profile, const ShardingConfig& sharding)
       : profile_(profile), queueing_(schedule) {
     plan_.strategy = std::move(schedule.strategy);
-    plan_.sharding = step;
-    plan_.groups = data_parallel_groups(step);
-    plan_.program() = one_iteration(profile, step, schedule.barrier);
+    plan_.sharding = sharding;
+    plan_.groups = data_parallel_groups(sharding);
+    plan_.program() = one_iteration(profile, sharding, schedule.barrier);
     plan_.blocks = std::move(schedule.blocks);
     plan_.queueing = queueing_;
     for (const Block& block : plan_.blocks) first_layer_.push_back(first_layer(block, profile));
@@ -128,8 +130,9 @@ class Expansion {
   std::size_t count() const { return plan_.blocks.size(); }
 
   // When the block's gradients of that micro-batch are there.
-  PlanPoint made(const ProgramIndex& places, std::size_t index, std::int64_t batch) const {
-    return work(places(WorkKind::Backward, queueing_.release == Release::Backward ? 0 : first_layer_[index], batch));
+  PlanPoint made(const ProgramIndex& places, std::size_t index, std::int64_t micro_batch) const {
+    return work(
+        places(WorkKind::Backward, queueing_.release == Release::Backward ? 0 : first_layer_[index], micro_batch));
   }
 
   // What waits for the block: a layer of the first forward pass, and its update where it has one.
@@ -144,7 +147,7 @@ class Expansion {
     plan_.lanes = {{"network", queueing_.order, queueing_.window, queueing_.tick}};
     plan_.transfers.reserve(queueing_.split ? 2 * count() : count());
     plan_.gates.reserve(queueing_.split ? 4 * count() : 2 * count());
-    const std::int64_t batch = plan_.sharding.accumulate - 1;
+    const std::int64_t micro_batch = plan_.sharding.accumulate - 1;
     // However urgent an all-gather is, reduce-scatters go before it.
     constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
     for (std::uint32_t index = 0; index < count(); ++index) {
@@ -152,10 +155,10 @@ class Expansion {
       add({.op = queueing_.split ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
            .payload = {Payload::Kind::Gradients, index},
            .priority = queueing_.split ? first : block.priority,
-           .micro_batch = static_cast<std::uint32_t>(batch)});
-      plan_.gates.push_back({made(places, index, batch), transfer(index)});
+           .micro_batch = static_cast<std::uint32_t>(micro_batch)});
+      plan_.gates.push_back({made(places, index, micro_batch), transfer(index)});
     }
-    const PlanPoint end = work(places(WorkKind::Backward, 0, batch));
+    const PlanPoint end = work(places(WorkKind::Backward, 0, micro_batch));
     for (std::uint32_t index = 0; queueing_.split && index < count(); ++index) {
       const std::size_t gather = add({.op = CollectiveOp::AllGather,
                                       .payload = {Payload::Kind::Gradients, index},
@@ -178,7 +181,7 @@ class Expansion {
     const std::int64_t from = first_reduced(plan_.sharding);
     const std::vector<std::int64_t> ranks = priorities(plan_.sharding.accumulate - from);
     std::size_t key = 0;
-    for (std::int64_t batch = from; batch < plan_.sharding.accumulate; ++batch)
+    for (std::int64_t micro_batch = from; micro_batch < plan_.sharding.accumulate; ++micro_batch)
       for (std::uint32_t index = 0; index < count(); ++index) {
         const std::int64_t priority = ranks[key++];
         Transfer one{.op = CollectiveOp::ReduceScatter,
@@ -186,9 +189,9 @@ class Expansion {
                      .payload = {Payload::Kind::Gradients, index},
                      .lane = reduce,
                      .priority = priority,
-                     .micro_batch = static_cast<std::uint32_t>(batch)};
+                     .micro_batch = static_cast<std::uint32_t>(micro_batch)};
         std::size_t last = add(one);
-        plan_.gates.push_back({made(places, index, batch), transfer(last)});
+        plan_.gates.push_back({made(places, index, micro_batch), transfer(last)});
         if (groups) {
           one.op = CollectiveOp::AllReduce;
           one.group = group_replica;
@@ -209,15 +212,15 @@ class Expansion {
   }
 
   // By micro-batch and block: an earlier micro-batch goes first, whatever its blocks' keys.
-  std::vector<std::int64_t> priorities(std::int64_t batches) const {
+  std::vector<std::int64_t> priorities(std::int64_t micro_batches) const {
     std::vector<std::int64_t> keys;
     for (const Block& block : plan_.blocks) keys.push_back(block.priority);
-    if (batches == 1) return keys;
+    if (micro_batches == 1) return keys;
     std::vector<std::int64_t> sorted = keys, all;
     std::sort(sorted.begin(), sorted.end());
-    for (std::int64_t batch = 0; batch < batches; ++batch)
+    for (std::int64_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch)
       for (const std::int64_t key : keys)
-        all.push_back(batch * static_cast<std::int64_t>(count()) +
+        all.push_back(micro_batch * static_cast<std::int64_t>(count()) +
                       (std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin()));
     return all;
   }
@@ -248,8 +251,8 @@ class Expansion {
 
 }  // namespace
 
-Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step) {
-  return Expansion(std::move(schedule), profile, step).make();
+Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& sharding) {
+  return Expansion(std::move(schedule), profile, sharding).make();
 }
 
 BucketSchedule bucket_schedule_of(Plan plan) {

@@ -94,8 +94,7 @@ struct Lane {
   bool operator==(const Lane&) const = default;
 };
 
-// The points that a gate joins. Never a time.
-/// Of a transfer, likewise.
+/// A transfer: its end where it comes before, its start where it comes after.
 struct TransferPoint {
   std::uint32_t index = 0;  ///< of Plan::transfers
   auto operator<=>(const TransferPoint&) const = default;
@@ -105,6 +104,7 @@ struct StartPoint {
   std::uint32_t role = 0;
   auto operator<=>(const StartPoint&) const = default;
 };
+/// What a gate joins: never a time.
 using PlanPoint = std::variant<WorkPoint, TransferPoint, StartPoint>;
 
 inline PlanPoint work(std::size_t place, std::uint32_t role = 0) {
@@ -210,7 +210,7 @@ class ProgramIndex {
   explicit ProgramIndex(const std::vector<Work>& program);
 
   /// REQUIRES: it is there.
-  std::size_t operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const;
+  std::size_t operator()(WorkKind kind, std::uint32_t item, std::int64_t micro_batch) const;
   std::optional<std::size_t> find(const Work& work) const;
 
  private:
@@ -225,14 +225,14 @@ class ProgramIndex {
 /// One iteration from the backward pass of the first micro-batch that is reduced: B_L … B_1, the update, F_1 … F_L,
 /// with the other micro-batches around it. No block can be in flight at its start: all that was sent before is awaited
 /// by the update, or by a layer of the next iteration's first forward pass, and that comes before.
-std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& step = {},
+std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sharding = {},
                                 Barrier barrier = Barrier::Iteration);
 
 /// Writes out what a schedule means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and
 /// an all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
-/// (step.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
+/// (sharding.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
 /// all-gather a block, each kind in a lane of its own.
-Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step = {});
+Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& sharding = {});
 
 /// The schedule that expand() wrote out. REQUIRES: plan.queueing.
 BucketSchedule bucket_schedule_of(Plan plan);

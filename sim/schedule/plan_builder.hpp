@@ -10,10 +10,10 @@ namespace allreplay {
 class PlanBuilder {
  public:
   /// REQUIRES: the profile outlives it.
-  PlanBuilder(std::string_view strategy, const ShardingConfig& step, const Profile& profile) : profile_(profile) {
+  PlanBuilder(std::string_view strategy, const ShardingConfig& sharding, const Profile& profile) : profile_(profile) {
     plan_.strategy = strategy;
-    plan_.sharding = step;
-    plan_.groups = data_parallel_groups(step);
+    plan_.sharding = sharding;
+    plan_.groups = data_parallel_groups(sharding);
   }
 
   Plan& plan() { return plan_; }

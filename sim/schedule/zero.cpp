@@ -71,7 +71,7 @@ class Zero {
     return step;
   }
 
-  std::uint32_t batches() const { return static_cast<std::uint32_t>(build_.plan().sharding.accumulate); }
+  std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(build_.plan().sharding.accumulate); }
   LayerId layers() const { return static_cast<LayerId>(profile_.layers.size()); }
 
   // The next compute task, with all that it waits for.
@@ -133,8 +133,8 @@ class Zero12 : Zero {
       awaited_.push_back(build_.gather(piece, gather_, 0));
       build_.gate(start_of_program(), awaited_.back());
     }
-    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
-      const bool reducing = stage_ == 2 || micro_batch + 1 == batches();
+    for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
+      const bool reducing = stage_ == 2 || micro_batch + 1 == micro_batches();
       const Reduction as = options_.whole_buckets ? Reduction{CollectiveOp::AllReduce, group_all, micro_batch}
                                                   : Reduction{CollectiveOp::ReduceScatter, group_shard, micro_batch};
       for (LayerId layer = 0; layer < layers(); ++layer) compute({WorkKind::Forward, layer, micro_batch});
@@ -207,7 +207,7 @@ class Zero3 : Zero {
       build_.gate(start_of_program(), refreshed);
       awaited_.push_back(refreshed);
     }
-    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
+    for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       for (std::size_t at = 0; at < trace_length(); ++at) step(at, micro_batch);
       end_backward(reduction(micro_batch));
     }

@@ -91,12 +91,6 @@ const std::string* named_for(const Network& network, CollectiveOp op) {
   return nullptr;
 }
 
-// Where nothing that can was named.
-constexpr Word<CollectiveOp> usual[] = {{CollectiveOp::ReduceScatter, "ring"},
-                                        {CollectiveOp::AllGather, "ring"},
-                                        {CollectiveOp::AllToAll, "all-to-all"},
-                                        {CollectiveOp::Broadcast, "binary-tree"}};
-
 // The flag's, or the file's for that operation; else the file's one for all where it can.
 void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
@@ -110,7 +104,7 @@ void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& cho
   const bool must = own || op == CollectiveOp::AllReduce;
   choice.algorithm = must ? &require_serving(named, op, place) : serving(named, op);
   if (!choice.algorithm) {
-    choice.named = name_of(usual, op);
+    choice.named = operation_row(op).usual;
     choice.algorithm = serving(find_algorithm(choice.named, place), op);
   }
   choice.reduce_scatter = choice.all_gather = choice.all_to_all = choice.algorithm;
@@ -123,17 +117,18 @@ void choose_for_plans(const Scenario& scenario, const std::string& name, bool by
   choice.named = name;
   choice.algorithm = choice.reduce_scatter = choice.all_gather =
       &algorithm_called(scenario, name, place_of_collective(scenario));
-  choice.all_to_all = &find_algorithm(name_of(usual, CollectiveOp::AllToAll), in_file);
+  choice.all_to_all = &find_algorithm(operation_row(CollectiveOp::AllToAll).usual, in_file);
   if (!by_operation) return;
   if (const std::string* own = named_for(network, CollectiveOp::AllToAll))
     choice.all_to_all = serving(algorithm_called(scenario, *own, in_file), CollectiveOp::AllToAll);
   for (const auto& [operation, own] : network.by_operation) {
-    const CollectiveOp op = choose_by_name(collective_ops, operation, in_file, "unknown operation '{}'").value;
+    const CollectiveOp op = choose_by_name(operation_rows, operation, in_file, "unknown operation '{}'").value;
     require_serving(algorithm_called(scenario, own, in_file / operation), op, in_file / operation);
   }
   const auto half = [&](CollectiveOp op) {
     if (const std::string* own = named_for(network, op)) return &algorithm_called(scenario, *own, in_file);
-    return choice.algorithm->halves == Halves::None ? &find_algorithm(name_of(usual, op), in_file) : choice.algorithm;
+    return choice.algorithm->halves == Halves::None ? &find_algorithm(operation_row(op).usual, in_file)
+                                                    : choice.algorithm;
   };
   choice.reduce_scatter = half(CollectiveOp::ReduceScatter);
   choice.all_gather = half(CollectiveOp::AllGather);

@@ -38,7 +38,7 @@ struct CollectiveChoice {
   }
   bool has_halves() const { return has(CollectiveOp::ReduceScatter) && has(CollectiveOp::AllGather); }
   /// Whether payloads are gathered. There is no sum to scatter then, and every block travels in one stage.
-  bool gathers() const { return algorithm->purpose == Purpose::AllGather; }
+  bool gathers() const { return algorithm->operation == CollectiveOp::AllGather; }
 };
 
 /// Throws InputError for names that nobody knows, for collectives that cannot do what they are named for, and for a

@@ -7,25 +7,9 @@
 
 namespace allreplay {
 
-double bus_factor(Purpose purpose, std::int64_t workers) {
+double bus_factor(const Algorithm& algorithm, std::int64_t workers) {
   const auto n = static_cast<double>(workers);
-  switch (purpose) {
-    case Purpose::AllReduce:
-    case Purpose::Selection:
-      return 2 * (n - 1) / n;
-    case Purpose::ReduceScatter:
-    case Purpose::AllToAll:
-      return (n - 1) / n;
-    case Purpose::AllGather:
-      return n - 1;
-    default:
-      return 1;
-  }
-}
-
-double bus_factor(CollectiveOp op, std::int64_t workers) {
-  const auto n = static_cast<double>(workers);
-  return op == CollectiveOp::Broadcast ? 1 : (op == CollectiveOp::AllReduce ? 2 : 1) * (n - 1) / n;
+  return gathers_payloads(algorithm) ? n - 1 : operation_row(algorithm.operation).bus_factor(n);
 }
 
 CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes) {
@@ -37,10 +21,9 @@ CollectivePricing price_collective(const Scenario& scenario, const std::vector<B
   std::optional<NcclPrice> nccl;
   if (algorithm.name == "nccl" && network.nccl && scenario.workers > 1)
     nccl.emplace(nccl_levels(network), scenario.workers, op);
-  const bool sends = algorithm.purpose == Purpose::AllToAll && job.choice.named == "nccl";
-  const double of_algbw = scenario.operation || algorithm.from_file
-                              ? bus_factor(scenario.operation.value_or(operation_of(algorithm)), scenario.workers)
-                              : bus_factor(algorithm.purpose, scenario.workers);
+  const bool sends = algorithm.operation == CollectiveOp::AllToAll && job.choice.named == "nccl";
+  const double of_algbw = scenario.operation ? operation_row(op).bus_factor(static_cast<double>(scenario.workers))
+                                             : bus_factor(algorithm, scenario.workers);
   CollectivePricing pricing{{}, fabric.messages(op), job.warning, fidelity_note(job, op, sizes)};
   for (const Bytes bytes : sizes) {
     const std::int64_t events = fabric.pricing_events();

@@ -33,13 +33,9 @@ struct CollectivePricing {
   std::string note;           ///< fidelity_note()
 };
 
-/// Bytes that the busiest port must carry per byte of the block (nccl-tests, doc/PERFORMANCE.md): 2(N−1)/N for an
-/// all-reduce, (N−1)/N for a reduce-scatter, 1 for a broadcast. nccl-tests gives an all-gather the size of all payloads
-/// together and (N−1)/N; our block is one worker's payload, so N − 1.
-double bus_factor(Purpose purpose, std::int64_t workers);
-
-/// The same where the size is nccl-tests' own: an all-gather's is (N−1)/N.
-double bus_factor(CollectiveOp op, std::int64_t workers);
+/// Bytes that the busiest port must carry per byte of the block: OperationRow::bus_factor, but that an all-gather's
+/// block is one worker's payload, so that it is N − 1.
+double bus_factor(const Algorithm& algorithm, std::int64_t workers);
 
 /// Of the scenario's collective on its cluster; the profile and the strategy do not matter. Throws InputError.
 CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes);

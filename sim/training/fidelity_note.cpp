@@ -20,7 +20,7 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
   const Call& call = job.rounds->calls()[job.rounds->id_of(asked)];
   const Algorithm& algorithm = *call.algorithm;
   const bool fluid = job.choice.fidelity == Fidelity::Fluid, differ = job.rounds->routes_differ(call);
-  const bool all_pairs = algorithm.servers || algorithm.purpose == Purpose::AllToAll;
+  const bool all_pairs = algorithm.servers || algorithm.operation == CollectiveOp::AllToAll;
   if (fluid && differ && all_pairs && least_bytes < small_for_all_pairs)
     notes.emplace_back("in fluid all workers wait for the farthest: below 1 MiB message is up to a fifth faster");
   if (fluid && differ && algorithm.name == "double-binary-tree")

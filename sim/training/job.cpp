@@ -142,7 +142,6 @@ Job detailed_pipeline_job(Job made) {
   made.setup = setup_of(scenario, made.choice, *made.topology);
   made.setup.calls = calls_of_pipeline(scenario, made.choice);
   made.rounds = lay_on(made.setup, *made.topology);
-  made.beneath = made.rounds;
   made.fabric = launched(made.rounds, scenario.options, {}, is_launched);
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
@@ -158,8 +157,7 @@ Job pipeline_job(Job made) {
   add_pipeline_calls(scenario, made.choice, *made.parallel, calls, costs);
   auto channels = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
                                                     scenario.options.sharing, asks_for_rates(scenario));
-  made.beneath = channels;
-  made.fabric = launched(std::move(channels), scenario.options);
+  made.fabric = launched(std::move(channels), scenario.options, {}, is_launched);
   made.warning = parallel_caveats(scenario);
   return made;
 }
@@ -202,7 +200,7 @@ BlockCost price_of_blocks(const Job& job) {
           job.fabric->launch_of_tensor()};
 }
 
-Unrolled unroll(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes) {
+Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes) {
   const Scenario& scenario = job.scenario;
   const std::int64_t shards = !plan.pipeline                     ? plan.sharding.shards(scenario.workers)
                               : plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients()

@@ -17,14 +17,13 @@ struct Job {
   Scenario scenario;
   CollectiveChoice choice;
   std::shared_ptr<const Fabric> fabric;
-  std::shared_ptr<const Fabric> beneath;          ///< pipelines: of sends, which no launch precedes
   std::optional<Compression> compression;         ///< of a worker that nothing slows
   std::shared_ptr<const ParallelSetup> parallel;  ///< none where there is data parallelism alone
   std::string warning;                            ///< costs that no such network can have; "" if none
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;
-  std::shared_ptr<const RoundsFabric> rounds;  ///< the fabric beneath its launches
+  std::shared_ptr<const RoundsFabric> rounds;  ///< the fabric without its launches
 };
 
 /// Throws InputError as require_possible() does.
@@ -36,8 +35,8 @@ BlockCost price_of_blocks(const Job& job);
 /// The same, able to carry the plan's transfers. Throws InputError where the collective has no halves.
 Job prepared_for(const Plan& plan, Job job);
 
-/// The tasks of a period of the plan, which ask the job's fabric.
-Unrolled unroll(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes);
+/// unroll() with what the job says: its profile, fabric, codec and shards.
+Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes);
 
 /// How long a task takes its class in one iteration, drawn; none of what is no worker's. `random`: by class.
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,

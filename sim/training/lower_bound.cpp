@@ -21,9 +21,9 @@ bool is_work(const Label& label) {
 }
 
 // What lies between the last B(l) and the next F(l).
-bool LowerBound::hides(const Label& label, const ShardingConfig& step) const {
+bool LowerBound::hides(const Label& label, const ShardingConfig& sharding) const {
   if (label.item >= first) return false;
-  return (label.kind == Label::Kind::Backward && label.micro_batch + 1 == step.accumulate) ||
+  return (label.kind == Label::Kind::Backward && label.micro_batch + 1 == sharding.accumulate) ||
          (label.kind == Label::Kind::Forward && label.micro_batch == 0);
 }
 
@@ -31,11 +31,11 @@ Time LowerBound::computing(Time all_computing, Time before) const {
   return add(all_computing - before, std::max(before, first_layer));
 }
 
-Time LowerBound::of(const Profile& slowest, const ShardingConfig& step) const {
+Time LowerBound::of(const Profile& slowest, const ShardingConfig& sharding) const {
   Time before{0}, sum = slowest.update.value_or(Time(0));
   for (LayerId layer = 0; layer < first; ++layer)
     before = add(before, add(slowest.layers[layer].forward, slowest.layers[layer].backward));
-  for (std::int64_t batch = 0; batch < step.accumulate; ++batch)
+  for (std::int64_t micro_batch = 0; micro_batch < sharding.accumulate; ++micro_batch)
     sum = add(sum, add(slowest.forward(), slowest.backward()));
   return std::max(computing(sum, before), all);
 }

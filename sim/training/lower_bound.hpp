@@ -23,11 +23,11 @@ struct LowerBound {
   LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least);
 
   /// Whether the task is among what hides the gradients of layer l.
-  bool hides(const Label& label, const ShardingConfig& step) const;
+  bool hides(const Label& label, const ShardingConfig& sharding) const;
   /// What one worker's compute allows, from all that it computes and its c₀.
   Time computing(Time all_computing, Time before) const;
   /// The bound itself.
-  Time of(const Profile& slowest, const ShardingConfig& step = {}) const;
+  Time of(const Profile& slowest, const ShardingConfig& sharding = {}) const;
 
   LayerId first = 0;    ///< l
   Time first_layer{0};  ///< T(bytes of layer l)

@@ -37,7 +37,7 @@ class Accountant {
   MemoryUse use() {
     MemoryUse use;
     use.parts = standing();
-    if (profile_.tells_activations()) use.parts.activations = 0;
+    if (profile_.has_activations()) use.parts.activations = 0;
     const double buffer =
         plan_.memory_policy.reduce_buffer >= 0 ? static_cast<double>(plan_.memory_policy.reduce_buffer) * gradient_ : 0;
     const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer + buffer;
@@ -92,9 +92,11 @@ class Accountant {
   // Where the unit's passes begin and end in the program.
   std::vector<ProgramRange> passes_of(const Unit& unit) const {
     std::vector<ProgramRange> passes;
-    for (std::int64_t batch = 0; batch < plan_.sharding.accumulate; ++batch) {
-      passes.push_back({places_(WorkKind::Forward, unit.first, batch), places_(WorkKind::Forward, unit.last, batch)});
-      passes.push_back({places_(WorkKind::Backward, unit.last, batch), places_(WorkKind::Backward, unit.first, batch)});
+    for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
+      passes.push_back(
+          {places_(WorkKind::Forward, unit.first, micro_batch), places_(WorkKind::Forward, unit.last, micro_batch)});
+      passes.push_back(
+          {places_(WorkKind::Backward, unit.last, micro_batch), places_(WorkKind::Backward, unit.first, micro_batch)});
     }
     return passes;
   }
@@ -162,9 +164,9 @@ class Accountant {
     for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) {
       if (!profile_.layers[layer].activation_bytes) continue;
       const auto bytes = static_cast<double>(*profile_.layers[layer].activation_bytes);
-      for (std::int64_t batch = 0; batch < plan_.sharding.accumulate; ++batch) {
-        const std::size_t made = places_(WorkKind::Forward, layer, batch);
-        const std::size_t used = places_(WorkKind::Backward, layer, batch);
+      for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
+        const std::size_t made = places_(WorkKind::Forward, layer, micro_batch);
+        const std::size_t used = places_(WorkKind::Backward, layer, micro_batch);
         if (made < used) {
           ledger.hold(Ledger::Activations, start(c, made), end(c, used), bytes);
         } else {  // into the next period

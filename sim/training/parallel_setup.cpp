@@ -54,20 +54,6 @@ Group group_of(const LayerCollective& one, const Degrees& degrees, std::int64_t 
   return degrees.expert(rank);
 }
 
-CollectiveOp op_of(const LayerCollective& one) {
-  switch (one.op) {
-    case LayerCollective::Op::AllReduce:
-      return CollectiveOp::AllReduce;
-    case LayerCollective::Op::AllGather:
-      return CollectiveOp::AllGather;
-    case LayerCollective::Op::ReduceScatter:
-      return CollectiveOp::ReduceScatter;
-    case LayerCollective::Op::AllToAll:
-      break;
-  }
-  return CollectiveOp::AllToAll;
-}
-
 bool sends_anything(const LayerCollective& one, const Degrees& degrees) {
   return one.bytes > 0 && group_of(one, degrees).ranks > 1;
 }
@@ -81,7 +67,7 @@ class LayerPrices {
   double seconds(const LayerCollective& one) {
     if (!sends_anything(one, degrees_)) return 0;
     const Group group = group_of(one, degrees_);
-    if (fabric_) return to_seconds(fabric_->alone(one.bytes, {op_of(one), group}));
+    if (fabric_) return to_seconds(fabric_->alone(one.bytes, {one.op, group}));
     const Network& network = scenario_.cluster.network;
     const auto price = [&](CollectiveOp op) {
       return price_call(network, {op, group, &choice_.of(op)}, scenario_.workers, scenario_.cluster.workers,
@@ -91,7 +77,7 @@ class LayerPrices {
     const std::pair key(one.op, one.group);
     const auto known = std::find_if(costs_.begin(), costs_.end(), [&](const auto& cost) { return cost.first == key; });
     if (known != costs_.end()) return known->second.seconds(one.bytes);
-    costs_.emplace_back(key, price(op_of(one)));
+    costs_.emplace_back(key, price(one.op));
     return costs_.back().second.seconds(one.bytes);
   }
 
@@ -100,7 +86,7 @@ class LayerPrices {
   const CollectiveChoice& choice_;
   const Degrees& degrees_;
   const Fabric* fabric_;
-  std::vector<std::pair<std::pair<LayerCollective::Op, LayerCollective::Among>, CommCost>> costs_;
+  std::vector<std::pair<std::pair<CollectiveOp, LayerCollective::Among>, CommCost>> costs_;
 };
 
 }  // namespace
@@ -121,7 +107,7 @@ std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& 
   for (const Layer& layer : scenario.profile->layers)
     for (const LayerCollective& one : layer.collectives) {
       if (!sends_anything(one, degrees)) continue;
-      const Call call(op_of(one), group_of(one, degrees), &choice.of(op_of(one)));
+      const Call call(one.op, group_of(one, degrees), &choice.of(one.op));
       if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
     }
   return calls;
@@ -136,7 +122,7 @@ std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const Collectiv
     for (const LayerCollective& one : scenario.profile->layers[l].collectives)
       if (sends_anything(one, degrees))
         sends.push_back(
-            {{op_of(one), group_of(one, degrees, pipeline ? rank_of_layer(*pipeline, l) : 0), &choice.of(op_of(one))},
+            {{one.op, group_of(one, degrees, pipeline ? rank_of_layer(*pipeline, l) : 0), &choice.of(one.op)},
              one.bytes});
   return sends;
 }

@@ -88,8 +88,8 @@ class PipelineBound {
   Time send(std::uint32_t from, std::uint32_t to) const {
     const std::uint32_t sender = pipeline_.index.rank_of[from], receiver = pipeline_.index.rank_of[to];
     if (sender == receiver || job_.choice.detailed()) return Time(0);
-    return job_.beneath->alone(job_.parallel->sends[std::min(from, to)],
-                               {CollectiveOp::Send, job_.parallel->degrees.pairs(sender, receiver)});
+    return job_.fabric->alone(job_.parallel->sends[std::min(from, to)],
+                              {CollectiveOp::Send, job_.parallel->degrees.pairs(sender, receiver)});
   }
 
   const Job& job_;

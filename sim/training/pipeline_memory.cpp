@@ -23,7 +23,7 @@ class RankAccountant {
   MemoryUse use() {
     MemoryUse use;
     use.parts = standing();
-    if (profile_.tells_activations()) use.parts.activations = 0;
+    if (profile_.has_activations()) use.parts.activations = 0;
     const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer;
     Ledger ledger;
     hold_gathered(ledger);

@@ -84,7 +84,7 @@ class Iterations final : public Observer {
 class PipelineReplay {
  public:
   PipelineReplay(const Job& job, const Plan& plan)
-      : job_(job), plan_(plan), roles_(ranks_of(job, plan)), once_(unroll(job, plan, roles_)) {
+      : job_(job), plan_(plan), roles_(ranks_of(job, plan)), once_(unroll_job(job, plan, roles_)) {
     for (const Task& task : once_.graph.tasks()) bytes_.push_back(task.bytes);
   }
 
@@ -187,9 +187,7 @@ class PipelineReplay {
     }
     std::uint32_t count = 0;
     for (const Lane& lane : plan_.lanes) count = std::max(count, lane.channel + 1);
-    const std::set<std::uint32_t> gradients = channels_of_gradients();
-    for (std::uint32_t channel = 0; channel < count; ++channel)
-      channels.push_back(gradients.contains(channel) ? job_.fabric->server() : job_.beneath->server());
+    for (std::uint32_t channel = 0; channel < count; ++channel) channels.push_back(job_.fabric->server());
     return channels;
   }
 
@@ -252,23 +250,6 @@ double mean_of(const std::vector<StageResult>& stages, double StageResult::*part
 
 // Below the clock's tick there is only rounding.
 double settled(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
-
-// The parts of the iteration that users compare, but for its length.
-void add_speeds(const Job& job, Metrics& metrics) {
-  const ParallelSetup& setup = *job.parallel;
-  const Profile& profile = setup.layers_alone;
-  metrics.forward_s = to_seconds(profile.forward());
-  metrics.backward_s = to_seconds(profile.backward());
-  const auto batches = static_cast<double>(job.scenario.options.strategy.sharding.accumulate);
-  const double whole =
-      batches * (metrics.forward_s + metrics.backward_s) + to_seconds(profile.update.value_or(Time(0)));
-  const auto workers = static_cast<double>(job.scenario.workers);
-  metrics.speedup = workers / static_cast<double>(setup.degrees.pp) * whole / metrics.iteration_s;
-  metrics.efficiency = metrics.speedup / workers;
-  if (profile.batch_size)
-    metrics.samples_per_s = static_cast<double>(setup.degrees.dp) * batches * static_cast<double>(*profile.batch_size) /
-                            metrics.iteration_s;
-}
 
 std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const PipelineReplay& replay,
                                       const Steady& steady) {
@@ -335,7 +316,7 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   metrics.exposed_comm_s = settled(parallel.layer_comm_s + parallel.exposed_p2p_s + parallel.exposed_dp_s);
   metrics.comm_busy_s = steady.busy_s;
   metrics.lower_bound_s = pipeline_bound(job, plan, replay.unrolled());
-  add_speeds(job, metrics);
+  add_speeds(job.parallel->layers_alone, parallel.micro_batches, parallel.degrees, metrics);
   metrics.collectives = std::count_if(plan.transfers.begin(), plan.transfers.end(), [&](const Transfer& one) {
     return one.op != CollectiveOp::Send && plan.groups[one.group].group.ranks > 1;
   });
@@ -348,28 +329,16 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   return result;
 }
 
-Time covered(std::vector<std::pair<Time, Time>> spans) {
-  std::sort(spans.begin(), spans.end());
-  Time sum{0}, until{0};
-  for (const auto& [start, end] : spans) {
-    const Time from = std::max(start, until);
-    if (end <= from) continue;
-    sum += end - from;
-    until = end;
-  }
-  return sum;
-}
-
 void add_parallel_result(const Job& job, const Plan& plan, Result& result) {
   const ParallelSetup& setup = *job.parallel;
   Metrics& metrics = result.metrics;
-  add_speeds(job, metrics);
   ParallelResult parallel = parallel_result(job);
+  add_speeds(setup.layers_alone, parallel.micro_batches, parallel.degrees, metrics);
   parallel.chunks = 1;
-  const auto batches = static_cast<double>(plan.sharding.accumulate);
-  const double computing = batches * (metrics.forward_s + metrics.backward_s);
-  parallel.layer_comm_s = batches * to_seconds(add(setup.profile.forward() - setup.layers_alone->forward(),
-                                                   setup.profile.backward() - setup.layers_alone->backward()));
+  const auto micro_batches = static_cast<double>(plan.sharding.accumulate);
+  const double computing = micro_batches * (metrics.forward_s + metrics.backward_s);
+  parallel.layer_comm_s = micro_batches * to_seconds(add(setup.profile.forward() - setup.layers_alone->forward(),
+                                                         setup.profile.backward() - setup.layers_alone->backward()));
   const double exposed = metrics.iteration_s - computing - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = settled(exposed);
   parallel.exposed_dp_s = settled(exposed - parallel.layer_comm_s);

@@ -5,8 +5,9 @@
 
 namespace allreplay {
 
-/// Replays the plan until its iterations repeat, three times: as it is; with collectives of data parallelism taking no
-/// time; and with sends taking none besides. The differences are what is exposed (docs/pipelines.md). REQUIRES: the
+/// Replays the plan, one iteration where all ranks start together, else until two are alike; and, unless the scenario
+/// does without parts, twice more: with collectives of data parallelism taking no time, and with sends taking none
+/// either. The differences are what is exposed (docs/pipelines.md). REQUIRES: the
 /// plan is a pipeline's, and the job was made for it.
 Result simulate_pipeline(const Job& job, const Plan& plan);
 
@@ -18,8 +19,5 @@ PipelineCost pipeline_cost(const Job& job, const Plan& plan);
 
 /// What simulate_pipeline() adds, for one rank, of what simulate() found: what users ask of parallelism inside layers.
 void add_parallel_result(const Job& job, const Plan& plan, Result& result);
-
-/// For how long any of these lasts, each from its first instant to its second.
-Time covered(std::vector<std::pair<Time, Time>> spans);
 
 }  // namespace allreplay

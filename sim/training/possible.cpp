@@ -31,7 +31,7 @@ std::optional<Compression> compression_of(const Scenario& scenario, const Algori
   CodecOptions options = scenario.options.codec;
   if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
   const Tensor& tensor = scenario.profile->tensors.front();
-  return Compression(*scenario.codec, options, algorithm.purpose == Purpose::AllGather ? scenario.workers : 1,
+  return Compression(*scenario.codec, options, algorithm.operation == CollectiveOp::AllGather ? scenario.workers : 1,
                      tensor.bytes / tensor.elements, slowdown);
 }
 
@@ -94,9 +94,9 @@ void require_bearable(const Scenario& scenario) {
 void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
-  ShardingConfig step = options.sharding;
-  if (scenario.strategy && !scenario.given) step.zero = stage_of(scenario);
-  require_bearable_passes(step, scenario.profile, scenario.options.place_of("accumulate"));
+  ShardingConfig sharding = options.sharding;
+  if (scenario.strategy && !scenario.given) sharding.zero = stage_of(scenario);
+  require_bearable_passes(sharding, scenario.profile, scenario.options.place_of("accumulate"));
   if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),
@@ -106,17 +106,23 @@ void require_bearable_step(const Scenario& scenario) {
 
 // `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
 // `fluid` walks the messages of rounds that have no closed form, some twenty million a second.
-void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds) {
+// Of both what counts is each way that a message takes.
+void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds,
+                      const Topology& topology) {
   const bool message = choice.fidelity == Fidelity::Message;
   const std::size_t most = message ? 20'000'000 : 50'000'000;
-  std::size_t count = 0;
+  const bool one_way = topology.routing().kind == Routing::Kind::ByDestination;
+  std::uint64_t count = 0;
   std::vector<Send> sends;
   for (const Round& round : rounds.rounds) {
-    if (!message && (round.all_pairs || round.in_switches)) continue;
+    if (!message && ((round.all_pairs && one_way) || round.in_switches)) continue;
     for (Rank rank = 0; rank < rounds.ranks && count <= most; ++rank) {
       sends.clear();
       round.sends(rank, 0, sends);
-      count += sends.size();
+      if (one_way)
+        count += sends.size();
+      else
+        for (const Send& send : sends) count += message ? topology.parts() : topology.ways_walked(rank, send.to);
     }
   }
   if (count > most)
@@ -124,8 +130,8 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
         fmt::format("{} among {} workers has more than {} messages {}", choice.algorithm->name, scenario.workers, most,
                     message ? "at a time" : "in its rounds"),
-        fmt::format("{}, or fewer workers{}", message ? "fluid" : "alpha-beta",
-                    choice.algorithm->servers ? " or servers" : ""));
+        fmt::format("{}, or fewer workers{}{}", message ? "fluid" : "alpha-beta",
+                    choice.algorithm->servers ? " or servers" : "", one_way ? "" : ", or d-mod-k"));
 }
 
 // With jitter each worker has a program, and times, of its own.
@@ -173,7 +179,7 @@ std::string fitting(const Scenario& scenario) {
 
 void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
   if (scenario.profile->tensors.empty()) return;
-  if (!scenario.codec && algorithm.purpose != Purpose::AllReduce)
+  if (!scenario.codec && algorithm.operation != CollectiveOp::AllReduce)
     throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", algorithm.name),
                      fitting(scenario));
   if (scenario.codec && !carries(algorithm, *scenario.codec->codec))
@@ -181,7 +187,8 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      fmt::format("{} cannot carry the output of {}", algorithm.name, scenario.codec->codec->name),
                      fitting(scenario));
   // Algorithm 3 pairs the ranks off: it has no meaning among others, not even as a price.
-  if (algorithm.purpose == Purpose::Selection && !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
+  if (algorithm.operation == CollectiveOp::Selection &&
+      !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
     throw InputError(place_of_collective(scenario),
                      fmt::format("{} does not support {} workers", algorithm.name, scenario.workers),
                      "a power of two, or --collective topk-allgather");
@@ -357,7 +364,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
     const Rounds rounds = most_rounds(scenario, choice, op);
-    require_bearable(scenario, choice, rounds);
+    require_bearable(scenario, choice, rounds, *topology);
   }
   require_groups_served(scenario, choice);
   return choice;

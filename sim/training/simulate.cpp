@@ -41,7 +41,7 @@ class Training {
         job_(job),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(job, plan, classes_)),
+        unrolled_(unroll_job(job, plan, classes_)),
         bound_(bound_of(scenario_.profile, plan, *job.fabric, unrolled_.per_rank_start)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
@@ -169,7 +169,7 @@ class Training {
 
   // Those of one worker, without the order of its program, which the batch has. False where another order is asked for.
   bool link_one() {
-    one_ = unroll(job_, plan_, {WorkerClass{}});
+    one_ = unroll_job(job_, plan_, {WorkerClass{}});
     const TaskId places = one_.lead_in(1);
     for (const Task& task : one_.graph.tasks()) of_one_.add(task);
     for (TaskId id = 0; id < of_one_.tasks().size(); ++id)
@@ -323,11 +323,9 @@ std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
 
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
   using Kind = Label::Kind;
-  const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.sharding.accumulate);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
-  metrics.forward_s = to_seconds(scenario.profile->forward());
-  metrics.backward_s = to_seconds(scenario.profile->backward());
+  add_speeds(scenario.profile, plan.sharding.accumulate, {.dp = scenario.workers}, metrics);
   const auto times = times_by_kind(unrolled);
   const auto seconds_of = [&](Kind a, Kind b) {
     return to_seconds(add(times[static_cast<std::size_t>(a)], times[static_cast<std::size_t>(b)]));
@@ -335,16 +333,10 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   metrics.update_s = to_seconds(times[static_cast<std::size_t>(Kind::Update)]);
   metrics.copy_s = seconds_of(Kind::CopyOut, Kind::CopyIn);
   if (!unrolled.beside) metrics.codec_s = seconds_of(Kind::Encode, Kind::Decode);
-  const double compute = batches * (metrics.forward_s + metrics.backward_s);
+  const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
   const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
-  const double whole = compute + to_seconds(scenario.profile->update.value_or(Time(0)));
-  metrics.speedup = workers * whole / metrics.iteration_s;
-  metrics.efficiency = metrics.speedup / workers;
-  if (scenario.profile->batch_size)
-    metrics.samples_per_s =
-        workers * batches * static_cast<double>(*scenario.profile->batch_size) / metrics.iteration_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }
@@ -356,6 +348,19 @@ std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
 }
 
 }  // namespace
+
+void add_speeds(const Profile& profile, std::int64_t micro_batches, const Degrees& degrees, Metrics& metrics) {
+  const auto passes = static_cast<double>(micro_batches);
+  const auto workers = static_cast<double>(degrees.workers());
+  metrics.forward_s = to_seconds(profile.forward());
+  metrics.backward_s = to_seconds(profile.backward());
+  const double whole = passes * (metrics.forward_s + metrics.backward_s) + to_seconds(profile.update.value_or(Time(0)));
+  metrics.speedup = workers / static_cast<double>(degrees.pp) * whole / metrics.iteration_s;
+  metrics.efficiency = metrics.speedup / workers;
+  if (profile.batch_size)
+    metrics.samples_per_s =
+        static_cast<double>(degrees.dp) * passes * static_cast<double>(*profile.batch_size) / metrics.iteration_s;
+}
 
 double slowest_factor(const Scenario& scenario) {
   const std::vector<double> all = slowdowns(scenario.stragglers, scenario.workers, scenario.options.parallel.pp);

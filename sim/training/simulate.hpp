@@ -153,6 +153,10 @@ Result simulate(const Job& job, const Plan& plan);
 /// How many times as long as the profile says the slowest worker takes.
 double slowest_factor(const Scenario& scenario);
 
+/// Times of a micro-batch, speed-up and efficiency over a worker that has the whole model, samples per second.
+/// `profile`: without what is sent inside layers. REQUIRES: metrics.iteration_s is known.
+void add_speeds(const Profile& profile, std::int64_t micro_batches, const Degrees& degrees, Metrics& metrics);
+
 /// What the last worker to be ready runs.
 Shared<Profile> slowest_profile(const Scenario& scenario);
 

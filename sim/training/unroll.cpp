@@ -37,7 +37,7 @@ class Unroller {
     all_.graph.reserve(tasks, works + all_.classes * plan.gates.size());
   }
 
-  Unrolled unroll() {
+  Unrolled make() {
     for (std::uint32_t c = 0; c < all_.classes; ++c) add_works(c);
     add_transfers();
     if (compression_) {
@@ -387,7 +387,7 @@ class Unroller {
 
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
                 const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start) {
-  return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start).unroll();
+  return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start).make();
 }
 
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on) {

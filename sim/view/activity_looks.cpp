@@ -1,6 +1,6 @@
 #include "sim/view/activity_looks.hpp"
 
-#include "sim/collective/collective_op.hpp"
+#include "sim/core/collective_op.hpp"
 #include "sim/picture/style.hpp"
 
 namespace allreplay {

@@ -45,9 +45,10 @@ class StreamPainter : public BarPainter {
     const TimelineRow& row = timeline_.rows.streams[c];
     if (timeline_.micro_batches()) top = add_micro_batches(row, top);
     const double bars = top + 13;
-    for (std::uint32_t batch = 0; batch < timeline_.outcome.result.plan.sharding.accumulate; ++batch) {
-      add_phase(row, Activity::Backward, batch, top);
-      add_phase(row, Activity::Forward, batch, top);
+    for (std::uint32_t micro_batch = 0; micro_batch < timeline_.outcome.result.plan.sharding.accumulate;
+         ++micro_batch) {
+      add_phase(row, Activity::Backward, micro_batch, top);
+      add_phase(row, Activity::Forward, micro_batch, top);
     }
     add_phase(row, Activity::Update, 0, top);
     add_row_name(bars + compute_height / 2, row.name);
@@ -63,10 +64,10 @@ class StreamPainter : public BarPainter {
   }
 
   // "backward 255.9 ms" above what it says.
-  void add_phase(const TimelineRow& row, Activity activity, std::uint32_t batch, double top) {
+  void add_phase(const TimelineRow& row, Activity activity, std::uint32_t micro_batch, double top) {
     Time sum{0}, from = never, to{0};
     for (const Bar& bar : row.bars) {
-      if (bar.activity != activity || bar.micro_batch != batch) continue;
+      if (bar.activity != activity || bar.micro_batch != micro_batch) continue;
       if (activity == Activity::Update && bar.item != everything) return;  // among the forward pass
       sum += bar.end - bar.start;
       from = std::min(from, bar.start);

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "sim/experiment/what_if.hpp"
-#include "sim/picture/tornado_chart.hpp"
+#include "sim/picture/bar_chart.hpp"
 
 namespace allreplay {
 
-TornadoChart what_if_chart(const WhatIf& answer);
+BarChart what_if_chart(const WhatIf& answer);
 
 }  // namespace allreplay

@@ -37,7 +37,7 @@ double Profile::parameter_share() const {
   return static_cast<double>(parameter_bytes * tensors.front().elements) / static_cast<double>(tensors.front().bytes);
 }
 
-bool Profile::tells_activations() const {
+bool Profile::has_activations() const {
   return std::any_of(layers.begin(), layers.end(), [](const Layer& one) { return one.activation_bytes.has_value(); });
 }
 

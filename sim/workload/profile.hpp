@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/collective_op.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
@@ -18,20 +19,14 @@ using TensorId = std::uint32_t;  ///< from 0 at the input, in forward order
 
 /// A collective inside a layer, behind its computing: of tensor, context or expert parallelism.
 struct LayerCollective {
-  enum class Op : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
   enum class Among : std::uint8_t { Tensor, Context, Expert };
-  Op op = Op::AllReduce;
+  CollectiveOp op = CollectiveOp::AllReduce;  ///< OperationRow::in_layers
   Among group = Among::Tensor;
   Bytes bytes = 0;  ///< the whole; of an all-to-all what a worker holds before it
   bool backward = false;
   bool operator==(const LayerCollective&) const = default;
 };
 
-inline constexpr Word<LayerCollective::Op> layer_collective_ops[] = {
-    {LayerCollective::Op::AllReduce, "all-reduce"},
-    {LayerCollective::Op::AllGather, "all-gather"},
-    {LayerCollective::Op::ReduceScatter, "reduce-scatter"},
-    {LayerCollective::Op::AllToAll, "all-to-all"}};
 inline constexpr Word<LayerCollective::Among> layer_collective_groups[] = {{LayerCollective::Among::Tensor, "tp"},
                                                                            {LayerCollective::Among::Context, "cp"},
                                                                            {LayerCollective::Among::Expert, "ep"}};
@@ -100,7 +95,7 @@ struct Profile {
   Bytes bytes() const;    ///< of all gradients
   std::int64_t elements() const;
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
-  bool tells_activations() const;  ///< what passes keep, of any layer
+  bool has_activations() const;    ///< what passes keep, of any layer
 
   /// W of a layer: what the profile says, else half of its backward pass where it has tensors.
   std::vector<Time> weight_times() const;

@@ -67,9 +67,10 @@ void read_parallel_parts(const Json& json, Layer& layer) {
   if (!list) return;
   for (const Json& one : list->items()) {
     one.allow_only({"op", "group", "bytes", "pass"});
-    layer.collectives.push_back(
-        {read_word_of(layer_collective_ops, one.at("op")), read_word_of(layer_collective_groups, one.at("group")),
-         one.at("bytes").integer(0, most_bytes), read_word_of(layer_collective_passes, one.at("pass"))});
+    layer.collectives.push_back({read_word_of(operations_with(&OperationRow::in_layers), one.at("op")),
+                                 read_word_of(layer_collective_groups, one.at("group")),
+                                 one.at("bytes").integer(0, most_bytes),
+                                 read_word_of(layer_collective_passes, one.at("pass"))});
   }
 }
 

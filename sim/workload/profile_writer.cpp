@@ -65,9 +65,9 @@ std::string extras(const Layer& layer) {
   if (layer.collectives.empty()) return text;
   std::vector<std::string> list;
   for (const LayerCollective& one : layer.collectives)
-    list.push_back(fmt::format(R"({{"op": "{}", "group": "{}", "bytes": {}, "pass": "{}"}})",
-                               name_of(layer_collective_ops, one.op), name_of(layer_collective_groups, one.group),
-                               one.bytes, name_of(layer_collective_passes, one.backward)));
+    list.push_back(fmt::format(R"({{"op": "{}", "group": "{}", "bytes": {}, "pass": "{}"}})", to_string(one.op),
+                               name_of(layer_collective_groups, one.group), one.bytes,
+                               name_of(layer_collective_passes, one.backward)));
   return text + fmt::format(R"(, "collectives": [{}])", fmt::join(list, ", "));
 }
 

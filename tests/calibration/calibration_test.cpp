@@ -55,7 +55,7 @@ TEST_CASE("alpha and beta by the algorithm's coefficients") {
 
 TEST_CASE("what was fitted prices as it was measured") {
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.purpose != Purpose::AllReduce || !algorithm.coefficients) continue;
+    if (algorithm.operation != CollectiveOp::AllReduce || !algorithm.coefficients) continue;
     const Calibration fitted = calibrate(log_of(law, 16), as(algorithm.name));
     Network links;
     links.alpha = fitted.alpha;
@@ -112,6 +112,8 @@ TEST_CASE("errors by decade of size") {
   CHECK(fitted.overall.line_worst == Approx(11.0 / 121).epsilon(1e-4));
   CHECK(fitted.overall.line_median == Approx(0).margin(1e-6));
   CHECK(fitted.time_of_largest(false) == Approx(110e-6));  // of 100 B, by the line
+  const MeasurementLog gap = read_measurements("bytes,time_us\n1,11\n2,12\n200,210\n", "f", {.workers = 4});
+  CHECK(calibrate(gap, as("ring")).decades.size() == 2);  // none of 10 to 99 B
 }
 
 TEST_CASE("the median of two errors is the middle between them") {

@@ -112,10 +112,12 @@ TEST_CASE("neither constant goes below zero") {
   const LineFit falling = fit_line(measured({1000, 2000, 4000}, line(10e-6, -1e-9)));
   CHECK(falling.b == 0);
   CHECK(falling.b_held);
+  CHECK(falling.b_error == 0);
   CHECK(falling.a > 5e-6);
   const LineFit late = fit_line(measured({1000, 2000, 4000}, line(-0.5e-6, 1e-9)));
   CHECK(late.a == 0);
   CHECK(late.a_held);
+  CHECK(late.a_error == 0);
   CHECK(late.b > 0.5e-9);
   CHECK(late.b < 1e-9);
 }

@@ -10,11 +10,11 @@ namespace {
 
 // A log whose times are what the network asks for.
 Calibration log_of(const Network& network, std::string_view collective, std::int64_t workers,
-                   Purpose purpose = Purpose::AllReduce, CollectiveOp op = CollectiveOp::AllReduce,
+                   CollectiveOp operation = CollectiveOp::AllReduce, CollectiveOp op = CollectiveOp::AllReduce,
                    Bytes from = 1 << 10) {
   const Algorithm& algorithm = find_algorithm(collective, {});
   const OpCosts costs = price_ops(network, algorithm, workers, workers, {});
-  MeasurementLog log{.file = "log", .purpose = purpose, .workers = workers};
+  MeasurementLog log{.file = "log", .operation = operation, .workers = workers};
   for (Bytes bytes = from; bytes <= 1 << 30; bytes *= 2) log.points.push_back({bytes, to_seconds(costs[op](bytes))});
   CalibrationRequest request;
   request.algorithm = &algorithm;
@@ -104,7 +104,8 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   REQUIRE(!no_link.warnings.empty());
   CHECK(no_link.warnings.back().find("no such link exists") != std::string::npos);
   // A reduce-scatter by itself.
-  const std::vector<Calibration> half{log_of(truth, "nccl", 8, Purpose::ReduceScatter, CollectiveOp::ReduceScatter)};
+  const std::vector<Calibration> half{
+      log_of(truth, "nccl", 8, CollectiveOp::ReduceScatter, CollectiveOp::ReduceScatter)};
   CHECK(fit_levels(half, start).factors[0] == Approx(0.9).epsilon(1e-3));
 }
 
@@ -138,7 +139,7 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   CHECK(four.known[rendezvous_time]);
   // Where every size waits for a rendezvous, all of the start-up beyond the cluster's own is its.
   const auto large = [&](std::int64_t workers) {
-    return log_of(truth, "nccl", workers, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 12);
+    return log_of(truth, "nccl", workers, CollectiveOp::AllReduce, CollectiveOp::AllReduce, 1 << 12);
   };
   const LevelFit both = fit_levels(std::vector<Calibration>{large(16), large(64)}, start);
   CHECK_FALSE(both.known[latency_outside]);
@@ -151,7 +152,7 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
         "of larger messages, and the latency between nodes keeps the cluster's value");
   // Of four nodes, from 1 MiB on, with noise of 5 %: the bandwidth between nodes is told, whatever else is not, and the
   // latency is the cluster's.
-  std::vector<Calibration> noisy{log_of(truth, "nccl", 16, Purpose::AllReduce, CollectiveOp::AllReduce, 1 << 20)};
+  std::vector<Calibration> noisy{log_of(truth, "nccl", 16, CollectiveOp::AllReduce, CollectiveOp::AllReduce, 1 << 20)};
   for (std::size_t i = 0; i < noisy[0].log.points.size(); ++i)
     noisy[0].log.points[i].seconds *= i % 2 == 0 ? 1.05 : 0.95;
   const LevelFit large_sizes = fit_levels(noisy, start);

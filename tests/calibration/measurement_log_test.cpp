@@ -43,7 +43,7 @@ TEST_CASE("nccl-tests: ranks, benchmark and both blocks") {
   const MeasurementLog log = read(text);
   CHECK(log.format == "nccl-tests");
   CHECK(log.benchmark == "all_reduce_perf");
-  CHECK(log.purpose == Purpose::AllReduce);
+  CHECK(log.operation == CollectiveOp::AllReduce);
   CHECK(log.workers == 8);
   CHECK(log.time == "out-of-place");
   check_law(log);
@@ -77,14 +77,14 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
         }(),
         reduction, reduction, algbw, algbw * factor, algbw, algbw * factor));
   };
-  CHECK(log("sum", 1.75).purpose == Purpose::AllReduce);
+  CHECK(log("sum", 1.75).operation == CollectiveOp::AllReduce);
   CHECK(log("sum", 1.75).benchmark == "all_reduce_perf, by its busbw");
-  CHECK(log("sum", 0.875).purpose == Purpose::ReduceScatter);
-  CHECK(log("none", 0.875).purpose == Purpose::AllGather);
-  CHECK(log("none", 1).purpose == Purpose::Broadcast);
-  CHECK_FALSE(log("sum", 1.3).purpose);
-  CHECK_FALSE(log("none", 1, INFINITY).purpose);  // of a time of 0
-  CHECK(log("sum", 1.75).notes.empty());          // `error` is a deviation, not a count of what is wrong
+  CHECK(log("sum", 0.875).operation == CollectiveOp::ReduceScatter);
+  CHECK(log("none", 0.875).operation == CollectiveOp::AllGather);
+  CHECK(log("none", 1).operation == CollectiveOp::Broadcast);
+  CHECK_FALSE(log("sum", 1.3).operation);
+  CHECK_FALSE(log("none", 1, INFINITY).operation);  // of a time of 0
+  CHECK(log("sum", 1.75).notes.empty());            // `error` is a deviation, not a count of what is wrong
 }
 
 TEST_CASE("CSV: a column of collectives") {
@@ -92,12 +92,12 @@ TEST_CASE("CSV: a column of collectives") {
   CHECK(complaint(both) ==
         "f: has rows of several collectives: all-reduce, all-gather (--collective with an algorithm of one of them)");
   LogRequest request;
-  request.purpose = Purpose::AllGather;
+  request.operation = CollectiveOp::AllGather;
   const MeasurementLog gathered = read_measurements(both, "f", request);
-  CHECK(gathered.purpose == Purpose::AllGather);
+  CHECK(gathered.operation == CollectiveOp::AllGather);
   CHECK(gathered.points.size() == 1);
   CHECK(gathered.notes == std::vector<std::string>{"rows of other collectives than all-gather are left out"});
-  CHECK(read("collective,bytes,time_us\nbroadcast,8,1\nbroadcast,16,1\n", 4).purpose == Purpose::Broadcast);
+  CHECK(read("collective,bytes,time_us\nbroadcast,8,1\nbroadcast,16,1\n", 4).operation == CollectiveOp::Broadcast);
   CHECK(complaint("collective,bytes,time_us\nall-to-all,8,1\n", 4).starts_with("f: line 2: unknown collective"));
 }
 

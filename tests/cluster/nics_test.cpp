@@ -1,6 +1,8 @@
 // Hosts with several NICs, on one network or on a plane each.
 #include <set>
 
+#include <fmt/format.h>
+
 #include "tests/cluster/topologies.hpp"
 #include "tests/error_message.hpp"
 
@@ -96,18 +98,38 @@ TEST_CASE("a failed cable of a NIC") {
   const auto one =
       with_nics("leaf-spine", 8, 2, R"("leaves": 2, "hosts_per_leaf": 2, "spines": 1, "nics": 2, )" + cable);
   CHECK(way_by_ports(*one, 0, 3) == "h0.gpu0>h0 h0.nic0>leaf0 leaf0>h1.nic1 h1>h1.gpu1");  // any way around does
-  // In a plane, what was the only way is no way: as hosts that are cut off.
-  CHECK(error_message([&] {
-          with_nics("leaf-spine", 8, 2,
-                    R"("leaves": 2, "hosts_per_leaf": 2, "spines": 1, "nics": 2, "planes": 2,
-                       "links": [{"between": ["h0.nic1", "leaf0.p1"], "down": true}])");
-        }).find("disconnect '") != std::string::npos);
+  // In a plane, what was the only way is no way: as hosts that are cut off. Plane 1 is that of each host's GPU 1.
+  const auto cut = [](std::string_view host) {
+    return error_message([&] {
+      with_nics("leaf-spine", 8, 2,
+                fmt::format(R"("leaves": 2, "hosts_per_leaf": 2, "spines": 1, "nics": 2, "planes": 2,
+                               "links": [{{"between": ["{}.nic1", "leaf0.p1"], "down": true}}])",
+                            host));
+    });
+  };
+  CHECK(cut("h1").find("disconnect 'h1.gpu1' from 'h0.gpu1'") != std::string::npos);
+  CHECK(cut("h0").find("disconnect 'h1.gpu1' from 'h0.gpu1'") != std::string::npos);
   // With two spines a way around stays in its plane.
   const auto two = with_nics("leaf-spine", 8, 2,
                              R"("leaves": 2, "hosts_per_leaf": 2, "spines": 2, "nics": 2, "planes": 2,
                                 "links": [{"between": ["leaf0.p1", "spine0.p1"], "down": true}])");
   CHECK(way(*two, 0, 5) == "h0.gpu0 h0 leaf0.p1 spine1.p1 leaf1.p1 h2 h2.gpu1");
   CHECK(way(*two, 0, 4) == "h0.gpu0 h0 leaf0.p0 spine0.p0 leaf1.p0 h2 h2.gpu0");
+}
+
+TEST_CASE("a plane matters to those to whom messages travel in it") {
+  const auto planes = with_nics("star", 6, 2, R"("nics": 2, "planes": 2)");
+  std::vector<Link> links(planes->links().begin(), planes->links().end());
+  for (LinkId link = 0; link < links.size(); ++link)  // of host 2 the cable of NIC 1
+    if (planes->name(planes->port(link)) == "h2.nic1") links[link].bandwidth = links[link ^ 1U].bandwidth = 0;
+  const auto failed = with_links(std::shared_ptr<const Topology>(with_nics("star", 6, 2, R"("nics": 2, "planes": 2)")),
+                                 std::move(links));
+  const Connections connections(*failed);
+  const auto cut_off = [&](std::vector<NodeId> gpus) { return connections.cut_off(gpus); };
+  CHECK(!cut_off({0, 2, 4}));                         // GPUs 0 of all hosts
+  CHECK(!cut_off({0, 1, 2, 3}));                      // hosts 0 and 1
+  CHECK(cut_off({0, 2, 4, 1, 5}) == HostPair{1, 5});  // GPU 1 of host 0, and that of host 2
+  CHECK(cut_off({0, 5}) == HostPair{5, 0});           // GPU 0 of host 0 sends to GPU 1 of host 2 in plane 1
 }
 
 TEST_CASE("how many NICs and planes there may be") {

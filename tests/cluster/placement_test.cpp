@@ -175,3 +175,11 @@ TEST_CASE("nodes beside a topology keep their workers") {
              Contains("/network/topology/placement: distributes ranks over hosts"));
   CHECK(complaint(4, json_of("star", of_four + R"(, "placement": ["h1", "h0"])")).empty());
 }
+
+TEST_CASE("however many jobs sit on a network, its links are there once") {
+  const std::shared_ptr<const Topology> network = build("fat-tree", 16, R"("ports": 4)");
+  const std::vector<NodeId> seats{3, 1};
+  const auto placed = seated(network, seats);
+  CHECK(placed->links().data() == network->links().data());
+  CHECK(placed->links().size() == 96);  // 3 · 16 cables, both ways
+}

@@ -114,10 +114,23 @@ TEST_CASE("with one way every routing is the same") {
         std::vector<LinkId> path = route(*one, from, to);
         CHECK(latency == Approx(1e-6 * static_cast<double>(path.size())));
         std::sort(path.begin(), path.end());
+        CHECK(one->ways_walked(from, to) == 1);
         REQUIRE(links.size() == path.size());
         for (std::size_t i = 0; i < path.size(); ++i) CHECK((links[i].link == path[i] && links[i].share == 1));
       }
   }
+}
+
+TEST_CASE("how many ways a message takes") {
+  const auto ways = [](const char* routing, NodeId from, NodeId to) {
+    return build("fat-tree", 16, R"("ports": 4, "routing": )" + std::string(routing))->ways_walked(from, to);
+  };
+  // To another pod there are 2 · 2, to another edge switch of the pod 2, to the same one 1.
+  CHECK(ways(R"("d-mod-k")", 0, 12) == 1);
+  CHECK(ways(R"("adaptive")", 0, 12) == 4);
+  CHECK(ways(R"("adaptive")", 0, 2) == 2);
+  CHECK(ways(R"("ecmp", "flows": 7)", 0, 12) == 7);
+  CHECK(ways(R"("ecmp", "flows": 7)", 0, 1) == 1);
 }
 
 TEST_CASE("what has one way has no routing to choose, and only ecmp has flows") {

@@ -69,7 +69,7 @@ TEST_CASE("files of ring and halving-doubling send what these send") {
 TEST_CASE("halves and a broadcast as files") {
   const Algorithm& ring = find_algorithm("ring", {});
   CHECK(file_of(text_of(rounds_of(find_algorithm("pat", {}), 2, {}, CollectiveOp::AllGather, {}), "all-gather"))
-            ->algorithm.purpose == Purpose::AllGather);
+            ->algorithm.operation == CollectiveOp::AllGather);
   // A ring leaves rank p with piece p + 1, a file's ranks have what bears their number.
   const std::string scattered = text_of(rounds_of(ring, 4, {}, CollectiveOp::ReduceScatter, {}), "reduce-scatter");
   CHECK(error_message([&] { file_of(scattered); }).find("rank 0 does not have all of chunk 0") != std::string::npos);

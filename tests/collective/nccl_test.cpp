@@ -1,6 +1,7 @@
 #include "sim/collective/nccl.hpp"
 
 #include <cmath>
+#include <map>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
@@ -186,4 +187,20 @@ TEST_CASE("a cost that no line and no table gives") {
         CHECK(together * (1 + 1e-3) >= to_seconds(cost.least(bytes)));  // the last bytes of a division are not sent
       }
     }
+}
+
+TEST_CASE("trees reach their full bandwidth at the end of the table of sizes, and beyond it, but for Simple") {
+  // The table ends with sizes from 64 B · 2^22 on: 1 for LL and LL128, 0.9 for Simple.
+  const NcclPrice price(nccl_levels(network(NcclSetup::Gpu::Ampere)), 64, CollectiveOp::AllReduce);
+  const auto trees = [&](double bytes) {
+    std::map<std::string_view, double> bandwidths;
+    for (const NcclChoice& one : price.choices(bytes))
+      if (one.algorithm == "tree") bandwidths[one.protocol] = one.bandwidth;
+    return bandwidths;
+  };
+  auto last = trees(64. * (1 << 22)), beyond = trees(64. * (1 << 23));
+  REQUIRE((beyond.size() == 3 && last.size() == 3));
+  CHECK(last["LL"] == beyond["LL"]);
+  CHECK(last["LL128"] == beyond["LL128"]);
+  CHECK(last["Simple"] == Approx(0.9 * beyond["Simple"]));
 }

@@ -17,15 +17,15 @@ namespace {
 // and a stream sends what it had before the round: if it sent what it had not yet, something would be missing.
 class Contributions {
  public:
-  Contributions(const Rounds& rounds, Purpose purpose) : rounds_(rounds) {
+  Contributions(const Rounds& rounds, CollectiveOp operation) : rounds_(rounds) {
     has_.assign(rounds.ranks * rounds.streams * rounds.pieces, std::vector<int>(rounds.ranks, 0));
     for (Rank rank = 0; rank < rounds.ranks; ++rank)
       for (std::uint32_t stream = 0; stream < rounds.streams; ++stream)
         for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
-          const bool has = purpose == Purpose::AllGather   ? piece == rank
-                           : purpose == Purpose::Broadcast ? rank == 0
-                           : purpose == Purpose::AllToAll  ? piece / rounds.ranks == rank
-                                                           : true;
+          const bool has = operation == CollectiveOp::AllGather   ? piece == rank
+                           : operation == CollectiveOp::Broadcast ? rank == 0
+                           : operation == CollectiveOp::AllToAll  ? piece / rounds.ranks == rank
+                                                                  : true;
           at(has_, rank, stream, piece)[rank] = has;
         }
   }
@@ -103,8 +103,8 @@ Rounds rounds_of(const std::string& name, std::int64_t workers, const Collective
   return rounds_of(named(name), workers, options, op, {"test", ""});
 }
 
-void require_complete(const Contributions& contributions, const Rounds& rounds, Purpose purpose) {
-  if (purpose == Purpose::AllToAll) {  // piece i·N + j is i's for j
+void require_complete(const Contributions& contributions, const Rounds& rounds, CollectiveOp operation) {
+  if (operation == CollectiveOp::AllToAll) {  // piece i·N + j is i's for j
     for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
       std::vector<int> own(rounds.ranks, 0);
       own[static_cast<std::size_t>(piece / rounds.ranks)] = 1;
@@ -115,12 +115,12 @@ void require_complete(const Contributions& contributions, const Rounds& rounds, 
   const std::vector<int> everybody(rounds.ranks, 1);
   for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
     std::vector<int> whole = everybody;
-    if (purpose == Purpose::AllGather || purpose == Purpose::Broadcast) whole.assign(rounds.ranks, 0);
-    if (purpose == Purpose::AllGather) whole[piece] = 1;
-    if (purpose == Purpose::Broadcast) whole[0] = 1;
+    if (operation == CollectiveOp::AllGather || operation == CollectiveOp::Broadcast) whole.assign(rounds.ranks, 0);
+    if (operation == CollectiveOp::AllGather) whole[piece] = 1;
+    if (operation == CollectiveOp::Broadcast) whole[0] = 1;
     Rank having = 0;
     for (Rank rank = 0; rank < rounds.ranks; ++rank) having += contributions.has(rank, piece, whole);
-    CHECK(having == (purpose == Purpose::ReduceScatter ? 1 : rounds.ranks));
+    CHECK(having == (operation == CollectiveOp::ReduceScatter ? 1 : rounds.ranks));
   }
 }
 
@@ -128,10 +128,10 @@ void require_works(const std::string& name, std::int64_t workers, const Collecti
   INFO(name << " among " << workers << ", servers " << options.servers << ", chunks " << options.chunks << ", groups "
             << options.groups << ", levels " << options.levels);
   const Rounds rounds = rounds_of(name, workers, options);
-  const Purpose purpose = named(name).purpose;
-  Contributions contributions(rounds, purpose);
+  const CollectiveOp operation = named(name).operation;
+  Contributions contributions(rounds, operation);
   contributions.run(rounds);
-  require_complete(contributions, rounds, purpose);
+  require_complete(contributions, rounds, operation);
 }
 
 void require_halves_work(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
@@ -139,10 +139,10 @@ void require_halves_work(const std::string& name, std::int64_t workers, const Co
   const Rounds first = rounds_of(name, workers, options, CollectiveOp::ReduceScatter),
                second = rounds_of(name, workers, options, CollectiveOp::AllGather);
   REQUIRE(first.pieces == second.pieces);
-  Contributions contributions(first, Purpose::AllReduce);
+  Contributions contributions(first, CollectiveOp::AllReduce);
   contributions.run(first);
   contributions.run(second);
-  require_complete(contributions, first, Purpose::AllReduce);
+  require_complete(contributions, first, CollectiveOp::AllReduce);
 }
 
 }  // namespace

@@ -407,6 +407,8 @@ class Said(Diagnose):
             done = self.say(self.write(name, text), "--json")
             self.assertEqual(json.loads(done.stdout), self.json("job.csv"))
             self.assertIn("8 ops of tensor-parallel ranks other than", done.stderr)
+            without = json.dumps([one for one in events if one["tid"] != 99])
+            self.assertNotIn("tensor-parallel", self.say(self.write("one_each.json", without)).stderr)
             self.assertIn("worker 3 (replica 1", self.say(name, env=WIDE).stdout)  # 15 / 5
         events[0]["name"] = "forward"
         self.refused(self.write("bad.json", json.dumps(events)), names=["bad.json", "/traceEvents/0", "'forward'"])

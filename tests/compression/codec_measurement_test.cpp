@@ -93,6 +93,18 @@ TEST_CASE("several workers: bytes, and the error against the true mean") {
   CHECK(once.aggregated->total_error == Approx(once.aggregated->error));
 }
 
+// Of ± an exponential E|x| = 1 and E x² = 2, so that (±1 − x)² has the mean 2 − 2 + 1, half of x's: the root of a half,
+// of several workers as of one, as the mean of each is 0.
+TEST_CASE("signs of Laplace's distribution are even") {
+  CodecRequest signs = request("signsgd", 50'000);
+  signs.distribution = Distribution::Laplace;
+  signs.workers = 8;
+  signs.iterations = 1;
+  const CodecMeasurement measured = measure_codec(signs);
+  CHECK(measured.round_trip.error == Approx(0.707).margin(0.02));
+  CHECK(measured.aggregated->error == Approx(0.707).margin(0.02));
+}
+
 TEST_CASE("gTop-k loses as printed, and conserving only what rounding does") {
   CodecRequest gtopk = request("gtopk", 2000);
   gtopk.options.density = 0.01;

@@ -59,6 +59,7 @@ TEST_CASE("prose is broken between words, and what belongs together stays") {
   CHECK(wrapped("  set in", 6) == "  set\nin");
   CHECK(wrapped("see /a/path/that/is/long now", 8) == "see\n/a/path/that/is/long\nnow");  // can be copied
   CHECK(wrapped("about 36.0 % more", 10) == "about\n36.0 %\nmore");
+  CHECK(wrapped("about 36 s", 8) == "about\n36 s");             // the last letter, too
   CHECK(wrapped("the 8-byte word", 10) == "the 8-byte\nword");  // no number, and one that ends a clause
   CHECK(wrapped("of 7, and", 5) == "of 7,\nand");
   CHECK(wrapped("run --workers 8 --json", 15) == "run --workers 8\n--json");

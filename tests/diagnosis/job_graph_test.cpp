@@ -9,6 +9,7 @@
 #include "tests/error_message.hpp"
 
 #include "sim/core/random.hpp"
+#include "sim/diagnosis/diagnosis.hpp"
 #include "sim/diagnosis/job_replay.hpp"
 #include "sim/diagnosis/stage_order.hpp"
 #include "sim/engine/replay.hpp"
@@ -272,6 +273,20 @@ TEST_CASE("what workers do not have in common is named") {
   CHECK(complaint([](MeasuredJob& job) {
           std::erase_if(job.ops, [](const MeasuredOp& one) { return one.kind == Kind::ForwardRecv && one.seq == 1; });
         }).find("stage 1 has no forward-recv 1 for the forward-send of stage 0") != std::string::npos);
+}
+
+TEST_CASE("backward passes that take twice as long as their forward passes vary with them") {
+  MeasuredJob job = pipeline(5, 4, 3);
+  std::map<std::tuple<std::int64_t, std::uint32_t, std::uint32_t, std::uint32_t>, Time> backward;
+  for (const MeasuredOp& one : job.ops)
+    if (one.kind == Kind::BackwardCompute) backward[{one.step, one.replica, one.stage, one.seq}] = one.duration;
+  const auto correlation = [](MeasuredJob of) {
+    return diagnose(std::move(of), [](std::size_t) { return [] {}; }).fb_correlation;
+  };
+  CHECK(std::abs(correlation(job)) < 0.5);  // each drawn for itself
+  for (MeasuredOp& one : job.ops)
+    if (one.kind == Kind::ForwardCompute) one.duration = backward.at({one.step, one.replica, one.stage, one.seq}) / 2;
+  CHECK(correlation(job) == Approx(1));
 }
 
 }  // namespace job_graph_test

@@ -103,6 +103,8 @@ TEST_CASE("a batch alone is proportional on a device that is not known; all else
   const Estimate made = rescaled(Files(), profile, resnet(), change);
   CHECK(to_seconds(made.profile.forward()) ==
         Approx(to_seconds(profile.forward()) / 2).epsilon(1e-7));  // each layer to a picosecond
+  for (std::size_t i = 0; i < profile.layers.size(); ++i)          // of half as many samples
+    CHECK(made.profile.layers[i].activation_bytes.value_or(0) == profile.layers[i].activation_bytes.value_or(0) / 2);
   CHECK(made.profile.device == "Nameless 3000");
   change.device = read_device(Files(), "h100");
   CHECK(error_message([&] {

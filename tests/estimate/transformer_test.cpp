@@ -204,7 +204,7 @@ Computation part(const std::string& name, std::int64_t tokens, const Split& spli
 }
 
 // Elements that the layers of block 0 send in an operation among a group.
-double sent(const Computation& work, LayerCollective::Op op, LayerCollective::Among group, bool backward) {
+double sent(const Computation& work, CollectiveOp op, LayerCollective::Among group, bool backward) {
   double elements = 0;
   for (const ComputationLayer& layer : work.layers)
     for (const GroupCollective& one : layer.collectives)
@@ -244,7 +244,7 @@ TEST_CASE("a block's activations are those of Korthikanti et al.: sbh(10 + 24/t)
 
 TEST_CASE("a block sends what Megatron-LM sends: two all-reduces a pass, or as many gathers and scatters") {
   // arXiv 1909.08053, figure 4, and 2205.05198, section 4.2.2: each of s·h elements; Llama 3 8B of 8192 tokens.
-  using Op = LayerCollective::Op;
+  using Op = CollectiveOp;
   constexpr auto tp = LayerCollective::Among::Tensor, cp = LayerCollective::Among::Context;
   const double twice = 2 * 8192. * 4096;
   const Computation plain = part("llama3-8b", 8192, {8, 1, false}), cut = part("llama3-8b", 8192, {8, 1, true});
@@ -268,7 +268,7 @@ TEST_CASE("a block sends what Megatron-LM sends: two all-reduces a pass, or as m
 TEST_CASE("embedding and loss: a sum of what each has looked up, and three numbers a token") {
   const Computation work = part("llama3-8b", 8192, {8, 1, false});
   const GroupCollective& words = work.layers.front().collectives.at(0);
-  CHECK((words.op == LayerCollective::Op::AllReduce && !words.backward && words.elements == 8192. * 4096));
+  CHECK((words.op == CollectiveOp::AllReduce && !words.backward && words.elements == 8192. * 4096));
   const std::vector<GroupCollective>& head = work.layers.back().collectives;
   REQUIRE(head.size() == 4);  // the gradients of what all read; then largest, right and sum, in fp32
   CHECK((head[0].backward && head[0].elements == 8192. * 4096));

@@ -82,6 +82,8 @@ TEST_CASE("what hardly shows is computing") {
   CHECK(parts_of(pair_of({0}, "wfbp", 0, 0.09), Bound::FirstLayer)[3] == Approx(0.09));  // a hundredth
 }
 
+TEST_CASE("where nothing takes time, nothing is exposed") { CHECK(Reasons().most() == Bound::Computing); }
+
 TEST_CASE("one worker computes, and nothing else") {
   Scenario scenario = pair_of({0, 1, 2}, "wfbp", 1.5, 0);
   scenario.workers = 1;

@@ -231,3 +231,21 @@ TEST_CASE("a farm measures a tuning's trials, even with one worker; the result i
     CHECK(there.trials[i].iteration_s == here.trials[i].iteration_s);
   }
 }
+
+TEST_CASE("a row in message costs as much as in fluid among a hundred workers, beyond by their square") {
+  // 10 us a worker; a tenth of one for each pair.
+  const auto cost = [](const char* fidelity, std::int64_t workers) {
+    Profile profile;
+    profile.layers = {{"l", Time(1000), Time(1000)}};
+    profile.tensors = {{"t", 1000, 4000, 0}};
+    Scenario scenario = scenario_of(profile, "wfbp", workers, 1e-6, 1e-9);
+    scenario.cluster.network.topology = read_topology(
+        Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
+    scenario.fidelity = fidelity;
+    return static_cast<double>(expected_cost(scenario));
+  };
+  CHECK(cost("message", 100) == cost("fluid", 100));
+  CHECK(cost("message", 10'000) / cost("message", 1000) == Approx(100).epsilon(0.01));
+  CHECK(cost("fluid", 10'000) / cost("fluid", 1000) == Approx(10).epsilon(0.01));
+  CHECK(cost("message", 10) < cost("fluid", 10));
+}

@@ -1,6 +1,7 @@
 #include "sim/experiment/what_if.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "tests/catch.hpp"
 #include "tests/own_folder.hpp"
@@ -105,4 +106,48 @@ TEST_CASE(
     }
   }
   CHECK((same > 3 && others == 1));
+}
+
+TEST_CASE("twice and half as many ranks of a pipeline are asked about, with as many samples") {
+  const OwnFolder folder;
+  std::string layers = "layer,params,forward_us,backward_us\n";
+  for (int i = 0; i < 8; ++i) layers += "l" + std::to_string(i) + ",1000,100,200\n";
+  folder.write("p.csv", layers);
+  folder.write("c.json", R"({"name": "c", "workers": 8, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "ddp";
+  for (const auto& [name, value] : {std::pair("pp", "4"), {"accumulate", "4"}, {"p2p_bytes", "1 kB"}})
+    set_option(request, name, value);
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  std::map<std::string, std::int64_t> batches;  // of each change of degree
+  for (const WhatIfRow& row : what.rows)
+    if (row.change.starts_with("pp ")) batches[row.change] = row.outcome.result.plan.sharding.accumulate;
+  CHECK(batches == std::map<std::string, std::int64_t>{{"pp 8 instead of 4", 8}, {"pp 2 instead of 4", 2}});
+}
+
+TEST_CASE("every change that is not possible here is said") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
+  // A placement names as many hosts as there are workers: twice as many have none.
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "1 us", "gamma": "0 s/B",
+    "topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"},
+                 "placement": ["h1", "h0", "h3", "h2"]}}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "wfbp";
+  request.codec = "signsgd";  // whose payloads nothing sums, and no plan shards
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  const auto left_out = [&](const std::string& change) {
+    return std::any_of(what.left_out.begin(), what.left_out.end(),
+                       [&](const std::string& one) { return one.starts_with(change + ": "); });
+  };
+  for (const std::string& one : what.left_out) UNSCOPED_INFO(one);
+  CHECK(left_out("8 workers instead of 4"));
+  CHECK(what.left_out.size() > 1);
+  for (const WhatIfRow& row : what.rows) CHECK(!left_out(row.change));
 }

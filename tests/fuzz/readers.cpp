@@ -151,7 +151,7 @@ std::vector<std::string> schedule_texts() {
 
 void read_a_collective(const std::string& text) {
   const auto file = read_collective(Json::parse(text, here));
-  if (file->algorithm.purpose != Purpose::AllReduce) return;
+  if (file->algorithm.operation != CollectiveOp::AllReduce) return;
   Scenario scenario = small_scenario(two_layers(), "wfbp");
   scenario.collective = file->name;
   scenario.collective_files.emplace(file->name, file);
@@ -391,7 +391,7 @@ void read_a_job(const std::string& text) {
   if (job.ops.empty()) return;
   const Diagnosis known = diagnose(std::move(job), [](std::size_t) { return [] {}; });
   require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
-  require(is_json(diagnosis_json(known)), "an answer that is no JSON");
+  require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
 }
 
 std::vector<std::string> jobs() {

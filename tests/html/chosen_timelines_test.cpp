@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/report/results.hpp"
 
+#include "sim/html/report_page.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -32,6 +34,12 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
     REQUIRE(std::holds_alternative<Outcome>(one.outcome));
     CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.metrics.iteration_s);
   }
+  // A picture for each profile: of one both, of the other the faster alone.
+  const std::string page = report_page(result, chosen, {});
+  std::size_t pictures = 0;
+  for (std::size_t at = page.find("<figure>\n<svg"); at != std::string::npos; at = page.find("<figure>\n<svg", at + 1))
+    ++pictures;
+  CHECK(pictures == 2);
   CHECK(choose_timelines({}, result, std::nullopt, 0).timelines.empty());
 }
 

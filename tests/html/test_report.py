@@ -78,7 +78,7 @@ class Report(program.Case):
         outline = Outline(page)
         self.assertEqual(outline.links, ["data:,"])
         self.assertEqual(len(outline.ids), len(set(outline.ids)))
-        self.assertTrue(outline.text["title"].startswith("GoogLeNet and mine on 4 to 64 workers: three schedules on 10 Gbit/s Ethernet"))
+        self.assertTrue(outline.text["title"].startswith("googlenet_k80_b32 and mine on 4 to 64 workers: 3 schedules on k80-10gbe"))
         self.assertIn("small: nothing published", outline.text["p"])
         self.assertIn("a < b & c", outline.text["p"])
         self.assertIn("googlenet_k80_b32 is reconstructed", outline.text["p"])

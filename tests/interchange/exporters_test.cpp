@@ -82,7 +82,7 @@ void check_left_out(const Exported& exported, const Profile& profile, bool table
     });
   };
   CHECK(said("update (") == (profile.update && !table));
-  CHECK(said("activation_bytes (of ") == profile.tells_activations());
+  CHECK(said("activation_bytes (of ") == profile.has_activations());
   CHECK(said("group (of ") == (!table && any([](const Layer& layer) { return !layer.group.empty(); })));
 }
 
@@ -245,6 +245,24 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
         "a_b\t-1\t1\tNONE\t0\t0\tNONE\t0\t3\tALLREDUCE\t40\t0\n"
         "a_b#2\t-1\t0\tNONE\t0\t0\tNONE\t0\t7\tALLREDUCE\t24\t0\n"
         "c\t-1\t1\tNONE\t0\t0\tNONE\t0\t1\tNONE\t0\t0\n");
+}
+
+TEST_CASE("ASTRA-sim text: whatever the plan, each gradient is reduced once") {
+  Random random(91, 0);
+  for (const char* strategy : {"ddp", "dear", "p3", "zero-1", "zero-2", "zero-3", "fsdp1", "fsdp2", "megatron"})
+    for (const std::int64_t group : {0, 2}) {
+      Scenario scenario = scenario_of(random_profile(random, 8), strategy, 4, 1e-5, 1e-9);
+      scenario.options.strategy.sharding.accumulate = 3;
+      if (std::string_view(strategy).starts_with("fsdp")) scenario.options.strategy.sharding.shard_group = group;
+      const Plan plan = plan_of(scenario);
+      const std::string text = export_astra_sim({scenario.profile, &plan, 4}).text;
+      Bytes bytes = 0;
+      const std::regex reduced("ALLREDUCE\t(\\d+)");
+      for (std::sregex_iterator one(text.begin(), text.end(), reduced); one != std::sregex_iterator(); ++one)
+        bytes += std::stoll((*one)[1]);
+      INFO(strategy << "\n" << text);
+      CHECK(bytes == scenario.profile->bytes());
+    }
 }
 
 namespace {

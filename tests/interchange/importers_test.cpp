@@ -427,6 +427,9 @@ TEST_CASE("as many threads as a number of 16 bits tells apart") {
 TEST_CASE("half precision is read off the gradients") {
   CHECK(import_text("kineto", Kineto().of("c10::BFloat16").layer(10, 1, 1, 1).text()).profile.bytes() == 80);
   CHECK(import_text("kineto", Kineto().of("c10::Half").layer(10, 1, 1, 1).text()).profile.precision == "fp16");
+  // Of several inputs the first is the gradient.
+  CHECK(import_text("kineto", Kineto().of("c10::Half\", \"float").layer(10, 1, 1, 1).text()).profile.precision ==
+        "fp16");
 }
 
 TEST_CASE("times are means over whole steps") {

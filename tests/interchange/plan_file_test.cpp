@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <regex>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/random_profile.hpp"
+#include "tests/training/scenario.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/schedule/gradients.hpp"
@@ -72,6 +74,23 @@ TEST_CASE("a written plan is read back, with and without its short form") {
     CHECK(back.lanes == plan.lanes);
     CHECK(back.program() == plan.program());
     CHECK(write_plan(back, profile) == write_plan(plan, profile));
+  }
+}
+
+TEST_CASE("a plan's units of layers are read back, and are every layer in order") {
+  Random random(83, 0);
+  const File file;
+  for (int round = 0; round < 20; ++round) {
+    const Profile profile = random_profile(random, 10);
+    const Plan plan = plan_of(scenario_of(profile, round % 2 == 0 ? "fsdp1" : "fsdp2", 4, 1e-5, 1e-9));
+    const std::string text = write_plan(plan, profile);
+    CHECK(file.read(text, profile).memory_policy == plan.memory_policy);
+    if (plan.memory_policy.units.size() < 3) continue;
+    const std::regex unit(R"(\{\s*"first"[^}]*\},?)");
+    auto second = std::sregex_iterator(text.begin(), text.end(), unit);
+    ++second;
+    const std::string without = text.substr(0, static_cast<std::size_t>(second->position())) + second->suffix().str();
+    CHECK(file.complaint(without, profile).starts_with("/holding/units/1: does not follow the unit before"));
   }
 }
 

@@ -46,6 +46,33 @@ TEST_CASE("questions have as many rows as their files have jobs") {
   CHECK(rows.all.inputs[0] != rows.all.inputs[3]);
 }
 
+TEST_CASE("a row is made from the profiles of its job's classes, too") {
+  const JobsSweepFolder folder;
+  const std::string slow = "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,";
+  folder.write("s.json", R"({"jobs": ["classes.json"], "fidelities": ["fluid"]})");
+  folder.write("classes.json", R"({"cluster": "c.json", "iterations": 3, "jobs": [{"profile": "p.csv", "workers": 2,
+                                   "classes": [{"workers": 1}, {"workers": 1, "profile": "q.csv"}]}]})");
+  folder.write("q.csv", slow + "70\n");
+  const auto before = folder.sweep().check().all.inputs;
+  CHECK(folder.sweep().check().all.inputs == before);
+  folder.write("q.csv", slow + "80\n");
+  CHECK(folder.sweep().check().all.inputs != before);
+}
+
+TEST_CASE("a search costs as many runs as a pass of it has") {
+  const JobsSweepFolder folder;
+  folder.write("s.json", R"({"jobs": ["searched.json"], "fidelities": ["fluid"],
+                             "searches": [{}, {"place": true}, {"stagger": 4}, {"place": true, "stagger": 4}]})");
+  folder.write("searched.json", R"({"cluster": "c.json", "iterations": 3, "jobs": [
+    {"profile": "p.csv", "workers": 2, "placements": ["packed", "spread", "random:1"]},
+    {"profile": "p.csv", "workers": 2, "placements": ["packed", "spread"]}]})");
+  const std::vector<std::uint64_t> costs = folder.sweep().check().costs;
+  REQUIRE(costs.size() == 4);
+  CHECK(costs[1] == 4 * costs[0]);  // two further placements, and one
+  CHECK(costs[2] == 4 * costs[0]);  // three further offsets of the second
+  CHECK(costs[3] == 7 * costs[0]);
+}
+
 TEST_CASE("shares and a farm give the rows of jobs that one process gives") {
   const JobsSweepFolder folder;
   std::size_t told = 0;

@@ -92,6 +92,19 @@ TEST_CASE("jobs and workers that differ have no more passes than a run can hold"
   CHECK(jobs.refusal() == "jobs.json: /jobs/0: the jobs up to here have more than 7 passes of layers (" + right + ")");
 }
 
+TEST_CASE("jobs have no more messages in an iteration than can be simulated") {
+  // Two layers whose gradients travel for themselves, in a ring of two workers: 2 · 2 · 1 · 2 messages a job.
+  TwoJobs jobs("p.csv", R"("fidelity": "message",)");
+  jobs.file.limits.messages = 16;
+  CHECK(jobs.refusal() == "");
+  jobs.file.limits.messages = 15;
+  CHECK(jobs.refusal() ==
+        "jobs.json: /jobs/1: the jobs up to here send more than 15 messages in an iteration (fluid, or fewer workers)");
+  TwoJobs fluid;
+  fluid.file.limits.messages = 1;
+  CHECK(fluid.refusal() == "");
+}
+
 TEST_CASE("of background that turns often, only the last times are recorded") {
   // 7 iterations of at least 1.9 ms have more than 6000 times of 1 us, and as many pauses.
   TwoJobs jobs(

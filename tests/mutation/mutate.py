@@ -40,12 +40,13 @@ ROOT = Path(__file__).resolve().parents[2]
 LINKER = ["-Wl,-S", *(["-fuse-ld=gold"] if shutil.which("ld.gold") else [])]  # half of a fault's time is its link
 # Of each module: the tests that may notice, the quick ones first; then those that replay most of the program.
 TESTS = {
-    "core": ["workload", "cluster", "interchange", "core"], "engine": ["engine", "network", "training"],
+    "core": ["workload", "cluster", "interchange", "core"], "engine": ["engine", "network", "training", "jobs"],
     "workload": ["workload", "schedule", "interchange", "training"], "cluster": ["cluster", "collective", "report", "network"],
-    "compression": ["compression", "report"], "collective": ["collective", "report", "network", "training"], "network": ["network", "report", "training"],
-    "schedule": ["schedule", "report", "search", "training", "interchange"], "estimate": ["estimate"], "training": ["training", "report", "search", "experiment"],
+    "compression": ["compression", "report"], "collective": ["collective", "report", "network", "training"], "network": ["network", "report", "training", "jobs"],
+    "schedule": ["schedule", "pipeline", "report", "search", "training", "interchange"], "pipeline": ["pipeline", "training", "search"], "estimate": ["estimate"],
+    "training": ["training", "report", "search", "experiment", "jobs"],
     "search": ["search", "report", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view", "html"],
-    "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "diagnosis": ["diagnosis"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
+    "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "jobs": ["jobs"], "diagnosis": ["diagnosis"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
 }
 # And the scripts that may: less than a minute of processor time altogether.
 SCRIPTS = {
@@ -56,7 +57,8 @@ SCRIPTS = {
     "calibration": ["nccl_logs", "calibrate", "validate", "known_speed", "tutorial"],
     "network": ["use_of_links", "compare", "sharding", "networks", "public_traces", "tutorial"],
     "schedule": ["compare", "sharding", "public_traces", "plan", "tutorial"], "training": ["use_of_links", "compare", "sharding", "public_traces", "tutorial"],
-    "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "tutorial"],
+    "pipeline": ["pipelines", "operations", "pipeline_jobs", "layouts", "tutorial"], "jobs": ["jobs_command", "jobs_sweep", "goodput", "pipeline_jobs", "tutorial"],
+    "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "diagnose", "tutorial"],
     "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["compare", "report_page", "whatif", "recommend", "tutorial"],
     "farm": ["shares"], "diagnosis": ["diagnose", "peer_diagnosis"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
     "view": ["use_of_links", "report_page", "plot", "pictures", "tutorial"], "html": ["report_page", "tutorial"],

@@ -83,7 +83,7 @@ TEST_CASE("a load counts what is in flight, and the rates of those alone whose b
 
 namespace {
 
-// Each with bytes and a service: 0 inside nodes, 1 between them, 2 both; all ready at 0 and in flight together.
+// Each with bytes and a call: 0 inside nodes, 1 between them, 2 both; all ready at 0 and in flight together.
 template <class Channel>
 Times ends_on_two_levels(const std::vector<std::pair<std::int64_t, std::uint32_t>>& blocks) {
   const CommCost cost(10e-12, 1e-12);

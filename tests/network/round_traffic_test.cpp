@@ -226,3 +226,19 @@ TEST_CASE("steps of BML, one counted from the other, are those walked") {
     }
   }
 }
+
+TEST_CASE("messages to everybody are a wall where there are more of them than senders, and than receivers") {
+  const auto topology = build("star", 4);
+  const auto is_wall = [&](std::map<Rank, std::vector<Rank>> sends) {
+    Rounds rounds{.ranks = 4};
+    rounds.rounds.push_back({.sends = [sends](Rank from, std::int64_t, std::vector<Send>& out) {
+      if (const auto found = sends.find(from); found != sends.end())
+        for (const Rank to : found->second) out.push_back({.to = to});
+    }});
+    return TrafficCounter(rounds, *topology, {}).count(rounds.rounds.front()).wall;
+  };
+  CHECK(is_wall({{0, {2, 3}}, {1, {2, 3}}}));       // four among two and two
+  CHECK(!is_wall({{0, {1, 2, 3}}}));                // each of three receives one
+  CHECK(!is_wall({{1, {0}}, {2, {0}}, {3, {0}}}));  // each of three sends one
+  CHECK(!is_wall({{0, {2, 3}}, {1, {2}}}));         // not each to each
+}

@@ -19,7 +19,7 @@ from sharded import size_of
 
 # ---- what is written down -------------------------------------------------------------------------------------------
 
-Holding = namedtuple("Holding", "rank part size since until")  # bytes from one moment (item, edge) to another
+Held = namedtuple("Held", "rank part size since until")  # bytes from one moment (item, edge) to another
 Lane = namedtuple("Lane", "order window", defaults=("listed", 1))  # order: listed, first-ready or priority
 
 
@@ -82,7 +82,7 @@ class Program:
         return item
 
     def hold(self, rank, part, size, since, until):
-        self.holdings.append(Holding(rank, part, Fraction(size), since, until))
+        self.holdings.append(Held(rank, part, Fraction(size), since, until))
 
 
 def end(item):

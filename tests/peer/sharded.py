@@ -180,17 +180,17 @@ class Scenario:
 
 # ---- plans: what waits for what -------------------------------------------------------------------------------------
 
-Moment = namedtuple("Moment", "item edge")  # the start (of a transfer: its admission) or the end of a step or transfer
+Point = namedtuple("Point", "item edge")  # the start (of a transfer: its admission) or the end of a step or transfer
 Lane = namedtuple("Lane", "order window", defaults=("listed", 1))  # order: listed, first-ready or priority
-Holding = namedtuple("Holding", "part size since until")  # bytes that a worker holds from one moment to another
+Held = namedtuple("Held", "part size since until")  # bytes that a worker holds from one moment to another
 
 
 def start(item):
-    return Moment(item, "start")
+    return Point(item, "start")
 
 
 def end(item):
-    return Moment(item, "end")
+    return Point(item, "end")
 
 
 class Step:
@@ -261,7 +261,7 @@ class Plan:
         return step
 
     def occupy(self, part, size, since, until):
-        self.holdings.append(Holding(part, Fraction(size), since, until))
+        self.holdings.append(Held(part, Fraction(size), since, until))
 
     def send(self, name, lane, operation, size, after=(), key=None):
         """Issues a collective over the shards' ranks (an all-reduce: over all), of so many unsharded bytes."""

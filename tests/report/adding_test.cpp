@@ -19,6 +19,7 @@
 namespace allreplay {
 namespace {
 #include "docs/examples/chain.cpp"
+#include "docs/examples/gather.cpp"
 #include "docs/examples/lanes_report.cpp"
 #include "docs/examples/micro_batches.cpp"
 #include "docs/examples/poseidon.cpp"
@@ -143,6 +144,35 @@ TEST_CASE("a collective is rounds, coefficients and a row") {
   }
 }
 
+TEST_CASE("an operation is a row, and a collective that carries it out") {
+  for (const Rank n : {2, 5, 16}) {
+    // Rank 0 has the others' pieces, each from whose it is, and nobody has anything else.
+    const Rounds rounds = rounds_of(direct_row, n, {}, Gather, {});
+    REQUIRE(rounds.rounds.size() == 1);
+    for (Rank from = 0; from < n; ++from) {
+      std::vector<Send> sends;
+      rounds.rounds[0].sends(from, 0, sends);
+      REQUIRE(sends.size() == (from > 0 ? 1 : 0));
+      if (from > 0) CHECK((sends[0].to == 0 && sends[0].first == from && sends[0].count == 1 && !sends[0].reduce));
+    }
+    // One start-up, two links, and (N − 1)/N of the bytes through rank 0's port, on channels and on a star.
+    const double alpha = 45.25e-6, latency = 1.3e-6, rate = 1.25e9;
+    const double closed = alpha + 2 * latency + gather_operation.bus_factor(n) * 4e6 / rate;
+    Network network;
+    network.alpha = alpha + 2 * latency;
+    network.beta = 1 / rate;
+    const Call call(Gather, everybody(), &direct_row);
+    CHECK(price_call(network, call, n, n, {}).cost.seconds(4'000'000) == Approx(closed));
+    const auto topology = star(n, link(latency, rate));
+    for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
+      NetworkSetup setup = allreplay::setup("ring", n, fidelity, alpha);
+      setup.calls = {call};
+      const Time time = lay_on(setup, *topology)->alone(4'000'000, call);
+      CHECK(std::abs(static_cast<double>(time.count()) - closed * 1e12) <= 1);
+    }
+  }
+}
+
 TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
   // Twice the bytes of the built-in one: what travels is what the row says.
   const auto messages = [](std::int64_t n, const CollectiveOptions&, CollectiveOp, const SourceLocation&) {
@@ -153,7 +183,8 @@ TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
     }});
     return rounds;
   };
-  const Algorithm row{.name = "all-to-all", .coefficients = nullptr, .purpose = Purpose::AllToAll, .rounds = messages};
+  const Algorithm row{
+      .name = "all-to-all", .coefficients = nullptr, .operation = CollectiveOp::AllToAll, .rounds = messages};
   for (const std::int64_t n : {2, 5, 16}) {
     // One start-up, and 2(N − 1)/N of the bytes through each port; in groups of equal place, likewise.
     const auto topology = star(2 * n, link(1.3e-6, 1.25e9));

@@ -91,7 +91,7 @@ TEST_CASE(
   outcome.fit.network.node = NodeLevel{8, 1e-6, 2e-9, 1, {}};
   outcome.fit.known = {true, true, true, false};
   outcome.fit.errors.resize(1);
-  const Json json = Json::parse(levels_json(outcome), "levels");
+  const Json json = Json::parse(levels_json(outcome).dump(), "levels");
   CHECK(json.at("node").at("beta").number() == 2e-9);
   CHECK(json.at("node").at("alpha").number() == 1e-6);
   CHECK(json.at("network").at("beta").number() == 8e-9);

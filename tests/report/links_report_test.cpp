@@ -31,7 +31,7 @@ int count_of(const std::string& text, const std::string& words) {
 }  // namespace
 
 TEST_CASE("links by kind, and the hottest") {
-  const auto json = nlohmann::json::parse(links_json(of_a_ring()));
+  const auto json = nlohmann::json::parse(links_json(of_a_ring()).dump());
   REQUIRE(json.at("kinds").size() == 1);
   const auto& kind = json["kinds"][0];
   CHECK(kind.at("links") == "h - s");
@@ -60,11 +60,4 @@ TEST_CASE("links by kind, and the hottest") {
   LinkUsage idle = of_a_ring();
   idle.sent.clear();
   CHECK(links_table(idle, {}).find("no link is used") != std::string::npos);
-}
-
-TEST_CASE("a member joins an object, or the last of an array") {
-  CHECK(nlohmann::json::parse(with_member(R"({"a": 1})", "b", "[2]")) ==
-        nlohmann::json::parse(R"({"a": 1, "b": [2]})"));
-  CHECK(nlohmann::json::parse(with_member(R"([{"a": 1}, {"a": 2}])", "b", "3")) ==
-        nlohmann::json::parse(R"([{"a": 1}, {"a": 2, "b": 3}])"));
 }

@@ -92,7 +92,9 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
         std::string::npos);
   CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
   CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
-  CHECK(recommend_json({ranking}).find("\"settings\"") != std::string::npos);
+  const JsonValue best = recommend_json({ranking}, {.tie = 0.05}).items().front();
+  CHECK(best.contains("settings"));
+  CHECK(best.at("tie").number() == 0.05);
   CHECK(scaling_report({ranking, ranking}, 0.5).find("at least 50 %") != std::string::npos);
   // A row for each strategy, with its efficiency at each size.
   const std::string table = scaling_report({ranking, ranking}, 0.5),
@@ -175,6 +177,16 @@ TEST_CASE("every reason of more than half a thousandth of the iteration has its 
   // The table has what makes up the iteration, computing with the rest.
   const double computing = ranking[0].why.of(Bound::Computing) / iteration;
   CHECK(page.find(fmt::format("computing {:.0f} %", 100 * computing)) != std::string::npos);
+}
+
+TEST_CASE("for each number of workers a line says what part of the iteration is exposed") {
+  const std::vector<Advice> ranking = ranking_of({scenario("ddp")});
+  const Metrics& of = ranking[0].tuned.result.metrics;
+  REQUIRE(of.exposed_comm_s > 0.01 * of.iteration_s);
+  const std::string page = scaling_report({ranking}, 0.8, {.width = 1000});
+  INFO(page);
+  CHECK(page.find(fmt::format(", {} exposed, bound by ", percent(of.exposed_comm_s / of.iteration_s))) !=
+        std::string::npos);
 }
 
 TEST_CASE("what no schedule can change counts the update, as the table's efficiency does") {

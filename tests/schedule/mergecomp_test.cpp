@@ -26,8 +26,9 @@ Compression random_compression(Random& random) {
 
 BlockCost random_cost(Random& random) {
   const CommCost cost(static_cast<double>(random.below(500)) * 1e-6, static_cast<double>(random.below(30)) * 1e-10);
-  if (random.below(5) == 0) return cost;
-  return {cost, random_compression(random)};
+  const Time launch(static_cast<std::int64_t>(random.below(3)) * 20'000'000);  // of a tensor: 0, 20 or 40 us
+  if (random.below(5) == 0) return {cost, std::nullopt, launch};
+  return {cost, random_compression(random), launch};
 }
 
 Ends ends_of(const BucketSchedule& plan) {
@@ -61,7 +62,7 @@ Time equation_7(const PlanRequest& request, const Ends& ends) {
     for (std::size_t i = start; i < end; ++i) bytes += list[i].bytes;
     const Time work = list[end - 1].ready - (start == 0 ? Time(0) : list[start - 1].ready);
     const Time h = codec ? add(codec->encode(bytes), codec->decode(bytes)) : Time(0);
-    const Time g = request.cost(bytes);
+    const Time g = request.cost(bytes, end - start);
     computing.push_back({clock, clock + work + h});
     clock = computing.back().end;
     network = std::max(network, clock);

@@ -54,8 +54,8 @@ Time brute_force(const Profile& profile, const CommCost& cost) {
 }
 
 // Algorithm 1 line by line, with CalculateCommStart over all layers after each merge. Units of backward order are
-// the paper's layers L, L − 1, …, 1.
-std::vector<Bytes> algorithm_1(const Profile& profile, double a_seconds, double b_seconds) {
+// the paper's layers L, L − 1, …, 1. `launch`: what each tensor of a message takes, merged or not.
+std::vector<Bytes> algorithm_1(const Profile& profile, double a_seconds, double b_seconds, Time launch = Time(0)) {
   const auto list = gradients(profile);
   const std::size_t count = list.size();
   const Time a = to_time(a_seconds);
@@ -63,7 +63,8 @@ std::vector<Bytes> algorithm_1(const Profile& profile, double a_seconds, double 
   for (const Gradient& gradient : list) p.push_back(gradient.bytes);
   const auto t_ar = [&](Bytes bytes) { return to_time(a_seconds + b_seconds * static_cast<double>(bytes)); };
   std::vector<Time> t_c;
-  for (const Bytes bytes : p) t_c.push_back(t_ar(bytes));
+  std::vector<std::int64_t> tensors(count, 1);
+  for (const Bytes bytes : p) t_c.push_back(t_ar(bytes) + launch);
   const auto comm_start = [&] {
     std::vector<Time> tau(count);
     tau[0] = list[0].ready;
@@ -76,7 +77,8 @@ std::vector<Bytes> algorithm_1(const Profile& profile, double a_seconds, double 
     if (list[i + 1].ready - tau[i] < a) {
       t_c[i] = Time(0);
       p[i + 1] += p[i];
-      t_c[i + 1] = t_ar(p[i + 1]);
+      tensors[i + 1] += tensors[i];
+      t_c[i + 1] = t_ar(p[i + 1]) + tensors[i + 1] * launch;
       tau = comm_start();
     } else {
       blocks.push_back(p[i]);
@@ -86,7 +88,7 @@ std::vector<Bytes> algorithm_1(const Profile& profile, double a_seconds, double 
   return blocks;
 }
 
-BucketSchedule planned(BucketSchedule (*strategy)(const PlanRequest&), const Profile& profile, const CommCost& cost) {
+BucketSchedule planned(BucketSchedule (*strategy)(const PlanRequest&), const Profile& profile, const BlockCost& cost) {
   BucketSchedule plan = strategy({profile, cost, defaults});
   require_covered(expand(plan, profile), profile);
   return plan;
@@ -102,11 +104,11 @@ CommCost random_cost(Random& random) {
 TEST_CASE("the counterexamples to MG-WFBP's Theorem 1") {
   // docs/models.md, "Algorithm 1 and the optimum", with b = 1 s/B.
   const Profile first = tiny({2, 1, 0}, {1, 1, 1});
-  CHECK(end_of(planned(schedule_mg_wfbp, first, {2, 1}), first, {2, 1}) == to_time(8));
-  CHECK(end_of(planned(schedule_optimal_merge, first, {2, 1}), first, {2, 1}) == to_time(7));
+  CHECK(end_of(planned(schedule_mg_wfbp, first, CommCost(2, 1)), first, {2, 1}) == to_time(8));
+  CHECK(end_of(planned(schedule_optimal_merge, first, CommCost(2, 1)), first, {2, 1}) == to_time(7));
   const Profile second = tiny({3, 2, 2, 0}, {1, 1, 1, 4});
-  CHECK(end_of(planned(schedule_mg_wfbp, second, {3, 1}), second, {3, 1}) == to_time(17));
-  CHECK(end_of(planned(schedule_optimal_merge, second, {3, 1}), second, {3, 1}) == to_time(13));
+  CHECK(end_of(planned(schedule_mg_wfbp, second, CommCost(3, 1)), second, {3, 1}) == to_time(17));
+  CHECK(end_of(planned(schedule_optimal_merge, second, CommCost(3, 1)), second, {3, 1}) == to_time(13));
 }
 
 TEST_CASE("one pass makes the same merges as Algorithm 1 with all its recalculations") {
@@ -114,9 +116,11 @@ TEST_CASE("one pass makes the same merges as Algorithm 1 with all its recalculat
   for (int round = 0; round < 500; ++round) {
     const Profile profile = random_profile(random, 12);
     const double a = static_cast<double>(random.below(2000)) * 1e-6, b = static_cast<double>(random.below(4)) * 1e-9;
+    const Time launch(static_cast<std::int64_t>(random.below(3)) * 500'000'000);  // 0, 0.5 or 1 ms
     std::vector<Bytes> blocks;
-    for (const Block& block : planned(schedule_mg_wfbp, profile, {a, b}).blocks) blocks.push_back(block.bytes());
-    REQUIRE(blocks == algorithm_1(profile, a, b));
+    for (const Block& block : planned(schedule_mg_wfbp, profile, {{a, b}, std::nullopt, launch}).blocks)
+      blocks.push_back(block.bytes());
+    REQUIRE(blocks == algorithm_1(profile, a, b, launch));
   }
 }
 

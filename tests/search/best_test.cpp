@@ -8,6 +8,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/schedule/needs.hpp"
+#include "sim/search/candidate.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/sharding.hpp"
@@ -175,4 +176,20 @@ TEST_CASE("best starts from no plan that would fill the memory") {
   scenario.options.set("partition", "200 kB", {"command line", "--option partition"});
   CHECK(error_message([&] { plan_of(scenario); }) ==
         "command line: --option partition: 200 kB cut 300 GB into more than 1000000 slices (at least 300 kB)");
+}
+
+TEST_CASE("as many slices as a plan may have are affordable, and one more is not") {
+  // 1,000 tensors of 4,000 B in slices of 4 B are 1,000,000; one tensor more are 1,001,000.
+  const auto affords = [](LayerId layers) {
+    Profile profile;
+    for (LayerId layer = 0; layer < layers; ++layer) {
+      profile.layers.push_back({"l", Time(1000), Time(1000)});
+      profile.tensors.push_back({"t", 1000, 4000, layer});
+    }
+    Scenario scenario = scenario_of(std::move(profile), "bytescheduler", 4, 1e-6, 1e-10);
+    scenario.options.strategy.partition = 4;
+    return affordable(scenario);
+  };
+  CHECK(affords(1000));
+  CHECK(!affords(1001));
 }

@@ -168,6 +168,38 @@ TEST_CASE("messages that fluid would walk one by one have a limit, complete exch
   CHECK(complaint(scenario).empty());
 }
 
+TEST_CASE("messages count once for each way that they take") {
+  // A ring whose neighbours sit under two leaves, or, two of them a leaf, every second one: N messages in each of its
+  // two rounds.
+  const auto refusal = [](const char* collective, std::int64_t workers, const char* fidelity, const char* routing,
+                          std::int64_t of_leaf = 1) {
+    Scenario scenario = of_messages(collective, workers);
+    scenario.cluster.network.topology = read_topology(Json::parse(
+        fmt::format(R"({{"kind": "leaf-spine", "leaves": {}, "spines": 2, "hosts_per_leaf": {}, "routing": {},
+                         "link": {{"latency": "2 us", "bandwidth": "10 Gbit/s"}}}})",
+                    (workers + of_leaf - 1) / of_leaf, of_leaf, routing),
+        "topology"));
+    scenario.fidelity = fidelity;
+    return complaint(scenario);
+  };
+  const char* parts = R"("ecmp", "flows": 1024)";
+  // 2 · 24,414 · 1,024 = 49,999,872.
+  CHECK(refusal("ring", 24'414, "fluid", parts).empty());
+  CHECK(refusal("ring", 24'415, "fluid", parts) ==
+        "command line: --fidelity: ring among 24415 workers has more than 50000000 messages in its rounds (alpha-beta, "
+        "or fewer workers, or d-mod-k)");
+  CHECK(refusal("ring", 24'416, "fluid", parts, 2).empty());         // under one leaf there is one way
+  CHECK(refusal("ring", 24'415, "fluid", R"("adaptive")").empty());  // over two spines two ways
+  // 2 · 9,765 · 1,024 = 19,998,720; each part is kept, whatever its way.
+  CHECK(refusal("ring", 9'765, "message", parts).empty());
+  CHECK(refusal("ring", 9'766, "message", parts) ==
+        "command line: --fidelity: ring among 9766 workers has more than 20000000 messages at a time (fluid, or fewer "
+        "workers, or d-mod-k)");
+  // Complete exchanges have a closed form on one way alone: here 2 · 4,000 · 3,999 messages of two ways.
+  CHECK(refusal("parameter-server", 4'000, "fluid", R"("d-mod-k")").empty());
+  CHECK(!refusal("parameter-server", 4'000, "fluid", R"("adaptive")").empty());
+}
+
 TEST_CASE("micro-batches are refused beyond two million passes, or half a million that gather parameters") {
   Scenario scenario = of_tensors(5, "fsdp2");
   scenario.options.set("accumulate", "50000", {"command line", "--accumulate"});  // 2 · 5 · 50,000
@@ -179,4 +211,42 @@ TEST_CASE("micro-batches are refused beyond two million passes, or half a millio
   scenario.options.set("accumulate", "200001", {"command line", "--accumulate"});  // 2 · 5 · 200,001
   CHECK(complaint(scenario) ==
         "command line: --accumulate: 200001 micro-batches of 5 layers are more than 2000000 passes (at most 200000)");
+}
+
+TEST_CASE("ranks exchange in turns only where each has a micro-batch of its own at least") {
+  const auto complaint_of = [](const char* schedule, const char* batches) {
+    Scenario scenario = of_tensors(4, "ddp");
+    scenario.workers = scenario.cluster.workers = 2;
+    for (const auto& [name, value] : {std::pair("pp", "2"),
+                                      {"accumulate", batches},
+                                      {"p2p_bytes", "1 kB"},
+                                      {"p2p", "blocking"},
+                                      {"schedule", schedule}})
+      scenario.options.set(name, value, {"command line", std::string("--") + name});
+    return complaint(scenario);
+  };
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    CHECK(complaint_of(schedule, "2").empty());
+    CHECK(
+        complaint_of(schedule, "1").starts_with("command line: --p2p: p2p=blocking needs gpipe or 1f1b with at least"));
+  }
+  CHECK(complaint_of("interleaved", "4").starts_with("command line: --p2p: "));
+}
+
+TEST_CASE("what sums in switches needs every link of the tree of each port") {
+  const auto complaint_with = [](const char* port) {
+    Scenario scenario = of_messages("in-network", 8);
+    scenario.fidelity = "fluid";
+    scenario.cluster.network.alpha = 5e-6;
+    scenario.cluster.network.topology = read_topology(Json::parse(
+        fmt::format(R"({{"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1, "gpus_per_host": 2,
+            "nics": 2, "inner": {{"latency": "1 us", "bandwidth": "50 GB/s"}},
+            "link": {{"latency": "2 us", "bandwidth": "10 Gbit/s"}},
+            "links": [{{"between": ["{}", "leaf1"], "down": true}}]}})",
+                    port),
+        "topology"));
+    return error_message([&] { job_of(scenario); });
+  };
+  CHECK(complaint_with("h3.nic0").find("needs the link from h3.nic0 to leaf1, which is down") != std::string::npos);
+  CHECK(complaint_with("h3.nic1").find("needs the link from h3.nic1 to leaf1, which is down") != std::string::npos);
 }

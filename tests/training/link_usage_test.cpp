@@ -130,7 +130,7 @@ TEST_CASE("what layers send counts on the links of the workers that hold them") 
   profile.layers[0].output_bytes = 500'000;
   for (LayerId layer = 0; layer < 2; ++layer)
     profile.layers[layer].collectives = {
-        {LayerCollective::Op::AllReduce, LayerCollective::Among::Tensor, layer == 0 ? 1'000'000 : 3'000'000, false}};
+        {CollectiveOp::AllReduce, LayerCollective::Among::Tensor, layer == 0 ? 1'000'000 : 3'000'000, false}};
   for (const auto& [name, value] : {std::pair("tp", "2"), {"accumulate", "2"}}) scenario.options.set(name, value, flag);
   scenario.options.strategy.sharding.stride = 2;
   Result result = simulate(scenario, plan_of(scenario));

@@ -113,3 +113,15 @@ TEST_CASE("a crew of workers does what each of them does on a stream of its own"
     }
   CHECK(transfers > 100);
 }
+
+TEST_CASE("of a spread without a seed one worker is as slow as the slowest of all is expected to be") {
+  Stragglers spread;
+  spread.spread = Spread{.sigma = 0.1};
+  const std::vector<WorkerClass> classes = worker_classes(spread, 6);
+  REQUIRE(classes.size() == 2);
+  CHECK(classes[0].workers.size() + classes[1].workers.size() == 6);
+  const WorkerClass& slow = classes[0].workers.size() == 1 ? classes[0] : classes[1];
+  CHECK(slow.workers.size() == 1);
+  CHECK(slow.slowdown == Approx(1 + 0.1 * 1.2672));  // E max of six normal ones (Harter 1961)
+  CHECK((classes[0].slowdown == 1 || classes[1].slowdown == 1));
+}

@@ -214,6 +214,17 @@ bool has_legend(const Drawing& drawing, const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("where workers wait for each other and no bytes travel, nothing is exposed communication") {
+  Random random(10, 0);
+  Scenario scenario = scenario_of(random_profile(random, 5), "wfbp", 4, 0, 0);
+  scenario.stragglers.slow = {{1, 1.5}};
+  const Drawing drawing = timeline_picture({run(scenario)});
+  CHECK(has_legend(drawing, "computation waits"));
+  CHECK(!has_legend(drawing, "exposed communication"));
+  scenario.cluster.network.alpha = 1e-3;
+  CHECK(has_legend(timeline_picture({run(scenario)}), "exposed communication"));
+}
+
 TEST_CASE("a plan with lanes has a row for each, in its order") {
   Scenario scenario = sharded("fsdp2", 1);
   scenario.options.strategy.fsdp.copy = 10e9;

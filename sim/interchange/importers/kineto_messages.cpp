@@ -16,10 +16,10 @@ std::string_view collective_of(std::string_view text) {
   std::string letters;
   for (const char c : text)
     if (std::isalpha(static_cast<unsigned char>(c))) letters += c;
-  for (const std::string_view name : {"all-reduce", "all-gather", "reduce-scatter", "broadcast"}) {
-    std::string bare(name);
+  for (const OperationRow& row : operations_with(&OperationRow::measured)) {
+    std::string bare(row.name);
     std::erase(bare, '-');
-    if (letters.find(bare) != letters.npos) return name;
+    if (letters.find(bare) != letters.npos) return row.name;
   }
   return {};
 }
