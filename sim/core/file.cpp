@@ -1,5 +1,6 @@
 #include "sim/core/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -171,7 +172,8 @@ std::string Files::contents(const std::string& file, std::uint64_t most, bool is
   struct stat facts {};
   if (!source.is_open() || fstat(source.number(), &facts) != 0) fail_to_read(file, errno);
   if (S_ISDIR(facts.st_mode)) throw InputError({file, ""}, "is a folder", "name a file");
-  constexpr std::size_t piece = std::size_t{1} << 16;
+  // Of what knows its size, that and the end of the file.
+  const auto piece = static_cast<std::size_t>(std::clamp<std::int64_t>(facts.st_size + 1, 1 << 12, 1 << 16));
   std::string text;
   for (;;) {
     const std::size_t length = text.size();

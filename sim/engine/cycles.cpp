@@ -75,11 +75,11 @@ class ManyGraphs {
     return task.position + replay.number * replay.shape->in_queue[task.queue];
   }
 
-  std::optional<Time> next() const {
+  Time next() const {
     Time next = observer_.next_change();
     for (std::size_t cycle = 0; cycle < cycles_.size(); ++cycle)
       if (!begun_[cycle]) next = std::min(next, cycles_[cycle].start);
-    return next == never ? std::nullopt : std::optional(next);
+    return next;
   }
 
   template <class MakeReady>

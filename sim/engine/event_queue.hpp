@@ -31,8 +31,8 @@ class EventQueue {
     }
   }
 
-  /// The next instant at which some server wakes.
-  std::optional<Time> next() const { return first().at == never ? std::nullopt : std::optional(first().at); }
+  /// The next instant at which some server wakes; `never` if none does.
+  Time next() const { return first().at; }
 
   /// A server that wakes at `instant`, once each.
   std::optional<std::uint32_t> pop(Time instant) {

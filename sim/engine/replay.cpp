@@ -25,7 +25,7 @@ class OneGraph {
   const Task& task(TaskId id) const { return graph_.tasks()[id]; }
   std::int64_t turn(TaskId id) const { return graph_.tasks()[id].position; }
 
-  std::optional<Time> next() const { return begun_ ? std::nullopt : std::optional(Time(0)); }
+  Time next() const { return begun_ ? never : Time(0); }
 
   template <class MakeReady>
   void arrive(Time instant, const MakeReady& make_ready) {

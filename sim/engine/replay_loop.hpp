@@ -18,7 +18,7 @@ class ReplayLoop {
  public:
   ReplayLoop(Tasks& tasks, const System& system)
       : tasks_(tasks), system_(system), events_(system.servers.size()), slowdowns_(system.influences.size(), 1.0) {
-    for (const ServerUse& use : system.servers) servers_.push_back({use.server, use.phase, 0, 0, false});
+    for (const ServerUse& use : system.servers) servers_.push_back({use.server, use.phase, 0, 0, false, false});
     for (const QueueUse& queue : system.queues) {
       queues_.push_back({Queue(queue.rule), queue.server});
       by_server_.push_back(static_cast<QueueId>(by_server_.size()));
@@ -27,7 +27,10 @@ class ReplayLoop {
     std::stable_sort(by_server_.begin(), by_server_.end(),
                      [&](QueueId a, QueueId b) { return queues_[a].server < queues_[b].server; });
     felt_.resize(servers_.size());
-    for (std::uint32_t i = 0; i < system.influences.size(); ++i) felt_[system.influences[i].from].push_back(i);
+    for (std::uint32_t i = 0; i < system.influences.size(); ++i) {
+      felt_[system.influences[i].from].push_back(i);
+      servers_[system.influences[i].from].felt = true;
+    }
     influences_on_.assign(servers_.size(), 1);
     own_slowdowns_.assign(servers_.size(), 1);
     std::uint32_t before = 0;
@@ -39,10 +42,10 @@ class ReplayLoop {
 
   /// Until nothing more happens, or the tasks are told enough. Events: servers woken.
   std::int64_t run() {
-    while (const auto instant = next()) {
-      settle(*instant);    // every completion of this instant releases its successors
-      dispatch(*instant);  // only then do queues choose what to start
-      if (tasks_.enough(*instant, events_.next() == instant)) break;
+    for (Time instant = next(); instant != never; instant = next()) {
+      settle(instant);    // every completion of this instant releases its successors
+      dispatch(instant);  // only then do queues choose what to start
+      if (tasks_.enough(instant, events_.next() == instant)) break;
     }
     for (const Serving& one : servers_) woken_ += one.server->events();
     return woken_;
@@ -56,7 +59,7 @@ class ReplayLoop {
   }
   /// Asks a server again that was changed from outside.
   void wake(std::uint32_t index) {
-    busy_.push_back(index);
+    if (servers_[index].felt) busy_.push_back(index);
     schedule(index);
   }
 
@@ -67,6 +70,7 @@ class ReplayLoop {
     Phase phase;
     std::uint32_t first, last;
     bool touched;  // it may have something to start
+    bool felt;     // it influences others
   };
   struct Standing {
     Queue queue;
@@ -75,10 +79,7 @@ class ReplayLoop {
 
   void schedule(std::uint32_t index) { events_.schedule(index, servers_[index].server->next_completion()); }
 
-  std::optional<Time> next() const {
-    const auto event = events_.next(), other = tasks_.next();
-    return event && other ? std::min(event, other) : event ? event : other;
-  }
+  Time next() const { return std::min(events_.next(), tasks_.next()); }
 
   void settle(Time instant) {
     const auto make_ready = [&](TaskId id) { this->make_ready(id, instant); };
@@ -161,7 +162,7 @@ class ReplayLoop {
     Serving& serving = servers_[index];
     if (serving.touched) return;
     serving.touched = true;
-    busy_.push_back(index);
+    if (serving.felt) busy_.push_back(index);
     touched_[static_cast<std::size_t>(serving.phase)].push_back(index);
   }
 
@@ -173,7 +174,7 @@ class ReplayLoop {
   std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
   std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
   std::vector<std::vector<std::uint32_t>> felt_;       // by server: influences
-  std::vector<std::uint32_t> busy_;                    // whose load this instant may have changed
+  std::vector<std::uint32_t> busy_;                    // of those felt: whose load this instant may have changed
   std::vector<double> slowdowns_;                      // by influence
   std::vector<double> influences_on_, own_slowdowns_;  // by server
   std::vector<TaskId> done_;

@@ -1,6 +1,7 @@
 #include "sim/estimate/device.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -55,7 +56,14 @@ Device read_device(const Files& files, const std::string& name) {
 }
 
 std::optional<Device> device_called(const Files& files, const std::string& name) {
-  for (const std::string& known : files.list_data(folder)) {
+  std::vector<std::string> all = files.list_data(folder);
+  // Mostly a device's names have the beginning of its file's: those are read first.
+  std::stable_partition(all.begin(), all.end(), [&](const std::string& known) {
+    const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == b; };
+    return std::search(name.begin(), name.end(), known.begin(), std::find(known.begin(), known.end(), '-'), same) !=
+           name.end();
+  });
+  for (const std::string& known : all) {
     Device device = read_device(files, known);
     if (known == name || std::find(device.also.begin(), device.also.end(), name) != device.also.end()) return device;
   }

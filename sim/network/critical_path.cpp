@@ -79,32 +79,54 @@ CriticalPath::Cycles CriticalPath::cycles_of(std::vector<Hop>& hops, std::uint32
   return cycles;
 }
 
-bool CriticalPath::saves(double alpha) const { return !in_step_ && found(alpha, any_size).of(any_size) > 0; }
+CriticalPath::Known& CriticalPath::known(double alpha) const {
+  const auto [known, fresh] = known_.try_emplace(alpha);
+  if (fresh) known->second.saves = found(alpha, any_size).of(any_size) > 0;
+  return known->second;
+}
 
-// Between two sizes of one line there is no other, since the longest path's time is convex. Sizes are halved, from
-// powers of two on, so that the same ones are asked whatever was asked before.
+bool CriticalPath::saves(double alpha) const { return !in_step_ && known(alpha).saves; }
+
+namespace {
+
+// Sizes from one power of two to the next are this many cells.
+constexpr std::int64_t cells = 16;
+
+}  // namespace
+
+// Cells are found the same whatever was asked before.
 Saving CriticalPath::saving(double alpha, double bytes) const {
-  constexpr int halvings = 4;
-  constexpr double rounding = 1e-13;
   if (!saves(alpha)) return {};
   if (bytes <= 0) return found(alpha, 0);
-  double low = std::exp2(std::floor(std::log2(bytes))), high = 2 * low;
-  for (int i = 0; i <= halvings; ++i) {
+  int exponent = 0;
+  const double mantissa = std::frexp(bytes, &exponent);  // of 1/2 to 1
+  const auto cell = static_cast<std::int64_t>((2 * mantissa - 1) * cells);
+  const auto [one, fresh] = known(alpha).cells.try_emplace(exponent * cells + cell);
+  if (fresh) one->second = line(alpha, std::ldexp(0.5, exponent), cell);
+  return one->second ? *one->second : found(alpha, bytes);
+}
+
+// That of a cell, where it has only one. Between two sizes of one line there is no other, since the longest path's time
+// is convex; so that larger ranges around the cell are tried first.
+std::optional<Saving> CriticalPath::line(double alpha, double low, std::int64_t cell) const {
+  constexpr double rounding = 1e-13;
+  double high = 2 * low;
+  for (std::int64_t half = cells / 2;; half /= 2) {
     const Saving below = found(alpha, low), above = found(alpha, high);
     const auto meet = [&](double at) {
       const double lockstep = static_cast<double>(length_) * alpha + latency_ + busy_ * at;
       return std::abs(below.of(at) - above.of(at)) <= rounding * lockstep;
     };
     if (meet(low) && meet(high)) return below;
-    (bytes < (low + high) / 2 ? high : low) = (low + high) / 2;
+    if (half == 0) return std::nullopt;
+    ((cell & half) != 0 ? low : high) = (low + high) / 2;
   }
-  return found(alpha, bytes);
 }
 
 Saving CriticalPath::found(double alpha, double bytes) const {
-  const auto known = found_.find({alpha, bytes});
-  if (known != found_.end()) return known->second;
-  return found_.emplace(std::pair(alpha, bytes), find(alpha, bytes)).first->second;
+  const auto [one, fresh] = known_[alpha].sizes.try_emplace(bytes);
+  if (fresh) one->second = find(alpha, bytes);
+  return one->second;
 }
 
 Saving CriticalPath::find(double alpha, double bytes) const {
@@ -179,19 +201,28 @@ void CriticalPath::pass(State& state, const PathRound& round) const {
 void CriticalPath::go_around(State& state, const PathRound& round, const Cycles& cycles) const {
   const std::int64_t turns = round.repeat;
   const Saving lockstep = state.lockstep(round);
+  std::vector<Saving> gains, begins;        // by hop: of its messages, and when the first begins where it starts a path
   std::vector<Saving> gained, first, best;  // up to a hop; when its first message begins, less that; when its last ends
   std::vector<std::pair<double, std::int64_t>> windows;  // by where they begin
   std::uint32_t begin = 0;
   for (const std::uint32_t end : cycles.ends) {
     const std::int64_t length = end - begin, laps = (turns - 1 + length - 1) / length, all = (laps + 1) * length;
     const Hop* hops = &round.hops[begin];
+    gains.clear();
+    begins.clear();
+    for (const Hop* hop = hops; hop != hops + length; ++hop) {
+      gains.push_back(gain(round, *hop));
+      begins.push_back(state.begins(round, *hop) - Saving{round.latency - hop->latency, 0});
+    }
     gained.assign(1, {});
+    gained.reserve(static_cast<std::size_t>(all + 1));
     first.clear();
+    first.reserve(static_cast<std::size_t>(all));
     best.assign(static_cast<std::size_t>(length), {unbound, 0});
-    for (std::int64_t i = 0; i < all; ++i) {
-      const Hop& hop = hops[i % length];
-      first.push_back(state.begins(round, hop) - Saving{round.latency - hop.latency, 0} - gained.back());
-      gained.push_back(gained.back() + gain(round, hop));
+    const auto next = [&](std::int64_t at) { return at + 1 == length ? 0 : at + 1; };
+    for (std::int64_t i = 0, at = 0; i < all; ++i, at = next(at)) {
+      first.push_back(begins[at] - gained.back());
+      gained.push_back(gained.back() + gains[at]);
     }
     for (const double busy : cycles.busy) {
       const Saving waits{lockstep.start_up, round.busy - busy};
@@ -199,8 +230,8 @@ void CriticalPath::go_around(State& state, const PathRound& round, const Cycles&
       windows.clear();
       std::size_t oldest = 0;
       std::int64_t begun = 0;
-      for (std::int64_t i = 0; i < all; ++i) {
-        if (hops[i % length].busy == busy)
+      for (std::int64_t i = 0, at = 0; i < all; ++i, at = next(at)) {
+        if (hops[at].busy == busy)
           for (; begun <= i; ++begun) {
             const double value = first[begun].of(state.bytes) + static_cast<double>(begun) * wait;
             while (windows.size() > oldest && windows.back().first >= value) windows.pop_back();
@@ -209,8 +240,7 @@ void CriticalPath::go_around(State& state, const PathRound& round, const Cycles&
         while (oldest < windows.size() && windows[oldest].second <= i - turns) ++oldest;
         if (i < all - length || oldest == windows.size()) continue;
         const std::int64_t from = windows[oldest].second;
-        state.lower(best[i % length],
-                    first[from] + gained[i + 1] + static_cast<double>(turns - 1 - (i - from)) * waits);
+        state.lower(best[at], first[from] + gained[i + 1] + static_cast<double>(turns - 1 - (i - from)) * waits);
       }
     }
     for (std::int64_t i = 0; i < length; ++i) {

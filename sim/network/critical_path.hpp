@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,16 @@ class CriticalPath {
     std::vector<double> busy;         // the different ones of its hops
   };
 
+  // What was found at an α: of sizes, and of all sizes of a cell.
+  struct Known {
+    bool saves = false;
+    std::map<double, Saving> sizes{};
+    std::map<std::int64_t, std::optional<Saving>> cells{};
+  };
+
   static Cycles cycles_of(std::vector<Hop>& hops, std::uint32_t slots);
+  Known& known(double alpha) const;
+  std::optional<Saving> line(double alpha, double low, std::int64_t cell) const;
   Saving found(double alpha, double bytes) const;
   Saving find(double alpha, double bytes) const;
   void pass_wall(State& state) const;
@@ -73,8 +83,8 @@ class CriticalPath {
   double latency_ = 0, busy_ = 0;  // of all rounds
   std::int64_t length_ = 0;
   std::vector<PathRound> rounds_;
-  std::vector<Cycles> cycles_;                                 // of each; none: it does not go around
-  mutable std::map<std::pair<double, double>, Saving> found_;  // by α and M
+  std::vector<Cycles> cycles_;  // of each; none: it does not go around
+  mutable std::map<double, Known> known_;
 };
 
 }  // namespace allreplay

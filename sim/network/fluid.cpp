@@ -89,6 +89,7 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   } else {
     running.pace = running.loads->pace(alpha_ * 1e-12, task.bytes);
   }
+  enter_round(running);
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
   if (rates_) see(now);
@@ -179,15 +180,18 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
   const std::vector<Moving> moving = std::exchange(state.moving, {});
   state.alike.clear();
   std::vector<double> alone;  // by who moves
-  for (const Moving& one : moving) alone.push_back(moving_time(state.running[one.who]));
+  for (const Moving& one : moving) alone.push_back(state.running[one.who].moves);
   collectives_ = std::move(collectives);
   shapes_ = std::move(shapes);
   nccl_ = std::move(nccl);
   others_ = std::move(others);
-  for (Running& running : state.running) running.loads = collectives_[running.way].get();
+  for (Running& running : state.running) {
+    running.loads = collectives_[running.way].get();
+    enter_round(running);
+  }
   auto before = alone.begin();
   for (const Moving& one : moving) {
-    const double after = moving_time(state.running[one.who]);
+    const double after = state.running[one.who].moves;
     move(state, one.who, *before == after ? one.left : *before > 0 ? one.left / *before * after : 0);
     ++before;
   }
@@ -248,18 +252,13 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
   for (std::uint32_t& who : state_.fresh) who = number[who];
 }
 
-double FluidNetwork::start_up(const Running& running) const {
-  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups +
-         running.pace.each * 1e12;
-}
-
-// At full speed.
-double FluidNetwork::moving_time(const Running& running) const {
-  return running.bytes * running.loads->rounds[running.round].busiest * 1e12 * running.pace.bytes;
-}
-
-double FluidNetwork::reduction(const Running& running) const {
-  return gamma_ * running.loads->rounds[running.round].reduced * running.bytes;
+// Where one is left.
+void FluidNetwork::enter_round(Running& running) const {
+  if (running.round == running.loads->rounds.size()) return;
+  const RoundLoad& round = running.loads->rounds[running.round];
+  running.starts_up = (alpha_ + round.latency * 1e12) * running.pace.start_ups + running.pace.each * 1e12;
+  running.moves = running.bytes * round.busiest * 1e12 * running.pace.bytes;
+  running.reduces = gamma_ * round.reduced * running.bytes;
 }
 
 // Goes on to `until`, to the first instant at which a collective has ended, or, after so many steps, to one behind
@@ -290,23 +289,27 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
 
 double FluidNetwork::next_instant(const State& state) const {
   double next = state.waiting.next();
+  moved_at_.clear();
   auto end = state.moving.begin();
   for (const AlikeRounds& alike : state.alike) {
     end += alike.count;
-    next = std::min(next, state.now + (end - 1)->left / alike.speed);
+    moved_at_.push_back(state.now + (end - 1)->left / alike.speed);
+    next = std::min(next, moved_at_.back());
   }
   return next;
 }
 
-// Whether somebody's bytes have all moved.
+// Whether somebody's bytes have all moved. REQUIRES: next_instant() was asked last.
 bool FluidNetwork::move_on(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
   bool moved = false;
   auto first = state.moving.begin();
+  auto moved_at = moved_at_.begin();
   for (const AlikeRounds& alike : state.alike) {
     auto end = first + alike.count;
     const auto next = end;
-    for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
+    if (*moved_at++ <= to)
+      for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
     const double way = (to - state.now) * alike.speed;
     for (; first != end; ++first) first->left -= way;
     first = next;
@@ -335,7 +338,7 @@ void FluidNetwork::settle_moved(State& state) const {
 void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
   const std::vector<RoundLoad>& rounds = running.loads->rounds;
   while (running.round < rounds.size()) {
-    const double lasts = whole(start_up(running) + moving_time(running) + reduction(running));
+    const double lasts = whole(running.starts_up + running.moves + running.reduces);
     const std::int64_t turns = rounds[running.round].repeat - running.turn;
     const double fit = std::floor((until - running.at) / lasts);
     const std::int64_t skipped =
@@ -347,6 +350,7 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
     if (running.turn < rounds[running.round].repeat) return;
     running.turn = 0;
     ++running.round;
+    enter_round(running);
   }
 }
 
@@ -357,17 +361,16 @@ std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t s
     const WaitingLine::Instant* next = state.waiting.first();
     if (!next) return steps;
     Running& running = state.running[next->who];
-    const RoundLoad& round = running.loads->rounds[running.round];
-    if (running.step != Step::StartUp || running.turn + 1 == round.repeat) return steps;
-    const double moved = next->at + moving_time(running);
-    const double end = whole(moved + reduction(running));
-    const double over = std::max(moved, end), at = end + start_up(running);
+    if (running.step != Step::StartUp || running.turn + 1 == running.loads->rounds[running.round].repeat) return steps;
+    const double moved = next->at + running.moves;
+    const double end = whole(moved + running.reduces);
+    const double over = std::max(moved, end), at = end + running.starts_up;
     if (over >= state.waiting.second() || over > until || at <= over) return steps;
     state.now = over;
     running.at = at;
     ++running.turn;
     ++state.rounds;
-    state.waiting.push({at, state.waiting.pop()});
+    state.waiting.push(at, state.waiting.pop());
   }
   return steps;
 }
@@ -379,16 +382,16 @@ void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
     case Step::Fresh:
       ++state.rounds;
       running.step = Step::StartUp;
-      running.at += start_up(running);
+      running.at += running.starts_up;
       if (running.at > state.now) return wait(state, who);
       [[fallthrough]];
     case Step::StartUp:
       running.step = Step::Transfer;
       state.speeds_stale = true;
-      return move(state, who, moving_time(running));
+      return move(state, who, running.moves);
     case Step::Transfer:
       running.step = Step::Reduction;
-      running.at = whole(state.now + reduction(running));
+      running.at = whole(state.now + running.reduces);
       state.speeds_stale = true;
       if (running.at > state.now) return wait(state, who);
       [[fallthrough]];
@@ -397,12 +400,13 @@ void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
       if (++running.turn == running.loads->rounds[running.round].repeat) {
         running.turn = 0;
         ++running.round;
+        enter_round(running);
       }
       state.fresh.push_back(who);
   }
 }
 
-void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.push({state.running[who].at, who}); }
+void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.push(state.running[who].at, who); }
 
 // Its bytes, which take so many picoseconds more at full speed.
 void FluidNetwork::move(State& state, std::uint32_t who, double left) const {

@@ -76,7 +76,8 @@ class FluidNetwork final : public NetworkOfJobs {
     std::size_t round;  // the distinct one,
     std::int64_t turn;  // and which repetition
     Step step;
-    double at;  // Fresh: its beginning; StartUp, Reduction: their end
+    double at;                               // Fresh: its beginning; StartUp, Reduction: their end
+    double starts_up{}, moves{}, reduces{};  // ps that the round does, its bytes at full speed
   };
   // A round whose bytes are on their way.
   struct Moving {
@@ -123,9 +124,7 @@ class FluidNetwork final : public NetworkOfJobs {
   Meetings::Id share(std::span<AlikeRounds> together) const;
   Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
   void forget_ended(double at, std::vector<TaskId>& done);
-  double start_up(const Running& running) const;
-  double moving_time(const Running& running) const;
-  double reduction(const Running& running) const;
+  void enter_round(Running& running) const;
   double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
 
   std::vector<std::shared_ptr<const RoundLoads>> collectives_;
@@ -147,6 +146,7 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;
   mutable KnownSpeeds known_speeds_;
+  mutable std::vector<double> moved_at_;  // by alike rounds: when the first of them has moved its bytes, ps
 };
 
 }  // namespace allreplay

@@ -32,11 +32,13 @@ bool never_meets(const RoutedRounds& rounds, std::size_t links) {
   return true;
 }
 
-// A message that meets nobody. Its bytes take longer by what rounding its start-up has left out, unless they wait.
+// A message that meets nobody, in all turns of its round. Its bytes take longer by what rounding its start-up has left
+// out, unless they wait.
 struct Lone {
   std::uint32_t from, into;
   Time delay, takes, takes_after_waiting;
   double reduction;  // ps
+  Time free{0};      // when its sender has sent, and its receiver received, what came before
 };
 
 std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& round, std::span<const Link> links,
@@ -51,7 +53,7 @@ std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& r
     const double own = bytes * message.share;
     const StartUp start_up(message, besides);
     result.push_back({slot, message.into, start_up.delay, lasts(own + start_up.carry * rate), lasts(own),
-                      message.reduce ? own * gamma : 0});
+                      message.reduce ? own * gamma : 0, Time(0)});
   }
   return result;
 }
@@ -80,21 +82,25 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
   std::vector<Time> from(rounds.slots, Time(0)), out = from, in = from;
   if (!starts.empty())
     for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) from[slot] = starts[slot / rounds.streams];
-  std::vector<Time> ready = from, next = from;
+  std::vector<Time> ready = from, next;
   std::vector<Reduction> reductions(rounds.slots);
   for (const RoutedRound& round : rounds.rounds) {
-    const std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes, besides);
+    std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes, besides);
+    for (Lone& message : messages) message.free = std::max(out[message.from], in[message.into]);
+    next = ready;
     for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
-      for (const Lone& message : messages) {
-        const Time up = add(ready[message.from], message.delay), free = std::max(out[message.from], in[message.into]);
-        Time end = up >= free ? add(up, message.takes) : add(free, message.takes_after_waiting);
-        out[message.from] = in[message.into] = end;
-        end = std::max(end, from[message.into]);
-        if (message.reduction > 0) end = reductions[message.into].after(end, message.reduction);
+      for (Lone& message : messages) {
+        const Time up = add(ready[message.from], message.delay);
+        const bool waits = up < message.free;
+        message.free = add(waits ? message.free : up, waits ? message.takes_after_waiting : message.takes);
+        Time end = message.free;
+        if (message.reduction > 0)
+          end = reductions[message.into].after(std::max(end, from[message.into]), message.reduction);
         next[message.into] = std::max(ready[message.into], end);
       }
-      for (const Lone& message : messages) ready[message.into] = next[message.into];
+      ready.swap(next);
     }
+    for (const Lone& message : messages) out[message.from] = in[message.into] = message.free;
   }
   return *std::max_element(ready.begin(), ready.end());
 }

@@ -32,6 +32,7 @@ void Reuse::find_price(Time now) {
 void Reuse::hand_over(Time now) {
   const Alone one = std::move(*alone_);
   alone_.reset();
+  if (!network_) network_ = make_network_();
   std::vector<TaskId> none;  // what the idle network still waits for is void
   while (network_->next_completion() < one.start) network_->complete(network_->next_completion(), none);
   network_->start(one.id, one.task, one.start);

@@ -28,9 +28,12 @@ class Reuse final : public Server {
   /// What the network takes for a task that is alone, once all of its parties have joined; none: it is to be simulated.
   using Pricing = std::function<std::optional<Price>(const Task&, std::span<const Joined>)>;
 
-  /// `parties`: of a task; 0: it starts at once. REQUIRES: `network` is idle.
-  Reuse(std::unique_ptr<Server> network, Pricing price, std::size_t parties = 0)
-      : network_(std::move(network)), price_(std::move(price)), parties_(parties) {}
+  /// Makes the network, idle, once two meet.
+  using Making = std::function<std::unique_ptr<Server>()>;
+
+  /// `parties`: of a task; 0: it starts at once.
+  Reuse(Making network, Pricing price, std::size_t parties = 0)
+      : make_network_(std::move(network)), price_(std::move(price)), parties_(parties) {}
 
   void start(TaskId id, const Task& task, Time now) override;
   void join(TaskId id, std::uint32_t party, Time now) override;
@@ -39,13 +42,17 @@ class Reuse final : public Server {
     return in_network_ > 0 ? network_->next_completion() : never;
   }
   void complete(Time now, std::vector<TaskId>& done) override;
-  bool wakeup_is_tentative() const override { return !alone_ && network_->wakeup_is_tentative(); }
-  Load load() const override { return alone_ ? Load{1, 0} : network_->load(); }
+  bool wakeup_is_tentative() const override { return in_network_ > 0 && network_->wakeup_is_tentative(); }
+  Load load() const override {
+    if (alone_) return {1, 0};
+    return network_ ? network_->load() : Load{};
+  }
   Load load_of(const WhichCalls& which) const override {
-    return alone_ ? Load{which(alone_->task.call_id), 0} : network_->load_of(which);
+    if (alone_) return {which(alone_->task.call_id), 0};
+    return network_ ? network_->load_of(which) : Load{};
   }
   /// What was simulated, here and to find prices.
-  std::int64_t events() const override { return network_->events() + pricing_; }
+  std::int64_t events() const override { return (network_ ? network_->events() : 0) + pricing_; }
 
  private:
   struct Alone {
@@ -60,6 +67,7 @@ class Reuse final : public Server {
   void hand_over(Time now);
   void pass(Time from, Time to);
 
+  Making make_network_;
   std::unique_ptr<Server> network_;
   Pricing price_;
   std::size_t parties_;

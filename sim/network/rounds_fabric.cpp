@@ -144,7 +144,8 @@ std::vector<InNodes> RoundsFabric::groups_in_nodes(const Group& group, bool chai
 
 std::unique_ptr<Server> RoundsFabric::server() const {
   if (!setup_.reuse || setup_.rates) return network();
-  return std::make_unique<Reuse>(network(), [this](const Task& task, std::span<const Reuse::Joined>) {
+  const auto make = [this] { return network(); };
+  return std::make_unique<Reuse>(make, [this](const Task& task, std::span<const Reuse::Joined>) {
     const std::int64_t before = pricing_events_;
     const Time time = alone(task.bytes, calls()[task.call_id]);
     return Reuse::Price{time, pricing_events_ - before};
@@ -266,18 +267,21 @@ MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology
   for (std::uint32_t number = 0; number < laid_.size(); ++number)
     routed_.push_back(std::make_shared<RoutedRounds>(rounds_laid(number, topology.group_size()), topology,
                                                      alpha_of(number), levels_of(number)));
-  if (setup.fold && setup.gamma == 0) folded_ = allreplay::fold(routed_, links_);
 }
 
 std::unique_ptr<Server> MessageFabric::network() const {
-  if (folded_) return std::make_unique<MessageNetwork>(folded_->collectives, folded_->links, 0, Parties(), nccl_);
+  if (!folded_) folded_ = setup_.fold && setup_.gamma == 0 ? allreplay::fold(routed_, links_) : std::nullopt;
+  if (const auto& folded = *folded_)
+    return std::make_unique<MessageNetwork>(folded->collectives, folded->links, 0, Parties(), nccl_);
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, Parties(), nccl_);
 }
 
 // How far apart parties start differs each time: no price is used again, but a ring alone needs no simulation for it.
 std::unique_ptr<Server> MessageFabric::server_per_rank(const Parties& parties) const {
-  auto network = std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties, nccl_);
-  if (!setup_.reuse) return network;
+  const auto make = [this, parties] {
+    return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties, nccl_);
+  };
+  if (!setup_.reuse) return make();
   const auto price = [this, parties](const Task& task,
                                      std::span<const Reuse::Joined> joined) -> std::optional<Reuse::Price> {
     if (task.bytes <= 0) return Reuse::Price{joined.back().at};
@@ -287,7 +291,7 @@ std::unique_ptr<Server> MessageFabric::server_per_rank(const Parties& parties) c
     const auto time = alone_from(std::move(starts), task.bytes, task.call_id);
     return time ? std::optional(Reuse::Price{*time, routed_[task.call_id]->messages}) : std::nullopt;
   };
-  return std::make_unique<Reuse>(std::move(network), price, parties.size());
+  return std::make_unique<Reuse>(make, price, parties.size());
 }
 
 std::optional<Time> MessageFabric::known(WireBytes bytes, const Call& call) const {

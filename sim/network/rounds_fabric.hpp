@@ -142,8 +142,8 @@ class MessageFabric final : public RoundsFabric {
   std::optional<Time> alone_from(std::vector<Time> starts, double bytes, CallId call) const;
 
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // of laid_
-  std::optional<FoldedRounds> folded_;
+  std::vector<std::shared_ptr<const RoutedRounds>> routed_;    // of laid_
+  mutable std::optional<std::optional<FoldedRounds>> folded_;  // once a network is asked for
 };
 
 /// The one that the setup's fidelity says. REQUIRES: at least as many hosts as workers; `topology` outlives the call

@@ -14,6 +14,7 @@ namespace allreplay {
 class WaitingLine {
  public:
   struct Instant {
+    Instant(double when, std::uint32_t whose) : at(when), who(whose) {}
     double at;
     std::uint32_t who;
     bool operator>(const Instant& other) const { return at > other.at; }
@@ -21,12 +22,12 @@ class WaitingLine {
 
   bool empty() const { return first_ == line_.size() && heap_.empty(); }
 
-  void push(const Instant& instant) {
-    if (first_ == line_.size() || instant.at >= line_.back().at) {
-      if (first_ > line_.size() / 2) shorten();
-      line_.push_back(instant);
+  void push(double at, std::uint32_t who) {
+    if (first_ == line_.size() || at >= line_.back().at) {
+      if (first_ > std::max(worth_shortening, line_.size() / 2)) shorten();
+      line_.emplace_back(at, who);
     } else {
-      heap_.push_back(instant);
+      heap_.emplace_back(at, who);
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
     }
   }
@@ -61,6 +62,7 @@ class WaitingLine {
   }
 
  private:
+  static constexpr std::size_t worth_shortening = 32;
   static constexpr double forever = std::numeric_limits<double>::infinity();
 
   bool next_is_in_line() const {

@@ -1,8 +1,11 @@
 #include "sim/training/unroll.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace allreplay {
@@ -54,16 +57,14 @@ class Unroller {
  private:
   const std::vector<Work>& program_of(const WorkerClass& one) const { return plan_.roles[one.role].program; }
 
-  // By group and operation: one for all transfers that are alike.
+  // All transfers of one operation in one group are alike.
   void number_calls(const Fabric& fabric) {
+    std::vector<std::array<std::optional<CallId>, std::size(collective_ops)>> known(plan_.groups.size());
     for (const Transfer& one : plan_.transfers) {
-      const auto [known, fresh] = call_ids_.emplace(std::pair(one.op, one.group), 0);
-      if (fresh) known->second = fabric.id_of({one.op, plan_.groups[one.group].group});
+      std::optional<CallId>& id = known[one.group][static_cast<std::size_t>(one.op)];
+      if (!id) id = fabric.id_of({one.op, plan_.groups[one.group].group});
+      call_ids_.push_back(*id);
     }
-  }
-  CallId call_id(const Transfer& one) const {
-    const auto known = call_ids_.find({one.op, one.group});
-    return known == call_ids_.end() ? 0 : known->second;
   }
 
   TaskId add(const Label& label, Task task, Time nominal = Time(0)) {
@@ -214,7 +215,7 @@ class Unroller {
            .bytes =
                compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
            .duration = multiplied(of_tensor, tensors[index]),
-           .call_id = call_id(transfer)});
+           .call_id = call_ids_.empty() ? 0 : call_ids_[index]});
     }
     departures_.resize(plan_.transfers.size() * parties());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
@@ -373,9 +374,9 @@ class Unroller {
   const Fabric* fabric_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
-  std::map<const Profile*, std::vector<Time>> weights_;                // by layer, once somebody asks
-  std::map<WorkPoint, std::int64_t> origins_;                          // of ticks, by what sets them
-  std::map<std::pair<CollectiveOp, std::uint32_t>, CallId> call_ids_;  // by operation and group
+  std::map<const Profile*, std::vector<Time>> weights_;  // by layer, once somebody asks
+  std::map<WorkPoint, std::int64_t> origins_;            // of ticks, by what sets them
+  std::vector<CallId> call_ids_;                         // by transfer, on a fabric
   // By transfer, and by class where they start apart: what waits for all that comes before.
   std::vector<TaskId> departures_;
   std::vector<std::vector<std::uint32_t>> classes_of_role_;

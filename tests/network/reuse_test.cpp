@@ -38,10 +38,11 @@ class Counting final : public Server {
 
 TEST_CASE("only what meets another reaches the network; what is alone afterwards is priced again") {
   int starts = 0, prices = 0;
-  Reuse reuse(std::make_unique<Counting>(starts), [&](const Task&, std::span<const Reuse::Joined>) {
-    ++prices;
-    return Reuse::Price{Time(10), 0};
-  });
+  Reuse reuse([&] { return std::make_unique<Counting>(starts); },
+              [&](const Task&, std::span<const Reuse::Joined>) {
+                ++prices;
+                return Reuse::Price{Time(10), 0};
+              });
   std::vector<TaskId> done;
   reuse.start(0, {}, Time(0));
   CHECK(starts == 0);
@@ -74,7 +75,7 @@ TEST_CASE("a task that starts in parties has a price once all have joined") {
     for (const Reuse::Joined& one : joined) asked.push_back(one.at);
     return price;
   };
-  Reuse reuse(std::make_unique<Counting>(starts), pricing, 2);
+  Reuse reuse([&] { return std::make_unique<Counting>(starts); }, pricing, 2);
   std::vector<TaskId> done;
   reuse.start(0, {}, Time(5));
   reuse.join(0, 1, Time(5));

@@ -19,7 +19,7 @@ TEST_CASE("whoever waits least is next, in whatever order they came") {
     for (int i = 0; i < 300; ++i) {
       if (random.below(2) == 0) {
         const double at = now + (alike ? 50 : static_cast<double>(random.below(100)));
-        line.push({at, names});
+        line.push(at, names);
         all.emplace(at, names++);
       } else if (!all.empty()) {
         REQUIRE(line.next() == all.begin()->first);
