@@ -26,6 +26,8 @@
 #include "sim/network/fidelity.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
+#include "sim/training/possible.hpp"
+#include "sim/training/sharding.hpp"
 
 namespace allreplay {
 
@@ -97,6 +99,31 @@ void note_left_out(Console& console, const std::vector<std::string>& strategies)
   if (strategies.empty()) return;
   console.print_stderr(fmt::format("note: left out, since the options given are not for {}: {}",
                                    strategies.size() == 1 ? "it" : "them", listed(strategies, strategies.size())));
+}
+
+void OptionsOfSome::drop_others(Library& library, Request& request, Scenario& scenario) {
+  std::vector<std::string> dropped = options_not_taken(scenario);
+  std::erase_if(dropped, [&](const std::string& option) {  // what a file says stays
+    return std::erase_if(request.options, [&](const OptionText& one) { return one.name == option; }) == 0;
+  });
+  for (const std::string& option : dropped) not_taken_.try_emplace(option, scenario);
+  if (!dropped.empty()) scenario = library.resolve(request);
+  if (!goes_with(scenario)) return;
+  for (const OptionText& one : request.options) taken_.insert(one.name);
+  for (const std::string& option : dropped)
+    if (auto& names = without_[option]; std::find(names.begin(), names.end(), request.strategy) == names.end())
+      names.push_back(request.strategy);
+}
+
+void OptionsOfSome::require_taken() const {
+  for (const auto& [option, first] : not_taken_)
+    if (!taken_.contains(option)) require_possible(first);
+}
+
+void OptionsOfSome::tell(Console& console) const {
+  for (const auto& [option, without] : without_)
+    console.note(fmt::format("{} does not apply to {}, which {} without it", flag_of(option),
+                             listed(without, without.size()), without.size() == 1 ? "runs" : "run"));
 }
 
 void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -191,6 +192,22 @@ Outcome run_with_progress(const Console& console, const Scenario& scenario);
 /// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
 void add_engine(Command command, std::string& engine);
 void require_mpi_or_none(const std::string& engine);
+
+/// Options of a command of which some of its strategies take no value: those run without it, as a note says.
+class OptionsOfSome {
+ public:
+  /// Takes out of the request what its scenario's strategy does not take, and resolves it again.
+  void drop_others(Library& library, Request& request, Scenario& scenario);
+
+  /// Throws InputError for an option that none takes.
+  void require_taken() const;
+  void tell(Console& console) const;
+
+ private:
+  std::set<std::string> taken_;
+  std::map<std::string, Scenario> not_taken_;  // and the first of those that do not take it
+  std::map<std::string, std::vector<std::string>> without_;
+};
 
 /// Says which of all strategies do not go with the options, where any do not.
 void note_left_out(Console& console, const std::vector<std::string>& strategies);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -58,7 +57,7 @@ struct Candidates {
   std::vector<Scenario> scenarios;
   std::vector<std::string> ways;      // how each is scheduled: a strategy, or a plan's file
   std::vector<std::string> left_out;  // of all strategies those that do not go with what else is asked for
-  std::map<std::string, std::vector<std::string>> without;  // by option those that take none of it, and run without
+  OptionsOfSome options;
 };
 
 using Choices = std::vector<Requests::Choice>;
@@ -132,18 +131,6 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
   return requests;
 }
 
-void add_once(std::vector<std::string>& names, const std::string& name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
-std::vector<std::string> drop_what_is_not_taken(Request& request, const Scenario& scenario) {
-  std::vector<std::string> dropped = options_not_taken(scenario);
-  std::erase_if(dropped, [&](const std::string& option) {  // what a file says stays
-    return std::erase_if(request.options, [&](const OptionText& one) { return one.name == option; }) == 0;
-  });
-  return dropped;
-}
-
 // Those that were named; else every strategy that goes with what else was asked for.
 Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
   const Requests requests = requests_of(inputs.files, arguments);
@@ -151,31 +138,25 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   Library library(inputs);
   Candidates candidates;
   NamesOfFiles names;
-  std::set<std::string> taken;                // options
-  std::map<std::string, Scenario> not_taken;  // and the first of those that take none
-  std::set<std::vector<std::string>> flat;    // what is asked for without a pipeline, of which schedules say nothing
+  std::set<std::vector<std::string>> flat;  // what is asked for without a pipeline, of which schedules say nothing
   for (Request request : requests) {
     Scenario scenario = library.resolve(request);
     if (!scenario.options.parallel.pipeline()) {
       std::erase_if(request.options, [](const OptionText& one) { return of_pipelines(one.name); });
       if (!flat.insert(run_flags(request)).second) continue;
     }
-    const std::vector<std::string> dropped = drop_what_is_not_taken(request, scenario);
-    for (const std::string& option : dropped) not_taken.try_emplace(option, scenario);
-    if (!dropped.empty()) scenario = library.resolve(request);
+    candidates.options.drop_others(library, request, scenario);
     names.add(request, scenario);
-    if (goes_with(scenario)) {
-      for (const OptionText& one : request.options) taken.insert(one.name);
-      for (const std::string& option : dropped) add_once(candidates.without[option], request.strategy);
-    } else if (all) {
-      add_once(candidates.left_out, request.strategy);
+    if (all && !goes_with(scenario)) {
+      if (std::find(candidates.left_out.begin(), candidates.left_out.end(), request.strategy) ==
+          candidates.left_out.end())
+        candidates.left_out.push_back(request.strategy);
       continue;
     }
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
   }
-  for (const auto& [option, first] : not_taken)
-    if (!taken.contains(option)) require_possible(first);
+  candidates.options.require_taken();
   if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
     require_possible(library.resolve(requests[0]));
   return candidates;
@@ -347,9 +328,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   auto& [outcomes, references, rule] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
   note_left_out(context.console, candidates.left_out);
-  for (const auto& [option, without] : candidates.without)
-    context.console.note(fmt::format("{} does not apply to {}, which {} without it", flag_of(option),
-                                     listed(without, without.size()), without.size() == 1 ? "runs" : "run"));
+  candidates.options.tell(context.console);
   outcomes = outcomes_of(context.console, candidates, arguments);
   if (!arguments.csv) references = scaling_references(outcomes, rule);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));

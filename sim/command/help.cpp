@@ -124,7 +124,7 @@ std::string with_options(std::string_view name, std::string_view summary, const 
 std::string strategy_help(const Strategy& strategy, std::size_t width) {
   std::string text = with_options(strategy.name, strategy.summary, entries(strategy.name, &strategy, width), width);
   if (!strategy.offer.framework.empty())
-    text += fmt::format("Framework: {}{}\n", strategy.offer.framework, strategy.offer.maintained ? "" : ", research");
+    text += fmt::format("Framework: {}{}\n", strategy.offer.framework, strategy.offer.maintained() ? "" : ", research");
   text += wrapped(fmt::format("Every strategy also reads: {}.\n", fmt::join(step_options(), ", ")), width, 2);
   return text + footer_lines(fmt::format("Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe "
                                          "--strategy {}\n",

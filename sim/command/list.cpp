@@ -47,9 +47,9 @@ TextRows strategy_table() {
     rows.push_back({code(strategy.name), std::string(strategy.summary),
                     codes({strategy.options.begin(), strategy.options.end()}),
                     offer.framework.empty() ? ""
-                                            : code(offer.framework) + (offer.maintained ? ""
-                                                                       : offer.words    ? ", research"
-                                                                                        : ", code to paste")});
+                                            : code(offer.framework) + (offer.maintained() ? ""
+                                                                       : offer.words      ? ", research"
+                                                                                          : ", code to paste")});
   }
   return rows;
 }

@@ -48,6 +48,7 @@ struct RecommendTask {
   std::vector<std::vector<Request>> requests;  // what each was asked for with
   RecommendRequest request;
   std::vector<std::string> left_out;  // of all strategies those that do not go with what else was asked for
+  OptionsOfSome options;
 };
 
 // Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
@@ -60,7 +61,7 @@ bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best)
 // All that is wrong is found here, before the first is run.
 RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
-  auto& [sizes, requests, request, left_out] = task;
+  auto& [sizes, requests, request, left_out, options] = task;
   request.budget = arguments.budget.empty() ? 24 : parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = parse_seed(arguments.seed);
   request.jobs = threads_for(arguments.jobs);
@@ -79,6 +80,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
       refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
+      options.drop_others(library, asked, scenario);
       if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
         if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
         continue;
@@ -94,6 +96,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
     }
     if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
   }
+  options.require_taken();
   if (!arguments.plot.empty()) {
     require_picture(arguments.plot, argument("--plot"));
     if (counts.size() > 1) throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
@@ -143,6 +146,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   const double line = efficiency_line(arguments);
   const RecommendTask task = task_of(context.inputs, arguments);
   note_left_out(context.console, task.left_out);
+  task.options.tell(context.console);
   std::vector<RuledOut> ruled_out;
   std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
   add_words(sizes, task);

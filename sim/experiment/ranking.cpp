@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/schedule/fsdp.hpp"
+#include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/parallel_setup.hpp"
 
@@ -31,18 +32,6 @@ Ranking rank(const std::vector<Contender>& contenders, double tie) {
   });
   ranking.tied = static_cast<std::size_t>(std::count_if(contenders.begin(), contenders.end(), ties));
   return ranking;
-}
-
-Offered offered(const Strategy* strategy) {
-  if (!strategy || (strategy->offer.framework.empty() && !strategy->offer.words)) return Offered::AsPlan;
-  if (!strategy->offer.maintained) return Offered::AsCode;
-  // Of what one framework has for one stage, the first in the table is what it offers today.
-  const auto all = strategies();
-  const auto today = std::find_if(all.begin(), all.end(), [&](const Strategy& one) {
-    return one.offer.maintained && one.offer.framework == strategy->offer.framework &&
-           one.sharded.stage == strategy->sharded.stage;
-  });
-  return today->name == strategy->name ? Offered::Maintained : Offered::Replaced;
 }
 
 namespace {
@@ -87,7 +76,8 @@ Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
   return {.fits = fits(scenario, result),
           .iteration_s = seconds_of_equal_work(outcome),
           .runs_now = strategy.name == rule.runs_now,
-          .offered = offered(scenario.given ? nullptr : &strategy),
+          .offered = scenario.given ? Offered::AsPlan
+                                    : offered(strategy, scenario.options.strategy.sharding.shards_optimizer()),
           .changed = options_changed(strategy, options_that_matter(scenario), scenario.profile) +
                      (scenario.codec.has_value() ? 1 : 0),
           .stage = result.plan.sharding.zero,

@@ -15,15 +15,7 @@ struct WinningRule {
   std::string runs_now;  ///< the strategy that is in use, with the options as given; "": unknown
 };
 
-/// How somebody gets to run it.
-enum class Offered : std::uint8_t {
-  Maintained,  ///< by a framework's own settings
-  Replaced,    ///< likewise, but the framework has another in its place by now
-  AsCode,      ///< research code, or code to paste
-  AsPlan,      ///< it takes the plan itself
-};
-
-/// What one result has to offer beside others.
+/// What one result has to offer compared with others.
 struct Contender {
   bool fits = true;  ///< into memory
   double iteration_s = 0;
@@ -45,9 +37,6 @@ struct Ranking {
 /// code or a plan; alike in that, what shards less. The others follow by time, collectives and memory; what does not
 /// fit comes last.
 Ranking rank(const std::vector<Contender>& contenders, double tie);
-
-/// nullptr: one that nobody knows, as its plan is all that there is.
-Offered offered(const Strategy* strategy);
 
 /// Of an iteration; where workers hold a model together, times how many of them there are to a replica, per
 /// micro-batch: what ranks settings that differ in the samples of an iteration.

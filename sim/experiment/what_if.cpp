@@ -273,7 +273,7 @@ class Asking {
     std::vector<std::string_view> offering;  // the framework of each
     for (const Framework& framework : frameworks())
       for (const Strategy* one : framework.strategies) {
-        if (!one->offer.maintained) continue;
+        if (!one->offer.maintained()) continue;
         Request request = base_;
         set_strategy(request, *one);
         Scenario scenario = library_.resolve(request);

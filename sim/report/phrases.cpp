@@ -35,26 +35,34 @@ std::string listed(std::vector<std::string> names, std::size_t most) {
     names.resize(most - 1);
     names.push_back(fmt::format("{} more", more));
   }
+  const bool commas = std::any_of(names.begin(), names.end(),
+                                  [](const std::string& name) { return name.find(", ") != std::string::npos; });
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool last = i + 1 == names.size();
+    if (i > 0) text += commas ? (last ? "; and " : "; ") : last ? " and " : ", ";
+    text += names[i];
+  }
   return text;
 }
 
 std::string tie_text(double tie) { return fmt::format("{:g} %", 100 * tie); }
 
-std::string winner_text(std::vector<Racer> tied, double tie) {
+std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& others, double tie) {
   const Racer winner = tied.front();
   std::stable_sort(tied.begin(), tied.end(), [](const Racer& a, const Racer& b) { return a.seconds < b.seconds; });
   const Racer& fastest = tied.front();
+  const bool some_faster =
+      std::any_of(others.begin(), others.end(), [&](const Racer& one) { return one.seconds < fastest.seconds; });
+  const std::string_view which = some_faster ? "the fastest that fits" : "the fastest";
   std::string text = fmt::format("Run {}: {}, ", winner.name, winner.pace);
-  text += fastest.seconds == winner.seconds ? "the fastest"
-                                            : fmt::format("within {} of the fastest ({}, {}), and simpler to run",
-                                                          tie_text(tie), fastest.name, fastest.pace);
-  std::vector<std::string> others;
+  text += fastest.seconds == winner.seconds ? which
+                                            : fmt::format("within {} of {} ({}, {}), and simpler to run", tie_text(tie),
+                                                          which, fastest.name, fastest.pace);
+  std::vector<std::string> also;
   for (const Racer& one : tied)
-    if (one.name != winner.name && one.name != fastest.name) others.push_back(one.name);
-  return text + (others.empty() ? "." : fmt::format(". Also within {}: {}.", tie_text(tie), listed(others, 4)));
+    if (one.name != winner.name && one.name != fastest.name) also.push_back(one.name);
+  return text + (also.empty() ? "." : fmt::format(". Also within {}: {}.", tie_text(tie), listed(also, 4)));
 }
 
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s) {

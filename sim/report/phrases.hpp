@@ -9,13 +9,14 @@
 
 namespace allreplay {
 
-std::string percent(double ratio);                                         ///< "12.5 %"
-std::string gain_text(double gain);                                        ///< "+12.5 %"
-std::string in_words(std::size_t count);                                   ///< "three"; from 13 on digits
-std::string workers_text(std::int64_t workers);                            ///< "1 worker", "8 workers"
-std::string workers_text(std::int64_t least, std::int64_t most);           ///< "8 workers", "4 to 8 workers"
-std::string listed(std::vector<std::string> names, std::size_t most = 5);  ///< "a, b and c", or "a, b and 4 more"
-std::string tie_text(double tie);                                          ///< "2 %"
+std::string percent(double ratio);                                ///< "12.5 %"
+std::string gain_text(double gain);                               ///< "+12.5 %"
+std::string in_words(std::size_t count);                          ///< "three"; from 13 on digits
+std::string workers_text(std::int64_t workers);                   ///< "1 worker", "8 workers"
+std::string workers_text(std::int64_t least, std::int64_t most);  ///< "8 workers", "4 to 8 workers"
+std::string listed(std::vector<std::string> names,
+                   std::size_t most = 5);  ///< "a, b and c", or "a, b and 4 more"; with "; " where a name has a comma
+std::string tie_text(double tie);          ///< "2 %"
 
 /// One that is in a tie.
 struct Racer {
@@ -24,8 +25,8 @@ struct Racer {
 };
 
 /// What to run, of all that are in the tie: "Run ddp: 101 ms, within 2 % of the fastest (wfbp, 100 ms), and simpler to
-/// run. Also within 2 %: dear." REQUIRES: the winner first.
-std::string winner_text(std::vector<Racer> tied, double tie);
+/// run. Also within 2 %: dear." `others` are slower, or do not fit into memory. REQUIRES: the winner first.
+std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& others, double tie);
 
 /// "5441.0 samples/s"; where nobody says how many samples there are, "85.0 micro-batches/s".
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s);

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -111,8 +109,7 @@ std::string limits(const std::vector<Advice>& ranking) {
   std::string text =
       fmt::format("Computation takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));
-  const double ceiling =
-      efficiency(advice) * m.iteration_s / least_bounds(outcomes_of(ranking)).at(result.plan.sharding.zero);
+  const double ceiling = efficiency(advice) * m.iteration_s / *least_bounds(outcomes_of(ranking)).any;
   if (factor > 1 && all <= factor * compute)
     text += fmt::format(
         "The slowest worker is the limit: the others wait for it, and no schedule without sharding exceeds {} "
@@ -143,9 +140,12 @@ std::string indented(const std::string& code, const Screen& screen) {
 
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
 
-std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& ranking) {
-  return std::find_if(ranking.begin(), ranking.end(),
-                      [](const Advice& advice) { return strategy(advice).offer.maintained && fits(advice); });
+// By a maintained framework.
+std::vector<Advice>::const_iterator first_offered(const std::vector<Advice>& ranking) {
+  return std::find_if(ranking.begin(), ranking.end(), [](const Advice& advice) {
+    const Options& options = advice.tuned.scenario.options;
+    return fits(advice) && offered(strategy(advice), options.strategy.sharding.shards_optimizer()) <= Offered::Replaced;
+  });
 }
 
 // Both as they come: tuning is no merit of compression.
@@ -196,22 +196,22 @@ std::string gain_of(const Advice& advice) {
 
 // The winner of the ranking among what is as fast.
 std::string winner_of(const std::vector<Advice>& ranking, double tie) {
-  std::vector<Racer> tied;
+  std::vector<Racer> tied, others;
   for (const Advice& one : ranking)
-    if (&one == ranking.data() || one.ties)
-      tied.push_back({name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned)});
+    (&one == ranking.data() || one.ties ? tied : others)
+        .push_back({name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned)});
   tied.front().pace += gain_of(ranking.front());
-  return winner_text(std::move(tied), tie);
+  return winner_text(std::move(tied), others, tie);
 }
 
 std::string what_to_do(const std::vector<Advice>& ranking, double tie, const Screen& screen) {
   const Advice& best = ranking.front();
   if (best.tuned.scenario.codec)
     return replayed_by(best, screen) + wrapped(whether_compression_pays(ranking), screen.width);
-  const auto offered = fastest_offered(ranking);
+  const auto offered = first_offered(ranking);
   if (!fits(best))
     return settings_text(fmt::format("Nothing fits into the memory; the fastest is {}.", name_of(best)), best, screen);
-  if (offered == ranking.end() || offered == ranking.begin())
+  if (offered == ranking.end() || offered == ranking.begin() || offered->ties)
     return settings_text(winner_of(ranking, tie), best, screen);
   const double least = metrics(*offered).iteration_s;
   return settings_text(fmt::format("Of the strategies of maintained frameworks, {} is the fastest: {}{}.",
@@ -339,33 +339,30 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
       if (found == ranking.end()) return std::optional<Reached>();  // ruled out for this number of workers
       return std::optional(Reached{efficiency(*found), fits(*found)});
     });
-  std::set<std::int64_t> stages;  // those that have a bound at some size
-  for (const auto& ranking : sizes)
-    for (const auto& [zero, bound] : least_bounds(outcomes_of(ranking))) stages.insert(zero);
-  for (const std::int64_t zero : stages)
-    append(stages.size() == 1 ? "(lower bound)" : fmt::format("(bound {})", stages_text({zero})),
-           [&](const std::vector<Advice>& ranking) {
-             const std::map<std::int64_t, double> known = least_bounds(outcomes_of(ranking));
-             const auto bound = known.find(zero);
-             return bound == known.end() ? std::optional<Reached>()
-                                         : std::optional(Reached{efficiency(ranking.front()) *
-                                                                 metrics(ranking.front()).iteration_s / bound->second});
-           });
+  const auto add_bound = [&](std::optional<double> LeastBounds::*bound_of, const char* name) {
+    const auto reached = [&](const std::vector<Advice>& ranking) {
+      const auto bound = least_bounds(outcomes_of(ranking)).*bound_of;
+      return bound ? std::optional(Reached{efficiency(ranking.front()) * metrics(ranking.front()).iteration_s / *bound})
+                   : std::nullopt;
+    };
+    if (std::any_of(sizes.begin(), sizes.end(), reached)) append(name, reached);
+  };
+  add_bound(&LeastBounds::any, "(bound without shards)");
+  add_bound(&LeastBounds::sharded, "(least bound with shards)");
   std::string notes = all_fit ? "" : unfit_note, efficiencies;
   for (const auto& ranking : sizes)
     if (efficiencies.empty()) efficiencies = efficiency_note(outcomes_of(ranking), references_of(ranking));
   notes += efficiencies + caveat(sizes.front().front().tuned.scenario.profile);
-  std::string text =
-      wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
-      wrapped(notes, screen.width, 2) +
-      (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to use with compression:\n"
-                                                  : "\nThe fastest strategies of maintained frameworks:\n");
+  std::string text = wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
+                     wrapped(notes, screen.width, 2) +
+                     (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to use with compression:\n"
+                                                                 : "\nWhat to run, of maintained frameworks:\n");
   for (const auto& ranking : sizes) {
-    const auto offered = fastest_offered(ranking);
+    const auto offered = first_offered(ranking);
     const bool coded = ranking.front().tuned.scenario.codec.has_value();
     const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
     text += wrapped(
-        fmt::format("{:>8} workers: {}{}, {}{}, {} exposed, bound by {}, with {}\n", advice.tuned.scenario.workers,
+        fmt::format("{:>8} workers: {}{}, {}{}, {} exposed, bound by {}. Settings: {}\n", advice.tuned.scenario.workers,
                     name_of(advice), fits(advice) ? "" : " (nothing fits into the memory)",
                     format_duration(metrics(advice).iteration_s), above_bound_text(advice),
                     percent(advice.why.exposed() / metrics(advice).iteration_s), bound_by(advice),

@@ -149,39 +149,30 @@ std::string doubts(const std::vector<Outcome>& outcomes) {
   return text;
 }
 
-std::map<std::int64_t, double> least_bounds(const std::vector<Outcome>& outcomes) {
-  std::map<std::int64_t, double> least;
+LeastBounds least_bounds(const std::vector<Outcome>& outcomes) {
+  LeastBounds least;
   for (const Outcome& one : outcomes)
     if (const auto bound = one.result.metrics.lower_bound_s) {
-      const auto [known, fresh] = least.emplace(one.result.plan.sharding.zero, *bound);
-      known->second = std::min(known->second, *bound);
+      auto& known = one.result.plan.sharding.shards_optimizer() ? least.sharded : least.any;
+      known = std::min(known.value_or(*bound), *bound);
     }
   return least;
 }
 
-std::string stages_text(const std::vector<std::int64_t>& stages) {
-  std::vector<std::string> sharded;
-  for (const std::int64_t zero : stages)
-    if (zero > 0) sharded.push_back(std::to_string(zero));
-  const std::string text = sharded.size() < stages.size() ? "without shards" : "";
-  if (sharded.empty()) return text;
-  return fmt::format("{}{}with ZeRO {}", text, text.empty() ? "" : " and ", listed(sharded));
-}
-
 std::string bounds_text(const std::vector<Outcome>& outcomes) {
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // times, and the stages that they hold for
-  for (const auto& [zero, least] : least_bounds(outcomes)) {
-    double most = least;
-    for (const Outcome& one : outcomes)
-      if (one.result.plan.sharding.zero == zero) most = std::max(most, one.result.metrics.lower_bound_s.value_or(0));
-    std::string time = format_duration(least);
-    if (const std::string last = format_duration(most); last != time) time += " to " + last;
-    const auto known = std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.first == time; });
-    (known == said.end() ? said.emplace_back(time, std::vector<std::int64_t>()) : *known).second.push_back(zero);
-  }
-  std::vector<std::string> texts;
-  for (const auto& [time, stages] : said) texts.push_back(fmt::format("{} {}", time, stages_text(stages)));
-  return texts.empty() ? "" : fmt::format("lower bound of any schedule: {}", fmt::join(texts, ", "));
+  const LeastBounds least = least_bounds(outcomes);
+  std::string text;
+  if (least.any)
+    text = fmt::format("lower bound of any schedule{}: {}", least.sharded ? " without shards" : "",
+                       format_duration(*least.any));
+  if (!least.sharded) return text;
+  double most = *least.sharded;
+  for (const Outcome& one : outcomes)
+    if (one.result.plan.sharding.shards_optimizer())
+      most = std::max(most, one.result.metrics.lower_bound_s.value_or(0));
+  const std::string from = format_duration(*least.sharded), to = format_duration(most);
+  return text + (text.empty() ? "lower bound of sharded schedules" : "; of sharded ones") +
+         (from == to ? fmt::format(": {}", from) : fmt::format(", each its own: {} to {}", from, to));
 }
 
 namespace {

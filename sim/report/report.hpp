@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,12 +14,13 @@ namespace allreplay {
 /// "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta".
 std::string title(const Scenario& scenario);
 
-/// Of each stage of ZeRO that the outcomes have, the least of their lower bounds, in seconds.
-std::map<std::int64_t, double> least_bounds(const std::vector<Outcome>& outcomes);
-/// "without shards", "with ZeRO 1 and 2". REQUIRES: rising stages.
-std::string stages_text(const std::vector<std::int64_t>& stages);
-/// "lower bound, whatever the order and the barrier: 417.4 ms without shards, 416.4 to 420 ms with ZeRO 1 and 2": each
-/// outcome has its own. "" where none has one.
+/// In seconds: that of any schedule that shards nothing, and the least of the sharded ones, of which each has its own.
+struct LeastBounds {
+  std::optional<double> any, sharded;
+};
+LeastBounds least_bounds(const std::vector<Outcome>& outcomes);
+/// "lower bound of any schedule without shards: 417.4 ms; of sharded ones, each its own: 416.4 ms to 420 ms"; "" where
+/// none has one.
 std::string bounds_text(const std::vector<Outcome>& outcomes);
 
 /// "81.2 GB", or "95.0 GB, does not fit into 80 GB".

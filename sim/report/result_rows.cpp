@@ -42,7 +42,7 @@ std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, 
   if (how.bubble) columns.push_back(TableColumn("bubble").like("iteration"));
   if (how.all) {
     const bool tokens = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.speed.tokens_per_s; });
-    columns.insert(columns.end(), {collectives_column, tokens ? "tokens/s a GPU" : "samples/s a GPU", "MFU"});
+    columns.insert(columns.end(), {collectives_column, tokens ? "tokens/s per GPU" : "samples/s per GPU", "MFU"});
   }
   if (how.samples) columns.emplace_back("samples/s");
   columns.emplace_back(efficiency_column(how.reference_workers));

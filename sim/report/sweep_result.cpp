@@ -12,6 +12,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/scenario_labels.hpp"
+#include "sim/schedule/offer.hpp"
 
 namespace allreplay {
 
@@ -99,6 +100,11 @@ class Reader {
   std::map<std::string, std::size_t> places_;
 };
 
+bool shards_by_option(const ResultRow& row) {
+  return std::any_of(row.options.begin(), row.options.end(),
+                     [](const auto& option) { return option.first == "zero" && option.second != "0"; });
+}
+
 // Sizes that a strategy counts in elements are taken as those of four bytes: a row does not say.
 Contender contender_of(const ResultRow& row, const WinningRule& rule) {
   Profile profile;
@@ -107,7 +113,7 @@ Contender contender_of(const ResultRow& row, const WinningRule& rule) {
   return {.fits = row.fits,
           .iteration_s = row.seconds_of_equal_work(),
           .runs_now = row.strategy == rule.runs_now,
-          .offered = offered(strategy),
+          .offered = strategy ? offered(*strategy, shards_by_option(row)) : Offered::AsPlan,
           .changed = (strategy ? options_changed(*strategy, row.options, profile) : row.options.size()) +
                      (row.codec.empty() ? 0 : 1),
           .stage = strategy ? strategy->sharded.stage : 0,
@@ -131,9 +137,7 @@ Race race_of(const SweepResult& result, const Rows& rows) {
 // A plan of blocks that shards nothing holds as much on one worker as on many.
 bool needs_others(const ResultRow& row) {
   const Strategy* strategy = row_named(strategies(), row.strategy);
-  const auto shards = [](const auto& option) { return option.first == "zero" && option.second != "0"; };
-  return row.is_limited() &&
-         (!strategy || strategy->shards() || std::any_of(row.options.begin(), row.options.end(), shards));
+  return row.is_limited() && (!strategy || strategy->shards() || shards_by_option(row));
 }
 
 // By the winner of the largest size at which anything fits, among the rows that there are.

@@ -22,21 +22,22 @@ std::string bar(double ratio) {
 }  // namespace
 
 std::string tuning_report(const Tuning& tuning, const Screen& screen) {
-  const double best = tuning.trials[tuning.best].iteration_s, given = tuning.given.result.metrics.iteration_s;
+  const double best = tuning.tuned.result.metrics.iteration_s, given = tuning.given.result.metrics.iteration_s;
   std::vector<TableColumn> columns{"trial"};
   for (const Range& range : tuning.ranges) columns.emplace_back(range.option);
   columns.insert(columns.end(), {"iteration", "above best", ""});
   Table table(columns);
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
     const Trial& trial = tuning.trials[i];
-    const Tone tone = i == tuning.best ? Tone::Best : Tone::Plain;
+    const bool wins = i == tuning.best && !tuning.as_given;
+    const Tone tone = wins ? Tone::Best : Tone::Plain;
     std::vector<TableCell> row{cell::count(static_cast<std::int64_t>(i + 1))};
     row.insert(row.end(), trial.values.begin(), trial.values.end());
     const double ratio = trial.iteration_s / best;
     row.insert(row.end(), {cell::seconds(trial.iteration_s).with(tone), cell::percent(ratio - 1, 2),
-                           i == tuning.best ? "* best"
-                           : trial.fits     ? bar(ratio)
-                                            : "does not fit"});
+                           wins         ? "* best"
+                           : trial.fits ? bar(ratio)
+                                        : "does not fit"});
     table.add(std::move(row));
   }
   const Scenario& scenario = tuning.given.scenario;

@@ -84,13 +84,13 @@ class Verdict {
   std::string sentence(const Ranking& race) const {
     if (race.tied == 0) return headed(race, "Nothing fits into memory.");
     const bool per_sample = differ_in_samples(race, outcomes_);
-    std::vector<Racer> tied;
-    for (std::size_t i = 0; i < race.tied; ++i)
-      tied.push_back({label(race.order[i]), pace_text(race.order[i], per_sample), pace(race.order[i])});
+    std::vector<Racer> tied, others;
+    for (const std::size_t one : race.order)
+      (tied.size() < race.tied ? tied : others).push_back({label(one), pace_text(one, per_sample), pace(one)});
     const Metrics& m = outcomes_[race.order.front()].result.metrics;
     if (m.lower_bound_s)
       tied.front().pace += fmt::format(" ({} its lower bound)", beside_bound(m.iteration_s / *m.lower_bound_s));
-    std::string text = headed(race, winner_text(std::move(tied), rule_.tie));
+    std::string text = headed(race, winner_text(std::move(tied), others, rule_.tie));
     const bool next = race.tied < race.order.size() && takes_part(race.order[race.tied]);
     if (next) text += fmt::format(" Next: {}.", beside(race.order[race.tied], race.order.front(), per_sample));
     return text + elsewhere(race, next ? race.tied + 1 : race.tied, per_sample);

@@ -114,7 +114,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
   std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true) +
-                      fmt::format("eff.: samples/s of a GPU, over those of the first row's training on {}{}\n",
+                      fmt::format("eff.: samples/s per GPU, relative to the first row's training on {}{}\n",
                                   workers_text(reference), reference > 1 ? " of the row's network" : "");
   notes += efficiency_note({answer.base.outcome}, {answer.reference});
   for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);

@@ -231,15 +231,18 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
 
 }  // namespace
 
-constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, no_fusion},
-    offer_sync_easgd{"", false, one_all_reduce}, offer_optimal_merge{"pytorch", false},
-    offer_ddp{"pytorch", true, ddp, of_one_cap}, offer_horovod{"horovod", true, horovod},
-    offer_bytescheduler{"bytescheduler", false, bytescheduler, in_elements}, offer_us_byte{"us-byte", false, us_byte},
-    offer_p3{"mxnet-p3", false, p3, whole_slices}, offer_byteps{"byteps", false, byteps},
-    offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1},
-    offer_composer{"composer", true, composer}, offer_zero1{"deepspeed", true, zero1},
-    offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
-    offer_megatron{"megatron", true, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}};
+// Composer's FSDP is FSDP1, which FSDP2 has replaced.
+constinit const Offer offer_s_sgd{"", Offered::AsCode, no_overlap}, offer_wfbp{"", Offered::AsCode, no_fusion},
+    offer_sync_easgd{"", Offered::AsCode, one_all_reduce}, offer_optimal_merge{"pytorch", Offered::AsCode},
+    offer_ddp{"pytorch", Offered::Maintained, ddp, of_one_cap}, offer_horovod{"horovod", Offered::Maintained, horovod},
+    offer_bytescheduler{"bytescheduler", Offered::AsCode, bytescheduler, in_elements},
+    offer_us_byte{"us-byte", Offered::AsCode, us_byte}, offer_p3{"mxnet-p3", Offered::AsCode, p3, whole_slices},
+    offer_byteps{"byteps", Offered::AsCode, byteps}, offer_dear{"dear", Offered::AsCode, dear},
+    offer_fsdp2{"pytorch", Offered::Maintained, fsdp2}, offer_fsdp1{"pytorch", Offered::Replaced, fsdp1},
+    offer_composer{"composer", Offered::Replaced, composer}, offer_zero1{"deepspeed", Offered::Maintained, zero1},
+    offer_zero2{"deepspeed", Offered::Maintained, zero2}, offer_zero3{"deepspeed", Offered::Maintained, zero3},
+    offer_megatron{
+        "megatron", Offered::Maintained, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}};
 
 std::vector<Framework> frameworks() {
   std::vector<Framework> all;
@@ -255,6 +258,10 @@ std::vector<Framework> frameworks() {
 
 Framework find_framework(std::string_view name, const SourceLocation& place) {
   return find_by_name(frameworks(), name, place, "unknown framework '{}'");
+}
+
+Offered offered(const Strategy& strategy, bool zero) {
+  return zero && !strategy.plan ? Offered::AsPlan : strategy.offer.how;
 }
 
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {

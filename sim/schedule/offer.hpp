@@ -23,6 +23,9 @@ std::vector<Framework> frameworks();
 /// Throws InputError at `place`, naming the nearest known one.
 Framework find_framework(std::string_view name, const SourceLocation& place);
 
+/// `zero`: sharded by that option. Under a plan of blocks nobody offers that.
+Offered offered(const Strategy& strategy, bool zero);
+
 /// What to set, or to do, so that a framework sends what the strategy plans with these options: a line, or lines of
 /// code to be pasted. "" where that takes the plan itself: nobody offers it, or not sharded like that.
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);

@@ -71,16 +71,26 @@ struct PlanRequest {
   std::int64_t workers = 1;
 };
 
+/// How somebody gets to run a strategy, the simplest way first.
+enum class Offered : std::uint8_t {
+  Maintained,  ///< by a framework's own settings
+  Replaced,    ///< likewise, but PyTorch has another in its place by now
+  AsCode,      ///< research code, or code to paste
+  AsPlan,      ///< it takes the plan itself
+};
+
 /// Who offers a strategy outside of this program, and in which words.
 struct Offer {
-  std::string_view framework;  ///< "": none offers it
-  bool maintained = false;     ///< by its own settings, today; the others are research code, or code to paste
+  std::string_view framework = {};  ///< "": none offers it
+  Offered how = Offered::AsPlan;
   /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: they
   /// need the plan itself.
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// What the words mean, where they cannot say the options themselves.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
   std::array<std::string_view, 2> switched_on = {};  ///< options that are on here, and off as the framework comes
+
+  bool maintained() const { return how <= Offered::Replaced; }  ///< settings of a maintained framework
 };
 
 /// The size of slices where users say none: in bytes, or in elements of whatever type. Neither: nothing is cut.

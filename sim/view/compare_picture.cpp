@@ -26,21 +26,25 @@ std::optional<double> end_of_axis(std::vector<double> lengths) {
   return room * *std::prev(std::upper_bound(lengths.begin(), lengths.end(), most));
 }
 
-// How each stands in its race: "", ", wins", ", as fast", ", 1.25 times as long"; " !" where it does not fit.
+// How each stands in its race: "", ", wins", ", ties", ", 1.25 times as long", or its rate where samples differ; " !"
+// where it does not fit.
 std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
   std::vector<std::string> texts;
   const double least = seconds_of_equal_work(outcomes[race.order.front()]);
   const bool per_sample = differ_in_samples(race, outcomes);
   for (std::size_t i = 0; i < race.order.size(); ++i) {
     const Outcome& one = outcomes[race.order[i]];
+    const Metrics& m = one.result.metrics;
+    std::string text;
+    if (per_sample)
+      text = ", " + rate_text(m.samples_per_s, static_cast<double>(batches_of_iteration(one)) / m.iteration_s);
     if (!fits(one.scenario, one.result))
-      texts.emplace_back(" !");
-    else if (race.order.size() == 1)
-      texts.emplace_back();
-    else
-      texts.push_back(", " + (i == 0          ? "wins"
-                              : i < race.tied ? "as fast"
-                                              : longer_text(seconds_of_equal_work(one) / least, per_sample)));
+      text += " !";
+    else if (race.order.size() > 1 && i < race.tied)
+      text += i == 0 ? ", wins" : ", ties";
+    else if (race.order.size() > 1 && !per_sample)
+      text += ", " + longer_text(seconds_of_equal_work(one) / least);
+    texts.push_back(std::move(text));
   }
   return texts;
 }
@@ -101,12 +105,14 @@ BarChart compare_chart(const Comparison& comparison) {
     notes.push_back(std::move(caveat));
   }
   chart.note = fmt::format("{}", fmt::join(notes, " "));
-  const auto bounds = least_bounds(outcomes);  // one line for all bars: the least
-  const auto least =
-      std::min_element(bounds.begin(), bounds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (least != bounds.end() && labels.on_one_network())
-    chart.mark = BarMark{fmt::format("lower bound {}: {}", stages_text({least->first}), format_duration(least->second)),
-                         least->second / unit.size};
+  const auto [any, sharded] = least_bounds(outcomes);  // one line for all bars: the least
+  if ((any || sharded) && labels.on_one_network()) {
+    const bool shards = sharded && (!any || *sharded < *any);
+    const double least = shards ? *sharded : *any;
+    chart.mark = BarMark{fmt::format("{}: {}", shards ? "least bound with shards" : "lower bound without shards",
+                                     format_duration(least)),
+                         least / unit.size};
+  }
   return chart;
 }
 

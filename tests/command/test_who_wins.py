@@ -92,6 +92,13 @@ class WhoWins(program.Case):
             done = self.run_program("compare", *words, "-s", ",".join(others), option, value)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), option)
             self.assertIn(f"command line: {option}: ", done.stderr)
+        done = self.run_program("recommend", *words, "-s", "ddp,fsdp2", "--zero", "1", "--budget", "1")
+        self.assertIn("note: --zero does not apply to fsdp2, which runs without it\n", done.stderr)
+        rows = {row["strategy"]: row["options"].get("zero", "none") for row in json.loads(done.stdout)}
+        self.assertEqual(rows, {"ddp": "1", "fsdp2": "none"})
+        done = self.run_program("recommend", *words, "-s", "fsdp2,zero-2", "--zero", "1")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        self.assertIn("command line: --zero: ", done.stderr)
         done = self.run_program("compare", *words, "-s", "wfbp,mg-wfbp", "--bucket-cap", "10MiB")
         self.assertIn("warning: bucket_cap has no effect: none of the 2 that are compared uses it\n", done.stderr)
         self.assertNotIn("has no effect", self.run_program("compare", *words, "-s", "wfbp,ddp", "--bucket-cap", "10MiB").stderr)

@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/schedule/offer.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -36,11 +38,13 @@ TEST_CASE(
   CHECK(ranking.tied == 6);
 }
 
-TEST_CASE("of a framework's own, what it offers today wins ties against what it has replaced") {
-  const auto of = [](const char* name) { return offered(&find_strategy(name, {})); };
-  for (const char* name : {"ddp", "fsdp2", "composer", "horovod", "zero-1", "zero-2", "zero-3", "megatron"})
+TEST_CASE("what frameworks offer today wins ties against FSDP1, which Composer uses and FSDP2 has replaced") {
+  const auto of = [](const char* name, bool zero = false) { return offered(find_strategy(name, {}), zero); };
+  for (const char* name : {"ddp", "fsdp2", "horovod", "zero-1", "zero-2", "zero-3", "megatron"})
     CHECK(of(name) == Offered::Maintained);
   CHECK(of("fsdp1") == Offered::Replaced);
+  CHECK(of("composer") == Offered::Replaced);
+  CHECK(of("ddp", true) == Offered::AsPlan);  // DistributedDataParallel does not shard
   CHECK(of("optimal-merge") == Offered::AsCode);
   CHECK(of("best") == Offered::AsPlan);
   CHECK(rank({taking(100, 0, Offered::Replaced), taking(101, 3)}, 0.02).order == Places{1, 0});

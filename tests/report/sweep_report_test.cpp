@@ -43,17 +43,17 @@ SweepResult result_of(const std::vector<Row>& rows) {
 TEST_CASE("a sweep's table says once what all rows share, and its lines stand in their order") {
   const SweepResult result =
       result_of({swept_row(4, "25 MiB", 0.5), swept_row(4, "1 MB", 0.25), swept_row(8, "1 MB", 0.125)});
-  const std::string text = sweep_table(result, {.width = 100});
+  const std::string text = sweep_table(result, {.width = 104});
   CHECK(text ==
-        "profile the profile, cluster the cluster (routing the routing), collective the collective, fidelity\n"
-        "  the fidelity, codec none, strategy the strategy, window=1\n"
+        "profile the profile, cluster the cluster (routing the routing), collective the collective, fidelity the\n"
+        "  fidelity, codec none, strategy the strategy, window=1\n"
         "\n"
-        "workers  iteration  exposed comm.  colls  tokens/s a GPU   MFU  eff.  above bound  options\n"
-        "                ms             ms                            %     %            %\n"
-        "---------------------------------------------------------------------------------------------------\n"
-        "      4      500.0            0.0      3             0.5  50.0  50.0         25.0  bucket_cap=25MiB\n"
-        "      4      250.0            0.0      3             0.5  50.0  50.0         25.0  bucket_cap=1MB\n"
-        "      8      125.0            0.0      3             0.5  50.0  50.0            -  bucket_cap=1MB\n");
+        "workers  iteration  exposed comm.  colls  tokens/s per GPU   MFU  eff.  above bound  options\n"
+        "                ms             ms                              %     %            %\n"
+        "-----------------------------------------------------------------------------------------------------\n"
+        "      4      500.0            0.0      3               0.5  50.0  50.0         25.0  bucket_cap=25MiB\n"
+        "      4      250.0            0.0      3               0.5  50.0  50.0         25.0  bucket_cap=1MB\n"
+        "      8      125.0            0.0      3               0.5  50.0  50.0            -  bucket_cap=1MB\n");
   CHECK(sweep_verdict(result).starts_with("note: the times of the profile are reconstructed, not measured\n"));
 }
 

@@ -3,6 +3,9 @@
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/report/phrases.hpp"
+#include "sim/report/report.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -99,4 +102,28 @@ TEST_CASE("iterations of other numbers of samples are compared, and quoted, by s
   // Without a batch size, micro-batches count: 8 · 4 / 0.4 = 80 a second.
   CHECK(unknown.find("80.0 micro-batches/s") != std::string::npos);
   CHECK_FALSE(differ_in_samples(races({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
+}
+
+TEST_CASE("a faster one that does not fit is no contradiction, and names with commas are told apart") {
+  std::vector<Outcome> outcomes{outcome("ddp", "a", 101), outcome("wfbp", "a", 100), outcome("best", "a", 90)};
+  outcomes[2].scenario.options.memory.limit = 1000;
+  outcomes[2].result.memory.peak = 2000;
+  CHECK(verdict(outcomes, {}) ==
+        "Run ddp: 101 ms (1.26x its lower bound), within 2 % of the fastest that fits (wfbp, 100 ms), and simpler to "
+        "run.\n");
+  CHECK(listed({"a", "b, 2", "c"}) == "a; b, 2; and c");
+  CHECK(listed({"a", "b", "c"}) == "a, b and c");
+}
+
+TEST_CASE("schedules that shard nothing have one bound, and sharded ones a range of their own") {
+  std::vector<Outcome> outcomes{outcome("ddp", "a", 101), outcome("fsdp2", "a", 100), outcome("zero-2", "a", 90)};
+  CHECK(bounds_text(outcomes) == "lower bound of any schedule: 80 ms");
+  outcomes[1].result.plan.sharding.zero = 3;
+  outcomes[2].result.plan.sharding.zero = 2;
+  CHECK(bounds_text(outcomes) == "lower bound of any schedule without shards: 80 ms; of sharded ones: 80 ms");
+  outcomes[2].result.metrics.lower_bound_s = 0.07;
+  CHECK(bounds_text(outcomes) ==
+        "lower bound of any schedule without shards: 80 ms; of sharded ones, each its own: 70 ms to 80 ms");
+  outcomes.erase(outcomes.begin());
+  CHECK(bounds_text(outcomes) == "lower bound of sharded schedules, each its own: 70 ms to 80 ms");
 }

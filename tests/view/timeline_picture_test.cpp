@@ -443,7 +443,7 @@ TEST_CASE("one bar that takes far longer than the others is cut off, and its tim
   const double longest = comparison.outcomes[0].result.metrics.iteration_s,
                unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
   CHECK(*chart.value.to * unit == Approx(1.1 * longest));
-  CHECK(chart.ends[1] == format_duration(longest) + ", as fast");
+  CHECK(chart.ends[1] == format_duration(longest) + ", ties");
   CHECK(chart.ends.back() == format_duration(slow.iteration_s) + ", 101.00 times as long");
   const Drawing drawing = draw(chart);
   require_legible(drawing);
