@@ -59,7 +59,7 @@ class Unroller {
 
   // All transfers of one operation in one group are alike.
   void number_calls(const Fabric& fabric) {
-    std::vector<std::array<std::optional<CallId>, std::size(collective_ops)>> known(plan_.groups.size());
+    std::vector<std::array<std::optional<CallId>, std::size(operation_rows)>> known(plan_.groups.size());
     for (const Transfer& one : plan_.transfers) {
       std::optional<CallId>& id = known[one.group][static_cast<std::size_t>(one.op)];
       if (!id) id = fabric.id_of({one.op, plan_.groups[one.group].group});
