@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -29,14 +30,25 @@ std::string workers_text(std::int64_t least, std::int64_t most) {
   return least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most);
 }
 
+namespace {
+
+bool has_comma_outside_parentheses(std::string_view name) {
+  int depth = 0;
+  return std::any_of(name.begin(), name.end(), [&](char c) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    return c == ',' && depth == 0;
+  });
+}
+
+}  // namespace
+
 std::string listed(std::vector<std::string> names, std::size_t most) {
   if (names.size() > most) {
     const std::size_t more = names.size() - (most - 1);
     names.resize(most - 1);
     names.push_back(fmt::format("{} more", more));
   }
-  const bool commas = std::any_of(names.begin(), names.end(),
-                                  [](const std::string& name) { return name.find(", ") != std::string::npos; });
+  const bool commas = std::any_of(names.begin(), names.end(), has_comma_outside_parentheses);
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool last = i + 1 == names.size();

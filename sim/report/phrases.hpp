@@ -14,9 +14,10 @@ std::string gain_text(double gain);                               ///< "+12.5 %"
 std::string in_words(std::size_t count);                          ///< "three"; from 13 on digits
 std::string workers_text(std::int64_t workers);                   ///< "1 worker", "8 workers"
 std::string workers_text(std::int64_t least, std::int64_t most);  ///< "8 workers", "4 to 8 workers"
-std::string listed(std::vector<std::string> names,
-                   std::size_t most = 5);  ///< "a, b and c", or "a, b and 4 more"; with "; " where a name has a comma
-std::string tie_text(double tie);          ///< "2 %"
+std::string tie_text(double tie);                                 ///< "2 %"
+
+/// "a, b and c", or "a, b and 4 more"; "a, b; and c" where a name has a comma of its own.
+std::string listed(std::vector<std::string> names, std::size_t most = 5);
 
 /// One that is in a tie.
 struct Racer {
