@@ -141,6 +141,8 @@ TEST_CASE("PAT gathers and scatters among nodes of one GPU") {
   one.nccl->rendezvous = NcclRendezvous{512, 2e-6};
   check(one, 10, CollectiveOp::AllGather, 1024, "pat/Simple", latency + 3 * 2 + 1024 / 37.5e3);
   CHECK(NcclPrice(one, 10, CollectiveOp::AllReduce).choice(1024).algorithm != "pat");
+  // Two nodes are the fewest; a ring is faster there at any size, but PAT is priced.
+  CHECK(NcclPrice(one, 2, CollectiveOp::AllGather).algorithms() == std::vector<std::string_view>{"ring", "pat"});
   Network four = network(NcclSetup::Gpu::Volta, 4, 4);
   four.nccl->pat = true;
   CHECK(NcclPrice(four, 16, CollectiveOp::AllGather).choice(1024).algorithm == "ring");

@@ -146,6 +146,15 @@ TEST_CASE("layers of a model file: products, what only passes over its data, and
   CHECK(heads->tokens == 100);
   CHECK(heads->heads == 4);
   CHECK(heads->head_size == 64);
+  // A projection whose tensor stands elsewhere: 512 inputs of each of 100 tokens make 256 outputs.
+  const Model shared{"s", {{"head", {}, 100 * 512 * 256, 4 * 100 * 256}}, "", "", "100 tokens"};
+  const Computation head = from_model(shared, {"x", ""});
+  const auto* product = std::get_if<Product>(&head.layers[0].operators[0]);
+  REQUIRE(product);
+  CHECK(product->rows == 100);
+  CHECK(product->inputs == 512);
+  CHECK(product->outputs == 256);
+  CHECK(product->input_elements == 100 * 512);
 }
 
 TEST_CASE("a layer may keep 4 PiB, and no more") {

@@ -1,5 +1,7 @@
 #include "sim/html/chosen_timelines.hpp"
 
+#include <algorithm>
+
 #include "tests/catch.hpp"
 #include "tests/report/results.hpp"
 
@@ -92,4 +94,28 @@ TEST_CASE("the configuration says which files were meant") {
   const SweepResult result = read_sweep_result(Files(), out);
   CHECK(std::holds_alternative<std::string>(choose_timelines({}, result, std::nullopt, 1).timelines.at(0).outcome));
   CHECK(std::holds_alternative<Outcome>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome));
+}
+
+TEST_CASE("a row of a sweep is found by all of its names, and by no fewer") {
+  const std::string two = R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe", "v100-10gbe"],
+    "workers": [8], "strategies": ["wfbp"]})";
+  const Sweep sweep = read_sweep({}, result_file("two.json", two));
+  SweepResult result = swept(two);
+  REQUIRE(result.groups.size() == 2);
+  // The first request of the sweep has the strategy and the workers of both rows: the names of the cluster decide.
+  const ChosenTimelines chosen = choose_timelines({}, result, sweep, 2);
+  REQUIRE(chosen.timelines.size() == 2);
+  for (const ChosenTimeline& one : chosen.timelines) {
+    REQUIRE(std::holds_alternative<Outcome>(one.outcome));
+    CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == result.rows[one.row].metrics.iteration_s);
+  }
+  // Without the column of clusters either request could be meant.
+  const auto at = std::find(result.columns.begin(), result.columns.end(), "cluster") - result.columns.begin();
+  REQUIRE(at < static_cast<std::ptrdiff_t>(result.columns.size()));
+  result.columns.erase(result.columns.begin() + at);
+  for (ResultRow& row : result.rows) row.cells.erase(row.cells.begin() + at);
+  for (const ChosenTimeline& one : choose_timelines({}, result, sweep, 2).timelines) {
+    REQUIRE(std::holds_alternative<std::string>(one.outcome));
+    CHECK(std::get<std::string>(one.outcome) == "the configuration has no such row");
+  }
 }
