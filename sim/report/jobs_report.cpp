@@ -118,13 +118,14 @@ std::string jobs_report(const JobsFile& file, const JobsResult& result, const Fo
       return value ? cell::seconds(*value) : TableCell("-");
     };
     const auto& together = job.together;
-    table.add({job.seated.name, job.seated.job.scenario.strategy->name,
-               cell::count(static_cast<std::int64_t>(job.seated.seats.size())),
-               seconds(job.alone ? std::optional(job.alone->mean) : std::nullopt),
-               seconds(together ? std::optional(together->mean) : std::nullopt),
-               seconds(together ? std::optional(together->p99) : std::nullopt),
-               job.slowdown ? cell::number(*job.slowdown, 3) : TableCell("-"), seconds(job.exposed_s),
-               job.samples_per_s ? cell::number(*job.samples_per_s, 1) : TableCell("-")});
+    table.add(
+        {job.seated.name, job.seated.job.scenario.strategy->name,
+         cell::count(static_cast<std::int64_t>(job.seated.seats.size())),
+         seconds(job.alone ? std::optional(job.alone->mean) : std::nullopt),
+         seconds(together ? std::optional(together->mean) : std::nullopt),
+         seconds(together ? std::optional(together->p99) : std::nullopt),
+         job.slowdown ? cell::number(*job.slowdown, 3) : TableCell("-"), seconds(job.exposed_s),
+         job.samples_per_s ? cell::number(*job.samples_per_s, rate_decimals(*job.samples_per_s)) : TableCell("-")});
     if (computes_slowly(file, job)) slow.push_back(job.seated.name);
   }
   std::string text = fmt::format("{} on {}, {}\n\n{}\n", counted(std::ssize(result.jobs), "job"), result.cluster,

@@ -96,9 +96,8 @@ std::string jobs_sweep_verdict(const ResultTable& result, const Screen& screen) 
     const auto [least, most] = std::minmax_element(
         runs.begin(), runs.end(), [&](const ResultLine* a, const ResultLine* b) { return worst(a) < worst(b); });
     if (runs.size() < 2 || worst(*least) == 0) continue;  // nothing to compare, or nothing was measured
-    text +=
-        fmt::format("{}: the worst slow-down is {:.3f} at the least ({}) and {:.3f} at the most ({}).\n", name,
-                    worst(*least), values_of(result, **least, named), worst(*most), values_of(result, **most, named));
+    text += fmt::format("{}: the worst slow-down ranges from {:.3f} ({}) to {:.3f} ({}).\n", name, worst(*least),
+                        values_of(result, **least, named), worst(*most), values_of(result, **most, named));
   }
   return wrapped(text, screen.width, 2);
 }

@@ -32,9 +32,8 @@ std::span<const LayoutTrial> shown(const LayoutAdvice& advice) {
 }
 
 std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
-  Table table({"pp", "tp", "cp", "schedule", "batch", "recompute", "strategy", "iteration", "MFU", "bubble", "grads",
-               "sends", "in layers", "memory"},
-              0);
+  Table table({"", "pp", "tp", "cp", "schedule", "batch", "recompute", "strategy", "iteration", "MFU", "bubble",
+               "grads", "sends", "in layers", "memory"});
   for (std::size_t i = 0; i < shown(advice).size(); ++i) {
     const auto& [layout, outcome, estimate, run, framework, settings] = advice.ranking[i];
     const Metrics& metrics = outcome.result.metrics;
@@ -42,7 +41,8 @@ std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
     const auto share = [&](double seconds) { return cell::percent(seconds / metrics.iteration_s); };
     const TableCell time = cell::seconds(metrics.iteration_s).with(i == 0 ? Tone::Best : Tone::Plain);
     const auto mfu = speed_per_gpu(outcome.scenario, metrics).mfu;
-    table.add({cell::count(layout.pp), cell::count(layout.tp), cell::count(layout.cp), schedule_text(layout),
+    table.add({cell::count(static_cast<std::int64_t>(i) + 1), cell::count(layout.pp), cell::count(layout.tp),
+               cell::count(layout.cp), schedule_text(layout),
                fmt::format("{} x {}", layout.micro_batches, layout.samples), recompute_text(layout), layout.strategy,
                i > 0 && i < advice.tied ? time.marked("~") : time, mfu ? cell::percent(*mfu) : TableCell("-"),
                share(parallel ? parallel->bubble_s : 0),

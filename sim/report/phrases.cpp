@@ -77,9 +77,11 @@ std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& other
   return text + (also.empty() ? "." : fmt::format(". Also within {}: {}.", tie_text(tie), listed(also, 4)));
 }
 
+int rate_decimals(double per_second) { return per_second < 1 ? 3 : per_second < 10 ? 2 : 1; }
+
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s) {
-  return samples_per_s ? fmt::format("{:.1f} samples/s", *samples_per_s)
-                       : fmt::format("{:.1f} micro-batches/s", batches_per_s);
+  const double rate = samples_per_s.value_or(batches_per_s);
+  return fmt::format("{:.{}f} {}/s", rate, rate_decimals(rate), samples_per_s ? "samples" : "micro-batches");
 }
 
 namespace {

@@ -29,6 +29,9 @@ struct Racer {
 /// run. Also within 2 %: dear." `others` are slower, or do not fit into memory. REQUIRES: the winner first.
 std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& others, double tie);
 
+/// Decimals of a rate, so that small ones differ, too.
+int rate_decimals(double per_second);
+
 /// "5441.0 samples/s"; where nobody says how many samples there are, "85.0 micro-batches/s".
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s);
 

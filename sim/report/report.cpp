@@ -183,7 +183,7 @@ std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
   std::vector<std::string> each;
   if (speed.tokens_per_s) each.push_back(fmt::format("{:.1f} tokens/s", *speed.tokens_per_s));
   if (speed.mfu) each.push_back(fmt::format("{} MFU", percent(*speed.mfu)));
-  return fmt::format("{:.1f} samples/s", *metrics.samples_per_s) +
+  return rate_text(metrics.samples_per_s, 0) +
          (each.empty() ? "" : fmt::format(" (per GPU: {})", fmt::join(each, ", ")));
 }
 

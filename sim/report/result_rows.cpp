@@ -57,11 +57,13 @@ std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumn
   if (how.bubble) cells.push_back(optional_cell(row.bubble_s, [](double seconds) { return cell::seconds(seconds); }));
   if (how.all) {
     cells.push_back(cell::count(row.metrics.collectives));
-    cells.push_back(optional_cell(rate_of(row), [](double rate) { return cell::number(rate, rate < 1000 ? 1 : 0); }));
+    cells.push_back(optional_cell(
+        rate_of(row), [](double rate) { return cell::number(rate, rate < 1000 ? rate_decimals(rate) : 0); }));
     cells.push_back(optional_cell(row.speed.mfu, [](double share) { return cell::percent(share); }));
   }
   if (how.samples)
-    cells.push_back(optional_cell(row.metrics.samples_per_s, [](double rate) { return cell::number(rate, 1); }));
+    cells.push_back(
+        optional_cell(row.metrics.samples_per_s, [](double rate) { return cell::number(rate, rate_decimals(rate)); }));
   cells.push_back(cell::percent(row.relative_efficiency));
   cells.push_back(above_bound_cell(row.metrics));
   if (how.memory) cells.push_back(memory_cell(row.memory_bytes, row.fits));

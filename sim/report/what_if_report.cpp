@@ -94,7 +94,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
     table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
-               m.samples_per_s ? cell::number(*m.samples_per_s, 1) : TableCell("-"),
+               m.samples_per_s ? cell::number(*m.samples_per_s, rate_decimals(*m.samples_per_s)) : TableCell("-"),
                row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"),
                memory_cell(result.memory.peak, fits(scenario, result)), exposed_cell(m), own_flags(row, common)});
     all_fit = all_fit && fits(scenario, result);

@@ -131,7 +131,7 @@ class JobsSweep(program.Case):
     def test_a_figure_and_a_table_of_it(self):
         plot = {"kind": "columns", "x": "placement", "y": "slowdown", "series": "job", "panels": "jobs"}
         done = self.sweep({"jobs": ["two.json"], "placements": ["packed", "spread"], "plot": plot}, "--out", "rows.csv")
-        self.assertIn("two: the worst slow-down is 1.000 at the least (placements packed)", done.stdout)
+        self.assertIn("two: the worst slow-down ranges from 1.000 (placements packed)", done.stdout)
         self.assertEqual(self.run_program("plot", "rows.csv", "--config", "sweep.json", "--out", "figure.svg").returncode, 0)
         self.assertIn("spread", (self.folder / "figure.svg").read_text(encoding="utf-8"))
 

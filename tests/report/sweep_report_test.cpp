@@ -51,9 +51,9 @@ TEST_CASE("a sweep's table says once what all rows share, and its lines stand in
         "workers  iteration  exposed comm.  colls  tokens/s per GPU   MFU  eff.  above bound  options\n"
         "                ms             ms                              %     %            %\n"
         "-----------------------------------------------------------------------------------------------------\n"
-        "      4      500.0            0.0      3               0.5  50.0  50.0         25.0  bucket_cap=25MiB\n"
-        "      4      250.0            0.0      3               0.5  50.0  50.0         25.0  bucket_cap=1MB\n"
-        "      8      125.0            0.0      3               0.5  50.0  50.0            -  bucket_cap=1MB\n");
+        "      4      500.0            0.0      3             0.500  50.0  50.0         25.0  bucket_cap=25MiB\n"
+        "      4      250.0            0.0      3             0.500  50.0  50.0         25.0  bucket_cap=1MB\n"
+        "      8      125.0            0.0      3             0.500  50.0  50.0            -  bucket_cap=1MB\n");
   CHECK(sweep_verdict(result).starts_with("note: the times of the profile are reconstructed, not measured\n"));
 }
 
