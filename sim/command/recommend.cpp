@@ -158,7 +158,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
     context.console.print_json(recommend_json(sizes, task.request.rule));
   else
     context.console.print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), task.request.rule, screen())
-                                                  : scaling_report(sizes, line, screen()));
+                                                  : scaling_report(sizes, line, task.request.rule, screen()));
 }
 
 // Which layouts of a transformer there are, instead of how to tune what a profile fixes.

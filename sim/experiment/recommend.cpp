@@ -24,8 +24,26 @@ namespace {
 
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 
-// The setting that wins among those that were tried and the options as given, which change nothing. Returns its values,
-// none for the options as given.
+// What changes nothing goes back to what was given: settings that do not matter are not advice.
+std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTrace& tried,
+                                                                  std::vector<std::string> values) {
+  Outcome outcome = run(with_options(tried.given.scenario, tried.ranges, values));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == tried.given_values[i]) continue;
+    std::vector<std::string> fewer = values;
+    fewer[i] = tried.given_values[i];
+    Outcome other = run(with_options(tried.given.scenario, tried.ranges, fewer));
+    if (other.result.metrics.iteration_s > outcome.result.metrics.iteration_s ||
+        other.result.memory.peak > outcome.result.memory.peak)
+      continue;
+    values = std::move(fewer);
+    outcome = std::move(other);
+  }
+  return {std::move(outcome), std::move(values)};
+}
+
+// The setting that wins among those that were tried and the options as given, which change nothing; where nothing fits,
+// what needs the least memory. Returns its values, none for the options as given.
 std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried, double tie) {
   const Outcome& given = tried.given;
   std::vector<Contender> contenders{{.fits = fits(given.scenario, given.result),
@@ -41,10 +59,15 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
                           .collectives = trial.collectives,
                           .memory_bytes = trial.memory_bytes});
   }
-  const std::size_t winner = rank(contenders, tie).order.front();
+  const bool any_fits =
+      std::any_of(contenders.begin(), contenders.end(), [](const Contender& one) { return one.fits; });
+  const auto least = std::min_element(contenders.begin(), contenders.end(), [](const Contender& a, const Contender& b) {
+    return a.memory_bytes < b.memory_bytes;
+  });
+  const std::size_t winner =
+      any_fits ? rank(contenders, tie).order.front() : static_cast<std::size_t>(least - contenders.begin());
   if (winner == 0) return {given, {}};
-  const std::vector<std::string>& values = tried.trials[winner - 1].values;
-  return {run(with_options(given.scenario, tried.ranges, values)), values};
+  return without_idle_changes(tried, tried.trials[winner - 1].values);
 }
 
 // The plan as a file: what this program says that others have no words for.

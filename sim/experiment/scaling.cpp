@@ -45,9 +45,7 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
   return here.efficiency * gpu_seconds(winner) / gpu_seconds(fewer);
 }
 
-}  // namespace
-
-ScalingReference scaling_reference(const Outcome& winner) {
+ScalingReference of_fewest_workers(const Outcome& winner) {
   ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name)};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
   // A pipeline's plan that is given is one for so many workers.
@@ -69,6 +67,20 @@ ScalingReference scaling_reference(const Outcome& winner) {
     }
   reference.workers = winner.scenario.workers;
   reference.efficiency = winner.result.metrics.efficiency;
+  return reference;
+}
+
+}  // namespace
+
+double ScalingReference::relative(const Outcome& outcome) const {
+  if (outcome.result.plan.sharding.accumulate == micro_batches) return outcome.result.metrics.efficiency / efficiency;
+  return gpu_seconds / seconds_of_equal_work(outcome);
+}
+
+ScalingReference scaling_reference(const Outcome& winner) {
+  ScalingReference reference = of_fewest_workers(winner);
+  reference.micro_batches = winner.result.plan.sharding.accumulate;
+  reference.gpu_seconds = seconds_of_equal_work(winner) * winner.result.metrics.efficiency / reference.efficiency;
   return reference;
 }
 
@@ -110,7 +122,7 @@ std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& out
 Row row_with_reference(const Outcome& outcome, const ScalingReference& reference) {
   Row row = row_with_schedule(outcome);
   row.push_back({"reference_workers", reference.workers});
-  row.push_back({"relative_efficiency", reference.relative(outcome.result.metrics)});
+  row.push_back({"relative_efficiency", reference.relative(outcome)});
   return row;
 }
 

@@ -13,9 +13,12 @@ struct ScalingReference {
   std::int64_t workers = 1;  ///< the fewest on which `strategy` fits: one, else a node, else twice as many each time
   double efficiency = 1;     ///< there, over one worker
   std::string strategy;      ///< the winner, which is what scales
+  std::int64_t micro_batches = 1;            ///< of the winner's iteration, for each replica
+  double gpu_seconds = 0;                    ///< there, for each micro-batch
   std::vector<std::int64_t> undivided = {};  ///< fewer workers, among which the samples of an iteration do not divide
 
-  double relative(const Metrics& metrics) const { return metrics.efficiency / efficiency; }
+  /// What a GPU does, relative to that: of as many micro-batches by their work, of others by their number.
+  double relative(const Outcome& outcome) const;
 };
 
 /// That of one outcome, which is simulated on fewer workers where there is a limit of memory: with as many

@@ -152,6 +152,14 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
   };
   tuning.trials = tune(request, tuning.given_values, measure);
   tuning.best = fastest(tuning.trials);
+  const auto changes = [&](std::size_t trial) {
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i < request.ranges.size(); ++i)
+      changed += tuning.trials[trial].values[i] != tuning.given_values[i];
+    return changed;
+  };
+  for (std::size_t i = 0; i < tuning.trials.size(); ++i)  // of those as good, what changes least
+    if (!better(tuning.trials[tuning.best], tuning.trials[i]) && changes(i) < changes(tuning.best)) tuning.best = i;
   const Trial& best = tuning.trials[tuning.best];
   tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
                     (fits(tuning.given.scenario, tuning.given.result) || !best.fits);

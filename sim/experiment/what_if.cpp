@@ -159,9 +159,11 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
     all.push_back(strategy(Kind::Strategy, "DDP with a sharded optimizer (ZeRO-1)", "ddp", "1"));
   if (now != "fsdp2") all.push_back(strategy(Kind::Strategy, "FSDP", "fsdp2"));
   if (now != "best")
-    all.push_back(strategy(
-        Kind::Best, base.scenario.options.parallel.pipeline() ? "the best data-parallel strategy" : "the best schedule",
-        "best", stage > 0 ? std::to_string(stage) : ""));
+    all.push_back(
+        strategy(Kind::Best,
+                 (base.scenario.options.parallel.pipeline() ? "the best data-parallel strategy" : "the best schedule") +
+                     (stage > 0 ? fmt::format(" of ZeRO stage {}", stage) : ""),
+                 "best", stage > 0 ? std::to_string(stage) : ""));
 }
 
 RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }

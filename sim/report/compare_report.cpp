@@ -68,7 +68,10 @@ std::string heading(const Comparison& comparison, const ScenarioLabels& names, c
   if (const auto workers = reference_workers(comparison); workers.back() > 1)
     text += fmt::format(
         "\nefficiency: a GPU's throughput relative to that on {} workers, the smallest size that {} fits",
-        fmt::join(workers, " or "), workers.size() == 1 ? comparison.references.front().strategy : "the fastest");
+        fmt::join(workers, " or "),
+        workers.size() > 1                                              ? "the fastest"
+        : names.differ_in("layout") || names.differ_in("micro-batches") ? "the first row"
+                                                                        : comparison.references.front().strategy);
   if (!options.empty()) text += "\noptions of all rows: " + options_text(options);
   return text;
 }
@@ -107,7 +110,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
       const bool tied = i < race.tied && race.order.size() > 1;
       order.push_back(place);
       rows.push_back({result.metrics, speed_per_gpu(scenario, result.metrics),
-                      references[place].relative(result.metrics), result.memory.peak, fits(scenario, result),
+                      references[place].relative(outcomes[place]), result.memory.peak, fits(scenario, result),
                       tied && i == 0, tied && i > 0, bubble_of(result)});
     }
   }

@@ -110,7 +110,7 @@ std::string disturbances_text(const JobsFile& file) {
 std::string jobs_report(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
                         const JobsResult* undisturbed, const Screen& screen) {
   const auto time = [](const char* name) { return TableColumn(name).like("alone"); };
-  Table table({"job", "strategy", "workers", "alone", time("together"), time("99th %"), "slow-down", "exposed comm.",
+  Table table({"job", "strategy", "workers", "alone", time("together"), time("p99"), "slow-down", "exposed comm.",
                "samples/s"});
   std::vector<std::string> slow;
   for (const JobResult& job : result.jobs) {

@@ -56,7 +56,7 @@ std::string jobs_sweep_table(const ResultTable& result, const Screen& screen) {
   std::vector<std::string> keys = identifying_columns(result, rows, true);
   const std::string same = values_of(result, *rows.front(), identifying_columns(result, rows, false));
   const std::pair<const char*, const char*> seconds[] = {
-      {"alone", "alone_s"}, {"together", "iteration_s"}, {"99th %", "p99_s"}, {"exposed comm.", "exposed_comm_s"}};
+      {"alone", "alone_s"}, {"together", "iteration_s"}, {"p99", "p99_s"}, {"exposed comm.", "exposed_comm_s"}};
   std::vector<TableColumn> columns(keys.begin(), keys.end());
   for (const auto& [title, name] : seconds) columns.emplace_back(title);
   columns.emplace_back("slow-down");

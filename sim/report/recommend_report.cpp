@@ -35,9 +35,11 @@ std::string heading(const Advice& advice) {
           ? ""
           : fmt::format("\nefficiency: a GPU's throughput relative to that on {}, the smallest size that {} fits",
                         workers_text(reference.workers), reference.strategy);
-  return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors{}",
+  const std::int64_t accumulate = result.plan.sharding.accumulate;
+  const std::string batches = accumulate > 1 ? fmt::format("{} micro-batches, each: ", accumulate) : "";
+  return fmt::format("{} on {}, {}, {}{}\n{}forward {}, backward {}, {} of gradients in {} tensors{}",
                      scenario.profile->name, named_with_routing(scenario.cluster), result.collective,
-                     to_string(result.fidelity), scenario.codec ? ", " + scenario.codec->name : "",
+                     to_string(result.fidelity), scenario.codec ? ", " + scenario.codec->name : "", batches,
                      format_duration(m.forward_s), format_duration(m.backward_s),
                      format_size(scenario.profile->bytes()), scenario.profile->tensors.size(), scaling);
 }
@@ -53,7 +55,7 @@ std::vector<ScalingReference> references_of(const std::vector<Advice>& ranking) 
   return std::vector<ScalingReference>(ranking.size(), ranking.front().reference);
 }
 
-double efficiency(const Advice& advice) { return advice.reference.relative(metrics(advice)); }
+double efficiency(const Advice& advice) { return advice.reference.relative(advice.tuned); }
 
 // What a part of the iteration is for.
 std::string part_text(Bound bound, const Advice& advice) {
@@ -140,12 +142,26 @@ std::string indented(const std::string& code, const Screen& screen) {
 
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
 
-// By a maintained framework.
-std::vector<Advice>::const_iterator first_offered(const std::vector<Advice>& ranking) {
-  return std::find_if(ranking.begin(), ranking.end(), [](const Advice& advice) {
+// What frameworks offer, with a tie of its own, the winner first.
+struct OfferedRanking {
+  std::vector<const Advice*> order;
+  std::size_t tied = 0;
+};
+
+OfferedRanking offered_ranking(const std::vector<Advice>& ranking, const WinningRule& rule) {
+  std::vector<const Advice*> some;
+  std::vector<Contender> contenders;
+  for (const Advice& advice : ranking) {
     const Options& options = advice.tuned.scenario.options;
-    return fits(advice) && offered(strategy(advice), options.strategy.sharding.shards_optimizer()) <= Offered::Replaced;
-  });
+    if (!fits(advice) || offered(strategy(advice), options.strategy.sharding.shards_optimizer()) > Offered::Replaced)
+      continue;
+    some.push_back(&advice);
+    contenders.push_back(contender_of(advice.tuned, rule));
+  }
+  const Ranking order = rank(contenders, rule.tie);
+  OfferedRanking result{.tied = order.tied};
+  for (const std::size_t place : order.order) result.order.push_back(some[place]);
+  return result;
 }
 
 // Both as they come: tuning is no merit of compression.
@@ -194,31 +210,39 @@ std::string gain_of(const Advice& advice) {
   return than + switched_on_text(advice);
 }
 
+Racer racer_of(const Advice& one) {
+  return {name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned)};
+}
+
 // The winner of the ranking among what is as fast.
 std::string winner_of(const std::vector<Advice>& ranking, double tie) {
   std::vector<Racer> tied, others;
-  for (const Advice& one : ranking)
-    (&one == ranking.data() || one.ties ? tied : others)
-        .push_back({name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned)});
+  for (const Advice& one : ranking) (&one == ranking.data() || one.ties ? tied : others).push_back(racer_of(one));
   tied.front().pace += gain_of(ranking.front());
   return winner_text(std::move(tied), others, tie);
 }
 
-std::string what_to_do(const std::vector<Advice>& ranking, double tie, const Screen& screen) {
+std::string winner_of(const OfferedRanking& ranking, double tie) {
+  std::vector<Racer> tied;
+  for (std::size_t i = 0; i < ranking.tied; ++i) tied.push_back(racer_of(*ranking.order[i]));
+  tied.front().pace += gain_of(*ranking.order.front());
+  return winner_text(std::move(tied), {}, tie);
+}
+
+std::string what_to_do(const std::vector<Advice>& ranking, const WinningRule& rule, const Screen& screen) {
+  const double tie = rule.tie;
   const Advice& best = ranking.front();
   if (best.tuned.scenario.codec)
     return replayed_by(best, screen) + wrapped(whether_compression_pays(ranking), screen.width);
-  const auto offered = first_offered(ranking);
   if (!fits(best))
     return settings_text(fmt::format("Nothing fits into the memory; the fastest is {}.", name_of(best)), best, screen);
-  if (offered == ranking.end() || offered == ranking.begin() || offered->ties)
+  const OfferedRanking frameworks = offered_ranking(ranking, rule);
+  if (frameworks.order.empty() || frameworks.order.front() == &best || frameworks.order.front()->ties)
     return settings_text(winner_of(ranking, tie), best, screen);
-  const double least = metrics(*offered).iteration_s;
-  return settings_text(fmt::format("Of the strategies of maintained frameworks, {} is the fastest: {}{}.",
-                                   name_of(*offered), format_duration(least), gain_of(*offered)),
-                       *offered, screen) +
-         settings_text(fmt::format("{} It takes {} time than {}.", winner_of(ranking, tie),
-                                   saving(least, metrics(best).iteration_s), name_of(*offered)),
+  const Advice& offered = *frameworks.order.front();
+  return settings_text("Of maintained frameworks: " + winner_of(frameworks, tie), offered, screen) +
+         settings_text(fmt::format("Of all: {} It takes {} time than {}.", winner_of(ranking, tie),
+                                   saving(metrics(offered).iteration_s, metrics(best).iteration_s), name_of(offered)),
                        best, screen);
 }
 
@@ -279,7 +303,7 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
                      efficiency_note(outcomes, references_of(ranking)) + doubts(outcomes) + caveat(scenario.profile),
                  screen.width, 2) +
          "\n" + wrapped(why_text(ranking.front()) + least + limits(ranking), screen.width) +
-         what_to_do(ranking, rule.tie, screen);
+         what_to_do(ranking, rule, screen);
 }
 
 namespace {
@@ -294,8 +318,8 @@ std::string above_bound_text(const Advice& advice) {
 // Which of the sizes, rising, it is true of.
 std::string which_text(const std::vector<bool>& of, const std::vector<std::string>& sizes) {
   const auto how_many = std::count(of.begin(), of.end(), true), all = std::ssize(of);
-  if (how_many == all) return "at all";
-  if (how_many == 0) return "at none";
+  if (how_many == all) return "every size";
+  if (how_many == 0) return "no size";
   const bool ends = std::is_sorted(of.rbegin(), of.rend()), begins = std::is_sorted(of.begin(), of.end());
   if (ends) return "up to " + sizes[how_many - 1];
   if (begins) return "from " + sizes[all - how_many];
@@ -307,7 +331,8 @@ std::string which_text(const std::vector<bool>& of, const std::vector<std::strin
 
 }  // namespace
 
-std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen) {
+std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule,
+                           const Screen& screen) {
   std::vector<TableColumn> columns{"efficiency with"};
   std::vector<std::string> counts;
   for (const auto& ranking : sizes) counts.push_back(std::to_string(ranking.front().tuned.scenario.workers));
@@ -358,9 +383,9 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
                      (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to use with compression:\n"
                                                                  : "\nWhat to run, of maintained frameworks:\n");
   for (const auto& ranking : sizes) {
-    const auto offered = first_offered(ranking);
+    const std::vector<const Advice*> offered = offered_ranking(ranking, rule).order;
     const bool coded = ranking.front().tuned.scenario.codec.has_value();
-    const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
+    const Advice& advice = coded || offered.empty() ? ranking.front() : *offered.front();
     text += wrapped(
         fmt::format("{:>8} workers: {}{}, {}{}, {} exposed, bound by {}. Settings: {}\n", advice.tuned.scenario.workers,
                     name_of(advice), fits(advice) ? "" : " (nothing fits into the memory)",

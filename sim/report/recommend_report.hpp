@@ -15,7 +15,8 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
 
 /// One page for several numbers of workers: efficiency by strategy, and where it falls under `line`.
 /// REQUIRES: the same strategies at each size.
-std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen = {});
+std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule,
+                           const Screen& screen = {});
 
 /// The columns of `run --json`, and: gap (above bound_s), bound_s (lower_bound_s), bound_by, exposed_by (seconds, by
 /// what for), untuned_iteration_s, framework, settings, run (the words that replay the row), reference_workers,

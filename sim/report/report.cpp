@@ -122,12 +122,17 @@ std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vec
       text = fmt::format(
           "note: efficiency is not relative to {}, over which the samples of an iteration cannot be divided evenly\n",
           workers_text(one.undivided.back()));
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    if (outcomes[i].result.plan.sharding.shards_optimizer() &&
-        references[i].relative(outcomes[i].result.metrics) > hardly)
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& [scenario, result, wall_s] = outcomes[i];
+    if (references[i].workers > 1 && references[i].workers == scenario.workers &&
+        references[i].relative(outcomes[i]) > hardly)
+      return text + fmt::format("note: an efficiency above 100 %: faster than {}, which all are relative to\n",
+                                references[i].strategy);
+    if (result.plan.sharding.shards_optimizer() && references[i].relative(outcomes[i]) > hardly)
       return text +
              "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates "
              "less\n";
+  }
   return text;
 }
 
@@ -188,8 +193,9 @@ std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
 }
 
 // Relative to what fits.
-std::string scaling_text(const Scenario& scenario, const Metrics& metrics, const ScalingReference& reference) {
-  const double relative = reference.relative(metrics);
+std::string scaling_text(const Outcome& outcome, const ScalingReference& reference) {
+  const Scenario& scenario = outcome.scenario;
+  const double relative = reference.relative(outcome);
   const auto workers = static_cast<double>(scenario.workers);
   if (reference.workers == 1)
     return fmt::format("{:.2f} of {} ({} efficiency)", relative * workers, scenario.workers, percent(relative));
@@ -231,7 +237,7 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
       {"  bubble", parallel_time(&ParallelResult::bubble_s)},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
-      {"scaling", scaling_text(scenario, m, reference)},
+      {"scaling", scaling_text(outcome, reference)},
       {"throughput", throughput_text(scenario, m)},
       {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory))},
       {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),

@@ -121,8 +121,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   notes += caveat(scenario.profile);
   std::string text;
   for (const WhatIfRow& row : answer.together)
-    text += fmt::format("The best combination of {}{}: {} ({}).\n", row.changes == 2 ? "two" : "three",
-                        row.fits ? "" : ", if memory did not count", row.change, gain_text(row.gain));
+    text +=
+        fmt::format("The best combination of {}, of as many workers{}: {} ({}).\n", row.changes == 2 ? "two" : "three",
+                    row.fits ? "" : ", if memory did not count", row.change, gain_text(row.gain));
   if (answer.together.empty()) text += "No combination beats its best single change.\n";
   if (!any_fits) text += "Nothing here fits into a worker's memory.\n";
   const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
@@ -135,8 +136,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
         percent(answer.bound_gain));
   if (answer.trials > 0)
     text += fmt::format(
-        "A framework's best is the best of {} for each of its strategies (--budget); `recommend` tries more.\n",
-        counted(answer.trials, "trial"));
+        "A framework's best is the best of {} for each of its strategies (--budget), the simplest of those within {}; "
+        "`recommend` tries more.\n",
+        counted(answer.trials, "trial"), tie_text(WinningRule{}.tie));
   const std::string flags = fmt::format("Each row is `allreplay run {}` and its flags.", text_of(common));
   return wrapped(title(scenario), screen.width) + "\n" + wrapped(flags, screen.width, 2) + "\n\n" + table.text(screen) +
          "\n" + wrapped(notes, screen.width, 2) + "\n" + wrapped(text, screen.width, 2);

@@ -187,7 +187,7 @@ class Jobs(program.Case):
         told = self.text(document)[0]
         self.assertIn("; it shares no full link with another job; without events it takes 1.000 times as long", told)
         self.assertIn("exposed comm. of a includes slower computation", told)
-        self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and 99th %, though the second is 5000 times the first
+        self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and p99, though the second is 5000 times the first
         shared = {"cluster": leaves(), "fidelity": "fluid", "iterations": 4, "jobs": [
             {"name": name, "profile": "p.csv", "workers": 4, "placement": hosts} for name, hosts in (("a", ["h0", "h1", "h4", "h5"]), ("b", ["h2", "h3", "h6", "h7"]))]}
         alike = self.answer(shared)["jobs"]
