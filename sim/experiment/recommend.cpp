@@ -28,7 +28,8 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTrace& tried,
                                                                   std::vector<std::string> values) {
   Outcome outcome = run(with_options(tried.given.scenario, tried.ranges, values));
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  std::size_t idle = 0;  // looked at since the last that went back
+  for (std::size_t i = 0; idle < values.size(); i = (i + 1) % values.size(), ++idle) {
     if (values[i] == tried.given_values[i]) continue;
     std::vector<std::string> fewer = values;
     fewer[i] = tried.given_values[i];
@@ -38,6 +39,7 @@ std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTr
       continue;
     values = std::move(fewer);
     outcome = std::move(other);
+    idle = 0;
   }
   return {std::move(outcome), std::move(values)};
 }

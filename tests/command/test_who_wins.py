@@ -42,6 +42,40 @@ class WhoWins(program.Case):
         for tie in ("0", "0%"):
             self.assertEqual(self.winners("--tie", tie), 4 * [fastest])
 
+    # byteps is the fastest here, but none of these; of these ddp is within 2 % of the fastest.
+    def test_frameworks_have_a_tie_of_their_own(self):
+        case = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
+        of_all = output("recommend", *case, "--workers", "64,128", env=WIDE)
+        of_frameworks = output("recommend", *case, "--workers", "128", "--framework", "pytorch,horovod,megatron,composer,deepspeed", env=WIDE)
+        self.assertEqual(re.search(r" 128 workers: ([\w-]+)", of_all)[1], re.search(r"Run ([\w-]+):", of_frameworks)[1])
+
+    def test_where_nothing_fits_the_least_is_said_and_fits(self):
+        case = ["--profile", "gpt-3b_h100_b1", "--cluster", "dgx-8x8-100gbps", "--strategies", "ddp,zero-3,fsdp2"]
+        done = self.run_program("recommend", *case, "--memory", "1GB")
+        self.assertEqual(done.returncode, 2)
+        least = float(re.search(r"at least ([\d.]+) GB, which fsdp2 on 64 workers needs", done.stderr)[1])
+        rows = json.loads(output("recommend", *case, "--memory", f"{least + 1e-3}GB", "--json"))
+        self.assertEqual([row["strategy"] for row in rows if row["fits"]], ["fsdp2"])
+
+    # An efficiency is a GPU's samples per second, over those of one training, however many micro-batches a row has.
+    def test_one_efficiency_for_all_micro_batches(self):
+        rows = json.loads(output("compare", "--profile", "llama3-70b_h100_b1_bf16_tp8", "--cluster", "h100x8-8x400gbps", "--workers", "512",
+                                 "--pp", "2,8", "--micro-batches", "1,8,64", "-s", "megatron", "--json"))
+        self.assertEqual(len(rows), 6)
+        ratios = [row["samples_per_s"] / row["relative_efficiency"] for row in rows]
+        self.assertAlmostEqual(max(ratios) / min(ratios), 1, delta=0.002)  # the update counts as work among as many micro-batches
+
+    # Dropped one by one, each makes an iteration longer, or takes more memory.
+    def test_settings_that_are_advised_matter(self):
+        for profile, cluster, workers in (("gpt-3b_h100_b1", "dgx-8x8-100gbps", 64), ("resnet50_k80_b16", "k80-10gbe", 64)):
+            for row in json.loads(output("recommend", "--profile", profile, "--cluster", cluster, "--workers", str(workers), "--framework", "deepspeed,pytorch", "--json")):
+                words = row["run"]
+                for at in [i for i in range(len(words) - 1) if words[i] == "--option"]:
+                    fewer = json.loads(output("run", *words[:at], *words[at + 2:], "--json"))
+                    same = fewer["options"] == row["options"] or words[at + 1] == "wrap=group"  # the default, in words
+                    worse = fewer["iteration_s"] > row["iteration_s"] or fewer["memory_bytes"] > row["memory_bytes"]
+                    self.assertTrue(same or worse, (row["strategy"], words[at + 1]))
+
     def test_what_is_no_rule(self):
         for words, says in ((("--tie", "2"), "command line: --tie: '2' is not a valid share (from 0 to below 1, such as 0.02 or 2%)"),
                             (("--tie", "-1%"), "command line: --tie: "), (("--now", "dpd"), "command line: --now: unknown strategy 'dpd'")):
