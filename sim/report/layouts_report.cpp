@@ -53,6 +53,17 @@ std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
   return table.text(screen);
 }
 
+std::string verdict_text(const LayoutAdvice& advice, double tie) {
+  if (advice.tied == 0) return "";  // nothing fits
+  std::vector<Racer> tied;
+  for (std::size_t i = 0; i < advice.tied; ++i) {
+    const auto& [layout, outcome, estimate, run, framework, settings] = advice.ranking[i];
+    const double seconds = outcome.result.metrics.iteration_s;
+    tied.push_back({fmt::format("layout {}", i + 1), format_duration(seconds), seconds});
+  }
+  return "\n" + winner_text(std::move(tied), {}, tie) + "\n";
+}
+
 // A line of words that can be pasted, broken between them.
 std::string command_text(const std::vector<std::string>& words, const Screen& screen) {
   std::string text, line = "  allreplay";
@@ -103,7 +114,7 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
       "and collectives inside layers; batch: micro-batches x samples\n";
   if (advice.tied > 1) notes += ties_note(search.rule.tie);
   if (std::any_of(rows.begin(), rows.end(), [](const LayoutTrial& one) { return !fits(one); })) notes += unfit_note;
-  text += wrapped(notes, screen.width, 2);
+  text += wrapped(notes, screen.width, 2) + wrapped(verdict_text(advice, search.rule.tie), screen.width);
   std::vector<std::string> shown;
   for (const LayoutTrial& one : advice.ranking) {
     if (one.settings.empty() || std::find(shown.begin(), shown.end(), one.framework) != shown.end() || !fits(one))
