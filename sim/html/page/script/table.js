@@ -33,11 +33,14 @@ function makeTable() {
   const says = ([key]) => rows.some((row) => row[key]) || (key === "exposed_comm_s" && rows.every((row) => row[key] === 0));
   const limited = rows.some((row) => !row.fits);
   const marks = (key) => limited && key === "memory_bytes";
+  // Where a worker's iterations are not of as many samples, their times alone do not compare rows.
+  const samples = new Set(rows.map((row) => Math.round(1e6 * row.samples_per_s * row.iteration_s / row.workers)));
+  const compares = (key) => samples.size > 1 && key === "samples_per_s";
   const constant = (one) => rows.length > 1 && !NUMBERS.includes(one) && !marks(one[0]) && !differs(one[0]);
   const wanted = [...NAMES, ...NUMBERS, ...FURTHER, ...extra, ...OPTIONS].filter(says);
   const common = wanted.filter(constant).map(makeColumn);
   const columns = wanted.filter((one) => !constant(one)).map(makeColumn);
-  const main = new Set([...NAMES, ...NUMBERS, ...FURTHER.filter(([key]) => marks(key))].map(([key]) => key));
+  const main = new Set([...NAMES, ...NUMBERS, ...FURTHER.filter(([key]) => marks(key) || compares(key))].map(([key]) => key));
   byId("rows").hidden = false;
   byId("common").textContent = common.length ? `All rows: ${common.map(({ key, title, write, unit }) => `${title} ${write(rows[0][key])} ${unit}`.trim()).join(", ")}.` : "";
   const words = new Map(rows.map((row) => [row, [...columns.map(({ key, write }) => write(row[key])), row.strategy].join(" ").toLowerCase()]));
