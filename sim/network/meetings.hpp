@@ -25,17 +25,7 @@ class Meetings {
   static constexpr Id none = 0;
 
   /// `places`: in order of links.
-  Id number(const std::vector<Place>& places) {
-    if (places.empty()) return none;
-    const auto [known, fresh] = numbers_.emplace(places, static_cast<Id>(places_.size()));
-    if (fresh) {
-      places_.push_back(&known->first);
-      lasted_.push_back(0);
-      bytes_ += 150;
-      for (const Place& place : places) bytes_ += static_cast<double>(sizeof place + place.jobs.size() * sizeof(Id));
-    }
-    return known->second;
-  }
+  Id number(const std::vector<Place>& places);
 
   void lasts(Id id, double ps) { lasted_[id] += ps; }
 
@@ -54,9 +44,13 @@ class Meetings {
   std::vector<Met> of(std::uint32_t job, std::span<const double> since, std::span<const double> until) const;
 
  private:
-  std::map<std::vector<Place>, Id> numbers_;
-  std::vector<const std::vector<Place>*> places_{nullptr};  // by number
-  std::vector<double> lasted_{0};                           // by number
+  using PlaceId = std::uint32_t;
+
+  std::map<Place, PlaceId> place_numbers_;  // few: what is full at once is one of many sets of them
+  std::vector<const Place*> places_;        // by number
+  std::map<std::vector<PlaceId>, Id> numbers_;
+  std::vector<const std::vector<PlaceId>*> meetings_{nullptr};  // by number
+  std::vector<double> lasted_{0};                               // by number
   double bytes_ = 0;
 };
 
