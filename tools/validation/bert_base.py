@@ -7,7 +7,7 @@ AT = "2.7 GB/s"  # at which block bytes move among the four GPUs of a node: 4.1 
 
 TEXT = """## BERT-Base, the same cluster and methods (ddl-benchmarks)
 
-Batch 64 of 64 tokens a GPU, fp32, Adam. Layer times are `allreplay estimate`'s for an RTX 2080 Ti at the {one_gpu} samples/s of one GPU (`--optimizer adam-unfused`, as PyTorch's Adam was in 2020), without and with the head
+A batch of 64 sequences of 64 tokens per GPU, fp32, Adam. Layer times are `allreplay estimate`'s for an RTX 2080 Ti at the {one_gpu} samples/s of one GPU (`--optimizer adam-unfused`, as PyTorch's Adam was in 2020), without and with the head
 that pre-training computes (`--head mlm`, which the benchmark does). BSP-A2A fits the links, BSP-PS the servers', ByteScheduler-A2A on 4 GPUs the launch of a tensor; none of them is scored. This leaves
 {points} rows. In the last line the rows of WFBP-A2A on 4 GPUs fit `interference`, in proportion to the rate of bytes ({at} among four GPUs of a node), and are not scored either:
 
@@ -23,9 +23,9 @@ What was fitted in the last line:
 
 {constants}
 
-- Nearly everywhere communication matters here: 440 MB of gradients for 0.3 s of computation.
-- Computation is slower during transfers: WFBP on one node, whose communication would otherwise be almost hidden, takes longer than predicted without this. The fitted factor is large, since it absorbs the whole loss of overlap: whatever else kept PyTorch's gradients of 2020 from overlapping is in it, too.
-- Worst are WFBP's all-reduces over TCP, as for ResNet-50, and for the same reason.
+- Communication matters nearly everywhere here: 440 MB of gradients for 0.3 s of computation.
+- Computation is slower during transfers: WFBP on one node, whose communication would otherwise be almost hidden, takes longer than predicted without it. The fitted factor is large because it absorbs the whole loss of overlap, whatever else kept PyTorch's gradients of 2020 from overlapping.
+- The worst points are WFBP's all-reduces over TCP, as for ResNet-50 and for the same reason.
 - The presets' 6.3 GB/s inside a node are ResNet-50's; BERT-Base would need 4.1 to 4.4, and no score here uses them.
 """
 

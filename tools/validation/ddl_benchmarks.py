@@ -128,7 +128,7 @@ class ResNet50(Benchmark):
 
 TEXT = """## ResNet-50 on nodes of four GPUs, three networks, seven methods (ddl-benchmarks)
 
-The samples/s that HKBU's ddl-benchmarks publish (2020): 4, 8, 16 and 32 GPUs, four to a node, batch 64 each, 10 and 100 Gbit/s Ethernet over TCP and 100 Gbit/s InfiniBand; all-reduce (A2A) and parameter
+The samples/s published by HKBU's ddl-benchmarks (2020): 4, 8, 16 and 32 GPUs, four to a node, batch 64 each, 10 and 100 Gbit/s Ethernet over TCP and 100 Gbit/s InfiniBand; all-reduce (A2A) and parameter
 servers (PS). Their repository does not name the GPU (the authors' paper: RTX 2080 Ti). Six rows are left out, which equal those of another network and were most likely taken on it.
 
 - *Layer times* are those of a V100 (the trace of PyTorch's Kineto, forward and backward), scaled so that one GPU reaches the {one_gpu} samples/s measured on one; the V100 is not used otherwise.
@@ -163,12 +163,12 @@ What was fitted:
 
 ### What it shows
 
-- More than half of these points hide nearly all communication, so that the error of the null model without communication is small in the median, but more than half in a tenth of them. Where communication matters, the error is
+- More than half of these points hide nearly all communication, so the error of the null model without communication is small in the median, but exceeds one half in a tenth of them. Where communication matters, the error is
   several times that of all points, and a fraction of the null models'.
-- What matters is what fixes those points: a launch for each tensor, servers that do not share the workers' ports, and partitions, in which BytePS's pushes and pulls overlap.
-- Worst are WFBP's all-reduces over TCP from 16 GPUs on. The preset's start-up comes from 16 GPUs, is read as a ring's, and so grows with the number of nodes; the real one grows less.
-- The presets' 6.3 GB/s inside a node come from rows of this table, so that no score here uses them.
-- On one node there are no servers: BytePS's sums are modelled as a ring there.
+- Three causes fix those points: a launch for each tensor, servers that do not share the workers' ports, and partitions, in which BytePS's pushes and pulls overlap.
+- The worst points are WFBP's all-reduces over TCP from 16 GPUs on. The preset's start-up was measured on 16 GPUs and is read as a ring's, so it grows with the number of nodes; the real one grows less.
+- The presets' 6.3 GB/s inside a node come from rows of this table, so no score here uses them.
+- On one node there are no servers; BytePS's sums are modelled as a ring there.
 """
 
 

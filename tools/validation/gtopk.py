@@ -32,7 +32,7 @@ Time of dense communication beyond computation, relative to what the link needs 
 
 {implied}
 
-- The measured times cannot come from the links. Predictions by the paper's own cost model (its Table I) are too optimistic by whole factors wherever there is much to send.
+- The measured times cannot come from the links. Predictions by the paper's own cost model (its Table I) are several times too optimistic wherever there is much to send.
 - Dense: on 4 and 8 nodes the three large exchanges take 1.2 to 1.4 times what the link needs, and predictions are roughly right. From 16 nodes on they take several times as long, while the bytes per link hardly
   grow. Start-ups do not explain it: 62 of them take 27 ms. Switch, hosts (1.1 GHz Celeron, one PCIe lane) or library: the data do not show which.
 - gTop-k: its communication hardly depends on the number of workers, and is 14 ns per byte of the *whole* model for the three large networks, 50 to 70 times what the payload of a thousandth needs.

@@ -28,8 +28,8 @@ Mean step time over the predicted one: {ratios}.
 
 - ResNet-50: of what a GPU loses from 8 to {most} GPUs the spread of GPUs, start-ups and smaller batches explain about half. The worst, HPE's 32 and
   64 GPUs, run on nodes of 4 network cards where the preset has 8, but so do its 16 and 128.
-- The detector at one to eight images per GPU does not test schedules: a step takes up to two and a half times its share of the smallest system's, whatever the network, since computation does not shrink with the batch.
-- There are few rows of equal batch: this set tests computation at small batches as much as communication.
+- The detector at one to eight images per GPU does not test schedules: a step takes up to two and a half times its share of the smallest system's, whatever the network, since computation does not shrink in proportion to the batch.
+- Few rows have equal batches, so this set tests computation at small batches as much as communication.
 """
 
 

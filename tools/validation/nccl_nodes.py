@@ -26,7 +26,7 @@ Fitted constants: {fitted}.
 - Data sheets alone miss sizes between 64 KiB and 16 MiB by half and more. With the constants that NCCL's tuner does not know fitted on few nodes, the error there is a sixth to a fifth of the time on many: about that of the next
   smaller number of GPUs, but without its outliers. If a table of a similar cluster is available, use it.
 - From 64 KiB to 1 MiB on 2 to 8 nodes no published mechanism explains the measurements.
-- On two nodes trees send half of what a ring sends, which is why the 2 x 8 H100 carry more than their ports' rate in NCCL's count. Their start-ups (GPUDirect-TCPXO, 0.12 ms for 8 B) are no data sheet's.
+- On two nodes trees send half of what a ring sends, which is why the 2 x 8 H100 carry more than their ports' rate in NCCL's count. Their start-ups (GPUDirect-TCPXO, 0.12 ms for 8 B) are in no data sheet.
 """
 
 

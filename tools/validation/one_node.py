@@ -23,9 +23,9 @@ micro-batches an iteration and more, sending takes a thousandth of the time; {me
 
 {scores}
 
-- A spread halves the error: the mean is right, single rows are not. Four GPUs lose as much as eight, where the slowest of eight is slower than that of four: not all of it is the slowest.
-- It is not one number for all machines: {kinds}.
-- The presets of A100 and H100 say 2.4 %; all {points} rows together ask for {together} here. FSDP below was not used for it, and is predicted with it.
+- A spread halves the error: the mean is right, but individual rows are not. Four GPUs lose as much as eight, although the slowest of eight should be slower than that of four: the slowest GPU is not the whole cause.
+- No single number holds for all machines: {kinds}.
+- The presets of A100 and H100 say 2.4 %; all {points} rows together need {together} here. The FSDP runs below were not used to find it, and are predicted with it.
 """
 
 
@@ -97,7 +97,7 @@ def section(scorer, reference):
     labels = [(f"{PHASES[other]}, by {PHASES[fit]}", fit) for fit, other in (("512", "128"), ("128", "512"))]
     lines = [loss_line(label, *pairs[fit]) for label, fit in labels]
     lines.append(loss_line("**all**", *([pair for _, fit in labels for pair in pairs[fit][which]] for which in (0, 1))))
-    kinds = "; ".join(f"the rows of {fit} ask for {sigma(folds[fit])}, with which the others' loss is off by {percent(error_of(pairs[fit][0]))} (without a spread {percent(error_of(pairs[fit][1]))})" for fit in MACHINES)
+    kinds = "; ".join(f"the rows of {fit} need {sigma(folds[fit])}, with which the others' loss is off by {percent(error_of(pairs[fit][0]))} (without a spread {percent(error_of(pairs[fit][1]))})" for fit in MACHINES)
     scored = [(f"BERT-Large in one node: {label}", folds[fit]) for label, fit in labels]
     text = TEXT.format(points=len(one.rows), measured=f"{100 * statistics.mean(measured for measured, _ in without):.1f}", sigmas=" and ".join(f"{sigma(folds[fit])} of {name}" for fit, name in PHASES.items()),
                        together=together_sigma(one), kinds=kinds, scores=score_table("rows", [(label, found["all"]) for label, found in scored]), losses="\n".join(lines))

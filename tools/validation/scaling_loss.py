@@ -41,13 +41,13 @@ The network of either source is not stated or not a preset's, so there are two: 
 
 ### What it shows
 
-- The mean loss is predicted to a third; single settings are not. Without spread and interference, a sixth (MPT) of it was found, and with the defaults of `fsdp1` and `fsdp2` a gain.
-- From 128 GPUs on too little is found (a fourth to a half of what 1b, 3b and 70b lose). From 128 to 512 GPUs a ring's bytes grow by 0.6 %, while the measured iteration takes 60 ms more for 1b and 57 for 3b, 97 for 7b, 166 for
+- The mean loss is predicted to within a third; individual settings are not. Without spread and interference, only a sixth of it (MPT) was predicted, and with the defaults of `fsdp1` and `fsdp2` a gain.
+- From 128 GPUs on too little loss is predicted (a fourth to a half of what 1b, 3b and 70b lose). From 128 to 512 GPUs a ring's bytes grow by 0.6 %, while the measured iteration takes 60 ms more for 1b and 57 for 3b, 97 for 7b, 166 for
   13b, 293 for 30b, 790 for 70b: 40 ms, and 11 for each billion parameters, also where computing is ten times as long as all transfers. So transfers slow down as the cluster grows (shared spines, detours), or more than
   the expected spread is waited for; the data do not say which.
-- The two presets differ in NCCL's protocol and start-ups alone, and by a factor of two in the loss of 7b at 512: what NCCL can use there matters more than all else here.
+- The two presets differ in NCCL's protocol and start-ups alone, and by a factor of two in the loss of 7b at 512: which of these NCCL can use matters more than anything else here.
 - Whether MPT's gradients travel in bf16 (here) or fp32 (Composer's `DEFAULT` changed between versions) is not stated.
-- One reading each, of other people's clusters. 13b at batch 2 loses nothing up to 64 GPUs, which no expected spread predicts.
+- Each point is a single reading from somebody else's cluster. 13b at batch 2 loses nothing up to 64 GPUs, which no expected spread predicts.
 """
 
 

@@ -19,8 +19,8 @@ recomputed, gradients reduced after the last backward pass in one piece (`sync-e
 
 {scores}
 
-- This is a test of computation: the all-reduce takes {share} of an iteration in the median, so that both null models are equally good.
-- With one rate known what is left is how the step adds up: K micro-batches, one update, one all-reduce. The rows of 8 GPUs alone: {eight}.
+- This is a test of computation: the median all-reduce takes {share} of an iteration, so both null models are equally good.
+- With one rate known, what remains to predict is how the step adds up: K micro-batches, one update, one all-reduce. The rows of 8 GPUs alone: {eight}.
 """
 
 
