@@ -149,8 +149,9 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
 
 // A word, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
 std::vector<OptionText> routing_words(const Json& json) {
-  return json.is_object() ? numbered_values("routing", json)
-                          : std::vector<OptionText>{{"routing", json.text(), json.place()}};
+  if (json.is_object()) return numbered_values("routing", json);
+  OptionText word{"routing", json.text(), json.place()};  // not within a list: GCC 12 destroys what text() left unmade
+  return {std::move(word)};
 }
 
 // As the flag, on top of what flags change.
