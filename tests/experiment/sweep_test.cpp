@@ -205,6 +205,16 @@ TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
   CHECK(Files().read_output(folder("sweep.json")) == before);
 }
 
+// Under the address sanitizer: GCC 12 destroyed a word of a list that was never made.
+TEST_CASE("a routing that is a number is refused") {
+  const OwnFolder folder;
+  Files().write(folder("bad.json"), R"({"profiles": ["lenet5_2xk40c_b128"], "clusters": ["fat-tree-4"],
+    "strategies": ["wfbp"], "routing": ["d-mod-k", 3]})");
+  CHECK(error_message([&] {
+          read_sweep({}, folder("bad.json"));
+        }).ends_with("/routing/1: is a number (should be a string)"));
+}
+
 TEST_CASE("the command line's collective and fidelity stand instead of the file's lists") {
   const Folder folder;
   const Sweep sweep = read_sweep({}, folder("sweep.json"), {.collective = "recursive-doubling"});
