@@ -24,7 +24,7 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
   const bool pipeline = options.parallel.pipeline();
   if (pipeline && scenario.strategy->name == "fsdp2") {  // what its runtime has there
     options.strategy.fsdp.reshard = Reshard::None;
-    options.strategy.fsdp.reduce_every = false;
+    options.strategy.fsdp.reduce = Reduce::Last;
   }
   const auto append = [&](std::string_view name) {
     if (pipeline ? name == "prefetch" || name == "reduce_buffers"

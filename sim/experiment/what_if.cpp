@@ -36,6 +36,7 @@ enum class Kind : std::uint8_t {
   Stragglers,
   Dtype,
   Accumulate,
+  Reduce,
   Batch,
   Degree,
   Schedule,
@@ -108,6 +109,11 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
     if (!scenario.options.global_batch)
       all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
                            std::to_string(more)));
+  const StrategyOptions& options = scenario.options.strategy;
+  if (scenario.strategy->name == "fsdp2" && !scenario.options.parallel.pipeline() && batches > 1 &&
+      options.sharding.shard_group > 0 && options.fsdp.reduce == Reduce::Every)
+    all.push_back(
+        option(Kind::Reduce, "all-reduces among groups in the last micro-batch only", "reduce", "replicas-last"));
   if (scenario.profile->batch_size)
     all.push_back(
         change(Kind::Batch,

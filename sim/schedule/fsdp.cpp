@@ -131,11 +131,11 @@ class Fsdp {
   PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
     return build_.gather(unit, lane, micro_batch);
   }
-  // With its all-reduce among the groups, if there are any.
-  PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
+  // Adds the unit's reduce-scatter and, if there are groups and `sums`, the all-reduce of its shard among them.
+  PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch, bool sums = true) {
     const PlanPoint scattered = build_.reduce(CollectiveOp::ReduceScatter, group_shard, unit, lane, micro_batch);
     reductions_.push_back(scattered);
-    if (!groups()) return scattered;
+    if (!groups() || !sums) return scattered;
     const PlanPoint summed = build_.sum_shards(unit, replicate_, micro_batch);
     build_.gate(scattered, summed);
     reductions_.push_back(summed);
@@ -175,7 +175,7 @@ class Fsdp2 : Fsdp {
     reduces_ = options_.separate_lanes ? build_.add_lane("reduce") : gathers_;
     if (groups()) replicate_ = build_.add_lane("replicate");
     build_.plan().copy_rate = options_.copy;
-    build_.plan().memory_policy.whole_gradients = !options_.reduce_every && micro_batches() > 1;
+    build_.plan().memory_policy.whole_gradients = options_.reduce == Reduce::Last && micro_batches() > 1;
     for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       forward(micro_batch);
       backward(micro_batch);
@@ -210,7 +210,8 @@ class Fsdp2 : Fsdp {
   }
 
   void backward(std::uint32_t micro_batch) {
-    const bool reducing = options_.reduce_every || micro_batch + 1 == micro_batches();
+    const bool last = micro_batch + 1 == micro_batches();
+    const bool reducing = last || options_.reduce != Reduce::Last, sums = last || options_.reduce == Reduce::Every;
     freed_.clear();
     for (std::uint32_t unit = count(); unit-- > 0;)
       if (freed(unit)) freed_.push_back(unit);
@@ -230,7 +231,7 @@ class Fsdp2 : Fsdp {
       const PlanPoint copy = work(build_.add(Work{WorkKind::CopyIn, unit, micro_batch}));
       const std::size_t behind = unit + static_cast<std::size_t>(options_.reduce_buffers);
       if (behind < count()) build_.gate(*reduced[behind], copy);
-      reduced[unit] = reduce(unit, reduces_, micro_batch);
+      reduced[unit] = reduce(unit, reduces_, micro_batch, sums);
       build_.gate(copy, *reduced[unit]);
     }
     for (const auto& [unit, arrived] : waiting_) build_.gate(unit ? *copied[*unit] : last_copy_, arrived);

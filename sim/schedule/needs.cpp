@@ -125,6 +125,8 @@ class Coverage {
  private:
   const std::vector<Work>& program() const { return plan_.roles[role_].program; }
 
+  std::uint32_t last_micro_batch() const { return static_cast<std::uint32_t>(plan_.sharding.accumulate - 1); }
+
   // Unsharded, gradients are summed once; a shard may be added to in every micro-batch.
   std::set<std::uint32_t> reduced_micro_batches(const Need& need) const {
     std::set<std::uint32_t> micro_batches{need.micro_batch};
@@ -171,21 +173,24 @@ class Coverage {
           "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather";
       return {{pieces(reduces), "reduced", once}, {pieces(arrives), "sent to all workers", once}};
     }
-    const auto of_micro_batch = [&](std::uint32_t group) {
+    const auto of_micro_batch = [&](std::uint32_t micro_batch, std::uint32_t group) {
       return pieces([=](const Transfer& one) {
-        return one.micro_batch == need.micro_batch && reduces(one) &&
+        return one.micro_batch == micro_batch && reduces(one) &&
                (one.group == group_replica) == (group == group_replica);
       });
     };
     if (need.op == CollectiveOp::ReduceScatter)
-      return {{of_micro_batch(need.group), "reduced" + where,
+      return {{of_micro_batch(need.micro_batch, need.group), "reduced" + where,
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
     // An all-reduce among all has summed the shards, too.
-    const std::vector<Piece> reduced = of_micro_batch(group_shard);
+    const std::vector<Piece> reduced = of_micro_batch(need.micro_batch, group_shard);
     if (std::all_of(reduced.begin(), reduced.end(),
                     [&](const Piece& piece) { return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce; }))
       return {};
-    return {{of_micro_batch(need.group), "summed over the groups" + where,
+    // Shards of an earlier micro-batch may be added up, and summed over the groups in the last one.
+    std::vector<Piece> summed = of_micro_batch(need.micro_batch, need.group);
+    if (summed.empty()) summed = of_micro_batch(last_micro_batch(), need.group);
+    return {{std::move(summed), "summed over the groups" + where,
              "an all-reduce of axis replica after each reduce-scatter"}};
   }
 

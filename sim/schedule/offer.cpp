@@ -131,6 +131,16 @@ std::string mixed_precision(std::string_view type, const Profile& profile) {
                      dtype(gradient, profile));
 }
 
+// The calls before each micro-batch that postpone reductions to the last one.
+std::string last_reduction(const StrategyOptions& options) {
+  const Reduce reduce = options.fsdp.reduce;
+  const std::int64_t last = options.sharding.accumulate - 1;
+  if (last == 0 || reduce == Reduce::Every) return "";
+  if (reduce == Reduce::Last) return fmt::format("\nmodel.set_requires_gradient_sync(micro_batch == {})", last);
+  if (options.sharding.shard_group == 0) return "";
+  return fmt::format("\nmodel.set_requires_all_reduce(micro_batch == {})", last);
+}
+
 std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
   const Reshard reshard = options.fsdp.reshard.value_or(Reshard::ButLast);
   const auto [one, all] = wrapped(options.fsdp.wrap, profile);
@@ -147,9 +157,7 @@ std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
         "\nfor i, {0} in enumerate({1}):\n    {0}.set_modules_to_forward_prefetch({1}[i + 1:i + {3}])\n"
         "    {0}.set_modules_to_backward_prefetch({1}[max(0, i - {2}):i][::-1])",
         one, all, options.fsdp.prefetch, options.fsdp.prefetch + 1);
-  if (!options.fsdp.reduce_every && options.sharding.accumulate > 1)
-    text += fmt::format("\nmodel.set_requires_gradient_sync(micro_batch == {})", options.sharding.accumulate - 1);
-  return text;
+  return text + last_reduction(options);
 }
 
 std::string fsdp1(const StrategyOptions& options, const Profile& profile) {

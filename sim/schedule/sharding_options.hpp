@@ -25,11 +25,15 @@ enum class Reshard : std::uint8_t { ButLast, All, None };
 /// When a unit of the backward pass is gathered: before the one before it computes, or after that.
 enum class BackwardPrefetch : std::uint8_t { Pre, Post, None };
 
+/// In which micro-batches gradients are reduced. ReplicasLast: reduce-scatters in every one, the all-reduces among
+/// shard groups in the last one only.
+enum class Reduce : std::uint8_t { Every, ReplicasLast, Last };
+
 struct FsdpOptions {
   Wrap wrap;
   std::optional<Reshard> reshard;  ///< but-last in fsdp2, all in fsdp1
   // fsdp2:
-  bool reduce_every = true;         ///< every micro-batch, or the last one only
+  Reduce reduce = Reduce::Every;
   bool separate_lanes = false;      ///< a communicator for gathers, and one for reductions
   std::int64_t prefetch = 1;        ///< gathers ahead
   std::int64_t reduce_buffers = 1;  ///< reductions behind

@@ -19,7 +19,8 @@ struct UnitChoice {
   std::vector<std::uint32_t> begins;  // the layers with which units begin
   Reshard reshard = Reshard::ButLast;
   std::int64_t prefetch = 1, reduce_buffers = 1;
-  bool reduce_every = true, separate = false;
+  Reduce reduce = Reduce::Every;
+  bool separate = false;
 };
 
 class UnitSearch {
@@ -80,7 +81,7 @@ class UnitSearch {
     options.fsdp.reshard = choice.reshard;
     options.fsdp.prefetch = choice.prefetch;
     options.fsdp.reduce_buffers = choice.reduce_buffers;
-    options.fsdp.reduce_every = choice.reduce_every;
+    options.fsdp.reduce = choice.reduce;
     options.fsdp.separate_lanes = choice.separate;
     return consider(plan_fsdp2(request(options)));
   }
@@ -116,24 +117,28 @@ class UnitSearch {
     return given(option) ? std::vector{value} : all;
   }
 
+  std::vector<Reduce> reductions() const {
+    if (options_.sharding.accumulate == 1) return {Reduce::Every};
+    if (options_.sharding.shard_group == 0) return {Reduce::Every, Reduce::Last};
+    return {Reduce::Every, Reduce::ReplicasLast, Reduce::Last};
+  }
+
   template <class Each>
   void each_setting(UnitChoice choice, Each each) const {
     // Further ahead or behind than there are units is all the same.
     const auto units = static_cast<std::int64_t>(choice.begins.size());
     const std::int64_t most = units_.size() <= few_units ? units : std::min(units, deepest);
     const FsdpOptions& own = options_.fsdp;
-    const bool one_batch = options_.sharding.accumulate == 1;
     for (const Reshard reshard :
          words("reshard", own.reshard.value_or(Reshard::ButLast), {Reshard::ButLast, Reshard::All, Reshard::None})) {
       choice.reshard = reshard;
       for (const std::int64_t prefetch : depths("prefetch", own.prefetch, most))
         for (const std::int64_t buffers : depths("reduce_buffers", own.reduce_buffers, most))
-          for (const bool every :
-               words("reduce", own.reduce_every, one_batch ? std::vector{true} : std::vector{true, false}))
+          for (const Reduce reduce : words("reduce", own.reduce, reductions()))
             for (const bool separate : words("lanes", own.separate_lanes, {false, true})) {
               choice.prefetch = prefetch;
               choice.reduce_buffers = buffers;
-              choice.reduce_every = every;
+              choice.reduce = reduce;
               choice.separate = separate;
               each(choice);
             }

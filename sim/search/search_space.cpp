@@ -93,7 +93,9 @@ Values wraps(const Scenario& scenario) {
 Values reshards(const Scenario& scenario) { return words_for(*option_named("reshard"), *scenario.strategy); }
 
 Values reductions(const Scenario& scenario) {
-  return scenario.options.strategy.sharding.accumulate > 1 ? Values{"every", "last"} : Values{};
+  const ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (sharding.accumulate == 1) return {};
+  return sharding.shard_group > 0 ? Values{"every", "replicas-last", "last"} : Values{"every", "last"};
 }
 
 Values prefetches(const Scenario&) { return {"pre", "post", "none"}; }

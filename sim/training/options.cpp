@@ -32,7 +32,8 @@ constexpr Word<bool> reduce_grads[] = {{true, "wait"}, {false, "async"}};
 constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
 constexpr Word<Dtype> dtypes[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
 constexpr Word<Reshard> reshards[] = {{Reshard::ButLast, "but-last"}, {Reshard::All, "all"}, {Reshard::None, "none"}};
-constexpr Word<bool> reduces[] = {{true, "every"}, {false, "last"}};
+constexpr Word<Reduce> reduces[] = {
+    {Reduce::Every, "every"}, {Reduce::ReplicasLast, "replicas-last"}, {Reduce::Last, "last"}};
 constexpr Word<bool> lane_choices[] = {{false, "shared"}, {true, "separate"}};
 constexpr Word<BackwardPrefetch> backward_prefetches[] = {
     {BackwardPrefetch::Pre, "pre"}, {BackwardPrefetch::Post, "post"}, {BackwardPrefetch::None, "none"}};
@@ -402,8 +403,8 @@ std::span<const OptionRow> option_rows() {
                  const SourceLocation& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
        .get = [](const Options& o) { return write_wrap(o.strategy.fsdp.wrap); }},
       reshard(),
-      choice<reduces, &Options::strategy, &S::fsdp, &F::reduce_every>("reduce",
-                                                                      "every micro-batch is reduced, or the last only"),
+      choice<reduces, &Options::strategy, &S::fsdp, &F::reduce>(
+          "reduce", "every micro-batch is reduced, or the last only (replicas-last: among shard groups)"),
       choice<lane_choices, &Options::strategy, &S::fsdp, &F::separate_lanes>(
           "lanes", "gathers and reductions have one communicator (shared) or one each (separate)"),
       count<1, many, &Options::strategy, &S::fsdp, &F::prefetch>("prefetch", "number of units gathered ahead",

@@ -107,7 +107,8 @@ def fsdp2(words, _):
     ahead = re.search(r"\[i \+ 1:i \+ (\d+)\]", words)
     return {"wrap": f"{part[1]} B" if part else {"block": "group", "layer": "layer"}[unit[1]],
             "reshard": "all" if "=True" in root else "none" if "=False" in root else "but-last",
-            "reduce": "last" if "set_requires_gradient_sync" in words else "every",
+            "reduce": "last" if "set_requires_gradient_sync" in words else
+                      "replicas-last" if "set_requires_all_reduce" in words else "every",
             "prefetch": str(int(ahead[1]) - 1) if ahead else "1", **mesh(words)}
 
 

@@ -349,12 +349,12 @@ class Units:
         name = f"{kind}{unit + 1}{self.plan.suffix()}"
         return self.plan.send(name, lane, "all-gather", self.elements[unit] * self.s.parameter, after)
 
-    def reduce(self, unit, lane):
-        """R(u), and A(u) behind it in hybrid sharding; what they wait for is added later."""
+    def reduce(self, unit, lane, sums=True):
+        """R(u), and in hybrid sharding A(u) behind it if it sums; what they wait for is added later."""
         size, name = self.elements[unit] * self.s.gradient, f"{unit + 1}{self.plan.suffix()}"
         reduction = self.plan.send("R" + name, lane, "reduce-scatter", size)
         self.reductions.append(reduction)
-        if self.s.hybrid:
+        if self.s.hybrid and sums:
             self.reductions.append(self.plan.replicate("A" + name, "replicate", size, reduction))
         return reduction
 
@@ -404,8 +404,9 @@ class Fsdp2(Units):
         return self.plan.step(f"{name}{unit + 1}{self.plan.suffix()}", time, after)
 
     def micro_batch(self):
-        last = self.s.accumulate - 1
-        reduces = self.s.options["reduce"] == "every" or self.plan.micro == last
+        last, mode = self.plan.micro == self.s.accumulate - 1, self.s.options["reduce"]
+        reduces = last or mode != "last"
+        self.sums = last or mode == "every"  # whether all-reduces among groups follow
         kept, copied = self.forward_pass()
         self.backward_pass(kept, copied, reduces)
         self.close()
@@ -439,7 +440,7 @@ class Fsdp2(Units):
             if unit in self.freed:
                 fetch(1)
             if reduces:
-                reductions[unit] = self.reduce(unit, self.reduce_lane)
+                reductions[unit] = self.reduce(unit, self.reduce_lane, self.sums)
         return gathers, reductions
 
     def backward_pass(self, gathers, copied, reduces):

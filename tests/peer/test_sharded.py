@@ -124,7 +124,8 @@ def strategy_options(pick, strategy, numbers, total):
 
     if strategy == "fsdp2":
         return wrap_options(pick, numbers) | chance(pick, 0.5, {
-            "reshard": ["all", "none", "but-last"], "reduce": ["last", "every"], "lanes": ["separate", "shared"],
+            "reshard": ["all", "none", "but-last"], "reduce": ["last", "replicas-last", "every"],
+            "lanes": ["separate", "shared"],
             "prefetch": [1, 2, 3], "reduce_buffers": [1, 2, 3],
             "copy": ["1 GB/s", "500 MB/s", "10 GB/s"]})
     if strategy == "fsdp1":

@@ -271,7 +271,7 @@ TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module"
   one.profile = with_element_bytes(one.profile, 4, 2);
   one.options.strategy.sharding.shard_group = 4;
   one.options.strategy.sharding.accumulate = 3;
-  one.options.strategy.fsdp.reduce_every = false;
+  one.options.strategy.fsdp.reduce = Reduce::Last;
   one.options.strategy.fsdp.reshard = Reshard::All;
   const std::string code = settings_of(*one.strategy, one.options.strategy, one.profile);
   CHECK(code ==
@@ -281,6 +281,9 @@ TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module"
         "    fully_shard(block, mesh=mesh, mp_policy=policy)\n"
         "fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)\n"
         "model.set_requires_gradient_sync(micro_batch == 2)");
+  one.options.strategy.fsdp.reduce = Reduce::ReplicasLast;
+  CHECK(settings_of(*one.strategy, one.options.strategy, one.profile)
+            .ends_with("\nmodel.set_requires_all_reduce(micro_batch == 2)"));
   CHECK(in_one_line("# a comment\ncode") == "a comment");
   CHECK(in_one_line("a\nfor b:\n    c\n    d\ne") == "a; for b: c; d; e");
   one.strategy = &find_strategy("fsdp1", {});

@@ -179,19 +179,60 @@ TEST_CASE("fsdp2: what is freed, how far ahead, how many behind") {
 }
 
 TEST_CASE("fsdp2: a micro-batch waits for all of the one before") {
-  const auto two = [](bool every) {
+  const auto two = [](Reduce reduce) {
     return Planned("fsdp2", layers_of({1, 1}), [&](StrategyOptions& options) {
       options.sharding.accumulate = 2;
-      options.fsdp.reduce_every = every;
+      options.fsdp.reduce = reduce;
     });
   };
-  const Planned every = two(true);
+  const Planned every = two(Reduce::Every);
   every.waits({{"G1", "start"}, {"G1/2", "D1 R2 R1"}, {"G2/2", "D1 R2 R1"}, {"D1/2", "R2/2"}, {"U", "R2/2 R1/2"}});
   CHECK_FALSE(every.plan.memory_policy.whole_gradients);
-  const Planned last = two(false);  // the first one has neither copies in nor reductions
+  const Planned last = two(Reduce::Last);  // the first one has neither copies in nor reductions
   CHECK(last.words.program() == "C1 F1 C2 F2 B2 c1 B1 C1/2 F1/2 C2/2 F2/2 B2/2 D2/2 c1/2 B1/2 D1/2 U");
   last.waits({{"G1/2", "B1"}, {"U", "R2/2 R1/2"}});
   CHECK(last.plan.memory_policy.whole_gradients);
+}
+
+TEST_CASE("fsdp2: all-reduces among groups in the last micro-batch only") {
+  const auto with = [](const char* name, Reduce reduce, std::int64_t group) {
+    return Planned(name, layers_of({1, 1}), [&](StrategyOptions& options) {
+      options.sharding.shard_group = group;
+      options.sharding.accumulate = 2;
+      options.fsdp.reduce = reduce;
+    });
+  };
+  const Planned once = with("fsdp2", Reduce::ReplicasLast, 2);
+  CHECK(once.words.lane("gather and reduce") == with("fsdp2", Reduce::Every, 2).words.lane("gather and reduce"));
+  CHECK(once.words.lane("replicate") == "A2/2 A1/2");
+  once.waits({{"G1/2", "D1 R2 R1"}, {"A2/2", "R2/2"}, {"U", "R2/2 A2/2 R1/2 A1/2"}});
+  CHECK_FALSE(once.plan.memory_policy.whole_gradients);
+  // Without groups there is nothing to postpone.
+  CHECK(with("fsdp2", Reduce::ReplicasLast, 0).plan.transfers == with("fsdp2", Reduce::Every, 0).plan.transfers);
+  CHECK(with("fsdp1", Reduce::ReplicasLast, 2).words.lane("replicate") == "A2 A1 A2/2 A1/2");  // not its option
+  CHECK(!uncovered(once.plan, once.profile));
+
+  const std::vector<std::string> names = once.words.transfers();
+  const auto place = [&](const char* name) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  };
+  // An all-reduce of the last micro-batch has to wait for the first one's reduce-scatter too.
+  Plan early = once.plan;
+  const std::size_t first = place("R2");
+  early.transfers[first].lane = static_cast<std::uint32_t>(early.lanes.size());
+  early.lanes.push_back({"other", Order::AsListed, {}, Time(0)});
+  std::erase_if(early.gates, [&](const Gate& gate) {
+    const auto* before = gate.transfer_before();
+    return before && before->index == first;
+  });
+  early.gates.push_back({transfer(first), work(early.program().size() - 1)});
+  const auto wrong = uncovered(early, once.profile);
+  REQUIRE(wrong);
+  CHECK(wrong->what.find(fmt::format("may start before transfer {} (", first)) != std::string::npos);
+  // A micro-batch whose shards are summed in part.
+  Plan part = once.plan;
+  part.transfers[place("A2/2")].micro_batch = 0;
+  CHECK(uncovered(part, once.profile));
 }
 
 TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in a lane of its own") {

@@ -66,12 +66,12 @@ class BruteForce {
       for (std::uint32_t layer = 1; layer < units_; ++layer)
         if ((merge >> (layer - 1) & 1U) != 0) options_.fsdp.wrap.begins.push_back(layer);
       for (const Reshard reshard : {Reshard::ButLast, Reshard::All, Reshard::None})
-        for (const bool every : {true, false})
+        for (const Reduce reduce : {Reduce::Every, Reduce::ReplicasLast, Reduce::Last})
           for (std::int64_t prefetch = 1; prefetch <= units_; ++prefetch)
             for (std::int64_t buffers = 1; buffers <= units_; ++buffers)
               for (const bool separate : {false, true}) {
                 options_.fsdp.reshard = reshard;
-                options_.fsdp.reduce_every = every;
+                options_.fsdp.reduce = reduce;
                 options_.fsdp.prefetch = prefetch;
                 options_.fsdp.reduce_buffers = buffers;
                 options_.fsdp.separate_lanes = separate;

@@ -204,6 +204,9 @@ TEST_CASE("what is varied by default: what the strategy reads, is not set, and t
   scenario.options.set("accumulate", "2", place);
   scenario.options.set("reshard", "none", place);
   CHECK(values(scenario, "reduce") == std::vector<std::string>{"every", "last"});
+  Scenario grouped = scenario;
+  grouped.options.set("shard_group", "4", place);
+  CHECK(values(grouped, "reduce") == std::vector<std::string>{"every", "replicas-last", "last"});
   CHECK(values(scenario, "reshard").empty());
   CHECK(given_value(scenario, {.option = "wrap", .kind = Range::Kind::Choice, .values = {"layer", "8 kB"}}) == "layer");
   scenario.strategy = &find_strategy("zero-3", {});

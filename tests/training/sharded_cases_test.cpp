@@ -93,7 +93,7 @@ TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductio
 TEST_CASE("fsdp2: the last micro-batch alone is reduced, and each gathers anew") {
   Scenario scenario = on_ring(profile_of({{1, 2}}), "fsdp2");
   scenario.options.strategy.sharding.accumulate = 2;
-  scenario.options.strategy.fsdp.reduce_every = false;
+  scenario.options.strategy.fsdp.reduce = Reduce::Last;
   const Result result = check(scenario, {9, 3, "G1 0-1 F1 1-2 B1 2-4 G1/2 4-5 F1/2 5-6 B1/2 6-8 R1/2 8-9"});
   // 250 elements: a shard of the parameters in fp32, the gradients whole, two moments shared out.
   CHECK(result.memory.parts.parameters == 500);
@@ -101,6 +101,17 @@ TEST_CASE("fsdp2: the last micro-batch alone is reduced, and each gathers anew")
   CHECK(result.memory.parts.optimizer == 1000);
   CHECK(result.memory.parts.in_reduction == 0);
   CHECK(result.memory.peak == 2500 + 1000);  // and what is gathered
+}
+
+TEST_CASE("fsdp2 in groups: reductions in each micro-batch, all-reduces among groups in the last one") {
+  Scenario scenario = on_ring(profile_of({{1, 2}}), "fsdp2", 4);
+  scenario.options.strategy.sharding.shard_group = 2;
+  scenario.options.strategy.sharding.accumulate = 2;
+  scenario.options.set("reduce", "replicas-last", {});
+  const Result result =
+      check(scenario, {11, 5, "G1 0-1 F1 1-2 B1 2-4 R1 4-5 G1/2 5-6 F1/2 6-7 B1/2 7-9 R1/2 9-10 A1/2 10-11"});
+  CHECK(result.memory.parts.gradients == 500);  // 250 elements in fp32, shared by two
+  CHECK(result.memory.parts.in_reduction == 1000);
 }
 
 TEST_CASE("fsdp1: three ways of prefetching") {
