@@ -57,6 +57,7 @@ struct Candidates {
   std::vector<Scenario> scenarios;
   std::vector<std::string> ways;      // how each is scheduled: a strategy, or a plan's file
   std::vector<std::string> left_out;  // of all strategies those that do not go with what else is asked for
+  std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, each once, with the reason
   OptionsOfSome options;
 };
 
@@ -131,6 +132,19 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
   return requests;
 }
 
+// The scenario of a request; nothing if its number of workers is impossible, which then becomes a warning.
+std::optional<Scenario> resolve_size(Library& library, const Request& request, Candidates& candidates) {
+  const auto is_known = [&](const auto& one) { return one.first == request.workers; };
+  if (std::any_of(candidates.impossible.begin(), candidates.impossible.end(), is_known)) return std::nullopt;
+  try {
+    return library.resolve(request);
+  } catch (const InputError& error) {
+    if (!request.workers || error.place().path != argument("--workers").path) throw;
+    candidates.impossible.emplace_back(*request.workers, error);
+    return std::nullopt;
+  }
+}
+
 // Those that were named; else every strategy that goes with what else was asked for.
 Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
   const Requests requests = requests_of(inputs.files, arguments);
@@ -140,7 +154,9 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   NamesOfFiles names;
   std::set<std::vector<std::string>> flat;  // what is asked for without a pipeline, of which schedules say nothing
   for (Request request : requests) {
-    Scenario scenario = library.resolve(request);
+    std::optional<Scenario> resolved = resolve_size(library, request, candidates);
+    if (!resolved) continue;
+    Scenario& scenario = *resolved;
     if (!scenario.options.parallel.pipeline()) {
       std::erase_if(request.options, [](const OptionText& one) { return of_pipelines(one.name); });
       if (!flat.insert(run_flags(request)).second) continue;
@@ -156,6 +172,8 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
   }
+  if (candidates.scenarios.empty() && !candidates.impossible.empty())
+    throw InputError(candidates.impossible.front().second);
   candidates.options.require_taken();
   if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
     require_possible(library.resolve(requests[0]));
@@ -329,6 +347,8 @@ void execute(Context& context, const CompareArguments& arguments) {
   const Candidates candidates = candidates_of(context.inputs, arguments);
   note_left_out(context.console, candidates.left_out);
   candidates.options.tell(context.console);
+  for (const auto& [workers, why] : candidates.impossible)
+    context.console.warn(left_out(fmt::format("{} workers", workers), why.what(), true));
   outcomes = outcomes_of(context.console, candidates, arguments);
   if (!arguments.csv) references = scaling_references(outcomes, rule);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));

@@ -1,6 +1,7 @@
 #include "sim/command/help.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -173,13 +174,17 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
                       width);
 }
 
-// A column of results, also without its unit: "bubble".
+// A column of results, by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
 const Column* column_named(std::string_view topic) {
+  std::string name(topic);
+  for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   const auto all = columns();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Column& one) {
-    return one.name == topic || (one.name.ends_with("_s") && one.name.substr(0, one.name.size() - 2) == topic);
-  });
-  return found == all.end() ? nullptr : &*found;
+  for (const std::string& whole : {name, name + "_s"})
+    for (const Column& one : all)
+      if (one.name == whole) return &one;
+  for (const Column& one : all)
+    if (!name.empty() && one.name.starts_with(name + "_")) return &one;
+  return nullptr;
 }
 
 // A word of a file or of an answer, with an example.

@@ -34,8 +34,9 @@ constexpr Unit durations[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}
 constexpr Unit sizes[] = {{"B", 1},     {"kB", 1e3},   {"MB", 1e6},           {"GB", 1e9},
                           {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1024. * 1024}, {"GiB", 1024. * 1024 * 1024}};
 constexpr Unit rates[] = {{"bit/s", 1. / 8},    {"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8},
-                          {"Tbit/s", 1e12 / 8}, {"B/s", 1},          {"kB/s", 1e3},       {"MB/s", 1e6},
-                          {"GB/s", 1e9},        {"TB/s", 1e12}};
+                          {"Tbit/s", 1e12 / 8}, {"Mbps", 1e6 / 8},   {"Gbps", 1e9 / 8},   {"Tbps", 1e12 / 8},
+                          {"B/s", 1},           {"kB/s", 1e3},       {"MB/s", 1e6},       {"GB/s", 1e9},
+                          {"TB/s", 1e12}};
 constexpr Unit per_bytes[] = {{"s/B", 1}, {"ms/B", 1e-3}, {"us/B", 1e-6}, {"ns/B", 1e-9}, {"ps/B", 1e-12}};
 
 constexpr Kind duration_kind{"a duration", "45 us", durations};
@@ -58,7 +59,8 @@ bool is_same_in_lower_case(std::string_view a, std::string_view b) {
 // are known in any case: "gb/s" may be of bits or of bytes.
 std::string meant_by(std::string_view name, const Kind& kind) {
   for (const Unit& unit : kind.units)
-    if (is_same_in_lower_case(name, unit.name) && (unit.name.ends_with("bit/s") || !unit.name.ends_with("/s")))
+    if (is_same_in_lower_case(name, unit.name) &&
+        (unit.name.ends_with("bit/s") || !(unit.name.ends_with("/s") || unit.name.ends_with("bps"))))
       return std::string(unit.name);
   for (const auto& [others, ours] : {std::pair("bps", "bit/s"), {"b/s", "bit/s"}, {"Bps", "B/s"}})
     if (name.ends_with(others)) {

@@ -143,6 +143,17 @@ class Compare(program.Case):
         done = self.run_program("compare", *SMALL, "--cluster", "k80-10gbe", "--fidelity", "fluid,message", "-s", "wfbp")
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))  # nothing is left
 
+    def test_an_impossible_size_drops_its_rows_alone(self):
+        words = ("--nodes", "2", "--gpus", "4", "--network", "100Gbps", "--inner", "200GB/s")
+        for cluster, workers, possible, wrong in ((words, "4,8,16", [4, 8], "16"), (FABRIC[:2], "8,64", [8], "64"),
+                                                  ((*words, "--pp", "4", "--option", "p2p_bytes=1MB"), "4,6,8", [4, 8], "6")):
+            with self.subTest(cluster=cluster):
+                done = self.run_program("compare", *SMALL, *cluster, "--workers", workers, "-s", "ddp", "--json")
+                self.assertEqual((done.returncode, [row["workers"] for row in json.loads(done.stdout)]), (0, possible), done.stderr)
+                self.assertRegex(done.stderr, fr"(?m)^warning: .*\b{wrong}\b.* left out: ")
+                none = self.run_program("compare", *SMALL, *cluster, "--workers", f"{wrong},{wrong}", "-s", "ddp")
+                self.assertEqual((none.returncode, none.stdout, none.stderr.count("\n")), (2, "", 1), none.stderr)
+
     def test_what_nobody_knows_is_wrong(self):
         for words, says in ((("--collective", "ring,rng"), "command line: --collective: unknown collective 'rng'"),
                             (("--fidelity", "alpha-beta,flud"), "command line: --fidelity: unknown fidelity 'flud'"),

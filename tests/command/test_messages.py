@@ -99,6 +99,8 @@ class Words(program.Case):
     def test_help_knows_schedules_and_columns(self):
         self.assertIn("zbv: zero bubble with two chunks per rank", output("help", "zbv", env=WIDE))
         self.assertIn("bubble_s: seconds of an iteration in which a rank is idle", output("help", "bubble", env=WIDE))
+        self.assertIn("mfu: model FLOPs/s of a worker", output("help", "MFU", env=WIDE))
+        self.assertIn("exposed_comm_s: ", output("help", "exposed", env=WIDE))
 
     def test_what_rounds_to_no_difference(self):
         """417.44 and 417.49 ms: 0.01 %."""
