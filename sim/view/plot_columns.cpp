@@ -57,7 +57,7 @@ Figure columns_figure(const PlotData& data) {
   const PlotSeriesLooks looks(data, panels);
   const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
   const PlotOptions& options = data.options;
-  const std::string name = options.axis_name(options.y) + (options.divides() ? "" : fmt::format(" ({})", options.unit));
+  const std::string name = options.name_of_y();
   Figure figure = figure_of(data, panels.size(), fmt::format("{}, by {}", name, options.axis_name(options.x)));
   const bool shares = options.unit == "%" && *std::max_element(data.y.begin(), data.y.end()) <= 100;
   std::vector<ColumnChart> charts;

@@ -66,8 +66,7 @@ class Curves {
       if (logarithmic && least > 0) axis.spacing = Spacing::Log2;
       return axis;
     }
-    ChartAxis axis{.name = options_.axis_name(options_.y)};
-    if (!options_.divides()) axis.name += fmt::format(" ({})", options_.unit);
+    ChartAxis axis{.name = options_.name_of_y()};
     axis.from_zero = false;
     if (options_.to && least < *options_.to)
       axis.to = options_.to;

@@ -13,8 +13,7 @@ namespace {
 
 DotChart dots_of(const PlotData& data, const PlotPanel& panel, const std::vector<std::string>& places) {
   const PlotOptions& options = data.options;
-  DotChart chart{.x = {.name = options.axis_name(options.y)}};
-  if (!options.divides()) chart.x.name += fmt::format(" ({})", options.unit);
+  DotChart chart{.x = {.name = options.name_of_y()}};
   for (const PlotSeries& series : panel.series) {
     chart.rows.push_back({series.name, {}});
     for (const PlotPoint& point : series.points) {

@@ -154,10 +154,21 @@ std::string PlotOptions::label(const std::string& value) const {
 std::string PlotOptions::axis_name(const std::string& column) const {
   if (const auto found = labels.find(column); found != labels.end() && !found->second.empty()) return found->second;
   if (const auto found = axis_words.find(column); found != axis_words.end()) return found->second;
-  std::string name = column.ends_with("_s") ? column.substr(0, column.size() - 2) : column;
+  std::string name = column;
+  if (name.ends_with("_per_s"))
+    name += "econd";
+  else if (name.ends_with("_s"))
+    name.resize(name.size() - 2);
   for (char& letter : name)
     if (letter == '_') letter = ' ';
   return name;
+}
+
+std::string PlotOptions::name_of_y() const {
+  if (divides()) return axis_name(y);
+  const bool in_seconds = y.ends_with("_s") && !y.ends_with("_per_s");
+  const std::string shown = unit.value_or(in_seconds ? "s" : y.ends_with("_bytes") ? "B" : "");
+  return shown.empty() ? axis_name(y) : fmt::format("{} ({})", axis_name(y), shown);
 }
 
 std::span<const PlotKey> plot_keys() { return all_plot_keys; }

@@ -33,10 +33,10 @@ struct PlotOptions {
   std::vector<PlotKind> kinds{PlotKind::Speedup};
   std::string x;  ///< "": workers, or what was tuned
   std::string y = "iteration_s";
-  std::string over_column;  ///< what `y` is divided by: another column of the row,
-  RowSelection over_rows;   ///< or the `y` of the row that these select among its like
-  std::string unit = "s";
-  double scale = 1;  ///< one unit, in that of the column
+  std::string over_column;          ///< what `y` is divided by: another column of the row,
+  RowSelection over_rows;           ///< or the `y` of the row that these select among its like
+  std::optional<std::string> unit;  ///< not given: that of the column `y`
+  double scale = 1;                 ///< one unit, in that of the column
   std::vector<std::string> series{"strategy"}, panels{"profile"};
   RowSelection where, mark;
   std::map<std::string, std::string> labels;
@@ -49,6 +49,8 @@ struct PlotOptions {
   std::string label(const std::string& value) const;
   /// What an axis calls a column.
   std::string axis_name(const std::string& column) const;
+  /// The name of `y` with its unit in parentheses; without one if `y` is a count, a share or divided by something.
+  std::string name_of_y() const;
 };
 
 struct PlotKey {

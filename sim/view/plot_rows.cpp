@@ -50,8 +50,7 @@ Series histogram_of(const std::vector<double>& values) {
 Figure histogram_figure(const PlotData& data) {
   const PlotOptions& options = data.options;
   const auto panels = rows_by_panel(data, options.panels);
-  const std::string x_name =
-      options.axis_name(options.y) + (options.divides() ? "" : fmt::format(" ({})", options.unit));
+  const std::string x_name = options.name_of_y();
   Figure figure = figure_of(data, panels.size(), options.axis_name("rows") + ", by " + x_name);
   std::vector<std::string> known_marks;
   for (const auto& [title, rows] : panels) {

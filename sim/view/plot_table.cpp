@@ -103,6 +103,9 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
   data.rows.clear();
   for (const ResultLine& row : table.rows)
     if (selects(table, options.where, row)) data.rows.push_back(&row);
+  const auto is_empty = [&](const ResultLine* row) { return table.text(*row, options.y).empty(); };
+  if (draws_y && !std::all_of(data.rows.begin(), data.rows.end(), is_empty))
+    std::erase_if(data.rows, is_empty);  // such as the MFU of a device whose peak is unknown
   for (const ResultLine* row : data.rows)
     for (const std::string& column : numbers) table.number(*row, column);
   if (std::find(options.kinds.begin(), options.kinds.end(), PlotKind::Efficiency) != options.kinds.end()) {

@@ -210,3 +210,24 @@ TEST_CASE("efficiencies are over the fewest workers on which the winner fits, an
         "workers; scaling efficiency over 8 workers (%); FSDP2: 4, 125; FSDP2: 8, 100; FSDP2: 16, 83.3333; ");
   CHECK(drawn("") == "workers; scaling efficiency (%); FSDP2: 4, 75; FSDP2: 8, 60; FSDP2: 16, 50; ");
 }
+
+TEST_CASE("an axis has the unit of its column, and rows without a number are left out") {
+  const std::string csv =
+      "profile,strategy,workers,origin,iteration_s,efficiency,mfu,tokens_per_s,memory_bytes\n"
+      "model,ddp,8,estimated,1,0.9,0.4,100,1e9\n"
+      "model,ddp,16,estimated,2,0.8,,90,1e9\n";
+  const auto axis_of = [&](const std::string& column) {
+    PlotOptions options;
+    options.kinds = {PlotKind::Lines};
+    options.y = column;
+    std::vector<std::string> names;
+    for (const Shape& shape : figure(csv, options).shapes)
+      if (const auto* text = std::get_if<Text>(&shape); text && text->kind == "axis") names.push_back(text->text);
+    return names.back();
+  };
+  CHECK(axis_of("iteration_s") == "time per iteration (s)");
+  CHECK(axis_of("efficiency") == "efficiency");
+  CHECK(axis_of("mfu") == "mfu");
+  CHECK(axis_of("tokens_per_s") == "tokens per second");
+  CHECK(axis_of("memory_bytes") == "memory of a worker (B)");
+}
