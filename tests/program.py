@@ -7,6 +7,7 @@ measurements (../shared/data); what needs one of them is skipped where it is abs
 import csv
 import importlib.util
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -36,6 +37,11 @@ def output(*arguments, **how):
     done = run(*arguments, **how)
     assert done.returncode == 0, f"allreplay {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}"
     return done.stdout
+
+
+def without_progress(stderr):
+    """Standard error without the lines of progress, which only a run of over 30 s prints."""
+    return re.sub(r"^[^\n]*: \d+ of \d+(, [^\n]* left)?\n", "", stderr, flags=re.MULTILINE)
 
 
 def pasted(command):

@@ -11,9 +11,14 @@ namespace allreplay {
 
 namespace {
 
-std::string time_left(double seconds) {
-  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
-  return seconds < 6000 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+// ", 40 s left"; empty until a twentieth is done: the first rows are often unlike the others.
+std::string time_left(double seconds_spent, std::size_t done, std::size_t total) {
+  if (20 * done < total) return "";
+  const double rest = done < total ? static_cast<double>(total - done) : 0;
+  const double seconds = seconds_spent / static_cast<double>(done) * rest;
+  if (seconds < 100) return fmt::format(", {:.0f} s left", seconds);
+  return seconds < 6000 ? fmt::format(", {:.0f} min left", seconds / 60)
+                        : fmt::format(", {:.1f} h left", seconds / 3600);
 }
 
 }  // namespace
@@ -29,11 +34,11 @@ Progress::~Progress() {
   if (terminal_) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::draw(double left) const {
+void Progress::draw(const std::string& left) const {
   constexpr std::size_t width = 30;
   const std::size_t filled = total_ == 0 ? width : width * done_ / total_;
-  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}, {} left", what_, std::string(filled, '#'),
-             std::string(width - filled, '.'), done_, total_, time_left(left));
+  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}{}", what_, std::string(filled, '#'), std::string(width - filled, '.'),
+             done_, total_, left);
   std::fflush(stderr);
 }
 
@@ -44,11 +49,11 @@ void Progress::advance() {
   if (now - last_ < pause && !(terminal_ && done_ >= total_)) return;
   last_ = now;
   const double spent = std::chrono::duration<double>(now - start_).count();
-  const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ > done_ ? total_ - done_ : 0);
+  const std::string left = time_left(spent, done_, total_);
   if (terminal_)
     draw(left);
   else
-    fmt::print(stderr, "{}: {} of {}, {} left\n", what_, done_, total_, time_left(left));
+    fmt::print(stderr, "{}: {} of {}{}\n", what_, done_, total_, left);
 }
 
 }  // namespace allreplay

@@ -18,7 +18,7 @@ class Progress {
   void advance();
 
  private:
-  void draw(double left) const;
+  void draw(const std::string& left) const;
 
   std::string what_;
   std::size_t total_, done_ = 0;
