@@ -21,7 +21,7 @@ plot() {
 
 mkdir -p out
 phase "set up" tools/setup.sh
-phase "build (release)" build release allreplay
+phase "build (release)" build release allreplay_products
 phase "sweep $config" sweep
 phase "plot" plot
 

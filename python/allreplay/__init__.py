@@ -6,7 +6,7 @@
 
 Each function is a command of the program `allreplay`, its keyword arguments that command's options (`shard_group=4` is
 `--shard-group 4`, `bucket_cap="10 MiB"` is `--option bucket_cap="10 MiB"`), and its result what the command prints as JSON.
-Profiles, clusters and plans are names, files, or dicts with the contents of files; a cluster may also be described by
+Profiles, clusters, codecs, collectives and plans are names, files, or dicts with the contents of files; a cluster may also be described by
 keywords (`nodes=8, gpus=8, network="400Gbit/s", inner="370GB/s"`). Times are in seconds, sizes in bytes. See docs/python.md.
 """
 
@@ -27,7 +27,7 @@ if find_spec(__name__ + "._core") is None:  # Python itself would call that a ci
 from . import _core
 from ._core import Prices
 from ._commands import Call as _Call, call, documented as _documented, known as _known
-from ._documents import Cluster, Document, Given, Plan, Profile
+from ._documents import Cluster, Codec, Collective, Document, Given, Plan, Profile
 from ._errors import InputError, SimulationWarning, input_error as _input_error
 from ._results import Bar, Picture, Result, Rows, Timeline, parsed as _parsed, table as _table
 from ._strategies import Need, strategy
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 __version__: str = _core.version()
 __all__ = [
-    "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
-    "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "jobs", "names", "plan",
-    "plot", "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
+    "Bar", "Cluster", "Codec", "Collective", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows",
+    "SimulationWarning", "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "jobs", "names",
+    "plan", "plot", "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
 _core.set_input_error(InputError)

@@ -1,7 +1,7 @@
 """Any command of the program as a function: keyword arguments are its options, its JSON is the result.
 
 `shard_group=4` is `--shard-group 4`; a name that is not an option of the command, but one of `allreplay list options`, is an
-`--option`; a trailing underscore is left out (`from_="kineto"`). Profiles, clusters, codecs, plans and sweeps may be what
+`--option`; a trailing underscore is left out (`from_="kineto"`). Profiles, clusters, codecs, collectives, plans and sweeps may be what
 their files would hold.
 """
 
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from . import _core
-from ._documents import Cluster, Document, Given, Plan, Profile, json_text
+from ._documents import Cluster, Codec, Collective, Document, Given, Plan, Profile, json_text
 from ._errors import SimulationWarning, input_error
 from ._results import parsed
 
@@ -158,7 +158,8 @@ class Call:
         return answer
 
 
-_KINDS: dict[str, type[Document]] = {"--profile": Profile, "--cluster": Cluster, "--plan": Plan}
+_KINDS: dict[str, type[Document]] = {"--profile": Profile, "--cluster": Cluster, "--plan": Plan, "--codec": Codec,
+                                      "--collective": Collective}
 
 
 class _Calls:

@@ -148,5 +148,21 @@ class Plan(Document):
             for i, block in enumerate(self._contents["blocks"])])
 
 
-#: A profile, a cluster, a plan or a sweep: a name, a file, or the contents of a file.
+class Codec(Document):
+    """What a codec makes of gradients, and how fast: a codec file, as docs/formats.md describes it."""
+
+    kind = "codec"
+
+
+class Collective(Document):
+    """An algorithm as a list of rounds: a collective file, as docs/formats.md describes it."""
+
+    kind = "collective"
+
+    def __init__(self, contents: Mapping[str, Any] | str, name: str = "") -> None:
+        # The program knows a collective's file by its ending .json, which a name of its own gets.
+        super().__init__(contents, name or (str(contents.get("name", "")) if isinstance(contents, Mapping) else "") or "collective")
+
+
+#: A profile, a cluster, a codec, a collective, a plan or a sweep: a name, a file, or the contents of a file.
 Given = Union[str, "os.PathLike[str]", Mapping[str, Any]]

@@ -83,6 +83,21 @@ class Results(unittest.TestCase):
         self.same("collective", cluster="leaf-spine-64", placement="spread", fidelity="fluid", bytes="1MiB")
         self.same("collective", cluster="h100x8-8x400gbps", bytes="1MiB:64MiB:x4")
 
+    def test_codecs_and_collectives_as_dicts(self):
+        case = {"profile": SIX, "cluster": EIGHT, "strategy": "wfbp", "workers": 2}
+        file = sorted((ROOT / "models" / "codecs").glob("*.json"))[0]
+        given = allreplay.run(**case, codec=json.loads(file.read_text(encoding="utf-8")))
+        self.assertEqual(given.iteration_s, allreplay.run(**case, codec=str(file)).iteration_s)
+        self.assertNotEqual(given.iteration_s, allreplay.run(**case).iteration_s)
+        # One round of the whole tensor, where a ring of two sends halves in two rounds.
+        exchange = {"name": "exchange", "operation": "all-reduce", "ranks": 2, "chunks": 1,
+                    "rounds": [{"sends": [{"from": 0, "to": 1, "chunk": 0, "reduce": True}, {"from": 1, "to": 0, "chunk": 0, "reduce": True}]}]}
+        rows = records(allreplay.compare(SIX, EIGHT, "wfbp", workers=2, collective=["ring", exchange]))
+        self.assertEqual([row["collective"] for row in rows], ["ring", "exchange"])
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "exchange.json").write_text(json.dumps(exchange), encoding="utf-8")
+            self.assertEqual(allreplay.run(**case, collective=Path(folder) / "exchange.json").iteration_s, rows[1]["iteration_s"])
+
     def test_every_profile_and_cluster(self):
         """With a strategy in turn: each profile, each cluster and each strategy at least once, what cannot be together as well."""
         profiles, clusters, strategies = listed("profiles"), listed("clusters"), listed("strategies")
