@@ -71,14 +71,27 @@ ActionRows for_each_rank(const ScheduleRequest& request, Row row) {
   return rows;
 }
 
-ActionRows looped_bfs(const ScheduleRequest& request) {
+ActionRows gpipe(const ScheduleRequest& request) {
   return for_each_rank(request, [&](std::int64_t rank) {
     RowWriter row(request);
-    for (std::int64_t v = 0; v < request.chunks; ++v)
-      row.add(request.micro_batches, {{rank + v * request.ranks, Kind::Forward}});
-    for (std::int64_t v = request.chunks; v-- > 0;)
-      row.add(request.micro_batches, {{rank + v * request.ranks, Kind::Backward}});
+    row.add(request.micro_batches, {{rank, Kind::Forward}});
+    row.add(request.micro_batches, {{rank, Kind::Backward}});
     return row.take();
+  });
+}
+
+// PyTorch's ScheduleLoopedBFS: backward passes take both chunks and micro-batches in descending order.
+ActionRows looped_bfs(const ScheduleRequest& request) {
+  const auto micro_batches = static_cast<std::uint32_t>(request.micro_batches);
+  return for_each_rank(request, [&](std::int64_t rank) {
+    ActionRow row;
+    for (std::int64_t v = 0; v < request.chunks; ++v)
+      for (std::uint32_t m = 0; m < micro_batches; ++m)
+        row.push_back({Kind::Forward, static_cast<std::uint32_t>(rank + v * request.ranks), m, false});
+    for (std::int64_t v = request.chunks; v-- > 0;)
+      for (std::uint32_t m = micro_batches; m-- > 0;)
+        row.push_back({Kind::Backward, static_cast<std::uint32_t>(rank + v * request.ranks), m, false});
+    return row;
   });
 }
 
@@ -234,7 +247,7 @@ ActionRows dualpipe_v(const ScheduleRequest& request) {
 }
 
 constexpr ScheduleRow all_schedules[] = {
-    {"gpipe", "all forward passes, then all backward passes", 1, false, false, looped_bfs},
+    {"gpipe", "all forward passes, then all backward passes", 1, false, false, gpipe},
     {"1f1b", "alternating forward and backward passes, with at most as many in flight as there are ranks after it", 1,
      false, false, one_forward_one_backward},
     {"looped-bfs", "all forward passes chunk by chunk, then all backward passes in reverse", 1, true, false,

@@ -59,7 +59,7 @@ def rows_of(name, ranks, micro_batches, chunks=None, group=None):
     require(name != "dualpipe-v" or micro_batches >= 2 * ranks, "micro-batches")
     if name == "interleaved" or name == "zb-h1" and chunks > 1:
         group = group_size(ranks, micro_batches, group)
-    makers = {"gpipe": looped, "looped-bfs": looped, "1f1b": one_forward_one_backward, "interleaved": interleaved,
+    makers = {"gpipe": gpipe, "looped-bfs": looped, "1f1b": one_forward_one_backward, "interleaved": interleaved,
               "zb-h1": zero_bubble, "zbv": zbv, "dualpipe-v": dualpipe_v}
     return [makers[name](rank, ranks, micro_batches, chunks, group) for rank in range(ranks)]
 
@@ -78,11 +78,14 @@ def own(rank, ranks, chunks):
     return [rank + ranks * place for place in range(chunks)]
 
 
+def gpipe(rank, ranks, micro_batches, chunks, group):
+    return [(Word(kind, rank, micro),) for kind in "FB" for micro in range(micro_batches)]
+
+
 def looped(rank, ranks, micro_batches, chunks, group):
-    """gpipe, and looped-bfs: all of a chunk, then all of the next."""
-    mine, micros = own(rank, ranks, chunks), range(micro_batches)
-    return [(Word("F", chunk, micro),) for chunk in mine for micro in micros] + \
-           [(Word("B", chunk, micro),) for chunk in reversed(mine) for micro in micros]
+    """All of a chunk, then all of the next; backward passes in the reverse order."""
+    forwards = [(chunk, micro) for chunk in own(rank, ranks, chunks) for micro in range(micro_batches)]
+    return [(Word("F", *one),) for one in forwards] + [(Word("B", *one),) for one in reversed(forwards)]
 
 
 def one_forward_one_backward(rank, ranks, micro_batches, chunks, group):

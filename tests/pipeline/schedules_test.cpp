@@ -52,6 +52,13 @@ TEST_CASE("looped-bfs runs chunk after chunk, and back") {
   CHECK(write_rows(rows("looped-bfs", 2, 1, 2)) == "0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n");
 }
 
+// Forward, both chunks and micro-batches ascend; backward, both descend, as in PyTorch's ScheduleLoopedBFS.
+TEST_CASE("looped-bfs takes micro-batches in descending order on the way back") {
+  CHECK(write_rows(rows("looped-bfs", 2, 3, 2)) ==
+        "0F0,0F1,0F2,2F0,2F1,2F2,2B2,2B1,2B0,0B2,0B1,0B0\n1F0,1F1,1F2,3F0,3F1,3F2,3B2,3B1,3B0,1B2,1B1,1B0\n");
+  CHECK(write_rows(rows("looped-bfs", 1, 2, 1)) == "0F0,0F1,0B1,0B0\n");
+}
+
 // V = 1 and P = 2: rank 0 is one forward pass ahead, and its W follow from its first I on; rank 1's from its second.
 TEST_CASE("zb-h1 fills in the weights' part") {
   CHECK(write_rows(rows("zb-h1", 2, 3)) ==
