@@ -59,6 +59,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   running.bytes = task.bytes * way.bytes;
   running.base = to_time(way.base);
   running.start_ups = {way.start_ups[0] * 1e12, way.start_ups[1] * 1e12};
+  if (running.rounds->deliveries == 0) running.bytes = 0;  // groups of one rank have no rounds
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
   running.left = running.absent + (running.bytes > 0 ? running.rounds->deliveries : 0);
   running.first = running.last = 0;

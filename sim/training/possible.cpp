@@ -275,7 +275,8 @@ void require_halves(const Scenario& scenario, const CollectiveChoice& choice) {
 }  // namespace
 
 std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoice& choice) {
-  if (scenario.operation) return {{*scenario.operation, Group{}, &choice.of(*scenario.operation)}};
+  if (scenario.operation)
+    return {{*scenario.operation, everybody().of(scenario.workers), &choice.of(*scenario.operation)}};
   std::vector<Call> calls;
   for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.sharding)) {
     if (!calls.empty() && !shards_state(scenario)) break;

@@ -97,6 +97,42 @@ class Operations(program.Case):
             self.assertAlmostEqual(times[0], closed["time_s"], delta=1e-10)
             self.assertAlmostEqual(times[1], closed["time_s"], delta=1e-10)
 
+    def test_a_named_all_reduce_is_the_collective_itself(self):
+        """An algorithm that asks for the number of workers is served with --operation, too: its all-reduce is the row without
+        --operation, and its halves, where it has any, add up to it."""
+        link = {"latency": "0 s", "bandwidth": "1 GB/s"}
+        star, bcube = {"kind": "star", "link": link}, {"kind": "bcube", "n": 3, "k": 2, "link": link}
+        for name, workers, topology, halves in (
+                ("ring", 8, star, True), ("halving-doubling", 8, star, True), ("recursive-doubling", 8, star, False),
+                ("double-binary-tree", 8, star, False), ("bml", 9, bcube, True)):
+            cluster = self.cluster({"alpha": "5 us", "gamma": "0 s/B", "topology": topology}, workers)
+            for fidelity in ("alpha-beta", "fluid", "message"):
+                with self.subTest(name, fidelity=fidelity):
+                    def seconds(*more, name=name, fidelity=fidelity, cluster=cluster):
+                        return self.row(cluster, "--collective", name, "--fidelity", fidelity, *more, size="4608B")["time_s"]
+                    whole = seconds()
+                    self.assertEqual(seconds("--operation", "all-reduce"), whole)
+                    if halves:
+                        parts = [seconds("--operation", half) for half in ("reduce-scatter", "all-gather")]
+                        self.assertAlmostEqual(sum(parts), whole, delta=1e-11)
+
+    def test_groups_of_one_rank_where_ranks_start_apart(self):
+        """A transfer in groups of one rank sends nothing, and ends when all ranks have come: where nobody else sends,
+        the iteration is that of the slowest worker alone."""
+        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\nl0,1000000,1000,2000\nl1,1000000,1000,2000\n", encoding="utf-8")
+        for workers in (2, 4):
+            self.cluster(workers=workers)
+            for late in ([], ["--stragglers", "1:1.5"]):
+                words = ["run", "-p", "p.csv", "-c", "c.json", "--fidelity", "message", "--json", *late]
+                for strategy in (["fsdp2", "--shard-group", str(workers)], ["wfbp", "--zero", "1", "--shard-group", "1"], ["fsdp2", "--shard-group", "1"]):
+                    with self.subTest(strategy, workers=workers, late=late):
+                        together, apart = (json.loads(output(*words, "-s", *strategy, *more, cwd=self.folder))["iteration_s"]
+                                           for more in ([], ["-o", "start=ranks"]))
+                        self.assertGreaterEqual(apart, (9 if late else 6) * 1e-3)
+                        self.assertLessEqual(apart, together + 1e-12)
+                        if not late:
+                            self.assertEqual(apart, together)
+
     def test_switches_sum(self):
         """12.5 MB up and down a 10 Gbit/s star at once: 10 ms, 5 us and 1 us each way. On two hosts of 4 GPUs and one
         port: three rounds each around the hosts, of 5 us and a quarter of 8 MB at 10 GB/s, 0.2 ms; and 2 MB of each of
