@@ -456,6 +456,22 @@ void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
   take_pipeline(scenario);
 }
 
+namespace {
+
+// The plan was made for its types; the request may only repeat them.
+void take_dtypes_of_plan(Options& options, const Dtypes& planned) {
+  const auto take = [&](const std::string& name, std::optional<Dtype>& own, const std::optional<Dtype>& of_plan) {
+    if (own && of_plan && own != of_plan)
+      throw InputError(options.place_of(name), fmt::format("the plan has another {}", name),
+                       fmt::format("no {}: the plan file's holds", name));
+    if (!own) own = of_plan;
+  };
+  take("gradient_dtype", options.dtypes.gradient, planned.gradient);
+  take("parameter_dtype", options.dtypes.parameter, planned.parameter);
+}
+
+}  // namespace
+
 Scenario Library::resolve(const Request& request) { return resolve(request, profile(request)); }
 
 Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
@@ -466,6 +482,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
     if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
       scenario.peak = peak->second;
   }
+  if (!request.plan.empty()) take_dtypes_of_plan(scenario.options, read_plan_dtypes(inputs_.files, request.plan));
   const Options& options = scenario.options;
   const auto bytes = [](const std::optional<Dtype>& dtype) {
     return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;

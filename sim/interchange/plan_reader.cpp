@@ -39,7 +39,7 @@ class PlanReader {
   Plan read() {
     if (json_.find("ranks")) return read_pipeline();
     json_.allow_only({"strategy", "description", "order", "window", "barrier", "stages", "release", "tick", "blocks",
-                      "lanes", "program", "transfers", "step", "copy", "holding"});
+                      "lanes", "program", "transfers", "step", "copy", "holding", "gradient_dtype", "parameter_dtype"});
     if (const auto text = json_.find("description")) text->text();
     const bool in_full = json_.find("transfers").has_value();
     const bool in_short = std::any_of(std::begin(keys_of_queueing), std::end(keys_of_queueing),
@@ -232,7 +232,8 @@ class PlanReader {
   // Of a pipeline: its degrees and chunks, and a program for each rank.
   Plan read_pipeline() {
     json_.allow_only(
-        {"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy", "holding"});
+        {"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy", "holding",
+         "gradient_dtype", "parameter_dtype"});
     if (const auto text = json_.find("description")) text->text();
     const Json parallel = json_.at("parallel");
     parallel.allow_only({"pp", "tp", "cp", "ep", "schedule", "stages", "update_barrier", "barrier"});
@@ -438,6 +439,14 @@ class PlanReader {
 };
 
 }  // namespace
+
+Dtypes read_plan_dtypes(const Files& files, const std::string& file) {
+  const Json json = Json::read(files, file);
+  Dtypes dtypes;
+  if (const auto gradient = json.find("gradient_dtype")) dtypes.gradient = read_dtype(*gradient);
+  if (const auto parameter = json.find("parameter_dtype")) dtypes.parameter = read_dtype(*parameter);
+  return dtypes;
+}
 
 Plan read_plan(const Files& files, const std::string& file, const Profile& profile, std::int64_t workers) {
   return read_plan(Json::read(files, file), profile, workers);

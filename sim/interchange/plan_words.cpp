@@ -6,10 +6,13 @@
 #include <fmt/ranges.h>
 
 #include "sim/core/name.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
 namespace {
+
+constexpr Word<Dtype> dtype_words[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
 
 const std::string halves[] = {to_string(CollectiveOp::ReduceScatter), to_string(CollectiveOp::AllGather)};
 
@@ -47,6 +50,17 @@ bool is_of_layer(WorkKind kind) {
 
 Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
 Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
+
+JsonValue write_dtype(Dtype dtype) { return std::string(name_of(dtype_words, dtype)); }
+
+Dtype read_dtype(const Json& json) {
+  std::vector<std::string_view> names;
+  for (const Word<Dtype>& word : dtype_words) {
+    if (word.name == json.text()) return word.value;
+    names.push_back(word.name);
+  }
+  json.fail(fmt::format("'{}' is not one of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
+}
 
 CollectiveOp read_op(const Json& json, bool of_pipeline) {
   using enum CollectiveOp;

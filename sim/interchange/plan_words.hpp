@@ -9,6 +9,7 @@
 #include "sim/core/json.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/schedule/plan.hpp"
+#include "sim/training/options.hpp"
 
 namespace allreplay {
 
@@ -42,6 +43,8 @@ bool is_of_layer(WorkKind kind);
 
 Order read_order(const Json& json);
 Barrier read_barrier(const Json& json);
+JsonValue write_dtype(Dtype dtype);
+Dtype read_dtype(const Json& json);
 
 /// `of_pipeline`: whose ranks send, too.
 CollectiveOp read_op(const Json& json, bool of_pipeline);

@@ -10,12 +10,14 @@ namespace {
 
 class PlanWriter {
  public:
-  PlanWriter(const Plan& plan, const Profile& profile)
-      : plan_(plan), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
+  PlanWriter(const Plan& plan, const Profile& profile, const Dtypes& dtypes)
+      : plan_(plan), dtypes_(dtypes), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
 
   std::string write() const {
     JsonValue value{{"strategy", plan_.strategy}};
     if (!(plan_.sharding == ShardingConfig())) value["step"] = step();
+    if (dtypes_.gradient) value["gradient_dtype"] = write_dtype(*dtypes_.gradient);
+    if (dtypes_.parameter) value["parameter_dtype"] = write_dtype(*dtypes_.parameter);
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
     if (!(plan_.memory_policy == MemoryPolicy())) value["holding"] = holding();
     if (plan_.queueing) write_queueing(value, *plan_.queueing);
@@ -137,11 +139,14 @@ class PlanWriter {
   }
 
   const Plan& plan_;
+  const Dtypes& dtypes_;
   PlanNames layers_, tensors_;
 };
 
 }  // namespace
 
-std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
+std::string write_plan(const Plan& plan, const Profile& profile, const Dtypes& dtypes) {
+  return PlanWriter(plan, profile, dtypes).write();
+}
 
 }  // namespace allreplay

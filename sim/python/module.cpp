@@ -274,7 +274,8 @@ PYBIND11_MODULE(_core, module) {
       .def("iteration_start", [](const Replayed& self) { return self.last().start.count(); })
       .def("svg", [](const Replayed& self) { return to_svg(timeline_picture({self.outcome()})); })
       .def("plan", [](const Replayed& self) {
-        return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
+        const Scenario& scenario = self.outcome().scenario;
+        return write_plan(self.outcome().result.plan, scenario.profile, scenario.options.dtypes);
       });
   py::class_<Prices, std::shared_ptr<Prices>>(
       module, "Prices", "Prices of collectives while a strategy plans: seconds for a number of bytes.", made_here)

@@ -52,6 +52,28 @@ class Plans(program.Case):
         for form in forms:
             self.assertEqual(self.result(*scenario, "--plan", self.write(form)), wanted)
 
+    def test_a_printed_plan_holds_its_types(self):
+        """The types on the wire are in the file, and the replay uses them; another type is refused, the same is not."""
+        base = ["--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--workers", "8"]
+        for strategy in ("fsdp2", "zero-3", "wfbp", "ddp", "megatron"):
+            for types in ({"parameter_dtype": "bf16"}, {"gradient_dtype": "fp16"}, {"parameter_dtype": "fp16", "gradient_dtype": "bf16"}):
+                with self.subTest(strategy, types=types):
+                    options = [word for name, value in types.items() for word in ("--option", f"{name}={value}")]
+                    plan = json.loads(output("plan", *base, "--strategy", strategy, *options, "--json"))
+                    self.assertEqual({name: plan[name] for name in plan if name.endswith("_dtype")}, types)
+                    wanted = self.result(*base, "--strategy", strategy, *options)
+                    file = self.write(plan)
+                    self.assertEqual(self.result(*base, "--plan", file), wanted)
+                    self.assertEqual(self.result(*base, *options, "--plan", file), wanted)
+                    name = next(iter(types))
+                    done = self.run_program("run", *base, "--plan", file, "--option", f"{name}=fp32")
+                    self.assertEqual(done.returncode, 2)
+                    self.assertIn(f"--option {name}: ", done.stderr)
+        plan["gradient_dtype"] = "fp8"
+        done = self.run_program("run", *base, "--plan", self.write(plan))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("gradient_dtype", done.stderr)
+
     def test_a_printed_plan_of_shards_determines_its_replay(self):
         """Micro-batches, groups, updates and copies are in the file."""
         base = ["--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--workers", "8", "--option", "update=2 ms"]
