@@ -90,7 +90,7 @@ class PipelinedBlocks : PipelineBuilder {
         const std::uint32_t made = own.queueing.release == Release::Backward
                                        ? rank.at(pass.action).last
                                        : rank.place(pass.kind, layer, pass.micro_batch);
-        gate_after_work(rank, made, transfer(reduced));
+        gate(rank.point(made), transfer(reduced));  // gradients do not wait for the rank's last exchange
         if (shards || barrier_ == Barrier::Iteration) continue;
         const auto update = rank.find(WorkKind::Update, layer, 0);
         gate(transfer(reduced), rank.point(update ? *update : first_pass_of(rank, pass.chunk, layer)), true);

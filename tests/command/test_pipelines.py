@@ -288,6 +288,23 @@ class Pipelines(program.Case):
         words[1] = 3
         self.assertAlmostEqual(self.result(*words)["iteration_s"], 270e-6, delta=1e-11)
 
+    def test_blocks_do_not_wait_for_the_last_exchange(self):
+        """gpipe, two micro-batches, sends of 200 us, an all-reduce of 2 ms on rank 1. Rank 0 F0 0-100, sends -300, F1 -400, sends
+        -600, B0 1100-2100, receives -2300, B1 -3300. Rank 1 F1 600-700, B0 -900, sends -1100, B1 -1300: its gradients are
+        ready, and the all-reduce ends at 3300 with rank 0, although B1's send is taken at 2100 only. It is the same if a layer
+        without tensors and times is below the gradient's, and if the gradients are released with the whole backward pass."""
+        words = ["--pp", 2, "--micro-batches", 2, "--schedule", "gpipe", "-o", "p2p=blocking", "-o", "p2p_bytes=100kB"]
+        wires = {"alpha": "0 us", "beta": "2 ns/B"}
+        for layers, stages in (([(100, 1000), (100, 200)], []), ([(100, 1000), (0, 0), (100, 200)], ["--stages", "1,2"])):
+            profile = trace(layers)
+            for layer in profile["model"]["layers"]:
+                layer["tensors"] = []
+            profile["model"]["layers"][-1]["tensors"] = [{"name": "w", "shape": [250_000]}]
+            self.given(profile, cluster(4, **wires))
+            for strategy in ("wfbp", "s-sgd"):
+                with self.subTest(strategy, layers=len(layers)):
+                    self.assertAlmostEqual(self.result(*words, *stages, strategy=strategy)["iteration_s"], 3300e-6, delta=1e-11)
+
     def test_the_network_bounds(self):
         """Two layers of 960 kB a rank, on two replicas: 2 * 1/2 * 960 us each, and hardly anything to compute."""
         profile = trace([(1, 2)] * 4)

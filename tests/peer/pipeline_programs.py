@@ -190,7 +190,8 @@ class RankWriter:
             self.exchange(place, messages)
         self.ended = self.step("end")
         self.close()
-        if self.s.blocking:  # what waits for the row's last task waits for its last exchange, too
+        # What waits for the row's end waits for its last exchange, too. Blocks wait for their gradients alone.
+        if self.s.blocking and not isinstance(self, BlockWriter):
             for item in self.reductions:
                 item.after += [end(self.ended)] if end(self.computed) in item.after else []
 
