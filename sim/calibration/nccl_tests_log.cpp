@@ -22,7 +22,7 @@ constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", CollectiveOp::AllRe
                                          {"all_gather_perf", CollectiveOp::AllGather},
                                          {"reduce_scatter_perf", CollectiveOp::ReduceScatter},
                                          {"broadcast_perf", CollectiveOp::Broadcast}};
-constexpr std::size_t block_columns = 4;  // time, algbw, busbw, #wrong
+constexpr std::size_t block_columns = 3;  // time, algbw, busbw; then #wrong, or error before NCCL 2.13's tests
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
 bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
@@ -69,17 +69,28 @@ std::vector<LogLine> joined_lines(std::string_view text) {
 }
 
 struct Header {
-  std::size_t columns = 13;  // size, count, type, redop, root, and two blocks
-  bool reduction = true;     // there is the column redop
-  bool counts_wrong = true;  // #wrong; before NCCL 2.13's tests it was error, the largest deviation
+  std::size_t columns = 0;
+  std::array<std::size_t, blocks.size()> times{};  // where the columns of each block begin
+  bool reduction = false;                          // there is the column redop
+  bool counts_wrong = false;                       // #wrong follows a block; an older error is the largest deviation
 };
 
-// The header of the table, `# size count type …`, or nothing.
+// The header of the table, `# size count type …`, or nothing. Columns are found by their names: later versions add
+// some.
 std::optional<Header> header_of(const std::vector<std::string_view>& words) {
-  const auto size = std::find(words.begin(), words.end(), "size");
-  const auto columns = static_cast<std::size_t>(words.end() - size);
-  if (columns < 3 + 2 * block_columns || size[1] != "count" || size[2] != "type") return std::nullopt;
-  return Header{columns, columns > 3 + 2 * block_columns && size[3] == "redop", words.back() != "error"};
+  const std::vector names(std::find(words.begin(), words.end(), "size"), words.end());
+  if (names.size() < 3 || names[1] != "count" || names[2] != "type") return std::nullopt;
+  Header header{.columns = names.size(), .reduction = names.size() > 3 && names[3] == "redop"};
+  constexpr std::array<std::string_view, block_columns> block_names = {"time", "algbw", "busbw"};
+  auto from = names.begin();
+  for (std::size_t& time : header.times) {
+    const auto found = std::search(from, names.end(), block_names.begin(), block_names.end());
+    if (found == names.end()) return std::nullopt;
+    time = static_cast<std::size_t>(found - names.begin());
+    from = found + std::ssize(block_names);
+    header.counts_wrong = from != names.end() && *from == "#wrong";
+  }
+  return header;
 }
 
 // The ranks as the log's head lists them: `#  Rank  0 Group  0 Pid 1887 on worker-1 device 0 …`.
@@ -114,6 +125,17 @@ class RankList {
     std::int64_t sum = 0;
     for (const auto& [host, ranks] : by_host()) sum += ranks;
     return sum;
+  }
+
+  // The least number of ranks that has the highest listed one.
+  std::int64_t size_by_number() const { return ranks_.empty() ? 0 : ranks_.rbegin()->first + 1; }
+
+  // True if somebody shortened the list: it lacks ranks below the highest.
+  bool is_incomplete() const { return size_by_number() > std::ssize(ranks_); }
+
+  bool has_several_groups() const {
+    const auto is_of_first = [&](const auto& one) { return one.second.group == ranks_.begin()->second.group; };
+    return !std::all_of(ranks_.begin(), ranks_.end(), is_of_first);
   }
 
   // Of these on one host, at most; 0 where the list names none.
@@ -168,6 +190,18 @@ class Rates {
     algbw_ = rate;
     busbw_ = number_in(busbw);
     reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
+  }
+
+  // Throws InputError if busbw / algbw is not that of the log's number of workers, to 2 %.
+  void require_workers(const MeasurementLog& log, const SourceLocation& place) const {
+    if (!log.operation || log.workers < 2 || algbw_ < 1) return;
+    const double factor = operation_row(*log.operation).bus_factor(static_cast<double>(log.workers));
+    if (std::abs(busbw_ / algbw_ / factor - 1) > 0.02)
+      throw InputError(
+          place,
+          fmt::format("busbw is {:.3g} algbw, but {:.3g} among {} workers: the list of ranks is incomplete",
+                      busbw_ / algbw_, factor, log.workers),
+          "--workers with their number");
   }
 
   // Sets the log's operation, if exactly one fits to 2 %.
@@ -229,21 +263,33 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     if (type.empty()) type = row[2];
     if (type != row[2])
       throw InputError(place, fmt::format("is of type {} after rows of {}", row[2], type), "one datatype per file");
-    const std::size_t first = row.size() - block_columns * (blocks.size() - block);
+    const std::size_t first = header->times[block];
     if (row[first] == "N/A")
       throw InputError(place, fmt::format("has no {} time", blocks[block]),
                        fmt::format("--time {}", blocks[1 - block]));
     const Bytes bytes = parse_log_size(row[0], 1, place);
     parse_log_size(row[1], 1, place);
-    const std::string_view errors = row[first + block_columns - 1];
-    wrong += errors != "N/A" && parse_number(errors, place) != 0 && header->counts_wrong;
+    if (header->counts_wrong) {
+      const std::string_view errors = row[first + block_columns];
+      wrong += errors != "N/A" && parse_number(errors, place) != 0;
+    }
     rates.add(row[first + 1], row[first + 2], header->reduction ? std::optional(row[3]) : std::nullopt);
     log.points.push_back({bytes, bytes > 0 ? parse_log_time(row[first], 1e-6, place) : 0});
     ranks.measured(place);
   }
   log.workers = ranks.size();
   log.per_host = ranks.per_host();
+  if (ranks.is_incomplete()) {
+    if (ranks.has_several_groups() && request.workers == 0)
+      throw InputError({log.file, ""}, "lists only some of its ranks, of several groups",
+                       "--workers with the number of a group");
+    log.workers = request.workers > 0 ? request.workers : ranks.size_by_number();
+    log.per_host = 0;
+    log.notes.push_back(fmt::format("the list of ranks is incomplete: read as {} workers", log.workers));
+  }
   rates.set_operation(log);
+  if (ranks.is_incomplete())
+    rates.require_workers(log, request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""});
   if (log.workers == 1)
     throw InputError({log.file, ""}, "was taken with one rank",
                      "two or more ranks; several processes need nccl-tests built with MPI=1");

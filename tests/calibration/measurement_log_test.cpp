@@ -160,6 +160,35 @@ TEST_CASE("nccl-tests: what was not measured in place") {
   CHECK(complaint(text, 0, "in-place") == "f: line 17: has no in-place time (--time out-of-place)");
 }
 
+TEST_CASE("nccl-tests: columns are found by their names") {
+  std::string text = std::regex_replace(nccl_tests(sizes, law, 8), std::regex("(#wrong)\n"), "$1 #iters\n");
+  text = std::regex_replace(text, std::regex("( float .* 0)\n"), "$1     20\n");
+  check_law(read(text));
+  CHECK(read(text).workers == 8);
+  // A column between the two blocks moves the second alone.
+  text = std::regex_replace(nccl_tests(sizes, law, 8), std::regex("#wrong     time"), "#wrong #iters     time");
+  text = std::regex_replace(text, std::regex("( float .*? 0  )( +[0-9.]+ +[0-9.]+ +[0-9.]+ +0\n)"), "$1 20 $2");
+  check_law(read(text));
+}
+
+TEST_CASE("nccl-tests: a shortened list of ranks") {
+  std::string text = nccl_tests(sizes, law, 8);
+  const std::size_t third = text.find("#  Rank  2");
+  text.replace(third, text.find("#  Rank  6") - third, "...\n");
+  const MeasurementLog log = read(text);
+  CHECK(log.workers == 8);
+  CHECK(log.per_host == 0);  // four of them are on hosts that nobody sees
+  CHECK(log.notes == std::vector<std::string>{"the list of ranks is incomplete: read as 8 workers"});
+  CHECK(read(text, 8).workers == 8);
+  // Without rank 7 the list says 7 workers, busbw says 8: 2 * 7 / 8 = 1.75 algbw, where 7 workers have 12 / 7 = 1.71.
+  const std::size_t last = text.find("#  Rank  7");
+  text.erase(last, text.find('\n', last) + 1 - last);
+  CHECK(complaint(text) ==
+        "f: busbw is 1.75 algbw, but 1.71 among 7 workers: the list of ranks is incomplete (--workers with their "
+        "number)");
+  CHECK(read(text, 8).workers == 8);
+}
+
 TEST_CASE("nccl-tests: groups, repeated runs, and processes that did not run together") {
   std::string groups = nccl_tests(sizes, law, 8);
   for (int rank = 4; rank < 8; ++rank) {
