@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import program  # noqa: E402
-from program import needs_program, output, run  # noqa: E402
+from program import WIDE, needs_program, output, run  # noqa: E402
 
 PROFILE = ["--profile", "resnet50_p100_b64"]
 WORDS = ["--nodes", "4", "--gpus", "4", "--network", "100Gbit/s", "--inner", "200 GB/s", "--rails", "2"]
@@ -154,10 +154,13 @@ class ClusterWords(program.Case):
                 done = run("run", *PROFILE, "--strategy", "ddp", *arguments)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
                 self.assertIn(says, done.stderr)
-        for command in (["topology"], ["collective"], ["compare", *PROFILE], ["recommend", *PROFILE]):
-            done = run(*command, *words(), "--workers", "65" if len(command) == 1 else "16,65")
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+        for command, workers, status in ((["topology"], "65", 2), (["collective"], "65", 2), (["compare", *PROFILE], "65", 2),
+                                         (["compare", *PROFILE], "16,65", 0), (["recommend", *PROFILE], "16,65", 2)):
+            done = run(*command, *words(), "--workers", workers, env=WIDE)
+            self.assertEqual((done.returncode, done.stdout == ""), (status, status == 2))
             self.assertIn("--workers: 65 workers, but 4 x 4 GPUs are 16 (at most 16, or --nodes 17)", done.stderr)
+            if status == 2:
+                self.assertEqual(done.stderr.count("\n"), 1)
         done = run("topology", "--cluster", "h100x8-8x400gbps", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
         self.assertIn("--cluster-out: 'h100x8-8x400gbps' is already a file", done.stderr)
