@@ -133,6 +133,7 @@ class RankList {
   // True if somebody shortened the list: it lacks ranks below the highest.
   bool is_incomplete() const { return size_by_number() > std::ssize(ranks_); }
 
+  // True if the collective ran in several groups at once, each with busbw of its own.
   bool has_several_groups() const {
     const auto is_of_first = [&](const auto& one) { return one.second.group == ranks_.begin()->second.group; };
     return !std::all_of(ranks_.begin(), ranks_.end(), is_of_first);
@@ -192,16 +193,19 @@ class Rates {
     reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
   }
 
-  // Throws InputError if busbw / algbw is not that of the log's number of workers, to 2 %.
-  void require_workers(const MeasurementLog& log, const SourceLocation& place) const {
-    if (!log.operation || log.workers < 2 || algbw_ < 1) return;
-    const double factor = operation_row(*log.operation).bus_factor(static_cast<double>(log.workers));
-    if (std::abs(busbw_ / algbw_ / factor - 1) > 0.02)
-      throw InputError(
-          place,
-          fmt::format("busbw is {:.3g} algbw, but {:.3g} among {} workers: the list of ranks is incomplete",
-                      busbw_ / algbw_, factor, log.workers),
-          "--workers with their number");
+  // True if busbw / algbw is not that of so many workers, to 2 %.
+  bool contradict(const std::optional<CollectiveOp>& operation, std::int64_t workers) const {
+    if (!operation || workers < 2 || algbw_ < 1) return false;
+    return std::abs(busbw_ / algbw_ / factor(*operation, workers) - 1) > 0.02;
+  }
+
+  // The error for a number of workers that they contradict.
+  InputError complaint(const MeasurementLog& log, std::int64_t workers, const SourceLocation& place,
+                       std::string_view right) const {
+    return {place,
+            fmt::format("busbw is {:.3g} algbw, but {:.3g} among {} workers", busbw_ / algbw_,
+                        factor(*log.operation, workers), workers),
+            right};
   }
 
   // Sets the log's operation, if exactly one fits to 2 %.
@@ -221,6 +225,10 @@ class Rates {
   }
 
  private:
+  static double factor(CollectiveOp operation, std::int64_t workers) {
+    return operation_row(operation).bus_factor(static_cast<double>(workers));
+  }
+
   static double number_in(std::string_view word) {
     double number = 0;
     std::from_chars(word.data(), word.data() + word.size(), number);
@@ -230,6 +238,42 @@ class Rates {
   double algbw_ = 0, busbw_ = 0;
   std::optional<bool> reduces_;
 };
+
+// Throws InputError if a row's size, time and algbw are not those of one measurement, to 1 % and what rounding hides.
+void require_agreement(Bytes bytes, double seconds, std::string_view time, std::string_view algbw,
+                       const SourceLocation& place) {
+  double rate = 0;
+  std::from_chars(algbw.data(), algbw.data() + algbw.size(), rate);
+  if (!std::isfinite(rate) || seconds <= 0) return;
+  const auto point = time.find('.');
+  const double last_digit = point == time.npos ? 1 : std::pow(10, -static_cast<double>(time.size() - point - 1));
+  const double right = static_cast<double>(bytes) / seconds * 1e-9;
+  if (std::abs(right - rate) > 0.006 + right * (0.01 + 0.5e-6 * last_digit / seconds))
+    throw InputError(place, fmt::format("says {} GB/s, but {} B in {} us are {:.2f} GB/s", algbw, bytes, time, right),
+                     "the columns of the table's header");
+}
+
+// Sets the number of workers and, if all are listed, of those of a host. A list may have been shortened, or be absent:
+// the number asked for then counts, if the rates agree.
+void set_workers(MeasurementLog& log, const RankList& ranks, const Rates& rates, const LogRequest& request) {
+  log.workers = ranks.size();
+  log.per_host = ranks.per_host();
+  rates.set_operation(log);
+  const bool cut = !ranks.has_several_groups() && rates.contradict(log.operation, log.workers);
+  if (log.workers > 0 && !ranks.is_incomplete() && !cut) return;
+  if (ranks.has_several_groups() && request.workers == 0)
+    throw InputError({log.file, ""}, "lists only some of its ranks, of several groups",
+                     "--workers with the number of a group");
+  const bool listed = log.workers > 0;
+  log.workers = request.workers > 0 ? request.workers : ranks.size_by_number();
+  log.per_host = 0;
+  rates.set_operation(log);
+  if (rates.contradict(log.operation, log.workers))
+    throw rates.complaint(log, log.workers,
+                          request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""},
+                          listed ? "--workers with their number, if the list of ranks was shortened" : "their number");
+  if (listed) log.notes.push_back(fmt::format("the list of ranks is incomplete: read as {} workers", log.workers));
+}
 
 }  // namespace
 
@@ -275,21 +319,12 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     }
     rates.add(row[first + 1], row[first + 2], header->reduction ? std::optional(row[3]) : std::nullopt);
     log.points.push_back({bytes, bytes > 0 ? parse_log_time(row[first], 1e-6, place) : 0});
+    // The oldest versions divided the bytes of gathers otherwise.
+    if (header->counts_wrong || log.operation == CollectiveOp::AllReduce)
+      require_agreement(bytes, log.points.back().seconds, row[first], row[first + 1], place);
     ranks.measured(place);
   }
-  log.workers = ranks.size();
-  log.per_host = ranks.per_host();
-  if (ranks.is_incomplete()) {
-    if (ranks.has_several_groups() && request.workers == 0)
-      throw InputError({log.file, ""}, "lists only some of its ranks, of several groups",
-                       "--workers with the number of a group");
-    log.workers = request.workers > 0 ? request.workers : ranks.size_by_number();
-    log.per_host = 0;
-    log.notes.push_back(fmt::format("the list of ranks is incomplete: read as {} workers", log.workers));
-  }
-  rates.set_operation(log);
-  if (ranks.is_incomplete())
-    rates.require_workers(log, request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""});
+  set_workers(log, ranks, rates, request);
   if (log.workers == 1)
     throw InputError({log.file, ""}, "was taken with one rank",
                      "two or more ranks; several processes need nccl-tests built with MPI=1");

@@ -184,9 +184,34 @@ TEST_CASE("nccl-tests: a shortened list of ranks") {
   const std::size_t last = text.find("#  Rank  7");
   text.erase(last, text.find('\n', last) + 1 - last);
   CHECK(complaint(text) ==
-        "f: busbw is 1.75 algbw, but 1.71 among 7 workers: the list of ranks is incomplete (--workers with their "
-        "number)");
+        "f: busbw is 1.75 algbw, but 1.71 among 7 workers (--workers with their number, if the list of ranks was "
+        "shortened)");
   CHECK(read(text, 8).workers == 8);
+}
+
+TEST_CASE("nccl-tests: a list of ranks that ends early, or is absent") {
+  std::string text = nccl_tests(sizes, law, 8);
+  const std::size_t fifth = text.find("#  Rank  5");
+  text.erase(fifth, text.find("#\n", fifth) - fifth);
+  CHECK(complaint(text).starts_with("f: busbw is 1.75 algbw, but 1.6 among 5 workers"));  // 2 * 4 / 5
+  CHECK(read(text, 8).workers == 8);
+  CHECK(complaint(text, 16).find("but 1.88 among 16 workers") != std::string::npos);  // 2 * 15 / 16
+  text.erase(text.find("#  Rank  0"), text.find("#\n", text.find("#  Rank  0")) - text.find("#  Rank  0"));
+  CHECK(read(text, 8).workers == 8);
+  CHECK(complaint(text, 4).find("but 1.5 among 4 workers") != std::string::npos);  // 2 * 3 / 4
+}
+
+TEST_CASE("nccl-tests: the time of a row is that of its rate") {
+  // 1 GB in 1 s is 1 GB/s; a row that says 2 has the columns of another table.
+  const auto row = [](const std::string& time, const std::string& algbw) {
+    return "# all_reduce_perf\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+           "1000000000 250000000 float sum -1 " +
+           time + " " + algbw + " 1.00 0 " + time + " " + algbw + " 1.00 0\n";
+  };
+  CHECK(read(row("1000000", "1.00"), 2).points.size() == 1);
+  CHECK(read(row("1004000", "1.00"), 2).points.size() == 1);  // 0.996
+  CHECK(complaint(row("1000000", "2.00"), 2).find("says 2.00 GB/s, but 1000000000 B in 1000000 us are 1.00 GB/s") !=
+        std::string::npos);
 }
 
 TEST_CASE("nccl-tests: groups, repeated runs, and processes that did not run together") {
