@@ -111,15 +111,16 @@ class StageOrder {
     const bool overlap = !separate.empty() || std::any_of(reductions.begin(), reductions.end(), [&](std::uint32_t op) {
       return ops_[op].start < end(last_);
     });
-    Places front = of({OpKind::Gc});
-    if (overlap) {
+    Places before = of({OpKind::Gc});
+    for (const std::uint32_t one : before) precede(last_, one);
+    if (before.empty()) before = {last_};
+    if (overlap) {  // what comes next also follows the last reduction, which may have ended long before
       precede_by_chunk(OpKind::BackwardCompute, OpKind::GradsReduceScatter);
-      if (!reductions.empty()) front.push_back(reductions.back());
+      if (!reductions.empty()) before.push_back(reductions.back());
     }
-    Places before{last_};
     for (const Places& link :
-         {front, of({OpKind::LayernormGradsAllReduce}), of({OpKind::EmbeddingGradsAllReduce}),
-          overlap ? separate : reductions, of({OpKind::OptimizerClipMainGrad}), of({OpKind::Optimizer})}) {
+         {of({OpKind::LayernormGradsAllReduce}), of({OpKind::EmbeddingGradsAllReduce}), overlap ? separate : reductions,
+          of({OpKind::OptimizerClipMainGrad}), of({OpKind::Optimizer})}) {
       if (link.empty()) continue;
       if (before.size() * link.size() > most_pairs + 10 * ops_.size()) return false;
       for (const std::uint32_t after : link)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -57,12 +58,22 @@ class DiagnosisTrace {
     }
   }
 
+  // The latest end of what the op's own worker waited for: its group may start later, when the last member is ready.
+  double own_start(const ReplayedStep& step, std::uint32_t op) const {
+    const JobGraph& graph = known_.job.graph;
+    std::optional<double> start;
+    for (const std::uint32_t before : graph.followed_by(graph.group_of[op]))
+      if (graph.ops[before].replica == graph.ops[op].replica && graph.ops[before].stage == graph.ops[op].stage)
+        start = std::max(start.value_or(step.end[before]), step.end[before]);
+    return start.value_or(0);
+  }
+
   void add_step(const ReplayedStep& step, double start, std::int64_t number, std::uint32_t first,
                 std::string_view category) {
     const JobGraph& graph = known_.job.graph;
     for (std::uint32_t op = 0; op < graph.ops.size(); ++op) {
       const JobOp& one = graph.ops[op];
-      const double begin = std::min(step.start[op], step.end[op]);  // it may have ended before its group's last start
+      const double begin = own_start(step, op);
       add(R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
           R"("args": {{"step": {}, "seq_id": {}, "model_chunk": {}}}}})",
           category, name_of(one.kind), first + one.replica, thread(one.replica, one.stage), micros(start + begin),

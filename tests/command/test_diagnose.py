@@ -468,7 +468,17 @@ class Said(Diagnose):
             text = "".join(f"{line},{chunk if i else 'chunk'}\n" for i, line in enumerate(lines))
             self.assertIn("8 ops without a chunk (empty, or below 0): taken as chunk 0", self.say(self.write("chunks.csv", text)).stderr)
         self.refused(self.write("chunks.csv", text.replace("19000,", "19000,-x")), names=["chunks.csv", "line 4", "the chunk '-x'"])
-        self.refused(self.write("short.csv", SLOW.replace("19000", "-19000")), names=["line 4", "the duration '-19000' is negative"])
+        self.refused(self.write("short.csv", SLOW.replace("19000", "-19000")), names=["line 4", "the duration '-19000' is more than 10 ms below 0"])
+
+    def test_ops_that_end_before_they_start(self):
+        """As a published job has them by 21 to 75 us, from clocks that were set back: counted as they stand, said once."""
+        job = "step,dp,stage,op,seq,start_us,duration_us\n" + "".join(
+            f"0,0,0,{kind},0,{start},{length}\n" for kind, start, length in
+            (("forward-compute", 0, 100), ("gc", 250, -21), ("backward-compute", 100, 150), ("optimizer", 229, 200)))
+        done = self.say(self.write("job.csv", job), "--json")
+        self.assertEqual(done.stderr.count("1 of 4 ops end before they start, by at most 21 us: counted as they stand"), 1)
+        self.assertAlmostEqual(json.loads(done.stdout)["replayed_s"][0], 429e-6)  # 100 + 150 - 21 + 200 us
+        self.assertEqual(json.loads(done.stdout)["replay_error"], 0)
 
     def test_compressed_files_are_whole(self):
         whole = gzip.compress(SLOW.encode())

@@ -100,7 +100,7 @@ TEST_CASE("a stage without transfers: computes in a chain, then the end of the s
                               "grads-reduce-scatter 0 > optimizer 0", "grads-reduce-scatter 1 > optimizer 0"});
 }
 
-TEST_CASE("reductions that overlap follow their chunk's last backward, and the last joins the front") {
+TEST_CASE("reductions that overlap follow their chunk's last backward, and the last precedes what follows gc") {
   // Reduction 0, of chunk 1, starts before the last backward ends.
   CHECK(order_of({op(Kind::ForwardCompute, 0, 0, 10, 0), op(Kind::ForwardCompute, 1, 10, 10, 1),
                   op(Kind::BackwardCompute, 0, 20, 10, 1), op(Kind::BackwardCompute, 1, 30, 10, 0),
@@ -111,8 +111,16 @@ TEST_CASE("reductions that overlap follow their chunk's last backward, and the l
                               "grads-reduce-scatter 0 > grads-reduce-scatter 1",
                               "params-all-gather 0 > forward-compute 0",
                               "backward-compute 0 > grads-reduce-scatter 0",  // chunk 1
-                              "backward-compute 1 > grads-reduce-scatter 1",  // chunk 0; also from the last compute
-                              "grads-reduce-scatter 1 > optimizer 0"});
+                              "backward-compute 1 > grads-reduce-scatter 1",  // chunk 0
+                              "backward-compute 1 > optimizer 0", "grads-reduce-scatter 1 > optimizer 0"});
+  // The last reduction, also of chunk 1, does not wait for the last compute.
+  const auto early = order_of({op(Kind::ForwardCompute, 0, 0, 10, 0), op(Kind::ForwardCompute, 1, 10, 10, 1),
+                               op(Kind::BackwardCompute, 0, 20, 10, 1), op(Kind::BackwardCompute, 1, 30, 50, 0),
+                               op(Kind::GradsReduceScatter, 0, 30, 5, 1), op(Kind::GradsReduceScatter, 1, 35, 5, 1),
+                               op(Kind::Gc, 0, 80, 1), op(Kind::Optimizer, 0, 81, 1)});
+  CHECK_FALSE(early.contains("backward-compute 1 > grads-reduce-scatter 1"));
+  for (const char* pair : {"backward-compute 1 > gc 0", "gc 0 > optimizer 0", "grads-reduce-scatter 1 > optimizer 0"})
+    CHECK(early.contains(pair));
 }
 
 TEST_CASE("transfers of a stage follow and precede their computes, and the first backward ones the warm-up") {

@@ -91,6 +91,9 @@ class Job:
         reductions = of("grads-reduce-scatter")
         overlaps = of("separate-grads-all-reduce") or any(self.ops[here[op]][0] < end[last] for op in reductions)
         front, bracket = of("gc"), reductions
+        for one in front:
+            before[one].append(last)
+        front = front or [last]
         if overlaps:
             for one in sorted(set(chunk.values())):
                 mine = [op for op in reductions if chunk[op] == one]
@@ -98,7 +101,7 @@ class Job:
                 if mine and backwards:
                     before[mine[0]].append(backwards[-1])
             front, bracket = front + reductions[-1:], of("separate-grads-all-reduce")
-        links = [[last], front, of("layernorm-grads-all-reduce"), of("embedding-grads-all-reduce"), bracket,
+        links = [front, of("layernorm-grads-all-reduce"), of("embedding-grads-all-reduce"), bracket,
                  of("optimizer-clip-main-grad"), of("optimizer")]
         links = [link for link in links if link]
         for earlier, later in zip(links, links[1:]):

@@ -222,7 +222,7 @@ class Laws(Diagnose):
                 self.assert_alike(two[key], one[key], where=f"/{key}")
 
     def test_the_replayed_timeline_replays_as_it_is(self):
-        texts = [self.diagnosable(seed) for seed in range(6)]
+        texts = [self.diagnosable(seed) for seed in range(6)] + [self.overlapping(seed) for seed in range(20)]
         for text in texts:
             one = self.diagnosis(text, "--timeline", "replayed.json")
             done = self.run_program("diagnose", "replayed.json", "--json")
@@ -231,6 +231,28 @@ class Laws(Diagnose):
             self.assertAlmostEqual(two["replay_error"], 0, places=6)
             self.assert_alike(two["replayed_s"], one["replayed_s"], where="/replayed_s")
             self.assert_alike(two["by_worker"], one["by_worker"], 1e-5, where="/by_worker")
+
+    @staticmethod
+    def overlapping(seed):
+        """A job of DDP as it would happen: a reduction starts on each replica once its own part of the backward pass has ended."""
+        pick = random.Random(seed)
+        replicas, parts = pick.randint(2, 3), pick.randint(2, 5)
+        length = [pick.randint(100, 4000) for _ in range(parts)]  # of reductions, us
+        rows, free, at = [], [0] * replicas, []
+        for dp in range(replicas):
+            slow = pick.randint(1, 3)
+            rows.append((0, dp, 0, "forward-compute", 0, 0, 0, 500 * slow))
+            at.append([500 * slow])
+            for k in range(parts):
+                rows.append((0, dp, 0, "backward-compute", k, k, at[dp][-1], 400 * slow))
+                at[dp].append(at[dp][-1] + 400 * slow)
+        for k in range(parts):
+            starts = [max(free[dp], at[dp][k + 1]) for dp in range(replicas)]
+            for dp in range(replicas):
+                free[dp] = max(starts) + length[k]
+                rows.append((0, dp, 0, "grads-reduce-scatter", k, k, starts[dp], free[dp] - starts[dp]))
+        rows += [(0, dp, 0, "optimizer", 0, 0, max(free[dp], at[dp][-1]), 100) for dp in range(replicas)]
+        return text_of(rows)
 
     @staticmethod
     def diagnosable(seed):
@@ -276,7 +298,7 @@ class Refusals(Diagnose):
         self.refused(without("backward-send"), "backward-recv", "backward-send")
         self.refused(good.replace(",10.000", ",ten", 1), "'ten'", "line 2")
         self.refused(good.replace(",10.000", ",nan", 1), "'nan'", "line 2")
-        self.refused(good.replace(",10.000", ",-1", 1), "'-1'", "line 2")
+        self.refused(good.replace(",10.000", ",-10000.5", 1), "'-10000.5'", "line 2")
         self.refused(good.replace(",10.000", ",1e300", 1), "'1e300'")
         self.refused(good.replace(",0.000,", ",inf,", 1), "'inf'")
         self.refused(good.replace("start_us", "start", 1), "job.csv")

@@ -11,6 +11,7 @@
 
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
 #include "sim/interchange/timelines/readers.hpp"
 
 namespace allreplay {
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::int64_t last_op_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
 constexpr std::int64_t longest_op_us = 86'400'000'000;      // a day
+constexpr std::int64_t least_op_us = -10'000;               // a clock that is set right steps back by less
 constexpr std::int64_t furthest_us = 4'000'000'000'000;     // both ways; what the clock holds is 106 days
 constexpr std::uint32_t most_places = 10'000'000;
 
@@ -76,6 +78,20 @@ std::int64_t integer(std::string_view text, std::int64_t most, std::string_view 
         fmt::format("the {} '{}' is {}", what, one_line(text, 40), number ? "out of range" : "not a whole number"),
         fmt::format("a whole number, 0 to {}", most));
   return value;
+}
+
+// Such ops were measured while a clock was set back; they count as they stand, as for the published analyser.
+void note_negative_ops(MeasuredJob& job) {
+  Time shortest{0};
+  std::int64_t count = 0;
+  for (const MeasuredOp& op : job.ops)
+    if (op.duration < Time{0}) {
+      ++count;
+      shortest = std::min(shortest, op.duration);
+    }
+  if (count == 0) return;
+  job.notes.push_back(fmt::format("{} of {} end before they start, by at most {}: counted as they stand", count,
+                                  counted(std::ssize(job.ops), "op"), format_duration(to_seconds(Time{0} - shortest))));
 }
 
 }  // namespace
@@ -152,10 +168,11 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
   const auto duration = microseconds(words.duration_us);
   const auto refuse = [&](std::string_view what) {
     throw InputError(place(), fmt::format("the duration '{}' is {}", one_line(words.duration_us, 40), what),
-                     "microseconds, 0 to 8.64e10 (a day)");
+                     "microseconds, -10000 to 8.64e10 (a day)");
   };
   if (!duration) refuse("not a number");
-  if (duration->whole < 0 || duration->picoseconds < 0) refuse("negative");
+  if (duration->whole < least_op_us || (duration->whole == least_op_us && duration->picoseconds < 0))
+    refuse("more than 10 ms below 0");
   if (duration->whole > longest_op_us) refuse("longer than a day");
   op.duration = Time(duration->whole * 1'000'000 + duration->picoseconds);
   if (!words.rank.empty()) {
@@ -207,6 +224,7 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
     (table ? read_op_table : read_op_trace)(source, reader, job);
   }
   reader.require_ops(names.front());
+  note_negative_ops(job);
   std::map<std::int64_t, WorkerPlace> of_rank;
   if (job.lines)
     for (const auto& [worker, rank] : job.ranks)
