@@ -105,8 +105,9 @@ std::string workers_in_words(const Diagnosis& known, const Finding& found) {
 
 std::string steady_in_words(const Diagnosis& known, const Finding& found) {
   const std::vector<std::string> names = worker_names(known, found.workers);
-  if (names.size() == 1) return fmt::format("{} is slow in every step: {}", names.front(), without(true, known, found));
-  return fmt::format("these workers are slow in every step: {}; {}", listed(names), without(false, known, found));
+  const std::string_view when = known.job.steps.size() > 1 ? " in every step" : "";
+  if (names.size() == 1) return fmt::format("{} is slow{}: {}", names.front(), when, without(true, known, found));
+  return fmt::format("these workers are slow{}: {}; {}", when, listed(names), without(false, known, found));
 }
 
 std::string stage_in_words(const Diagnosis& known, const Finding& found) {

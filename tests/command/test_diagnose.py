@@ -215,6 +215,8 @@ class Said(Diagnose):
                 text = self.say("job.csv", env=WIDE).stdout
                 self.assertEqual(words in text, expected)
                 self.assertEqual([one["what"] for one in self.json("job.csv")["findings"]], ["workers-in-every-step"] * expected + ["micro-batches"])
+        self.rows("job.csv", self.passes([lambda _, dp=dp: [14 if dp % 2 else 10] * 4 for dp in range(8)], steps=1))
+        self.assertNotIn("every step", self.say("job.csv", env=WIDE).stdout)
 
     def pipeline(self, name, length, replicas=2, stages=3, batches=4, steps=1):
         """One forward computes after the other through the stages, then backward, twice as long: of length(replica, stage, kind,
@@ -268,6 +270,8 @@ class Said(Diagnose):
                 text = self.say("replica.csv", env=WIDE).stdout
                 self.assertEqual(text[text.index("Suspect: "):][9:9 + len(words)], words)
                 self.assertNotIn("no worker, stage or kind", text)
+        self.pipeline("replica.csv", lambda dp, *_: 15 if dp == 1 else 10, replicas=4, steps=1)
+        self.assertNotIn("every step", self.say("replica.csv", env=WIDE).stdout)
 
     def test_a_kind_of_compute_is_named(self):
         """Of four replicas one takes 40 ms for its backward compute instead of 20, another one in each of four steps."""
@@ -621,6 +625,24 @@ class Kineto(Diagnose):
                                 ("ProfilerStep#6", "ProfilerStep#5", ["rank1.json", "step 5 twice"])):
             text = Trace(1, (1, 1.5)).text()
             self.refused(one, self.write("rank1.json", text.replace(old, new)), names=words)
+
+    def test_collectives_inside_a_pass_that_are_not_of_gradients(self):
+        """Whoever waits in one for a late rank would be called slow; those before, between and behind the passes do no harm."""
+        whole = self.json(*self.traces((1, 1.5)))
+        base = 10_000  # of the first step: layers run at 0 to 10 us on the CPU, the backward pass from 20 to 75, the update from 90
+        for name, at, thread, is_inside in (("c10d::alltoall_base_", 3, 1, True), ("nccl:_all_gather_base", 4, 1, True), ("gloo:all_reduce", 6, 1, True),
+                                            ("c10d::allreduce_", 7, 1, True), ("c10d::alltoall_base_", 26, 2, True), ("c10d::_allgather_base_", 60, 2, True),
+                                            ("c10d::broadcast_", 3, 1, False), ("c10d::allreduce_", 12, 1, False), ("c10d::_allgather_base_", 120, 1, False)):
+            with self.subTest(name=name, at=at):
+                files = []
+                for rank in range(2):
+                    trace = Trace(rank, (1, 1.5))
+                    trace.operator(name, thread, base + at, 1)
+                    files.append(self.write(f"inside{rank}.json", trace.text()))
+                if is_inside:
+                    self.refused(*files, names=["inside0.json", "has collectives inside its passes that are not of gradients", name])
+                else:
+                    self.assertEqual(self.json(*files)["by_worker"], whole["by_worker"])
 
     def test_damaged_traces_get_one_line(self):
         pick = random.Random(3)

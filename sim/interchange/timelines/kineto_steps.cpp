@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
 #include "sim/interchange/importers/kineto_messages.hpp"
 
 namespace allreplay::kineto {
@@ -38,6 +42,18 @@ bool is_sharded(const KinetoTrace& trace, const KinetoSpan& span) {
   return named(trace, span, "FullyShardedDataParallel") || named(trace, span, "fsdp::") || named(trace, span, "FSDP::");
 }
 
+bool contains(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+// A collective, as PyTorch names it on the CPU. DDP broadcasts buffers before the pass, and nobody waits in them for
+// long.
+bool is_collective(std::string_view name) {
+  return (name.starts_with("c10d::") || name.starts_with("nccl:") || name.starts_with("gloo:")) &&
+         contains(name, {"reduce", "gather", "all_to_all", "alltoall", "scatter"});
+}
+
 class StepReader {
  public:
   explicit StepReader(const Attribution& known)
@@ -57,6 +73,27 @@ class StepReader {
     for (Id step = 0; step < pieces_.size(); ++step)
       if (auto one = step_of(step)) steps.push_back(std::move(*one));
     return steps;
+  }
+
+  // The name of a collective inside a pass that reduces no gradients, such as SyncBatchNorm's or an all-to-all of
+  // experts; empty if there is none. Who waits in one for a late rank would seem to compute.
+  std::string_view blocking_collective() const {
+    std::vector<Interval> backward(pieces_.size(), {never_ns, 0});
+    for (std::size_t i = 0; i < known_.roots.all.size(); ++i)
+      if (const Root& root = known_.roots.all[i]; backward_[i] && root.step != none)
+        backward[root.step] = {std::min(backward[root.step].start, root.start),
+                               std::max(backward[root.step].end, root.end)};
+    for (const KinetoSpan& span : known_.trace.spans) {
+      const Id step = known_.steps.at(span.start);
+      const std::string_view name = known_.trace.names.text(span.name);
+      if (step == none || !is_collective(name)) continue;
+      const bool in_forward = firsts_[step] != none && lasts_[step] != none &&
+                              span.start >= known_.root(firsts_[step]).start &&
+                              span.start < known_.root(lasts_[step]).end;
+      const bool in_backward = span.start >= backward[step].start && span.start < backward[step].end;
+      if (in_forward || (in_backward && !contains(name, {"reduce"}))) return name;
+    }
+    return {};
   }
 
  private:
@@ -260,7 +297,15 @@ std::vector<RankStep> rank_steps(const Attribution& known, const SourceLocation&
   for (const KinetoSpan& span : known.trace.spans)
     if (is_sharded(known.trace, span))
       throw InputError(file, "is of sharded training (FSDP)", "data-parallel training, such as DDP's");
-  std::vector<RankStep> steps = StepReader(known).read();
+  const StepReader reader(known);
+  if (const std::string_view name = reader.blocking_collective(); !name.empty())
+    throw InputError(file,
+                     fmt::format("has collectives inside its passes that are not of gradients ({}): whoever waits in "
+                                 "them would seem to be slow",
+                                 one_line(name, 40)),
+                     "data-parallel training whose collectives reduce gradients, such as DDP's; `allreplay import` "
+                     "reads the layers of one rank");
+  std::vector<RankStep> steps = reader.read();
   if (steps.empty())
     throw InputError(file, "has no step with a forward and a backward pass", "a trace of training, with its steps");
   return steps;
