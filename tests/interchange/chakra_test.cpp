@@ -128,22 +128,22 @@ TEST_CASE("Chakra: bad input") {
 
   ChakraTrace trace = converted();
   trace.nodes[1].kind = 42;
-  CHECK_THAT(refused(trace), StartsWith("file: node 2: unknown node type 42 (0 to 10)"));
+  CHECK_THAT(refused(trace), StartsWith("file: node 1: unknown node type 42 (0 to 10)"));
   trace = converted();
   trace.nodes[0].data_dependencies = {5};
-  CHECK_THAT(refused(trace), StartsWith("file: node 1: the graph is cyclic at 'COMP_NODE_a_FWD'"));
+  CHECK_THAT(refused(trace), StartsWith("file: node 0: the data dependencies are cyclic at 'COMP_NODE_a_FWD'"));
   trace = converted();
   trace.nodes[1].id = 0;
-  CHECK_THAT(refused(trace), StartsWith("file: node 2: a second node 0"));
+  CHECK_THAT(refused(trace), StartsWith("file: node 0: a second node 0"));
   trace = converted();
   trace.nodes[1].data_dependencies = {77};
-  CHECK_THAT(refused(trace), StartsWith("file: node 2: waits for node 77, which is not in the file"));
+  CHECK_THAT(refused(trace), StartsWith("file: node 1: waits for node 77, which is not in the file"));
   trace = converted();
   trace.nodes[0].microseconds = 1e13;
-  CHECK_THAT(refused(trace), StartsWith("file: node 1: 10000000000000 us is not a measured time"));
+  CHECK_THAT(refused(trace), StartsWith("file: node 0: 10000000000000 us is not a measured time"));
   trace = converted();
   trace.nodes[3].attributes.erase("comm_size");
-  CHECK_THAT(refused(trace), StartsWith("file: node 4: an all-reduce without a comm_size"));
+  CHECK_THAT(refused(trace), StartsWith("file: node 3: an all-reduce without a comm_size"));
   trace = converted();
   for (ChakraNode& one : trace.nodes) one.name = one.kind == 4 ? "kernel" : one.name;
   CHECK_THAT(refused(trace), StartsWith("file: no compute node names its pass"));
@@ -157,8 +157,23 @@ TEST_CASE("Chakra: bad input") {
   CHECK_THAT(refusal("chakra-json", json(R"({"Id": 1, "Name": "a", "NodeType": "COMPUTE"})")),
              StartsWith("file: /workload_graph/0/NodeType: unknown node type 'COMPUTE'"));
   CHECK_THAT(refusal("chakra-json", json(R"({"Id": 1, "Name": "a_FWD", "NodeType": 4, "runtime": -3})")),
-             StartsWith("file: /workload_graph/0: -3 us is not a measured time"));
+             StartsWith("file: node 1: -3 us is not a measured time"));
   CHECK_THAT(refusal("chakra-json", json(R"({"Id": 1, "Name": "a_FWD"})")), Contains("the key 'NodeType' is missing"));
   CHECK_THAT(refusal("chakra-json", R"({"schema": "1.0.2-chakra.0.0.4", "nodes": []})"),
              StartsWith("file: is a trace of the host's operators without durations"));
+}
+
+TEST_CASE("Chakra: control dependencies that contradict data dependencies") {
+  // As chakra_trace_link writes them: the calling operator is a control dependency, and waits for what it called.
+  ChakraTrace trace = converted();
+  trace.nodes[1].control_dependencies.push_back(trace.nodes[0].id);
+  trace.nodes[0].data_dependencies.push_back(trace.nodes[1].id);
+  trace.nodes[1].data_dependencies.clear();
+  const Imported imported = import_text("chakra", encode_chakra(trace));
+  CHECK(has_note(imported, "control dependencies contradict the data dependencies, and were left out"));
+  CHECK(imported.profile.layers.size() == import_text("chakra", encode_chakra(converted())).profile.layers.size());
+  // A linked trace names operators: that is the reason, whatever its graph looks like.
+  for (ChakraNode& one : trace.nodes)
+    if (one.kind == 4) one.name = "aten::mul";
+  CHECK_THAT(refused(trace), Contains("import the Kineto trace it was linked with"));
 }

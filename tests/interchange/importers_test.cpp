@@ -400,6 +400,32 @@ TEST_CASE("the last operator to note a number made its node") {
   CHECK(profile.layers[1].forward == us(301));
 }
 
+TEST_CASE("the batch size is not the extent of a parameter that the first layer reads") {
+  // Three layers with inputs of 32 rows and gradients of 8 and 8 x 4; as an embedding reads its weight, or an operator
+  // of any name a vector of its own.
+  const auto with = [](const std::string& first_input, const std::string& name, const std::string& second_input) {
+    std::string text = Kineto().layer(10, 1, 100, 200).layer(50, 3, 100, 200).layer(90, 5, 100, 200).text();
+    const auto replace = [&](std::size_t from, const std::string& old, const std::string& now) {
+      return text.replace(text.find(old, from), old.size(), now).find(now, from) + now.size();
+    };
+    const std::size_t behind = replace(0, "[32, 4]", first_input);
+    if (!second_input.empty()) replace(behind, "[32, 4]", second_input);
+    replace(0, "aten::linear", name);
+    return import_text("kineto", text);
+  };
+  const Imported whole = with("[16, 4]", "aten::linear", "");
+  CHECK(whole.profile.batch_size == 16);  // the first layer's, whatever the others say
+  CHECK(any_contains(whole.notes, "16, is the first extent of the first layer's input"));
+  for (const char* own : {"[8, 4], [32, 7]", "[8], [32, 7]"}) {
+    const Imported imported = with(own, "aten::gather", "");
+    CHECK(imported.profile.batch_size == 32);
+    CHECK(any_contains(imported.notes, "32, is the first extent of most layers' inputs"));
+  }
+  // Sharded, the gradient has another shape than the embedding's weight.
+  CHECK(with("[30522, 64], [32, 7]", "aten::embedding", "").profile.batch_size == 32);
+  CHECK(with("[8, 4], [32, 7]", "aten::embedding", "[64, 4]").profile.batch_size == 64);  // one voice each: the earlier
+}
+
 TEST_CASE("the device is the one that ran most kernels") {
   std::string text = Kineto().layer(10, 1, 100, 200).text();
   const std::string one = R"({"id": 0, "name": "a GPU", "numSms": 8})";

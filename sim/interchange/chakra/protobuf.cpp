@@ -159,7 +159,7 @@ ChakraTrace decode_chakra(std::string_view bytes, const std::string& file) {
                            {node.data_dependencies().begin(), node.data_dependencies().end()},
                            static_cast<double>(node.microseconds()),
                            attributes_of(node.attributes()),
-                           place});
+                           {file, fmt::format("node {}", node.id())}});
   }
   return trace;
 }

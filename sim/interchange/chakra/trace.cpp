@@ -75,7 +75,7 @@ ChakraTrace parse_chakra_json(const Json& json) {
     node.kind = kind_of(item.at("NodeType"));
     node.control_dependencies = dependencies(item, "ctrl_deps", "ctrlDeps");
     node.data_dependencies = dependencies(item, "data_deps", "dataDeps");
-    node.place = item.place();
+    node.place = {item.place().file, fmt::format("node {}", node.id)};
     if (const auto runtime = item.find("runtime")) node.microseconds = runtime->number();
     for (const auto& [name, member] : item.members())
       if (auto value = value_of(member)) node.attributes[name] = std::move(*value);

@@ -70,12 +70,15 @@ class TraceReader {
 
   Imported read() {
     if (trace_.nodes.empty()) fail("has no nodes", "the nodes of one worker");
+    if (!names_passes())
+      fail(
+          "no compute node names its pass",
+          "names that end in _FWD, _BWD, _BWD_WG or _BWD_IG, as Chakra's text converter writes them; of a trace linked "
+          "by chakra_trace_link, which names operators, import the Kineto trace it was linked with");
     read_metadata();
     const std::vector<std::size_t> order = sort();
     for (const std::size_t index : order) take_compute(index);
-    if (layers_.empty())
-      fail("no compute node names its pass",
-           "names that end in _FWD, _BWD, _BWD_WG or _BWD_IG, as Chakra's text converter writes them");
+    if (layers_.empty()) fail("has no forward or backward compute nodes of a layer", "both passes of every layer");
     if (backward_of_.empty())
       fail("has no backward compute nodes", "nodes whose names end in _BWD, _BWD_WG or _BWD_IG");
     add_layers();
@@ -116,8 +119,15 @@ class TraceReader {
       profile.flops_per_sample = flops;
   }
 
+  bool names_passes() const {
+    return std::any_of(trace_.nodes.begin(), trace_.nodes.end(), [&](const ChakraNode& node) {
+      return node.kind == static_cast<std::uint64_t>(ChakraKind::Compute) && !on_cpu(node) && part_of(node.name);
+    });
+  }
+
   // An order in which the nodes can run. Dependencies on nodes that are not in the file: control ones are cut off by
-  // whoever wrote it, data ones would never be met.
+  // whoever wrote it, data ones would never be met. Control dependencies may contradict data dependencies: in some
+  // traces they name the calling operator, which may itself wait for what it called. Then data dependencies decide.
   std::vector<std::size_t> sort() {
     std::map<std::uint64_t, std::size_t> index;
     for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
@@ -128,25 +138,31 @@ class TraceReader {
       if (!index.emplace(node.id, i).second)
         throw InputError(node.place, fmt::format("a second node {}", node.id), "each id once");
     }
-    waits_for_.resize(trace_.nodes.size());
+    std::vector<std::vector<std::size_t>> data(trace_.nodes.size());
     for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
       const ChakraNode& node = trace_.nodes[i];
       for (const std::uint64_t id : node.data_dependencies) {
         if (!index.contains(id))
           throw InputError(node.place, fmt::format("waits for node {}, which is not in the file", id), "a node's id");
-        waits_for_[i].push_back(index.at(id));
+        data[i].push_back(index.at(id));
       }
-      for (const std::uint64_t id : node.control_dependencies)
+    }
+    waits_for_ = data;
+    for (std::size_t i = 0; i < trace_.nodes.size(); ++i)
+      for (const std::uint64_t id : trace_.nodes[i].control_dependencies)
         if (index.contains(id))
           waits_for_[i].push_back(index.at(id));
         else
           ++cut_;
-    }
     std::vector<std::size_t> order = topological_order(waits_for_);
+    if (order.size() == trace_.nodes.size()) return order;
+    waits_for_ = std::move(data);
+    order = topological_order(waits_for_);
+    note("control dependencies contradict the data dependencies, and were left out");
     if (order.size() < trace_.nodes.size()) {
       const ChakraNode& node = trace_.nodes[first_missing(order, trace_.nodes.size())];
-      throw InputError(node.place, fmt::format("the graph is cyclic at '{}'", as_text(node.name)),
-                       "no node may wait for itself");
+      throw InputError(node.place, fmt::format("the data dependencies are cyclic at '{}'", as_text(node.name)),
+                       "data dependencies in which no node waits for itself");
     }
     return order;
   }

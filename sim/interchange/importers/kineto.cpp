@@ -1,6 +1,7 @@
 // A PyTorch profiler (Kineto) trace -> a profile: the mean of its whole steps. What belongs to which layer:
 // kineto_layers.hpp.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -157,11 +158,31 @@ std::vector<std::string> notes_on_layers(const Attribution& known, const Profile
   return notes;
 }
 
-// Of the first layer's input; 0 where the trace does not say it.
+// The first extent of a layer's input; 0 if the trace does not say it, or if the operator reads one of its own
+// parameters first, as an embedding does: that extent is the vocabulary.
+std::int64_t first_extent_of(const Attribution& known, const ProfiledIteration& first, std::size_t layer) {
+  const Root& root = known.root(first.layers[layer]);
+  const std::vector<std::int64_t> input = first_shape(known.trace.dims.text(root.dims));
+  if (input.empty() || root.copies || known.trace.names.text(root.name).find("embedding") != std::string::npos)
+    return 0;
+  const auto is_input = [&](Id dims) { return first_shape(known.trace.dims.text(dims)) == input; };
+  return std::any_of(first.gradients[layer].begin(), first.gradients[layer].end(), is_input) ? 0 : input.front();
+}
+
+// What the first layer says; if it reads a parameter first, what most of the others say (ties: the earlier). 0:
+// unknown.
 std::int64_t batch_size_of(const Attribution& known, const ProfiledIteration& first) {
-  const Root& layer = known.root(first.layers.front());
-  const std::vector<std::int64_t> input = first_shape(known.trace.dims.text(layer.dims));
-  return input.empty() || layer.copies ? 0 : input.front();
+  if (const std::int64_t batch = first_extent_of(known, first, 0); batch > 0) return batch;
+  std::map<std::int64_t, std::size_t> votes;
+  std::size_t most = 0;
+  for (std::size_t layer = 1; layer < first.layers.size(); ++layer)
+    if (const std::int64_t extent = first_extent_of(known, first, layer); extent > 0)
+      most = std::max(most, ++votes[extent]);
+  for (std::size_t layer = 1; layer < first.layers.size(); ++layer)
+    if (const auto found = votes.find(first_extent_of(known, first, layer));
+        found != votes.end() && found->second == most)
+      return found->first;
+  return 0;
 }
 
 Imported imported_from(const Attribution& known, const ImportOptions& options, const SourceLocation& file) {
@@ -183,7 +204,9 @@ Imported imported_from(const Attribution& known, const ImportOptions& options, c
   if (known.communicates) add_communication(known, steps, file, imported);
   if (const std::int64_t batch = batch_size_of(known, first); batch > 0) {
     imported.profile.batch_size = batch;
-    imported.notes.push_back(fmt::format("the batch size, {}, is the first extent of the first layer's input", batch));
+    imported.notes.push_back(
+        fmt::format("the batch size, {}, is the first extent of {}", batch,
+                    first_extent_of(known, first, 0) > 0 ? "the first layer's input" : "most layers' inputs"));
   }
   return imported;
 }
