@@ -644,6 +644,15 @@ class Kineto(Diagnose):
                 else:
                     self.assertEqual(self.json(*files)["by_worker"], whole["by_worker"])
 
+    def test_micro_batches_within_a_step(self):
+        """Two passes under one mark: their collectives cannot be told apart."""
+        files = []
+        for rank in range(2):
+            trace = Trace(rank, (1, 1.5))
+            trace.events = [{**one, "dur": 2 * PERIOD} if one["name"] == "ProfilerStep#5" else one for one in trace.events if one["name"] != "ProfilerStep#6"]
+            files.append(self.write(f"two{rank}.json", trace.text()))
+        self.refused(*files, names=["two0.json", "has 2 forward and backward passes in a step"])
+
     def test_damaged_traces_get_one_line(self):
         pick = random.Random(3)
         one, two = self.traces((1, 1.5))

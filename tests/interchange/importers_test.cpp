@@ -474,6 +474,84 @@ TEST_CASE("times are means over whole steps") {
   CHECK(any_contains(imported.notes, "means over 3 of 4 steps"));
 }
 
+namespace {
+
+// One step of `count` micro-batches of two layers, one forward and backward pass after the other. Kernels of
+// micro-batch m (from 0) last 10 m us longer.
+Kineto accumulation(int count, double at = 0, int number = 1) {
+  Kineto trace;
+  trace.step(number, at);
+  for (int m = 0; m < count; ++m) {
+    const double start = at + 600. * m;
+    const int node = 100 * number + 10 * m;
+    trace.op("aten::copy_", start + 2, 3).kernel(50, "Memcpy");
+    trace.layer(start + 10, node, 100 + 10 * m, 200 + 10 * m).layer(start + 50, node + 2, 300, 400);
+  }
+  return trace;
+}
+
+std::string lasting(std::string text, int us) {
+  return std::regex_replace(text, std::regex(R"("dur": 999,)"), fmt::format(R"("dur": {},)", us));
+}
+
+}  // namespace
+
+TEST_CASE("micro-batches within one step are one micro-batch") {
+  for (const int count : {2, 3, 4}) {
+    INFO(count);
+    const Imported imported = import_text("kineto", lasting(accumulation(count).text(), 9000));
+    const Profile& profile = imported.profile;
+    REQUIRE(profile.layers.size() == 2);
+    CHECK(profile.tensors.size() == 4);
+    CHECK(profile.layers[0].forward == us(101 + 5 * (count - 1)));  // the mean of 0, 10, ... us more
+    CHECK(profile.layers[0].backward == us(202 + 5 * (count - 1)));
+    CHECK(profile.layers[1].forward == us(301));  // without the copy of the next micro-batch's input
+    CHECK(profile.batch_size == 32);
+    CHECK(imported.iterations.size() == static_cast<std::size_t>(count));
+    CHECK(any_contains(imported.notes, fmt::format("{} micro-batches a step", count)));
+    CHECK(any_contains(imported.notes, fmt::format("--accumulate {} replays the step", count)));
+  }
+}
+
+TEST_CASE("steps of one pass, however alike its layers, have no micro-batches") {
+  Kineto trace;
+  trace.step(1, 0);  // backward in the order that autograd has: from the last layer
+  for (int i = 0; i < 4; ++i) {
+    trace.op("aten::linear", 10 + 20 * i, 10,
+             fmt::format(R"("Input Dims": [[32, 4], [8, 4]], "Sequence number": {}, "Fwd thread id": 0)", 1 + i));
+    trace.kernel(5);
+  }
+  for (int i = 3; i >= 0; --i)
+    trace.node("AddmmBackward0", 300 - 40 * i, 1 + i).kernel(7).gradient(310 - 40 * i, "8, 4");
+  CHECK(import_text("kineto", trace.text()).profile.layers.size() == 4);
+}
+
+TEST_CASE("iterations within one step mark have an update each") {
+  Kineto trace = accumulation(2);
+  for (const double at : {550., 1150.}) {
+    trace.annotation("Optimizer.step#SGD.step", at, 20).op("aten::add_", at + 2, 5).kernel(at < 600 ? 6 : 8);
+  }
+  const Imported imported = import_text("kineto", lasting(trace.text(), 9000));
+  CHECK(imported.profile.layers.size() == 2);
+  CHECK(imported.profile.update == us(7));
+  CHECK(any_contains(imported.notes, "2 iterations a step"));
+  // An update behind the last micro-batch is that of the step.
+  Kineto once = accumulation(2);
+  once.annotation("Optimizer.step#SGD.step", 1150, 20).op("aten::add_", 1152, 5).kernel(8);
+  CHECK(import_text("kineto", lasting(once.text(), 9000)).profile.update == us(8));
+  // Where the optimizer marks the end of steps, too.
+  const std::string unmarked = std::regex_replace(once.text(), std::regex("ProfilerStep#"), "Other");
+  CHECK(any_contains(import_text("kineto", unmarked).notes, "2 micro-batches a step"));
+}
+
+TEST_CASE("passes of a step that differ are refused") {
+  Kineto trace;
+  trace.step(1, 0).layer(10, 1, 100, 200).layer(50, 3, 300, 400).layer(610, 5, 100, 200);
+  CHECK(contains(complaint("kineto", lasting(trace.text(), 9000)),
+                 "has steps of several forward and backward passes with different layers or gradients (a trace of "
+                 "steps with one pass, or with equal micro-batches)"));
+}
+
 TEST_CASE("a kernel without an external id is found through its launch") {
   Kineto trace;
   trace.layer(10, 1, 100, 200);

@@ -21,7 +21,7 @@ constexpr auto right_trace = "a training run profiled on the GPU with record_sha
 
 // What two whole iterations have in common: the same gradients of the same layers, and GPU time in the same places.
 std::string signature(const Attribution& known, const ProfiledIteration& iteration) {
-  std::string text;
+  std::string text = fmt::format("{}:", iteration.micro_batches);
   for (std::size_t i = 0; i < iteration.layers.size(); ++i) {
     text += fmt::format("{}:{}{}", known.root(iteration.layers[i]).name, iteration.times[i].forward.all > 0,
                         iteration.times[i].backward.all > 0);
@@ -43,13 +43,27 @@ std::vector<Id> whole_steps(const Attribution& known, const SourceLocation& file
       ->second;
 }
 
-// Without marks only one pass can be told from the next.
-void require_one_pass(const Attribution& known, const SourceLocation& file) {
-  if (known.steps.marks != Marks::None || known.roots.gradients.empty()) return;
-  const std::vector<Gradient>& gradients = known.roots.gradients.begin()->second;
-  if (known.root(known.iterations[0].layers.back()).start > gradients.front().at)
+// True if a layer of a micro-batch runs after gradients of the same micro-batch: these are several passes.
+bool has_other_passes(const Attribution& known, Id step) {
+  const ProfiledIteration& iteration = known.iterations[step];
+  for (const Gradient& gradient : known.roots.gradients.at(step)) {
+    const auto layer = std::lower_bound(iteration.layers.begin(), iteration.layers.end(), gradient.root);
+    const auto place = static_cast<std::size_t>(layer - iteration.layers.begin());
+    const std::size_t last = (place / iteration.layers_each() + 1) * iteration.layers_each() - 1;
+    if (known.root(iteration.layers[last]).start > gradient.at) return true;
+  }
+  return false;
+}
+
+// Rejects passes that cannot be told apart: without marks several of any kind, and in a step those that differ.
+void require_equal_passes(const Attribution& known, Id step, const SourceLocation& file) {
+  const bool several = has_other_passes(known, step);
+  if (known.steps.marks == Marks::None && (several || known.iterations[step].micro_batches > 1))
     throw InputError(file, "has several forward and backward passes, but no mark where an iteration ends",
                      "a trace with profiler.step() after each, or of one iteration");
+  if (several)
+    throw InputError(file, "has steps of several forward and backward passes with different layers or gradients",
+                     "a trace of steps with one pass, or with equal micro-batches");
 }
 
 std::string operator_name(const Attribution& known, const Root& root) {
@@ -108,16 +122,23 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
   return elements_by_order(layers, *options.match, file);
 }
 
+// The mean of a layer's pass over all micro-batches.
+double mean_pass_us(const Attribution& known, const WholeSteps& steps, std::size_t layer, PassTime LayerTimes::*pass) {
+  return steps.mean_us(known, [&](const ProfiledIteration& one) {
+    double sum = 0;
+    for (std::size_t i = layer; i < one.times.size(); i += one.layers_each()) sum += steps.time(one.times[i].*pass);
+    return sum / static_cast<double>(one.micro_batches);
+  });
+}
+
 Profile profile_of(const Attribution& known, const WholeSteps& steps,
                    const std::vector<std::vector<std::int64_t>>& elements_by_layer, const SourceLocation& file) {
   const ProfiledIteration& first = known.iterations[steps.ids.front()];
   Profile profile;
   bool any_backward = false;
-  for (std::size_t i = 0; i < first.layers.size(); ++i) {
-    const double forward =
-        steps.mean_us(known, [&](const ProfiledIteration& one) { return steps.time(one.times[i].forward); });
-    const double backward =
-        steps.mean_us(known, [&](const ProfiledIteration& one) { return steps.time(one.times[i].backward); });
+  for (std::size_t i = 0; i < first.layers_each(); ++i) {
+    const double forward = mean_pass_us(known, steps, i, &LayerTimes::forward);
+    const double backward = mean_pass_us(known, steps, i, &LayerTimes::backward);
     any_backward |= backward > 0;
     for (const std::int64_t count : elements_by_layer[i])
       profile.tensors.push_back({"", count, 0, static_cast<LayerId>(i)});
@@ -134,7 +155,10 @@ Profile profile_of(const Attribution& known, const WholeSteps& steps,
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (const auto name = known.trace.devices.find(device->first); name != known.trace.devices.end())
     profile.device = name->second;
-  const double update = steps.mean_us(known, [](const ProfiledIteration& one) { return one.in(Elsewhere::Optimizer); });
+  const double update = steps.mean_us(known, [](const ProfiledIteration& one) {
+    const double all = static_cast<double>(one.in(Elsewhere::Optimizer));
+    return one.updates_each ? all / static_cast<double>(one.micro_batches) : all;
+  });
   if (update > 0) profile.update = measured_us(update, file);
   return profile;
 }
@@ -143,6 +167,11 @@ Profile profile_of(const Attribution& known, const WholeSteps& steps,
 std::vector<std::string> notes_on_layers(const Attribution& known, const ProfiledIteration& first) {
   std::vector<std::string> notes;
   const std::size_t layers = first.layers.size();
+  if (first.micro_batches > 1)
+    notes.push_back(
+        fmt::format("{} {} a step: the profile is the mean of one, and has each layer once{}", first.micro_batches,
+                    first.updates_each ? "iterations" : "micro-batches",
+                    first.updates_each ? "" : fmt::format("; --accumulate {} replays the step", first.micro_batches)));
   if (layers > 1 && std::all_of(first.gradients.begin(), first.gradients.end(), [&](const std::vector<Id>& gradients) {
         return has_no_shape(known, gradients.front());
       }))
@@ -185,18 +214,32 @@ std::int64_t batch_size_of(const Attribution& known, const ProfiledIteration& fi
   return 0;
 }
 
+// The step as if it had its first micro-batch only.
+ProfiledIteration first_micro_batch(ProfiledIteration step) {
+  const std::size_t layers = step.layers_each();
+  step.layers.resize(layers);
+  step.gradients.resize(layers);
+  step.times.resize(layers);
+  return step;
+}
+
+// Adds the times of each of a step's micro-batches.
+void add_passes(const ProfiledIteration& step, const WholeSteps& steps, const SourceLocation& file,
+                Imported& imported) {
+  for (std::size_t i = 0; i < step.times.size(); ++i) {
+    if (i % step.layers_each() == 0) imported.iterations.emplace_back();
+    for (const PassTime& pass : {step.times[i].forward, step.times[i].backward})
+      imported.iterations.back().push_back(measured_us(steps.time(pass) / 1000, file));
+  }
+}
+
 Imported imported_from(const Attribution& known, const ImportOptions& options, const SourceLocation& file) {
   const WholeSteps steps{whole_steps(known, file), known.slowdown.result()};
-  require_one_pass(known, file);
-  const ProfiledIteration& first = known.iterations[steps.ids.front()];
+  require_equal_passes(known, steps.ids.front(), file);
+  const ProfiledIteration first = first_micro_batch(known.iterations[steps.ids.front()]);
   Imported imported;
   imported.profile = profile_of(known, steps, elements(known, first, options, file), file);
-  for (const Id step : steps.ids) {
-    std::vector<Time>& times = imported.iterations.emplace_back();
-    for (const LayerTimes& layer : known.iterations[step].times)
-      for (const PassTime& pass : {layer.forward, layer.backward})
-        times.push_back(measured_us(steps.time(pass) / 1000, file));
-  }
+  for (const Id step : steps.ids) add_passes(known.iterations[step], steps, file, imported);
   if (known.trace.rank >= 0) imported.rank = known.trace.rank;
   if (known.trace.workers > 0) imported.workers = known.trace.workers;
   imported.notes = notes_on_time(known, steps);

@@ -8,29 +8,98 @@ namespace allreplay::kineto {
 
 namespace {
 
+// True if the layers of a step are this many times the same ones with the same gradients, and each part starts after
+// all gradients of the part before it. `ready`: when each layer's last gradient was.
+bool repeats(const Attribution& known, const ProfiledIteration& iteration, std::size_t parts,
+             const std::vector<std::int64_t>& ready) {
+  const std::size_t each = iteration.layers.size() / parts;
+  std::int64_t before = -1;
+  for (std::size_t part = 0; part < parts; ++part) {
+    if (known.root(iteration.layers[part * each]).start <= before) return false;
+    for (std::size_t i = 0; i < each; ++i) {
+      const std::size_t layer = part * each + i;
+      const Root &root = known.root(iteration.layers[layer]), &first = known.root(iteration.layers[i]);
+      if (root.name != first.name || root.module != first.module ||
+          iteration.gradients[layer] != iteration.gradients[i])
+        return false;
+      before = std::max(before, ready[layer]);
+    }
+  }
+  return true;
+}
+
+// How many micro-batches a step accumulates the gradients of: the most equal parts that it consists of.
+std::size_t count_micro_batches(const Attribution& known, const ProfiledIteration& iteration,
+                                const std::vector<Gradient>& gradients) {
+  const std::size_t layers = iteration.layers.size();
+  std::vector<std::int64_t> ready(layers, -1);
+  for (const Gradient& gradient : gradients) {
+    const auto layer = std::lower_bound(iteration.layers.begin(), iteration.layers.end(), gradient.root);
+    std::int64_t& last = ready[static_cast<std::size_t>(layer - iteration.layers.begin())];
+    last = std::max(last, gradient.at);
+  }
+  std::size_t most = 1;
+  for (std::size_t parts = 2; parts <= layers; ++parts)
+    if (layers % parts == 0 && repeats(known, iteration, parts, ready)) most = parts;
+  return most;
+}
+
+// Counts the gradients that became ready before those of a later layer of the same micro-batch.
+std::int64_t count_reordered(const ProfiledIteration& iteration, const std::vector<Gradient>& gradients) {
+  const auto micro_batch = [&](Id root) {
+    const auto layer = std::lower_bound(iteration.layers.begin(), iteration.layers.end(), root);
+    return static_cast<std::size_t>(layer - iteration.layers.begin()) / iteration.layers_each();
+  };
+  std::int64_t count = 0;
+  for (std::size_t i = 1; i < gradients.size(); ++i)
+    count += gradients[i].root > gradients[i - 1].root &&
+             micro_batch(gradients[i].root) == micro_batch(gradients[i - 1].root);
+  return count;
+}
+
+// Finds the last root of each micro-batch's forward pass, and whether the optimizer runs between micro-batches.
+void find_pass_ends(Attribution& known) {
+  for (ProfiledIteration& iteration : known.iterations)
+    for (std::size_t m = 0; m < iteration.micro_batches && !iteration.layers.empty(); ++m)
+      iteration.pass_ends.push_back(iteration.layers[(m + 1) * iteration.layers_each() - 1]);
+  for (const Root& root : known.roots.all) {
+    if (root.step == none) continue;
+    ProfiledIteration& iteration = known.iterations[root.step];
+    if (iteration.layers.empty()) continue;
+    const Id last_pass = iteration.layers[(iteration.micro_batches - 1) * iteration.layers_each()];
+    if (root.optimizer && root.start > known.root(iteration.layers.front()).start &&
+        root.start < known.root(last_pass).start)
+      iteration.updates_each = true;
+    if (root.creator == none) continue;
+    const auto layer = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root.creator);
+    if (layer == iteration.layers.begin()) continue;
+    const auto place = static_cast<std::size_t>(layer - iteration.layers.begin() - 1);
+    Id& end = iteration.pass_ends[place / iteration.layers_each()];
+    end = std::max(end, root.creator);
+  }
+}
+
 // A step's layers are the forward roots that gradients came from.
 void find_layers(Attribution& known) {
   known.iterations.resize(known.steps.all.size());
   for (const auto& [step, gradients] : known.roots.gradients) {
     ProfiledIteration& iteration = known.iterations[step];
     std::map<Id, std::vector<Id>> found;  // roots of a thread are in the order of their starts
-    Id before = none;
-    for (const Gradient& gradient : gradients) {
-      found[gradient.root].push_back(gradient.dims);
-      if (before != none && gradient.root > before) ++iteration.reordered;
-      before = gradient.root;
-    }
+    for (const Gradient& gradient : gradients) found[gradient.root].push_back(gradient.dims);
     for (const auto& [root, dims] : found) {
       iteration.layers.push_back(root);
       iteration.gradients.push_back(dims);
     }
     iteration.times.resize(iteration.layers.size());
+    iteration.micro_batches = count_micro_batches(known, iteration, gradients);
+    iteration.reordered = count_reordered(iteration, gradients);
   }
   for (const Root& root : known.roots.all)
     if (root.creator != none && root.step != none) {
       Id& last = known.iterations[root.step].last;
       if (last == none || root.creator > last) last = root.creator;
     }
+  find_pass_ends(known);
 }
 
 // The layer that a forward root belongs to: the last that starts no later; none before the first.
@@ -86,6 +155,7 @@ void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, 
   } else if (root.thread != known.roots.forward_thread || at > iteration.last) {
     elsewhere(Elsewhere::Other);
   } else if (const auto layer = layer_of(iteration, at)) {
+    if (at > iteration.pass_ends[*layer / iteration.layers_each()]) return elsewhere(Elsewhere::Other);
     layer_pass(iteration.times[*layer].forward, at);
   } else {
     elsewhere(Elsewhere::BeforeFirst);

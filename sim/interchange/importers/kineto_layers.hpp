@@ -31,15 +31,21 @@ struct LayerTimes {
   PassTime forward, backward;
 };
 
-/// One step: its layers (roots, in forward order) and what each took.
+/// One step: its layers (roots, in forward order) and what each took. If the step accumulates gradients, the same
+/// layers stand in it once for each micro-batch.
 struct ProfiledIteration {
   std::vector<Id> layers;
   std::vector<std::vector<Id>> gradients;  ///< dims, in the order of becoming ready
   std::vector<LayerTimes> times;
   Id last = none;  ///< the last root of the forward pass
+  std::size_t micro_batches = 1;
+  bool updates_each = false;  ///< the optimizer runs after each micro-batch: they are iterations of their own
+  std::vector<Id> pass_ends;  ///< the last root of each micro-batch's forward pass
   std::array<std::int64_t, elsewhere_count> elsewhere{};
-  std::int64_t reordered = 0;  ///< layers whose gradients became ready before those of a layer behind them
+  std::int64_t reordered = 0;  ///< layers of a micro-batch whose gradients became ready before those of a later layer
 
+  /// The layers of one micro-batch: those of micro-batch m start at m times this number.
+  std::size_t layers_each() const { return layers.size() / micro_batches; }
   std::int64_t in(Elsewhere where) const { return elsewhere[static_cast<std::size_t>(where)]; }
 };
 

@@ -297,6 +297,10 @@ std::vector<RankStep> rank_steps(const Attribution& known, const SourceLocation&
   for (const KinetoSpan& span : known.trace.spans)
     if (is_sharded(known.trace, span))
       throw InputError(file, "is of sharded training (FSDP)", "data-parallel training, such as DDP's");
+  for (const ProfiledIteration& iteration : known.iterations)
+    if (iteration.micro_batches > 1 && known.steps.marks != Marks::None)
+      throw InputError(file, fmt::format("has {} forward and backward passes in a step", iteration.micro_batches),
+                       "steps of one pass, without accumulation of gradients");
   const StepReader reader(known);
   if (const std::string_view name = reader.blocking_collective(); !name.empty())
     throw InputError(file,
