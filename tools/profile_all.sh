@@ -44,6 +44,13 @@ jobs() {
       densenet161 densenet161 32   densenet201 densenet201 32   inception_v3 inception_v3 32   mobilenet_v2 mobilenet_v2 32 \
       bert_base hf:bert-base-uncased 32   bert_large hf:bert-large-uncased 8   gpt2 hf:gpt2 8
   done
+  local name batch
+  for batch in 1 2 4 8 16 32; do
+    for name in gpt2-medium gpt2-large gpt2-xl gpt3-2.7b; do
+      echo "${name//[-.]/_}_blocks hf:$name $batch bf16 --layers blocks --warmup 3"
+      echo "${name//[-.]/_}_blocks_compiled hf:$name $batch bf16 --compile --warmup 3"
+    done
+  done
 }
 
 gpu=$(tools/profile_torch.py --device "$device" --short-name)

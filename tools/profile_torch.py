@@ -3,7 +3,7 @@
 
 MODEL is one of
   resnet50               a classifier of torchvision; googlenet_aux and inception_v3_aux train the auxiliary heads, too
-  hf:bert-base-uncased   a model of Hugging Face (also built in: hf:bert-large-uncased, hf:gpt2); hf:NAME:CLASS
+  hf:bert-base-uncased   a model of Hugging Face (also built in: BERT large, GPT-2, LLaMA 3); hf:NAME:CLASS
                          takes another class, such as hf:bert-base-uncased:BertForMaskedLM
   FILE.py:FUNCTION       your own: the function (of nothing, the batch, or the batch and the device) returns the module, or
                          a tuple (module, example inputs[, loss function of the module's output])
@@ -13,6 +13,7 @@ built in). Any PyTorch from 1.13 on will do, on a CUDA GPU or on the CPU. What i
 Examples:
   tools/profile_torch.py resnet50 --batch 64 --out traces/            # traces/resnet50_h100_b64.json
   tools/profile_torch.py hf:gpt2 --batch 8 --precision bf16 --input 1024 --out gpt2.json
+  tools/profile_torch.py hf:gpt2-xl --batch 4 --precision bf16 --compile --out traces/   # a layer for each compiled block
   tools/profile_torch.py train.py:make_model --batch 32 --input 3x64x64 --device cpu --threads 4 --out mine.json
   allreplay compare --profile mine.json --cluster k80-10gbe
 """
@@ -42,7 +43,7 @@ from torch_profile.gradients import weight_shares  # noqa: E402
 from torch_profile.machine import device_name, is_shared, machine_facts, short_name  # noqa: E402
 from torch_profile.progress import Progress  # noqa: E402
 from torch_profile.recorder import CpuClock, CudaClock, Recorder, iterate  # noqa: E402
-from torch_profile.subjects import make_subject  # noqa: E402
+from torch_profile.subjects import in_blocks, make_subject  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 FEWEST_ITERATIONS = 5
@@ -202,6 +203,11 @@ def source_text(measured, facts, options, update=None):
     return "; ".join(parts)
 
 
+def framework(options):
+    """PyTorch's version, and whether blocks were compiled."""
+    return f"PyTorch {torch.__version__}{', blocks compiled' if options.compile else ''}"
+
+
 def distribution(one):
     """A Spread, as the trace's details hold it."""
     return {"middle_half": round(one.middle, 3), "quartiles": [round(us, 3) for us in one.quartiles]}
@@ -221,7 +227,7 @@ def trace_text(subject, recorder, measured, facts, options, update=None, shares=
         return json.dumps(times)
 
     rows = [row(layer) for layer in measured.layers]
-    head = {"device": device_name(options.device), "framework": f"PyTorch {torch.__version__}", "batch_size": options.batch,
+    head = {"device": device_name(options.device), "framework": framework(options), "batch_size": options.batch,
             "precision": options.precision, "origin": "measured", "source": source_text(measured, facts, options, update), "unit": "us"}
     if update:
         head["update"] = round(update.middle, us)
@@ -283,7 +289,7 @@ def print_table(subject, recorder, measured, options):
     print(f"{'interquartile range':{width}}  " + "  ".join(f"{measured.whole[key].width / 1e3:9.3f} ms" for key in ("forward", "backward", "iteration")))
 
 
-def warnings(recorder, measured, facts):
+def warnings(recorder, measured, facts, blocks=frozenset()):
     """What the reader should know before using the numbers, a line each."""
     whole = measured.whole["iteration"].middle
     if abs(measured.difference()) > LARGE_DIFFERENCE:
@@ -296,7 +302,7 @@ def warnings(recorder, measured, facts):
     if recorder.unused:
         yield f"{len(recorder.unused)} tensors get no gradient and are left out: {', '.join(recorder.unused[:5])}{', …' * (len(recorder.unused) > 5)}"
     for layer, us in measured.apart.items():
-        if us > 0.01 * whole:
+        if us > 0.01 * whole and layer not in blocks:
             yield f"the gradients of {layer} are ready up to {us / 1e3:.3f} ms apart; the trace has all of them at its end"
 
 
@@ -341,6 +347,9 @@ def parse(argv):
                         "is fp32 with tensor cores (default: %(default)s)")
     parser.add_argument("--device", metavar="D", help="cuda, cuda:N or cpu (default: cuda where there is one)")
     parser.add_argument("--input", metavar="SHAPE", help="of one sample: 3x224x224; tokens of a language model: 128")
+    parser.add_argument("--layers", choices=("modules", "blocks"), help="blocks: one layer for each member of the model's "
+                        "list of blocks, so that fewer events disturb small batches (default: modules; blocks with --compile)")
+    parser.add_argument("--compile", action="store_true", help="compile each block by itself (torch.compile), as torchtitan does")
     parser.add_argument("--iterations", type=positive_integer, default=50, metavar="N", help="measured, at most (default: %(default)s)")
     parser.add_argument("--seconds", type=positive_integer, default=60, metavar="S", help="for these iterations, about; at least "
                         f"{FEWEST_ITERATIONS} are measured (default: %(default)s)")
@@ -351,9 +360,12 @@ def parse(argv):
     parser.add_argument("--chrome-trace", type=Path, metavar="FILE", help="also save the PyTorch profiler's trace (.json or "
                         ".json.gz) of the same model, for `allreplay import`; needs a PyTorch with Kineto")
     parser.add_argument("--out", type=Path, metavar="FILE", help="the trace to write; in a folder, it is named "
-                        "MODEL_DEVICE_bBATCH[_PRECISION].json")
+                        "MODEL[_compiled]_DEVICE_bBATCH[_PRECISION].json")
     parser.add_argument("--short-name", action="store_true", help="only print how files name the device")
     options = parser.parse_args(argv)
+    if options.compile and options.layers == "modules":
+        parser.error("--compile: compiled blocks do not call their modules (--layers blocks)")
+    options.layers = options.layers or ("blocks" if options.compile else "modules")
     options.date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     for key in () if options.short_name else ("model", "batch", "out"):
         if getattr(options, key) is None:
@@ -396,7 +408,8 @@ def out_file(options, name):
     if not options.out.is_dir():
         return options.out
     precision = "" if options.precision == "fp32" else f"_{options.precision}"
-    return options.out / f"{name}_{short_name(options.device)}_b{options.batch}{precision}.json"
+    compiled = "_compiled" if options.compile else ""
+    return options.out / f"{name}{compiled}_{short_name(options.device)}_b{options.batch}{precision}.json"
 
 
 def run(options):
@@ -405,10 +418,12 @@ def run(options):
     if options.short_name:
         return print(short_name(options.device))
     subject = make_subject(options.model, options.batch, options.input, options.device, DTYPES[options.precision])
+    if options.layers == "blocks":
+        subject = in_blocks(subject, options.compile)
     try:
         recorder, measured = measure(subject, clock, options.iterations, options.warmup, options.seconds)
         update = None if options.optimizer == "none" else measure_update(subject, clock, options.optimizer, measured.iterations)
-        shares = weight_shares(subject, clock, recorder.leaves)
+        shares = weight_shares(subject, clock, {leaf: one for leaf, one in recorder.leaves.items() if leaf not in subject.blocks})
         facts = machine_facts(options.device, lambda: (iterate(subject, clock), clock.settle()))
         if options.chrome_trace:
             save_chrome_trace(options.chrome_trace, subject, clock)
@@ -418,7 +433,7 @@ def run(options):
     print_table(subject, recorder, measured, options)
     if update:
         print(f"update, a step of {options.optimizer}: {update.middle / 1e3:.3f} ms")
-    for line in warnings(recorder, measured, facts):
+    for line in warnings(recorder, measured, facts, subject.blocks):
         print(f"warning: {line}", file=sys.stderr)
     path = out_file(options, subject.name)
     write(path, trace_text(subject, recorder, measured, facts, options, update, shares))

@@ -5,9 +5,10 @@
 >>> result.iteration_s, result.timeline, result.plan
 
 Each function is a command of the program `allreplay`, its keyword arguments that command's options (`shard_group=4` is
-`--shard-group 4`, `bucket_cap="10 MiB"` is `--option bucket_cap="10 MiB"`), and its result what the command prints as JSON.
-Profiles, clusters, codecs, collectives and plans are names, files, or dicts with the contents of files; a cluster may also be described by
-keywords (`nodes=8, gpus=8, network="400Gbit/s", inner="370GB/s"`). Times are in seconds, sizes in bytes. See docs/python.md.
+`--shard-group 4`, `bucket_cap="10 MiB"` is `--option bucket_cap="10 MiB"`), and its result what the command prints as
+JSON. Profiles, clusters, codecs, collectives and plans are names, files, or dicts with the contents of files; a cluster
+may also be described by keywords (`nodes=8, gpus=8, network="400Gbit/s", inner="370GB/s"`). Times are in seconds, sizes
+in bytes. See docs/python.md.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Union
 
 if find_spec(__name__ + "._core") is None:  # Python itself would call that a circular import
     raise ModuleNotFoundError(
-        f"no {__name__}._core for Python {sys.version_info.major}.{sys.version_info.minor} in {os.path.dirname(__file__)}: the compiled part "
-        "of this package is not built (tools/demo.sh builds it with the program, into build/release/python, which belongs in PYTHONPATH; "
-        "docs/python.md)", name=__name__ + "._core")
+        f"no {__name__}._core for Python {sys.version_info.major}.{sys.version_info.minor} in "
+        f"{os.path.dirname(__file__)}: the compiled part of this package is not built (tools/demo.sh builds it with the "
+        "program, into build/release/python, which belongs in PYTHONPATH; docs/python.md)", name=__name__ + "._core")
 
 from . import _core
 from ._core import Prices

@@ -160,7 +160,7 @@ class Collective(Document):
     kind = "collective"
 
     def __init__(self, contents: Mapping[str, Any] | str, name: str = "") -> None:
-        # The program knows a collective's file by its ending .json, which a name of its own gets.
+        # The program recognises a collective file by the ending .json, which is added to a name.
         super().__init__(contents, name or (str(contents.get("name", "")) if isinstance(contents, Mapping) else "") or "collective")
 
 

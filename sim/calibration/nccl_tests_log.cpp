@@ -127,13 +127,13 @@ class RankList {
     return sum;
   }
 
-  // The least number of ranks that has the highest listed one.
+  // The highest listed rank + 1.
   std::int64_t size_by_number() const { return ranks_.empty() ? 0 : ranks_.rbegin()->first + 1; }
 
   // True if somebody shortened the list: it lacks ranks below the highest.
   bool is_incomplete() const { return size_by_number() > std::ssize(ranks_); }
 
-  // True if the collective ran in several groups at once, each with busbw of its own.
+  // True if the collective ran in several groups simultaneously, each with its own busbw.
   bool has_several_groups() const {
     const auto is_of_first = [&](const auto& one) { return one.second.group == ranks_.begin()->second.group; };
     return !std::all_of(ranks_.begin(), ranks_.end(), is_of_first);
@@ -180,6 +180,19 @@ std::size_t block_of(const LogRequest& request) {
     throw InputError(request.place_of_time, fmt::format("nccl-tests does not measure '{}'", request.time),
                      "out-of-place or in-place");
   return static_cast<std::size_t>(found - blocks.begin());
+}
+
+// Returns the number that a word begins with; 0 if it is not finite.
+double number_in(std::string_view word) {
+  double number = 0;
+  std::from_chars(word.data(), word.data() + word.size(), number);
+  return std::isfinite(number) ? number : 0;
+}
+
+// Returns half of a decimal number's last digit: what rounding can hide.
+double rounding_of(std::string_view word) {
+  const auto point = word.find('.');
+  return 0.5 * (point == word.npos ? 1 : std::pow(10, -static_cast<double>(word.size() - point - 1)));
 }
 
 // A log that does not name its benchmark tells it by its rates: busbw is algbw times what the collective needs.
@@ -229,26 +242,18 @@ class Rates {
     return operation_row(operation).bus_factor(static_cast<double>(workers));
   }
 
-  static double number_in(std::string_view word) {
-    double number = 0;
-    std::from_chars(word.data(), word.data() + word.size(), number);
-    return std::isfinite(number) ? number : 0;
-  }
-
   double algbw_ = 0, busbw_ = 0;
   std::optional<bool> reduces_;
 };
 
-// Throws InputError if a row's size, time and algbw are not those of one measurement, to 1 % and what rounding hides.
+// Throws InputError if a row's size, time and algbw are not those of one measurement, to what rounding hides.
 void require_agreement(Bytes bytes, double seconds, std::string_view time, std::string_view algbw,
                        const SourceLocation& place) {
-  double rate = 0;
-  std::from_chars(algbw.data(), algbw.data() + algbw.size(), rate);
-  if (!std::isfinite(rate) || seconds <= 0) return;
-  const auto point = time.find('.');
-  const double last_digit = point == time.npos ? 1 : std::pow(10, -static_cast<double>(time.size() - point - 1));
+  const double rate = number_in(algbw);
+  if (seconds <= 0) return;
   const double right = static_cast<double>(bytes) / seconds * 1e-9;
-  if (std::abs(right - rate) > 0.006 + right * (0.01 + 0.5e-6 * last_digit / seconds))
+  const double hidden = rounding_of(algbw) + right * rounding_of(time) * 1e-6 / seconds;
+  if (std::abs(right - rate) > 1.001 * hidden)  // the last digit of a tie may be rounded either way
     throw InputError(place, fmt::format("says {} GB/s, but {} B in {} us are {:.2f} GB/s", algbw, bytes, time, right),
                      "the columns of the table's header");
 }
@@ -271,7 +276,8 @@ void set_workers(MeasurementLog& log, const RankList& ranks, const Rates& rates,
   if (rates.contradict(log.operation, log.workers))
     throw rates.complaint(log, log.workers,
                           request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""},
-                          listed ? "--workers with their number, if the list of ranks was shortened" : "their number");
+                          listed ? "--workers with their number, if the list of ranks was shortened"
+                                 : "the number of workers of the log");
   if (listed) log.notes.push_back(fmt::format("the list of ranks is incomplete: read as {} workers", log.workers));
 }
 

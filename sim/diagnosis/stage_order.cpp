@@ -12,7 +12,7 @@ namespace {
 
 using Places = std::vector<std::uint32_t>;
 
-constexpr std::size_t most_pairs = 1000;  // between two links of the end of a step, beside ten for each op
+constexpr std::size_t most_pairs = 1000;  // between two links of the end of a step, in addition to ten for each op
 
 struct Direction {
   OpKind compute, send, recv;
@@ -46,7 +46,7 @@ class StageOrder {
  private:
   Time end(std::uint32_t op) const { return ops_[op].start + ops_[op].duration; }
 
-  // In the order of their starts.
+  // Returns the ops of these kinds in the order of their starts.
   Places of(std::initializer_list<OpKind> kinds) const {
     Places found;
     for (const std::uint32_t op : order_)

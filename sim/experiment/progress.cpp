@@ -11,14 +11,17 @@ namespace allreplay {
 
 namespace {
 
-// ", 40 s left"; empty until a twentieth is done: the first rows are often unlike the others.
+std::string rough_duration(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+// Returns ", 40 s left", or nothing until a twentieth is done: the first rows often differ from the others.
 std::string time_left(double seconds_spent, std::size_t done, std::size_t total) {
   if (20 * done < total) return "";
   const double rest = done < total ? static_cast<double>(total - done) : 0;
-  const double seconds = seconds_spent / static_cast<double>(done) * rest;
-  if (seconds < 100) return fmt::format(", {:.0f} s left", seconds);
-  return seconds < 6000 ? fmt::format(", {:.0f} min left", seconds / 60)
-                        : fmt::format(", {:.1f} h left", seconds / 3600);
+  return fmt::format(", {} left", rough_duration(seconds_spent / static_cast<double>(done) * rest));
 }
 
 }  // namespace

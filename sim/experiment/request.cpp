@@ -463,7 +463,7 @@ void take_dtypes_of_plan(Options& options, const Dtypes& planned) {
   const auto take = [&](const std::string& name, std::optional<Dtype>& own, const std::optional<Dtype>& of_plan) {
     if (own && of_plan && own != of_plan)
       throw InputError(options.place_of(name), fmt::format("the plan has another {}", name),
-                       fmt::format("no {}: the plan file's holds", name));
+                       fmt::format("leave {} out: the plan file states it", name));
     if (!own) own = of_plan;
   };
   take("gradient_dtype", options.dtypes.gradient, planned.gradient);

@@ -12,8 +12,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr Word<Dtype> dtype_words[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
-
 const std::string halves[] = {to_string(CollectiveOp::ReduceScatter), to_string(CollectiveOp::AllGather)};
 
 template <class Enum>
@@ -54,12 +52,7 @@ Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iterat
 JsonValue write_dtype(Dtype dtype) { return std::string(name_of(dtype_words, dtype)); }
 
 Dtype read_dtype(const Json& json) {
-  std::vector<std::string_view> names;
-  for (const Word<Dtype>& word : dtype_words) {
-    if (word.name == json.text()) return word.value;
-    names.push_back(word.name);
-  }
-  json.fail(fmt::format("'{}' is not one of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
+  return choose_by_name(dtype_words, json.text(), json.place(), "'{}' is not a type that can be sent").value;
 }
 
 CollectiveOp read_op(const Json& json, bool of_pipeline) {

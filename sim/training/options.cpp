@@ -30,7 +30,6 @@ constexpr Word<P2p> p2ps[] = {{P2p::Overlap, "overlap"}, {P2p::Blocking, "blocki
 constexpr Word<UpdateBarrier> update_barriers[] = {{UpdateBarrier::All, "all"}, {UpdateBarrier::Stage, "stage"}};
 constexpr Word<bool> reduce_grads[] = {{true, "wait"}, {false, "async"}};
 constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
-constexpr Word<Dtype> dtypes[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
 constexpr Word<Reshard> reshards[] = {{Reshard::ButLast, "but-last"}, {Reshard::All, "all"}, {Reshard::None, "none"}};
 constexpr Word<Reduce> reduces[] = {
     {Reduce::Every, "every"}, {Reduce::ReplicasLast, "replicas-last"}, {Reduce::Last, "last"}};
@@ -92,7 +91,7 @@ std::string refusal() {
   return fmt::format("'{{}}' is neither '{}'", fmt::join(names_of(words), "' nor '"));
 }
 template <>
-std::string refusal<dtypes>() {
+std::string refusal<dtype_words>() {
   return "'{}' is not a type that can be sent";
 }
 template <>
@@ -367,10 +366,10 @@ std::span<const OptionRow> option_rows() {
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.update = any_time(v, p); },
        .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); },
        .of_step = true},
-      with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::gradient>(
+      with_default(of_step(choice<dtype_words, &Options::dtypes, &Dtypes::gradient>(
                        "gradient_dtype", "type of gradients on the wire", all_strategies)),
                    "the profile's"),
-      with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::parameter>(
+      with_default(of_step(choice<dtype_words, &Options::dtypes, &Dtypes::parameter>(
                        "parameter_dtype", "type of parameters on the wire", all_strategies)),
                    "the profile's"),
       {.name = "state",

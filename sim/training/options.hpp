@@ -11,14 +11,16 @@
 
 #include "sim/collective/algorithm.hpp"
 #include "sim/core/error.hpp"
+#include "sim/core/named.hpp"
 #include "sim/network/alpha_beta.hpp"
 #include "sim/pipeline/parallelism.hpp"
 #include "sim/schedule/strategy.hpp"
 
 namespace allreplay {
 
-/// What elements are on the wire.
+/// The type of elements on the wire.
 enum class Dtype : std::uint8_t { Fp32, Bf16, Fp16 };
+inline constexpr Word<Dtype> dtype_words[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
 inline Bytes bytes_of(Dtype dtype) { return dtype == Dtype::Fp32 ? 4 : 2; }
 struct Dtypes {
   std::optional<Dtype> gradient, parameter;  ///< the profile's own if not given

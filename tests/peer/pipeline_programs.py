@@ -190,7 +190,8 @@ class RankWriter:
             self.exchange(place, messages)
         self.ended = self.step("end")
         self.close()
-        # What waits for the row's end waits for its last exchange, too. Blocks wait for their gradients alone.
+        # Transfers that follow the end of a row also follow its last exchange; reductions of blocks follow only their
+        # gradients.
         if self.s.blocking and not isinstance(self, BlockWriter):
             for item in self.reductions:
                 item.after += [end(self.ended)] if end(self.computed) in item.after else []

@@ -47,6 +47,33 @@ class Words(nn.Module):
         return self.head(checkpoint(self.block, self.frozen(x), use_reentrant=self.reentrant))
 
 
+class Stack(nn.Module):
+    """Embedding, three blocks in a list, one of which has a list of its own, and a head."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(50, 16), nn.Linear(16, 50, bias=False)
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(16, 16), nn.Tanh()) for _ in range(2))
+        self.blocks.append(Experts())
+
+    def forward(self, words):
+        x = self.embedding(words)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
+
+
+class Experts(nn.Module):
+    """Two linear layers in a list."""
+
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(16, 16) for _ in range(2))
+
+    def forward(self, x):
+        return self.experts[0](x) + self.experts[1](x)
+
+
 class Far(nn.Module):
     """Parameters of one module used before and after another."""
 
@@ -107,6 +134,10 @@ def plain():
 def words(batch, device):
     text = torch.randint(0, 50, (batch, 8), device=device)
     return Words(reentrant=False), text, lambda output: F.cross_entropy(output.flatten(0, 1), text.flatten())
+
+
+def stack(batch):
+    return Stack(), torch.randint(0, 50, (batch, 8))
 
 
 def words_reentrant(batch):

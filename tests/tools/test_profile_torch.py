@@ -168,6 +168,25 @@ class Whole(InFolder):
         planned = [slice_["tensor"] for block in json.loads(run.stdout)["blocks"] for slice_ in block["slices"]]
         self.assertEqual(planned, backward_order(trace["model"]))
 
+    def test_blocks_are_layers(self):
+        """A member of a list of modules is one layer with all its tensors; lists within it make no layers of their own."""
+        trace, done = self.profile(f"{OWN}:stack", "--batch", 4, "--iterations", 8, "--layers", "blocks")
+        self.assertNotIn("apart", done.stderr)
+        self.assertEqual(trace["model"]["name"], "stack_blocks")
+        self.assertEqual({layer["name"]: sorted(one["name"] for one in layer["tensors"]) for layer in trace["model"]["layers"]},
+                         {"embedding": ["embedding.weight"], "head": ["head.weight"],
+                          "blocks.0": ["blocks.0.0.bias", "blocks.0.0.weight"], "blocks.1": ["blocks.1.0.bias", "blocks.1.0.weight"],
+                          "blocks.2": [f"blocks.2.experts.{place}.{kind}" for place in (0, 1) for kind in ("bias", "weight")]})
+        self.assertFalse([layer for layer in trace["layers"] if layer["name"].startswith("blocks") and "backward_weight" in layer])
+        self.assertFalse([layer for layer in trace["layers"] if layer["forward"] <= 0])
+
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 2")
+    def test_compiled_blocks_have_the_same_layers(self):
+        eager, _ = self.profile(f"{OWN}:stack", "--batch", 4, "--iterations", 5, "--layers", "blocks")
+        compiled, _ = self.profile(f"{OWN}:stack", "--batch", 4, "--iterations", 5, "--compile")
+        self.assertIn("blocks compiled", compiled["framework"])
+        self.assertEqual(*(sorted(layer["name"] for layer in trace["layers"]) for trace in (eager, compiled)))
+
     def test_files_are_named_by_model_device_batch_and_precision(self):
         done = run_tool("resnet18", "--batch", 2, "--input", "3x32x32", "--precision", "bf16", "--device", "cpu", "--iterations", 5,
                         "--warmup", 1, "--out", self.folder)

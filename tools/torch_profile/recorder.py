@@ -1,6 +1,6 @@
 """When each layer's forward begins and its backward ends, in one iteration of a PyTorch module.
 
-A layer is a call of a leaf module: one without children, or one that owns parameters directly. Its forward lasts until
+A layer is a call of a leaf module: one without children, one that owns parameters directly, or a whole block. Its forward lasts until
 the next leaf begins, so what runs between leaves (residual additions, functional ReLU or pooling) belongs to the leaf
 before it, and the sum is the whole forward pass. Its backward ends when its last gradient is accumulated or, without
 gradients of its own, when its last autograd node is done; it begins where the layer before it in the backward pass
@@ -83,6 +83,13 @@ def is_leaf(module):
     return next(module.children(), None) is None or next(module.parameters(recurse=False), None) is not None
 
 
+def layers_of(module, blocks):
+    """{name: module} of the leaves. With `blocks` (names), each of these modules is one leaf, whatever it contains."""
+    inside = tuple(f"{block}." for block in blocks)
+    return {name or ROOT: one for name, one in module.named_modules()
+            if name in blocks or (is_leaf(one) and not name.startswith(inside))}
+
+
 def upstream(tensors):
     """The autograd nodes that made the tensors, the nearest few: where a tensor is a view that is then changed in place,
     PyTorch puts a new node for the view on top of what made its base."""
@@ -113,15 +120,14 @@ class Recorder:
 
     def __init__(self, subject, clock):
         self.subject, self.clock = subject, clock
-        modules = dict(subject.module.named_modules())
-        self.leaves = {name or ROOT: module for name, module in modules.items() if is_leaf(module)}
+        self.leaves = layers_of(subject.module, subject.blocks)
         self.parameters = {name: one for name, one in subject.module.named_parameters() if one.requires_grad}
         if not self.parameters:
             raise InputError("the module has no trainable parameters: nothing would ever be communicated")
         names = {id(one): name for name, one in self.parameters.items()}
         self.holders = {name: [] for name in self.parameters}  # the leaves that hold it: several where it is shared
         for leaf, module in self.leaves.items():
-            for one in module.parameters(recurse=False):
+            for one in module.parameters(recurse=leaf in subject.blocks):
                 if id(one) in names:
                     self.holders[names[id(one)]].append(leaf)
         # The node that accumulates a gradient runs once per backward pass, when all uses have contributed. It is kept

@@ -1,5 +1,6 @@
 """What is profiled: a module with random weights, inputs for it, and a loss. Nothing is downloaded."""
 
+import contextlib
 import difflib
 import importlib.util
 import inspect
@@ -17,10 +18,32 @@ AUXILIARY_WEIGHT = {"googlenet_aux": 0.3, "inception_v3_aux": 0.4}  # of each au
 
 # Hugging Face: name: (name in models/, configuration class, model class, what differs from the class's defaults, tokens)
 BERT_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+
+
+def gpt(name, layers, hidden, heads):
+    """A GPT-2 of another size."""
+    return (name, "GPT2Config", "GPT2LMHeadModel", {"n_layer": layers, "n_embd": hidden, "n_head": heads}, 1024)
+
+
+def llama3(name, layers, hidden, heads, ffn, tied):
+    """A LLaMA 3; the public configurations of meta-llama."""
+    return (name, "LlamaConfig", "LlamaForCausalLM",
+            {"num_hidden_layers": layers, "hidden_size": hidden, "num_attention_heads": heads, "num_key_value_heads": 8,
+             "intermediate_size": ffn, "vocab_size": 128256, "max_position_embeddings": 8192,
+             "tie_word_embeddings": tied}, 4096)
+
+
 BUILT_IN = {
     "bert-base-uncased": ("bert_base", "BertConfig", "BertModel", {}, 384),
     "bert-large-uncased": ("bert_large", "BertConfig", "BertModel", BERT_LARGE, 384),
-    "gpt2": ("gpt2", "GPT2Config", "GPT2LMHeadModel", {}, 1024),
+    "gpt2": gpt("gpt2", 12, 768, 12),
+    "gpt2-medium": gpt("gpt2_medium", 24, 1024, 16),
+    "gpt2-large": gpt("gpt2_large", 36, 1280, 20),
+    "gpt2-xl": gpt("gpt2_xl", 48, 1600, 25),
+    "gpt3-2.7b": gpt("gpt3_2700m", 32, 2560, 32),
+    "llama3.2-1b": llama3("llama32_1b", 16, 2048, 32, 8192, True),
+    "llama3.2-3b": llama3("llama32_3b", 28, 3072, 24, 8192, True),
+    "llama3-8b": llama3("llama3_8b", 32, 4096, 32, 14336, False),
 }
 LANGUAGE_MODELS = ("LMHeadModel", "ForMaskedLM", "ForCausalLM")  # endings of classes that take labels of the input's shape
 
@@ -34,6 +57,7 @@ class Subject(NamedTuple):
     loss: Callable[[Any], torch.Tensor]  # of the module's output: a scalar
     sample: str  # what one sample is
     task: str  # which loss, in words
+    blocks: frozenset = frozenset()  # names of modules that are one layer each
 
 
 def shape_of(text):
@@ -91,7 +115,7 @@ def torchvision_subject(name, batch, shape, device):
     return Subject(name, module, (images,), {}, cross_entropy, "x".join(map(str, images.shape[1:])), "cross-entropy")
 
 
-def hugging_face_subject(text, batch, shape):
+def hugging_face_subject(text, batch, shape, device):
     """NAME[:CLASS] of Hugging Face, from its configuration; the built-in ones need no network."""
     try:
         import transformers
@@ -104,8 +128,9 @@ def hugging_face_subject(text, batch, shape):
                   transformers.AutoConfig.from_pretrained(name))
         config.use_cache = False
         model_class = wanted or model_class
-        module = (getattr(transformers, model_class)(config) if model_class else
-                  transformers.AutoModel.from_config(config))
+        with device if hasattr(device, "__enter__") else contextlib.nullcontext():  # PyTorch 2: made on the device
+            module = (getattr(transformers, model_class)(config) if model_class else
+                      transformers.AutoModel.from_config(config))
     except Exception as error:  # whatever the library raises: unknown names, no network, no such class
         raise InputError(f"MODEL: cannot build 'hf:{text}': {first_line(error)} "
                          f"(built in: {', '.join('hf:' + known for known in BUILT_IN)})") from None
@@ -168,11 +193,32 @@ def moved(value, device, dtype):
     return type(value)(moved(part, device, dtype) for part in value) if type(value) in (list, tuple) else value
 
 
+def block_names(module):
+    """The names of the members of its outermost lists of modules (torch.nn.ModuleList): what FSDP wraps, one by one."""
+    lists = [name for name, one in module.named_modules() if isinstance(one, torch.nn.ModuleList)]
+    outermost = [name for name in lists if not any(name.startswith(f"{other}.") for other in lists)]
+    return frozenset(f"{name}.{place}" for name in outermost for place in range(len(module.get_submodule(name))))
+
+
+def in_blocks(subject, is_compiled):
+    """The subject with each of its blocks as one layer, compiled by itself if asked for (as torchtitan does)."""
+    blocks = block_names(subject.module)
+    if not blocks:
+        raise InputError(f"--layers: {subject.name} has no list of blocks (torch.nn.ModuleList)")
+    if is_compiled:
+        if not hasattr(torch, "compile"):
+            raise InputError(f"--compile: PyTorch {torch.__version__} has no torch.compile (2.0 or later)")
+        for name in blocks:
+            block = subject.module.get_submodule(name)
+            block.forward = torch.compile(block.forward, dynamic=False)
+    return subject._replace(name=f"{subject.name}_blocks", blocks=blocks)
+
+
 def make_subject(model, batch, shape, device, dtype):
     """The subject that a MODEL on the command line means, in training mode on the device."""
     torch.manual_seed(0)
     if model.startswith("hf:"):
-        subject = hugging_face_subject(model[3:], batch, shape)
+        subject = hugging_face_subject(model[3:], batch, shape, device)
     elif ".py:" in model:
         subject = own_subject(model, batch, shape, device)
     elif model.endswith(".py"):

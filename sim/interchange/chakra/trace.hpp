@@ -35,7 +35,7 @@ struct ChakraNode {
   std::vector<std::uint64_t> control_dependencies, data_dependencies;
   double microseconds = 0;  ///< whole ones in protobuf
   ChakraAttributes attributes;
-  SourceLocation place;  ///< the file that it was read from, and its id
+  SourceLocation place;  ///< the file and the node's id
 };
 
 struct ChakraTrace {

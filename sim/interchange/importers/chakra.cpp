@@ -71,14 +71,12 @@ class TraceReader {
   Imported read() {
     if (trace_.nodes.empty()) fail("has no nodes", "the nodes of one worker");
     if (!names_passes())
-      fail(
-          "no compute node names its pass",
-          "names that end in _FWD, _BWD, _BWD_WG or _BWD_IG, as Chakra's text converter writes them; of a trace linked "
-          "by chakra_trace_link, which names operators, import the Kineto trace it was linked with");
+      fail("no compute node names its pass",
+           "names that end in _FWD, _BWD, _BWD_WG or _BWD_IG; if chakra_trace_link made this trace, import the Kineto "
+           "trace it was linked with");
     read_metadata();
     const std::vector<std::size_t> order = sort();
     for (const std::size_t index : order) take_compute(index);
-    if (layers_.empty()) fail("has no forward or backward compute nodes of a layer", "both passes of every layer");
     if (backward_of_.empty())
       fail("has no backward compute nodes", "nodes whose names end in _BWD, _BWD_WG or _BWD_IG");
     add_layers();
@@ -158,12 +156,12 @@ class TraceReader {
     if (order.size() == trace_.nodes.size()) return order;
     waits_for_ = std::move(data);
     order = topological_order(waits_for_);
-    note("control dependencies contradict the data dependencies, and were left out");
     if (order.size() < trace_.nodes.size()) {
       const ChakraNode& node = trace_.nodes[first_missing(order, trace_.nodes.size())];
       throw InputError(node.place, fmt::format("the data dependencies are cyclic at '{}'", as_text(node.name)),
                        "data dependencies in which no node waits for itself");
     }
+    note("control dependencies contradict the data dependencies, and were left out");
     return order;
   }
 

@@ -47,9 +47,8 @@ std::vector<Id> whole_steps(const Attribution& known, const SourceLocation& file
 bool has_other_passes(const Attribution& known, Id step) {
   const ProfiledIteration& iteration = known.iterations[step];
   for (const Gradient& gradient : known.roots.gradients.at(step)) {
-    const auto layer = std::lower_bound(iteration.layers.begin(), iteration.layers.end(), gradient.root);
-    const auto place = static_cast<std::size_t>(layer - iteration.layers.begin());
-    const std::size_t last = (place / iteration.layers_each() + 1) * iteration.layers_each() - 1;
+    const std::size_t micro_batch = iteration.layer_with(gradient.root) / iteration.layers_each();
+    const std::size_t last = (micro_batch + 1) * iteration.layers_each() - 1;
     if (known.root(iteration.layers[last]).start > gradient.at) return true;
   }
   return false;
@@ -187,31 +186,30 @@ std::vector<std::string> notes_on_layers(const Attribution& known, const Profile
   return notes;
 }
 
-// The first extent of a layer's input; 0 if the trace does not say it, or if the operator reads one of its own
-// parameters first, as an embedding does: that extent is the vocabulary.
+// Returns the first extent of a layer's first input; 0 if the trace does not state it, or if that input is one of the
+// layer's own parameters, which has the shape of one of its gradients. An embedding reads its table first, whatever
+// shape its gradient has (a shard's, for instance): that extent is the vocabulary.
 std::int64_t first_extent_of(const Attribution& known, const ProfiledIteration& first, std::size_t layer) {
   const Root& root = known.root(first.layers[layer]);
   const std::vector<std::int64_t> input = first_shape(known.trace.dims.text(root.dims));
   if (input.empty() || root.copies || known.trace.names.text(root.name).find("embedding") != std::string::npos)
     return 0;
-  const auto is_input = [&](Id dims) { return first_shape(known.trace.dims.text(dims)) == input; };
-  return std::any_of(first.gradients[layer].begin(), first.gradients[layer].end(), is_input) ? 0 : input.front();
+  const auto has_its_shape = [&](Id dims) { return first_shape(known.trace.dims.text(dims)) == input; };
+  return std::any_of(first.gradients[layer].begin(), first.gradients[layer].end(), has_its_shape) ? 0 : input.front();
 }
 
-// What the first layer says; if it reads a parameter first, what most of the others say (ties: the earlier). 0:
-// unknown.
+// Returns the first extent of the first layer's input. If that layer reads a parameter first, returns the most frequent
+// one among the other layers, the earliest in a tie; 0 if unknown.
 std::int64_t batch_size_of(const Attribution& known, const ProfiledIteration& first) {
   if (const std::int64_t batch = first_extent_of(known, first, 0); batch > 0) return batch;
-  std::map<std::int64_t, std::size_t> votes;
-  std::size_t most = 0;
+  std::vector<std::int64_t> extents;
   for (std::size_t layer = 1; layer < first.layers.size(); ++layer)
-    if (const std::int64_t extent = first_extent_of(known, first, layer); extent > 0)
-      most = std::max(most, ++votes[extent]);
-  for (std::size_t layer = 1; layer < first.layers.size(); ++layer)
-    if (const auto found = votes.find(first_extent_of(known, first, layer));
-        found != votes.end() && found->second == most)
-      return found->first;
-  return 0;
+    if (const std::int64_t extent = first_extent_of(known, first, layer); extent > 0) extents.push_back(extent);
+  std::map<std::int64_t, std::size_t> count;
+  for (const std::int64_t extent : extents) ++count[extent];
+  const auto most = std::max_element(extents.begin(), extents.end(),
+                                     [&](std::int64_t a, std::int64_t b) { return count[a] < count[b]; });
+  return most == extents.end() ? 0 : *most;
 }
 
 // The step as if it had its first micro-batch only.

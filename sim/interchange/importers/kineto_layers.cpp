@@ -28,14 +28,13 @@ bool repeats(const Attribution& known, const ProfiledIteration& iteration, std::
   return true;
 }
 
-// How many micro-batches a step accumulates the gradients of: the most equal parts that it consists of.
+// Returns the number of micro-batches in a step: the largest number of equal parts into which its layers divide.
 std::size_t count_micro_batches(const Attribution& known, const ProfiledIteration& iteration,
                                 const std::vector<Gradient>& gradients) {
   const std::size_t layers = iteration.layers.size();
   std::vector<std::int64_t> ready(layers, -1);
   for (const Gradient& gradient : gradients) {
-    const auto layer = std::lower_bound(iteration.layers.begin(), iteration.layers.end(), gradient.root);
-    std::int64_t& last = ready[static_cast<std::size_t>(layer - iteration.layers.begin())];
+    std::int64_t& last = ready[iteration.layer_with(gradient.root)];
     last = std::max(last, gradient.at);
   }
   std::size_t most = 1;
@@ -46,10 +45,7 @@ std::size_t count_micro_batches(const Attribution& known, const ProfiledIteratio
 
 // Counts the gradients that became ready before those of a later layer of the same micro-batch.
 std::int64_t count_reordered(const ProfiledIteration& iteration, const std::vector<Gradient>& gradients) {
-  const auto micro_batch = [&](Id root) {
-    const auto layer = std::lower_bound(iteration.layers.begin(), iteration.layers.end(), root);
-    return static_cast<std::size_t>(layer - iteration.layers.begin()) / iteration.layers_each();
-  };
+  const auto micro_batch = [&](Id root) { return iteration.layer_with(root) / iteration.layers_each(); };
   std::int64_t count = 0;
   for (std::size_t i = 1; i < gradients.size(); ++i)
     count += gradients[i].root > gradients[i - 1].root &&
@@ -57,25 +53,37 @@ std::int64_t count_reordered(const ProfiledIteration& iteration, const std::vect
   return count;
 }
 
-// Finds the last root of each micro-batch's forward pass, and whether the optimizer runs between micro-batches.
+// Returns the layer that a forward root belongs to: the last that starts no later; none before the first.
+std::optional<std::size_t> layer_of(const ProfiledIteration& iteration, Id root) {
+  const auto after = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root);
+  if (after == iteration.layers.begin()) return std::nullopt;
+  return static_cast<std::size_t>(after - iteration.layers.begin() - 1);
+}
+
+// Finds the last root of each micro-batch's forward pass.
 void find_pass_ends(Attribution& known) {
   for (ProfiledIteration& iteration : known.iterations)
     for (std::size_t m = 0; m < iteration.micro_batches && !iteration.layers.empty(); ++m)
       iteration.pass_ends.push_back(iteration.layers[(m + 1) * iteration.layers_each() - 1]);
   for (const Root& root : known.roots.all) {
-    if (root.step == none) continue;
+    if (root.step == none || root.creator == none) continue;
+    ProfiledIteration& iteration = known.iterations[root.step];
+    if (const auto layer = layer_of(iteration, root.creator)) {
+      Id& end = iteration.pass_ends[*layer / iteration.layers_each()];
+      end = std::max(end, root.creator);
+    }
+  }
+}
+
+// Finds out in which steps the optimizer runs between micro-batches.
+void find_updates_each(Attribution& known) {
+  for (const Root& root : known.roots.all) {
+    if (root.step == none || !root.optimizer) continue;
     ProfiledIteration& iteration = known.iterations[root.step];
     if (iteration.layers.empty()) continue;
     const Id last_pass = iteration.layers[(iteration.micro_batches - 1) * iteration.layers_each()];
-    if (root.optimizer && root.start > known.root(iteration.layers.front()).start &&
-        root.start < known.root(last_pass).start)
-      iteration.updates_each = true;
-    if (root.creator == none) continue;
-    const auto layer = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root.creator);
-    if (layer == iteration.layers.begin()) continue;
-    const auto place = static_cast<std::size_t>(layer - iteration.layers.begin() - 1);
-    Id& end = iteration.pass_ends[place / iteration.layers_each()];
-    end = std::max(end, root.creator);
+    iteration.updates_each |=
+        root.start > known.root(iteration.layers.front()).start && root.start < known.root(last_pass).start;
   }
 }
 
@@ -94,19 +102,8 @@ void find_layers(Attribution& known) {
     iteration.micro_batches = count_micro_batches(known, iteration, gradients);
     iteration.reordered = count_reordered(iteration, gradients);
   }
-  for (const Root& root : known.roots.all)
-    if (root.creator != none && root.step != none) {
-      Id& last = known.iterations[root.step].last;
-      if (last == none || root.creator > last) last = root.creator;
-    }
   find_pass_ends(known);
-}
-
-// The layer that a forward root belongs to: the last that starts no later; none before the first.
-std::optional<std::size_t> layer_of(const ProfiledIteration& iteration, Id root) {
-  const auto after = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root);
-  if (after == iteration.layers.begin()) return std::nullopt;
-  return static_cast<std::size_t>(after - iteration.layers.begin() - 1);
+  find_updates_each(known);
 }
 
 // Without an external id: the root that was running on the thread that launched the kernel.
@@ -152,7 +149,7 @@ void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, 
   if (root.backward) {
     if (root.creator == none) return elsewhere(Elsewhere::Unmatched);
     layer_pass(iteration.times[layer_of(iteration, root.creator).value_or(0)].backward, root.creator);
-  } else if (root.thread != known.roots.forward_thread || at > iteration.last) {
+  } else if (root.thread != known.roots.forward_thread) {
     elsewhere(Elsewhere::Other);
   } else if (const auto layer = layer_of(iteration, at)) {
     if (at > iteration.pass_ends[*layer / iteration.layers_each()]) return elsewhere(Elsewhere::Other);

@@ -4,6 +4,7 @@
 // part of any layer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -22,7 +23,7 @@ inline constexpr std::string_view elsewhere_names[elsewhere_count] = {"before th
                                                                       "backward nodes without a forward operator",
                                                                       "operators outside forward and backward passes"};
 
-/// Of one pass of one layer, in nanoseconds; `beside`: while communication ran.
+/// The time of one pass of one layer, in nanoseconds; `beside`: while communication ran.
 struct PassTime {
   std::int64_t all = 0, beside = 0;
 };
@@ -37,7 +38,6 @@ struct ProfiledIteration {
   std::vector<Id> layers;
   std::vector<std::vector<Id>> gradients;  ///< dims, in the order of becoming ready
   std::vector<LayerTimes> times;
-  Id last = none;  ///< the last root of the forward pass
   std::size_t micro_batches = 1;
   bool updates_each = false;  ///< the optimizer runs after each micro-batch: they are iterations of their own
   std::vector<Id> pass_ends;  ///< the last root of each micro-batch's forward pass
@@ -46,6 +46,10 @@ struct ProfiledIteration {
 
   /// The layers of one micro-batch: those of micro-batch m start at m times this number.
   std::size_t layers_each() const { return layers.size() / micro_batches; }
+  /// The layer with this root. REQUIRES: there is one.
+  std::size_t layer_with(Id root) const {
+    return static_cast<std::size_t>(std::lower_bound(layers.begin(), layers.end(), root) - layers.begin());
+  }
   std::int64_t in(Elsewhere where) const { return elsewhere[static_cast<std::size_t>(where)]; }
 };
 
@@ -62,7 +66,7 @@ struct Attribution {
   std::int64_t unlaunched = 0;  ///< or that no recorded operator launched
 
   const Root& root(Id id) const { return roots.all[id]; }
-  /// Whether a kernel runs in one of these steps, rising.
+  /// True if a kernel runs in one of these steps, which are in ascending order.
   bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
 };
 

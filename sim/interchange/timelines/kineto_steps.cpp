@@ -47,8 +47,8 @@ bool contains(std::string_view text, std::initializer_list<std::string_view> wor
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// A collective, as PyTorch names it on the CPU. DDP broadcasts buffers before the pass, and nobody waits in them for
-// long.
+// True if a span on the CPU is a collective in which ranks wait for each other. Broadcasts are left out: DDP sends
+// buffers that way before each pass.
 bool is_collective(std::string_view name) {
   return (name.starts_with("c10d::") || name.starts_with("nccl:") || name.starts_with("gloo:")) &&
          contains(name, {"reduce", "gather", "all_to_all", "alltoall", "scatter"});
@@ -75,8 +75,8 @@ class StepReader {
     return steps;
   }
 
-  // The name of a collective inside a pass that reduces no gradients, such as SyncBatchNorm's or an all-to-all of
-  // experts; empty if there is none. Who waits in one for a late rank would seem to compute.
+  // Returns the name of a collective inside a pass that reduces no gradients, such as SyncBatchNorm's or an all-to-all
+  // of experts; empty if there is none. A rank that waits in one for a late rank would seem to compute.
   std::string_view blocking_collective() const {
     std::vector<Interval> backward(pieces_.size(), {never_ns, 0});
     for (std::size_t i = 0; i < known_.roots.all.size(); ++i)
@@ -126,8 +126,10 @@ class StepReader {
       lasts_[root.step] = i;
     }
     for (Id step = 0; step < pieces_.size(); ++step) {
-      if (!known_.iterations[step].layers.empty()) firsts_[step] = known_.iterations[step].layers.front();
-      if (known_.iterations[step].last != none) lasts_[step] = known_.iterations[step].last;
+      const ProfiledIteration& iteration = known_.iterations[step];
+      if (iteration.layers.empty()) continue;
+      firsts_[step] = iteration.layers.front();
+      lasts_[step] = iteration.pass_ends.back();
     }
   }
 

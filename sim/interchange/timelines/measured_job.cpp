@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t last_op_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
 constexpr std::int64_t longest_op_us = 86'400'000'000;      // a day
-constexpr std::int64_t least_op_us = -10'000;               // a clock that is set right steps back by less
+constexpr std::int64_t least_op_us = -10'000;               // the limit of the published analyser (docs/diagnosis.md)
 constexpr std::int64_t furthest_us = 4'000'000'000'000;     // both ways; what the clock holds is 106 days
 constexpr std::uint32_t most_places = 10'000'000;
 
@@ -80,7 +80,8 @@ std::int64_t integer(std::string_view text, std::int64_t most, std::string_view 
   return value;
 }
 
-// Such ops were measured while a clock was set back; they count as they stand, as for the published analyser.
+// Adds a note on ops that end before they start: a clock was set back while they were measured. They count as they
+// stand, as in the published analyser.
 void note_negative_ops(MeasuredJob& job) {
   Time shortest{0};
   std::int64_t count = 0;
