@@ -55,6 +55,57 @@ const LogFormat& format_of(std::string_view text, const std::string& file, const
                    "what nccl-tests or osu_allreduce print, or a CSV with the header bytes,time_us");
 }
 
+// Returns the first `#` of a line if it begins the header of a table or the title of a benchmark; else npos.
+std::size_t header_start(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
+    const std::vector<std::string_view> words = words_of(line.substr(at + 1));
+    if (words.size() < 2) continue;
+    if (words[0] == "OSU" || words[0] == "Size" || (words[0] == "size" && words[1] == "count")) return at;
+  }
+  return line.npos;
+}
+
+// Returns how much of a line is of the same form as a prefix: the same characters, but any digits for digits and any
+// blanks for blanks. 0 if the line does not begin like that.
+std::size_t matched(std::string_view line, std::string_view prefix) {
+  const auto run = [](std::string_view text, std::size_t at, bool (*belongs)(char)) {
+    while (at < text.size() && belongs(text[at])) ++at;
+    return at;
+  };
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < prefix.size();) {
+    if (const auto belongs = digit(prefix[i]) ? digit : blank; belongs(prefix[i])) {
+      if (at == line.size() || !belongs(line[at])) return 0;
+      i = run(prefix, i, belongs);
+      at = run(line, at, belongs);
+    } else if (at == line.size() || line[at++] != prefix[i++]) {
+      return 0;
+    }
+  }
+  return at;
+}
+
+// Returns the text without what stands before the table's header and, in the same form, before the other lines: the
+// time stamps of kubectl and of CI, `(head, rank=0, pid=7)`, `> `. Also without the backslash of Markdown's `\#`.
+std::string without_common_prefix(std::string_view text) {
+  std::string_view prefix;
+  for (const std::string_view line : lines_of(text))
+    if (const std::size_t at = header_start(line); at != line.npos) {
+      prefix = line.substr(0, at);
+      if (prefix.ends_with('\\')) prefix.remove_suffix(1);
+      break;
+    }
+  while (!prefix.empty() && blank(prefix.back())) prefix.remove_suffix(1);  // rows may have none after it
+  std::string plain;
+  for (std::string_view line : lines_of(text)) {
+    line.remove_prefix(matched(line, prefix));
+    if (const std::string_view content = trim(line); content.starts_with("\\#")) line = content.substr(1);
+    plain += line;
+    plain += '\n';
+  }
+  return plain;
+}
+
 double parse_log_number(std::string_view word, std::string_view noun, const SourceLocation& place) {
   try {
     return parse_number(word, place);
@@ -67,8 +118,9 @@ double parse_log_number(std::string_view word, std::string_view noun, const Sour
 
 std::span<const LogFormat> log_formats() { return formats; }
 
-MeasurementLog read_measurements(std::string_view text, const std::string& file, const LogRequest& request) {
-  require_text(text, file);
+MeasurementLog read_measurements(std::string_view log_text, const std::string& file, const LogRequest& request) {
+  require_text(log_text, file);
+  const std::string text = without_common_prefix(log_text);
   const LogFormat& format = format_of(text, file, request);
   MeasurementLog log{.file = file, .format = std::string(format.name)};
   format.read(text, request, log);

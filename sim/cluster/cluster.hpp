@@ -111,7 +111,7 @@ struct Network {
   std::vector<std::pair<std::string, std::string>>
       by_operation;              ///< operation and collective, where the file tells them apart
   bool names_collective = true;  ///< false: a strategy that has one of its own goes before
-  std::string fidelity = "alpha-beta";
+  std::string fidelity;  ///< "": the usual one (collective_of)
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;
 };
@@ -128,6 +128,7 @@ struct Cluster {
   std::int64_t workers = 0;
   Network network;
   std::optional<Interference> interference;
+  bool in_words = false;  ///< described by flags (cluster_words.hpp)
   /// Of "parallel": degrees and schedule, as options have them, and where each stands.
   std::vector<std::pair<std::string, std::string>> parallel;
   SourceLocation place;

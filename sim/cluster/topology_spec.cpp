@@ -268,6 +268,25 @@ bool needs_planes(TopologyKind kind) { return kind == TopologyKind::BCube || kin
 
 bool has_ports(const TopologySpec& spec) { return spec.kind == TopologyKind::Rail || (spec.nics && fills_hosts(spec)); }
 
+bool hosts_share_links(const TopologySpec& spec) {
+  if (spec.oversubscription > 1 || spec.changed_links() > 0) return true;
+  switch (spec.kind) {
+    case TopologyKind::Star:
+    case TopologyKind::FatTree:
+    case TopologyKind::Rail:
+      return false;
+    case TopologyKind::LeafSpine:
+      return spec.uplink_bandwidth() < spec.link.bandwidth;
+    case TopologyKind::Ring:
+    case TopologyKind::Torus:
+    case TopologyKind::DoubleBinaryTree:
+    case TopologyKind::BCube:
+    case TopologyKind::Graph:
+      return true;
+  }
+  return true;
+}
+
 bool has_ways(TopologyKind kind) {
   return kind == TopologyKind::FatTree || kind == TopologyKind::LeafSpine || kind == TopologyKind::Graph;
 }

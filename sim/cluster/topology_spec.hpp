@@ -94,6 +94,11 @@ bool needs_planes(TopologyKind kind);
 /// Whether its hosts are nodes with ports: of kind rail, and where it says how many NICs they have.
 bool has_ports(const TopologySpec& spec);
 
+/// True if transfers between different pairs of hosts can meet on a link that is slower than theirs together: a network
+/// that is oversubscribed or whose hosts forward, links that differ, and a graph, which may have any of these. The
+/// closed forms of alpha-beta have one channel, and no such links.
+bool hosts_share_links(const TopologySpec& spec);
+
 /// Whether there can be several ways from host to host.
 bool has_ways(TopologyKind kind);
 

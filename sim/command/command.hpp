@@ -150,6 +150,11 @@ inline constexpr const char* help_on_force = "replace --out, whatever it is";
 /// The file that an option's value means; "" where it means none.
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name);
 
+/// The file of that name in the first of these folders that has it, or the file at that path. Throws InputError, with
+/// the nearest names, at `flag`.
+std::string find_in_folders(const Files& files, const std::vector<std::string_view>& folders, const std::string& name,
+                            const std::string& flag);
+
 /// A place on the command line.
 SourceLocation argument(const std::string& option);
 

@@ -73,13 +73,9 @@ void refuse_words(const EstimateArguments& arguments) {
     if (!text.empty()) throw InputError(argument(name), "cannot be combined with --model", "one of them");
 }
 
-// What estimate builds comes first: its transformers have units and activations, which the files of models/ do not.
+// Transformers come first: they have units and activations, which the files of models/ do not.
 std::string find_model(const Files& files, const std::string& name) {
-  if (const auto file = files.locate_data("models/transformers", name)) return *file;
-  if (const auto file = files.locate_data("models", name)) return *file;
-  std::vector<std::string> known = files.list_data("models");
-  for (const std::string& one : files.list_data("models/transformers")) known.push_back(one);
-  throw InputError(argument("--model"), fmt::format("no model '{}', and no such file", name), suggest(name, known));
+  return find_in_folders(files, {"models/transformers", "models"}, name, "--model");
 }
 
 // Whether the model is BERT with what pre-training adds.

@@ -5,6 +5,7 @@
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/estimate/transformer.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/interchange/importers/ranks.hpp"
 #include "sim/report/table.hpp"
@@ -22,6 +23,18 @@ struct ImportArguments {
 
 constexpr std::size_t longest_note = 4000;  // bytes
 
+const std::vector<std::string_view> folders_of_models = {"models", "models/transformers"};
+
+// Returns a model of models/, or a transformer of models/transformers/ as a list of its layers.
+Model model_called(const Files& files, const std::string& name) {
+  const std::string file = find_in_folders(files, folders_of_models, name, "--match");
+  const Json json = Json::read(files, file);
+  if (!json.is_object() || (json.find("layers") && json.at("layers").is_array())) return read_model(json);
+  Transformer transformer = read_transformer(json);
+  transformer.name = name_of_transformer(file);
+  return build(transformer, transformer.tokens(), argument("--match")).model();
+}
+
 ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
   ImportOptions options = arguments.options;
   if (!arguments.batch.empty())
@@ -35,8 +48,7 @@ ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
   if (!arguments.clock.empty()) options.clock = positive_number(arguments.clock, "--clock") * 1e9;
   if (!options.precision.empty())
     choose_by_name(precisions, options.precision, argument("--precision"), "unknown precision '{}'");
-  if (!arguments.match.empty())
-    options.match = read_model(Json::read(files, files.find_data("models", arguments.match, "model")));
+  if (!arguments.match.empty()) options.match = model_called(files, arguments.match);
   return options;
 }
 
@@ -82,7 +94,8 @@ Imported import_file(const Files& files, const std::string& file, const std::str
 void execute(Context& context, const ImportArguments& arguments) {
   const ImportOptions options = options_of(context.files(), arguments);
   std::vector<std::string> inputs = arguments.files;
-  inputs.push_back(file_behind(context.files(), "models", arguments.match));
+  for (const std::string_view folder : folders_of_models)
+    inputs.push_back(file_behind(context.files(), folder, arguments.match));
   require_separate(context.files(), {{"--out", arguments.out}, {"--communication-out", arguments.communication_out}},
                    inputs);
   std::vector<Imported> ranks;

@@ -49,6 +49,7 @@ struct RecommendTask {
   RecommendRequest request;
   std::vector<std::string> left_out;  // of all strategies those that do not go with what else was asked for
   OptionsOfSome options;
+  std::vector<std::pair<std::string, InputError>> impossible;  // numbers of workers, with the reason
 };
 
 // Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
@@ -58,10 +59,41 @@ bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best)
          best.workers > 1;
 }
 
-// All that is wrong is found here, before the first is run.
+// Adds the strategies for one number of workers. Throws InputError.
+void add_size(RecommendTask& task, Library& library, const RecommendArguments& arguments, const std::string& count) {
+  auto& [sizes, requests, request, left_out, options, impossible] = task;
+  ScenarioArguments one = arguments.scenario;
+  one.workers = count;
+  std::vector<Scenario> scenarios;
+  std::vector<Request> asked_for;
+  for (const std::string& name : chosen_strategies(arguments)) {
+    Request asked = one.request(name);
+    asked.place_of_strategy = argument("--strategies");
+    Scenario scenario = library.resolve(asked);
+    refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
+    options.drop_others(library, asked, scenario);
+    if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
+      if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
+      continue;
+    }
+    scenarios.push_back(std::move(scenario));
+    asked_for.push_back(asked);
+    if (name != "best" || !searches_stage_3(arguments, scenarios.back())) continue;
+    set_option(asked, "zero", "3");
+    Scenario sharded = library.resolve(asked);
+    if (!goes_with(sharded)) continue;
+    scenarios.push_back(std::move(sharded));
+    asked_for.push_back(std::move(asked));
+  }
+  if (scenarios.empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
+  sizes.push_back(std::move(scenarios));
+  requests.push_back(std::move(asked_for));
+}
+
+// Finds all that is wrong before the first is run. An impossible number of workers does not stop the others.
 RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
-  auto& [sizes, requests, request, left_out, options] = task;
+  RecommendRequest& request = task.request;
   request.budget = arguments.budget.empty() ? 24 : parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = parse_seed(arguments.seed);
   request.jobs = threads_for(arguments.jobs);
@@ -70,33 +102,14 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   for (const std::string& some : one_by_one(inputs.files, {arguments.scenario.workers}, "--workers"))
     for (std::string& count : worker_counts(some)) counts.push_back(std::move(count));
   Library library(inputs);
-  for (const std::string& count : counts) {
-    ScenarioArguments one = arguments.scenario;
-    one.workers = count;
-    sizes.emplace_back();
-    requests.emplace_back();
-    for (const std::string& name : chosen_strategies(arguments)) {
-      Request asked = one.request(name);
-      asked.place_of_strategy = argument("--strategies");
-      Scenario scenario = library.resolve(asked);
-      refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
-      options.drop_others(library, asked, scenario);
-      if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
-        if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
-        continue;
-      }
-      sizes.back().push_back(std::move(scenario));
-      requests.back().push_back(asked);
-      if (name != "best" || !searches_stage_3(arguments, sizes.back().back())) continue;
-      set_option(asked, "zero", "3");
-      Scenario sharded = library.resolve(asked);
-      if (!goes_with(sharded)) continue;
-      sizes.back().push_back(std::move(sharded));
-      requests.back().push_back(std::move(asked));
+  for (const std::string& count : counts) try {
+      add_size(task, library, arguments, count);
+    } catch (const InputError& error) {
+      if (counts.size() == 1 || error.place().path != argument("--workers").path) throw;
+      task.impossible.emplace_back(count, error);
     }
-    if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
-  }
-  options.require_taken();
+  if (task.sizes.empty()) throw InputError(task.impossible.front().second);
+  task.options.require_taken();
   if (!arguments.plot.empty()) {
     require_picture(arguments.plot, argument("--plot"));
     if (counts.size() > 1) throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
@@ -147,6 +160,8 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   const RecommendTask task = task_of(context.inputs, arguments);
   note_left_out(context.console, task.left_out);
   task.options.tell(context.console);
+  for (const auto& [workers, why] : task.impossible)
+    context.console.warn(left_out(fmt::format("{} workers", workers), why.what(), true));
   std::vector<RuledOut> ruled_out;
   std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
   add_words(sizes, task);
@@ -208,9 +223,9 @@ void add_recommend(CommandLine& app) {
       command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
-                  {.name = "FRAMEWORK,...", .words = [] { return names_of(frameworks()); }},
+                  {.name = "FRAMEWORK,...", .words = [] { return names_of(frameworks_by_any_name()); }},
                   fmt::format("only strategies of these frameworks: {}; with --model those that support pipelines",
-                              fmt::join(names_of(frameworks()), ", ")))
+                              fmt::join(names_of(frameworks_by_any_name()), ", ")))
       .excludes(names);
   command
       .add_option("--efficiency", arguments->line, values::ratio,

@@ -206,6 +206,27 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
   }
 }
 
+// "2.4%" or 0.024: the relative deviation of workers from each other, for good.
+void spread(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  std::string_view number = trim(change.value);
+  const bool percent = number.ends_with('%');
+  if (percent) number.remove_suffix(1);
+  const double sigma = parse_number(trim(number), change.place) / (percent ? 100 : 1);
+  if (!(sigma >= 0 && sigma <= 1))
+    throw InputError(change.place, fmt::format("'{}' is not a valid spread", change.value), "0 to 100%, such as 2.4%");
+  scenario.stragglers.spread.reset();
+  if (sigma > 0) scenario.stragglers.spread = Spread{.sigma = sigma};
+}
+
+void interference(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  const double times = parse_number(change.value, change.place);
+  if (!(times >= 1 && times <= 1000))
+    throw InputError(change.place, fmt::format("'{}' is not a valid slow-down", change.value),
+                     "1 to 1000: times as long, such as 1.19");
+  scenario.cluster.interference.reset();
+  if (times > 1) scenario.cluster.interference = Interference{.compute = times};
+}
+
 // Of a long list, what a name has room for.
 std::string beginning(const std::string& list) {
   constexpr std::size_t most = 60;
@@ -227,6 +248,8 @@ constexpr ChangeRow rows[] = {
      "packed|spread|HOST,..."},
     {"routing", "routes of messages on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
      routing, "WAY[:flows=N,seed=N]", [] { return names_of(routings); }},
+    {"interference", "how many times as long computation takes during communication; 1: no longer", Changed::Network,
+     interference, "N"},
     {"batch", "samples per worker: layer times and memory are scaled in proportion", Changed::Profile, batch},
     {"precision", "precision of the computation, by the device's roofline", Changed::Profile, precision, "PRECISION",
      [] { return names_of(precisions); }},
@@ -234,6 +257,8 @@ constexpr ChangeRow rows[] = {
      recompute, "RULE", [] { return std::vector<std::string>{"full"}; }},
     {"stragglers", "scale their slowness (xN), none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers,
      "xN|none|WORKER:FACTOR"},
+    {"spread", "relative deviation by which workers differ permanently; 0: not at all", Changed::Stragglers, spread,
+     "N%"},
 };
 
 }  // namespace

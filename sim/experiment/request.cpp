@@ -325,6 +325,7 @@ Scenario Library::resolve_network(const Request& request) {
   const Cluster& named = cluster(request).cluster;
   Scenario scenario;
   scenario.cluster = named;
+  scenario.cluster.in_words = !request.cluster_words.empty();
   scenario.workers = request.workers.value_or(named.workers);
   if (request.workers) scenario.place_of_workers = request.place_of_workers;
   constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs have dozens of simulations in memory at once

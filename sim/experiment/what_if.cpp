@@ -50,7 +50,18 @@ struct Question {
   Kind kind;
   std::string name;
   std::function<void(Request&)> change;
+  bool is_level = false;  ///< makes a level of the network twice as fast
 };
+
+// Returns a level of the network with its bandwidth: "inside nodes 370.8 GB/s".
+std::string limit_of(Kind kind, const Network& network) {
+  const bool inside = kind == Kind::Inner;
+  const std::optional<double> beta = !inside ? network.beta : network.node ? network.node->beta : std::nullopt;
+  double bandwidth = beta && *beta > 0 ? 1 / *beta : 0;
+  if (bandwidth == 0 && network.topology)
+    bandwidth = inside ? network.topology->inner.bandwidth : network.topology->link.bandwidth;
+  return fmt::format("{} {:.4g} GB/s", inside ? "inside nodes" : "a port's", bandwidth / 1e9);
+}
 
 Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
   return {kind, what, [=](Request& request) { set_option(request, name, value); }};
@@ -79,6 +90,7 @@ void set_strategy(Request& request, const Strategy& strategy) {
 void append_network(std::vector<Question>& all, const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   all.push_back(change(Kind::Bandwidth, "network bandwidth x2", "bandwidth", "x2"));
+  all.back().is_level = true;
   all.push_back(change(Kind::Bandwidth, "network bandwidth x4", "bandwidth", "x4"));
   all.push_back(change(Kind::Bandwidth, "network bandwidth /2", "bandwidth", "x0.5"));
   all.push_back(change(Kind::Latency, "network latency /2", "latency", "x0.5"));
@@ -88,6 +100,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
   const bool by_links = !network.measured && network.table.empty() && network.tables.empty();
   if (workers == 1 || !by_links) return;
   all.push_back(change(Kind::Inner, "bandwidth inside nodes x2", "inner-bandwidth", "x2"));
+  all.back().is_level = true;
   if (2 * workers <= scenario.workers)
     all.push_back(change(Kind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
                          std::to_string(2 * workers)));
@@ -201,6 +214,7 @@ class Asking {
     std::vector<Request> requests;
     for (const Question& one : all) requests.push_back(with({&one}));
     std::vector<std::optional<WhatIfRow>> rows = run_all(requests, all);
+    find_limits(all, rows);
     combine(all, rows);
     for (auto& row : rows)
       if (row) result_.rows.push_back(std::move(*row));
@@ -385,6 +399,33 @@ class Asking {
                        take(possible[job], unpack(unpacker, std::move(scenarios[job])));
                    }});
     return rows;
+  }
+
+  // Finds levels of the network that gain nothing because another one binds, by trying the two together.
+  void find_limits(const std::vector<Question>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
+    constexpr double nothing = 0.002, something = 0.01;
+    std::vector<std::size_t> levels;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (rows[i] && all[i].is_level) levels.push_back(i);
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;  // one that gains nothing, and another
+    std::vector<Request> requests;
+    std::vector<std::string> names;
+    for (const std::size_t one : levels)
+      for (const std::size_t other : levels)
+        if (all[one].kind != all[other].kind && rows[one]->gain < nothing) {
+          pairs.emplace_back(one, other);
+          requests.push_back(with({&all[one], &all[other]}));
+          names.push_back(all[one].name);
+        }
+    std::vector<std::string> wrong(requests.size());
+    const std::vector<std::optional<WhatIfRow>> both = run_all(requests, names, wrong);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const auto& [one, other] = pairs[i];
+      if (both[i] && both[i]->gain > std::max(rows[other]->gain, 0.0) + something)
+        result_.held_back.push_back({all[one].name,
+                                     limit_of(all[other].kind, result_.base.outcome.scenario.cluster.network),
+                                     all[other].name, both[i]->gain});
+    }
   }
 
   // Of each kind the change that brings most; of these the first few, in twos and threes.

@@ -23,12 +23,21 @@ struct WhatIfRow {
   std::optional<double> relative_efficiency = {};
 };
 
+/// A faster level of the network that gains nothing until another level is faster, too.
+struct HeldBack {
+  std::string change;  ///< "network bandwidth x2"
+  std::string limit;   ///< "inside nodes 370.8 GB/s"
+  std::string other;   ///< "bandwidth inside nodes x2"
+  double gain = 0;     ///< of both together
+};
+
 struct WhatIf {
   WhatIfRow base;
   ScalingReference reference;   ///< the base's
   std::vector<WhatIfRow> rows;  ///< the most gain first; what does not fit last
   std::vector<WhatIfRow>
       together;  ///< the two, and the three, that bring most together, where that is more than one does
+  std::vector<HeldBack> held_back;
   std::optional<double> bound_s;  ///< an iteration in which communication hides as well as it can
   double bound_gain = 0;
   std::int64_t trials = 0;            ///< for each strategy of a framework; 0: none stands in a row

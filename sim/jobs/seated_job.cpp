@@ -207,7 +207,7 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   const Network& network = all.cluster.network;
   const std::string& fidelity = file.fidelity.empty() ? network.fidelity : file.fidelity;
   const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.place_of_fidelity;
-  all.fidelity = find_fidelity(fidelity, place);
+  all.fidelity = fidelity.empty() ? Fidelity::Fluid : find_fidelity(fidelity, place);
   if (all.fidelity == Fidelity::AlphaBeta)
     throw InputError(place, "alpha-beta has no links that jobs could share", "fluid or message");
   const auto spec = topology_of(network);
@@ -235,6 +235,7 @@ Scenario scenario_of(Library& library, const JobsCluster& cluster, const JobEntr
                      std::span<const NodeId> seats) {
   Request request = entry.request;
   request.cluster = shared_cluster;
+  if (request.fidelity.empty()) request.fidelity = to_string(cluster.fidelity);
   Scenario scenario = library.resolve(request);
   scenario.laid_on = seated(cluster.seating.network, seats);
   scenario.cluster.workers = cluster.cluster.workers;

@@ -98,6 +98,14 @@ void Scale::make_logarithmic(const ChartAxis& axis, double least, double greates
     if (*tick >= from_ * (1 - slack) && *tick <= to_ * (1 + slack) &&
         static_cast<std::size_t>(tick - first) % every == 0)
       ticks_.push_back(*tick);
+  if (ticks_.size() < 2) make_evenly_spaced_ticks(most);
+}
+
+// Ticks at equal distances, for an axis between two powers.
+void Scale::make_evenly_spaced_ticks(std::size_t most) {
+  const double step = round_step((to_ - from_) / static_cast<double>(most));
+  ticks_.clear();
+  for (double i = std::ceil(from_ / step - slack); i * step <= to_ + slack * step; ++i) ticks_.push_back(i * step);
 }
 
 }  // namespace allreplay

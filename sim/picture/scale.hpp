@@ -36,6 +36,7 @@ class Scale {
  private:
   void make_given(const ChartAxis& axis);
   void make_linear(const ChartAxis& axis, double least, double greatest, std::size_t most);
+  void make_evenly_spaced_ticks(std::size_t most);
   void make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base);
 
   bool logarithmic_ = false;

@@ -117,6 +117,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
                       fmt::format("eff.: samples/s per GPU, relative to the first row's training on {}{}\n",
                                   workers_text(reference), reference > 1 ? " of the row's network" : "");
   notes += efficiency_note({answer.base.outcome}, {answer.reference});
+  for (const HeldBack& one : answer.held_back)
+    notes +=
+        fmt::format("{} gains nothing: {} binds ({} with {})\n", one.change, one.limit, gain_text(one.gain), one.other);
   for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);
   notes += caveat(scenario.profile);
   std::string text;
@@ -145,11 +148,12 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
 }
 
 JsonValue what_if_json(const WhatIf& answer) {
-  JsonValue object{{"base", json_of(answer.base)},
-                   {"rows", json_of(answer.rows)},
-                   {"together", json_of(answer.together)},
-                   {"bound", nullptr},
-                   {"left_out", answer.left_out}};
+  JsonValue object{{"base", json_of(answer.base)},         {"rows", json_of(answer.rows)},
+                   {"together", json_of(answer.together)}, {"bound", nullptr},
+                   {"held_back", JsonValue::array()},      {"left_out", answer.left_out}};
+  for (const HeldBack& one : answer.held_back)
+    object["held_back"].push_back(
+        {{"change", one.change}, {"limit", one.limit}, {"with", one.other}, {"gain", one.gain}});
   if (answer.bound_s) object["bound"] = {{"iteration_s", *answer.bound_s}, {"gain", answer.bound_gain}};
   return object;
 }

@@ -264,8 +264,15 @@ std::vector<Framework> frameworks() {
   return all;
 }
 
+std::vector<Framework> frameworks_by_any_name() {
+  std::vector<Framework> all = frameworks();
+  // torchtitan trains with PyTorch's own: DDP, FSDP2, and both among pipelines (torchtitan/models/llama3/infra).
+  all.push_back({"torchtitan", {row_named(strategies(), "ddp"), row_named(strategies(), "fsdp2")}});
+  return all;
+}
+
 Framework find_framework(std::string_view name, const SourceLocation& place) {
-  return find_by_name(frameworks(), name, place, "unknown framework '{}'");
+  return find_by_name(frameworks_by_any_name(), name, place, "unknown framework '{}'");
 }
 
 Offered offered(const Strategy& strategy, bool zero) {

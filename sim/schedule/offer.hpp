@@ -20,7 +20,10 @@ struct Framework {
 /// In the order of the strategies.
 std::vector<Framework> frameworks();
 
-/// Throws InputError at `place`, naming the nearest known one.
+/// Also those that train with another framework's strategies.
+std::vector<Framework> frameworks_by_any_name();
+
+/// One of frameworks_by_any_name(). Throws InputError at `place`, naming the nearest known one.
 Framework find_framework(std::string_view name, const SourceLocation& place);
 
 /// `zero`: sharded by that option. Under a plan of blocks nobody offers that.

@@ -35,14 +35,24 @@ std::int64_t gpus_of_a_host(const Network& network) {
   return network.node ? network.node->workers : network.topology ? network.topology->gpus_per_host : 1;
 }
 
+bool suits_fluid(const Network& network, const CollectiveChoice& choice) {
+  if (!network.topology || network.beta || network.measured || !network.table.empty() || !network.tables.empty() ||
+      network.server || goes_in_legs(*choice.algorithm, choice.options))
+    return false;
+  for (const Algorithm* one : {choice.algorithm, choice.reduce_scatter, choice.all_gather, choice.all_to_all})
+    if (!one->rounds && !network.nccl) return false;
+  CollectiveChoice fluid = choice;
+  fluid.fidelity = Fidelity::Fluid;
+  return choice.gathers() || fluid.has_halves();
+}
+
 namespace {
 
-Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
+// Rejects a fidelity in which the network or the algorithm cannot be simulated.
+void require_fidelity(const Scenario& scenario, const Algorithm& algorithm, Fidelity fidelity) {
+  if (fidelity == Fidelity::AlphaBeta) return;
   const Network& network = scenario.cluster.network;
-  const std::string& name = scenario.fidelity.empty() ? network.fidelity : scenario.fidelity;
   const SourceLocation place = scenario.fidelity.empty() ? network.place / "fidelity" : scenario.place_of_fidelity;
-  const Fidelity fidelity = find_fidelity(name, place);
-  if (fidelity == Fidelity::AlphaBeta) return fidelity;
   if (algorithm.in_switches && fidelity == Fidelity::Message)
     throw InputError(place, fmt::format("{} is summed in switches, but message only has ranks", algorithm.name),
                      "fluid or alpha-beta");
@@ -52,10 +62,19 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
     throw InputError(place, "message cannot spread a message over all routes, as routing adaptive does",
                      "fluid, or ecmp or d-mod-k");
   if (!topology)
-    throw InputError(place,
-                     fmt::format("{} needs a topology, but the cluster '{}' has none", name, scenario.cluster.name),
-                     "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
-  return fidelity;
+    throw InputError(
+        place,
+        fmt::format("{} needs a topology, but the cluster '{}' has none", to_string(fidelity), scenario.cluster.name),
+        "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
+}
+
+// Returns the fidelity that the scenario or its cluster names; else fluid where hosts share links, and alpha-beta,
+// which is faster, where they do not.
+Fidelity fidelity_of(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Network& network = scenario.cluster.network;
+  if (!scenario.fidelity.empty()) return find_fidelity(scenario.fidelity, scenario.place_of_fidelity);
+  if (!network.fidelity.empty()) return find_fidelity(network.fidelity, network.place / "fidelity");
+  return suits_fluid(network, choice) && hosts_share_links(*network.topology) ? Fidelity::Fluid : Fidelity::AlphaBeta;
 }
 
 // What a topology, and nodes, decide for a collective that runs on them.
@@ -156,8 +175,9 @@ CollectiveChoice collective_of(const Scenario& scenario) {
   else
     choose_for_plans(scenario, collective_named(scenario), by_operation, choice);
   choice.options = scenario.options.collective;
+  choice.fidelity = fidelity_of(scenario, choice);
   for (const Algorithm* algorithm : {choice.algorithm, choice.reduce_scatter, choice.all_gather}) {
-    choice.fidelity = fidelity_of(scenario, *algorithm);
+    require_fidelity(scenario, *algorithm, choice.fidelity);
     take_network(scenario, *algorithm, choice);
   }
   return choice;

@@ -1,6 +1,7 @@
 #include "sim/training/fidelity_note.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +10,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr double much = 0.5, little = 0.05;      // of a time
-constexpr double small_for_all_pairs = 1 << 20;  // bytes
+constexpr double much = 0.5, little = 0.05;       // of a time
+constexpr double small_for_all_pairs = 1 << 20;   // bytes
+constexpr std::int64_t most_workers_laid = 1024;  // a note should not take longer than its result
 
 bool decides(double part, double all) { return part > much * all; }
 
@@ -34,12 +36,44 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
   return notes;
 }
 
+// Returns the same job in fluid if its hosts share links, which alpha-beta ignores; nothing if fluid says no more.
+std::optional<Job> on_shared_links(const Job& job) {
+  const Scenario& scenario = job.scenario;
+  const Network& network = scenario.cluster.network;
+  if (job.rounds || scenario.workers > most_workers_laid || scenario.options.parallel.any() ||
+      !suits_fluid(network, job.choice))
+    return std::nullopt;
+  Scenario in_fluid = scenario;
+  in_fluid.fidelity = to_string(Fidelity::Fluid);
+  return job_of(std::move(in_fluid));
+}
+
+// Returns a note if links that are shared take more than what alpha-beta says.
+std::string shared_links_note(double seconds, double in_fluid) {
+  if (seconds <= 0 || in_fluid <= (1 + little) * seconds) return "";
+  return fmt::format(
+      "alpha-beta ignores that transfers share links: the busiest ones take {:.2f} times as long (fluid)",
+      in_fluid / seconds);
+}
+
+// Returns the time of all of a plan's transfers, one after another.
+double seconds_of(const Job& job, const Plan& plan) {
+  double sum = 0;
+  for (const Transfer& transfer : plan.transfers)
+    sum += job.fabric->price(Call(transfer.op, plan.groups[transfer.group].group)).seconds(transfer.bytes);
+  return sum;
+}
+
 std::string joined(const std::vector<std::string>& notes) { return fmt::format("{}", fmt::join(notes, "; ")); }
 
 }  // namespace
 
 std::string fidelity_note(const Job& job, CollectiveOp op, const std::vector<Bytes>& sizes) {
-  if (!job.rounds || job.scenario.workers == 1 || sizes.empty()) return "";
+  if (job.scenario.workers == 1 || sizes.empty()) return "";
+  if (const auto fluid = on_shared_links(job))
+    return shared_links_note(job.fabric->price(op).seconds(sizes.back()),
+                             fluid->fabric->price(op).seconds(sizes.back()));
+  if (!job.rounds) return "";
   const CommCost cost = job.fabric->price(op);
   std::vector<std::string> notes;
   const auto started = [&](Bytes bytes) {
@@ -58,7 +92,10 @@ std::string fidelity_note(const Job& job, CollectiveOp op, const std::vector<Byt
 }
 
 std::string fidelity_note(const Job& job, const Plan& plan) {
-  if (!job.rounds || job.scenario.workers == 1 || job.scenario.options.parallel.any()) return "";
+  if (job.scenario.workers == 1 || job.scenario.options.parallel.any()) return "";
+  if (const auto fluid = on_shared_links(job))
+    return shared_links_note(seconds_of(job, plan), seconds_of(prepared_for(plan, *fluid), plan));
+  if (!job.rounds) return "";
   double all = 0, start_ups = 0, least = 0, rings_above = 1;
   for (const Transfer& transfer : plan.transfers) {
     const Call call(transfer.op, plan.groups[transfer.group].group);

@@ -7,6 +7,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
+#include "sim/calibration/log_text.hpp"
+
 using namespace allreplay;
 using namespace test_logs;
 
@@ -109,6 +111,37 @@ TEST_CASE("launchers write before every line") {
     CHECK(log.workers == 8);
     check_law(log);
     check_law(read(prefixed(osu(sizes, law), prefix), 8));
+  }
+}
+
+TEST_CASE("anything stands before every line, in the same form") {
+  // Digits count up from line to line, as in time stamps.
+  for (const std::string prefix : {"2024-01-31T12:00:00.%Z ", "(head, rank=0, pid=%) ", "> ", ">", "%:", "  %\t",
+                                   "nccl-1  | ", "INFO:2024-01-31 % - "}) {
+    CAPTURE(prefix);
+    const auto counted = [&](const std::string& text) {
+      std::string all;
+      int line = 995;  // the number of digits changes, too
+      for (const std::string_view one : lines_of(text)) {
+        std::string before = prefix;
+        if (const std::size_t at = before.find('%'); at != before.npos) before.replace(at, 1, std::to_string(++line));
+        all += before + std::string(one) + "\n";
+      }
+      return all;
+    };
+    const MeasurementLog log = read(counted(nccl_tests(sizes, law, 8)));
+    CHECK(log.workers == 8);
+    check_law(log);
+    check_law(read(counted(osu(sizes, law)), 8));
+  }
+}
+
+TEST_CASE("Markdown writes a backslash before the headers") {
+  for (std::string text : {nccl_tests(sizes, law, 8), osu(sizes, law)}) {
+    for (std::size_t at = 0; (at = text.find("\n#", at)) != text.npos; at += 3) text.insert(at + 1, "\\");
+    if (text.starts_with('#')) text.insert(0, "\\");
+    check_law(read(text, 8));
+    check_law(read(prefixed(text, "> "), 8));
   }
 }
 

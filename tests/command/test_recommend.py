@@ -290,6 +290,18 @@ class Recommend(program.Case):
         text = output("recommend", *SCENARIOS[-1], *BUDGET)
         self.assertEqual(re.findall(r"^ +(\d+) workers: ", text, re.M), ["4", "8", "16"])
 
+    def test_an_impossible_size_drops_out_alone(self):
+        words = [*LENET5, "--nodes", "2", "--gpus", "4", "--network", "100Gbps", "--inner", "200GB/s", "-s", "ddp", *BUDGET]
+        done = self.run_program("recommend", *words, "--workers", "4,8,16", "--json")
+        self.assertEqual((done.returncode, [row["workers"] for row in json.loads(done.stdout)]), (0, [4, 8]), done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^warning: 16 workers are left out: ")
+        done = self.run_program("recommend", *words, "--workers", "16,32")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+
+    def test_torchtitan_trains_with_pytorch_s(self):
+        done = self.run_program("recommend", *RESNET20, "--framework", "torchtitan", *BUDGET, "--json")
+        self.assertEqual((done.returncode, sorted(row["strategy"] for row in json.loads(done.stdout))), (0, ["ddp", "fsdp2"]), done.stderr)
+
     def test_best_s_plan_is_a_file_and_buckets_are_code(self):
         for strategy in ("optimal-merge", "mg-wfbp", "ddp", "wfbp", "sync-easgd"):
             code = output("plan", *RESNET20, "--strategy", strategy, "--pytorch")

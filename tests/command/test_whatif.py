@@ -159,6 +159,20 @@ class WhatIf(program.Case):
                 gains = [row["gain"] for row in answer["rows"] if row["fits"]]
                 self.assertEqual(gains, sorted(gains, reverse=True))
 
+    def test_a_level_that_is_held_back_by_another_says_by_which(self):
+        # Four ports of 1.25 GB/s are as fast as the 5 GB/s inside: a ring is no faster until both are.
+        words = ["--profile", "resnet50_v100_b32", "--nodes", "2", "--gpus", "4", "--network", "10Gbps", "--inner", "5GB/s", "--rails", "4",
+                 "--strategy", "s-sgd", "--budget", "1"]
+        answer = json.loads(output("whatif", *words, "--json"))
+        gains = {row["change"]: row["gain"] for row in answer["rows"]}
+        self.assertLess(max(gains["network bandwidth x2"], gains["bandwidth inside nodes x2"]), 0.002)
+        one, other = answer["held_back"]
+        self.assertEqual([one["limit"], other["limit"]], ["inside nodes 5 GB/s", "a port's 1.25 GB/s"])
+        both = run(*words[:-2], "--bandwidth", "x2", "--inner-bandwidth", "x2")
+        self.assertAlmostEqual(one["gain"], answer["base"]["iteration_s"] / both["iteration_s"] - 1, places=9)
+        self.assertEqual(one["gain"], other["gain"])
+        self.assertIn("network bandwidth x2 gains nothing: inside nodes 5 GB/s binds", " ".join(output("whatif", *words).split()))
+
     def test_the_table_prints_the_same_flags(self):
         answer = json.loads(output("whatif", *RESNET, "--budget", "3", "--json"))
         table = output("whatif", *RESNET, "--budget", "3", env=WIDE)

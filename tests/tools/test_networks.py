@@ -45,6 +45,22 @@ class Networks(unittest.TestCase):
         self.assertIn(place, done.stderr)
         self.assertIn(says, done.stderr)
 
+    def test_shared_links_are_simulated_unless_someone_asks_otherwise(self):
+        # Two leaves of four hosts on one spine, 10 Gbit/s each: half of the bytes of an all-to-all cross the one uplink of
+        # each leaf, 4·4 slices of M/8 against 7 at a host's port.
+        shared = {"alpha": "0 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 1, "oversubscription": 4,
+                                                "link": {"latency": "0 us", "bandwidth": "10 Gbit/s"}}}
+        size = ("--operation", "all-to-all", "--bytes", "80MB")
+        usual, fluid, alone = (self.row(shared, 8, *size, *flags) for flags in
+                               ((), ("--fidelity", "fluid"), ("--fidelity", "alpha-beta")))
+        self.assertEqual(usual, fluid)
+        self.assertAlmostEqual(usual["time_s"], 16 * 80e6 / 8 / 1.25e9, delta=1e-9)
+        done = self.run_on(shared, 8, *size, "--fidelity", "alpha-beta")
+        self.assertIn(f"the busiest ones take {usual['time_s'] / alone['time_s']:.2f} times as long (fluid)", done.stderr)
+        # Nothing is shared on one switch: alpha-beta is right, and fast.
+        star = {**shared, "topology": {"kind": "star", "link": shared["topology"]["link"]}}
+        self.assertNotIn("links", self.run_on(star, 8, *size).stderr)
+
     def test_closed_forms(self):
         # 64 workers, 8 nodes, 8 ports: 2(64 - 8) + 2·7·5 = 182 us and 2·63/64 · max(1/370, 1/50/8) ns/B.
         self.assertAlmostEqual(self.row(LINKS, 64, "--collective", "ring")["time_s"], 182e-6 + 126 / 64 / 370, delta=1e-12)

@@ -40,3 +40,32 @@ TEST_CASE("an algorithm of a file that cannot carry an operation leaves it to th
   flag.collective = "ring";
   CHECK(!error_message([&] { collective_of(flag); }).empty());
 }
+
+TEST_CASE("without a fidelity it is fluid where hosts share links, unless the file has constants of its own") {
+  const auto fidelity = [](const std::string& topology, const std::string& more = "", const char* collective = "ring") {
+    Scenario scenario = asking(CollectiveOp::AllReduce, collective);
+    scenario.operation.reset();
+    const std::string link = R"("link": {"latency": "1 us", "bandwidth": "10 Gbit/s"})";
+    scenario.cluster =
+        read_cluster(Json::parse(R"({"name": "c", "workers": 4, "network": {"alpha": "1 us", "topology": {)" +
+                                     topology + ", " + link + "}" + more + "}}",
+                                 "c.json"));
+    scenario.cluster.network.collective = collective;
+    return to_string(collective_of(scenario).fidelity);
+  };
+  const std::string leaf_spine = R"("kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": )";
+  CHECK(fidelity(R"("kind": "star")") == "alpha-beta");
+  CHECK(fidelity(R"("kind": "fat-tree", "ports": 4)") == "alpha-beta");
+  CHECK(fidelity(R"("kind": "fat-tree", "ports": 4, "oversubscription": 2)") == "fluid");
+  CHECK(fidelity(leaf_spine + "2") == "alpha-beta");  // each host has a spine of its own
+  CHECK(fidelity(leaf_spine + "4") == "fluid");       // links to spines have half of a host's bandwidth
+  CHECK(fidelity(leaf_spine + R"(1, "oversubscription": 2)") == "fluid");
+  CHECK(fidelity(R"("kind": "torus", "dimensions": [2, 2])") == "fluid");
+  CHECK(fidelity(R"("kind": "star", "links": [{"between": ["h0", "s0"], "bandwidth": "1 Gbit/s"}])") == "fluid");
+  // What is said wins, as do constants; and so do collectives that fluid does not have.
+  CHECK(fidelity(leaf_spine + "4", R"(, "fidelity": "alpha-beta")") == "alpha-beta");
+  CHECK(fidelity(leaf_spine + "4", R"(, "fidelity": "message")") == "message");
+  CHECK(fidelity(leaf_spine + "4", R"(, "beta": "1 ns/B")") == "alpha-beta");
+  CHECK(fidelity(leaf_spine + "4", R"(, "server": {"alpha": "1 us", "beta": "1 ns/B"})", "parameter-server") ==
+        "alpha-beta");
+}
