@@ -35,7 +35,8 @@ std::int64_t gpus_of_a_host(const Network& network) {
   return network.node ? network.node->workers : network.topology ? network.topology->gpus_per_host : 1;
 }
 
-bool suits_fluid(const Network& network, const CollectiveChoice& choice) {
+bool suits_fluid(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Network& network = scenario.cluster.network;
   if (!network.topology || network.beta || network.measured || !network.table.empty() || !network.tables.empty() ||
       network.server || goes_in_legs(*choice.algorithm, choice.options))
     return false;
@@ -43,7 +44,7 @@ bool suits_fluid(const Network& network, const CollectiveChoice& choice) {
     if (!one->rounds && !network.nccl) return false;
   CollectiveChoice fluid = choice;
   fluid.fidelity = Fidelity::Fluid;
-  return choice.gathers() || fluid.has_halves();
+  return scenario.operation || choice.gathers() || fluid.has_halves();
 }
 
 namespace {
@@ -74,7 +75,7 @@ Fidelity fidelity_of(const Scenario& scenario, const CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
   if (!scenario.fidelity.empty()) return find_fidelity(scenario.fidelity, scenario.place_of_fidelity);
   if (!network.fidelity.empty()) return find_fidelity(network.fidelity, network.place / "fidelity");
-  return suits_fluid(network, choice) && hosts_share_links(*network.topology) ? Fidelity::Fluid : Fidelity::AlphaBeta;
+  return suits_fluid(scenario, choice) && hosts_share_links(*network.topology) ? Fidelity::Fluid : Fidelity::AlphaBeta;
 }
 
 // What a topology, and nodes, decide for a collective that runs on them.

@@ -47,7 +47,7 @@ CollectiveChoice collective_of(const Scenario& scenario);
 
 /// True if fluid can simulate all that a plan may send, on links that the cluster's file describes: constants that were
 /// measured are worth more than a topology from data sheets.
-bool suits_fluid(const Network& network, const CollectiveChoice& choice);
+bool suits_fluid(const Scenario& scenario, const CollectiveChoice& choice);
 
 /// The names of the options on which its times depend.
 std::vector<std::string_view> options_of(const CollectiveChoice& choice);

@@ -39,9 +39,8 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
 // Returns the same job in fluid if its hosts share links, which alpha-beta ignores; nothing if fluid says no more.
 std::optional<Job> on_shared_links(const Job& job) {
   const Scenario& scenario = job.scenario;
-  const Network& network = scenario.cluster.network;
   if (job.rounds || scenario.workers > most_workers_laid || scenario.options.parallel.any() ||
-      !suits_fluid(network, job.choice))
+      !suits_fluid(scenario, job.choice))
     return std::nullopt;
   Scenario in_fluid = scenario;
   in_fluid.fidelity = to_string(Fidelity::Fluid);
