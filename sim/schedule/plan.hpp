@@ -228,6 +228,12 @@ class ProgramIndex {
 std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sharding = {},
                                 Barrier barrier = Barrier::Iteration);
 
+/// The same iteration, cut so that it begins with the backward pass of its first micro-batch and ends with the forward
+/// pass of the next one. Ticks are still counted from the work that the plan's program begins with. Returns the plan
+/// unchanged if its program begins with the first micro-batch. REQUIRES: one role, and no transfer that is in flight
+/// at that backward pass, as in expand()'s plans.
+Plan from_first_micro_batch(Plan plan);
+
 /// Writes out what a schedule means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and
 /// an all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
 /// (sharding.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
