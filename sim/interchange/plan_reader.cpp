@@ -132,7 +132,8 @@ class PlanReader {
     MemoryPolicy holding;
     const auto json = json_.find("holding");
     if (!json) return holding;
-    json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units"});
+    json->allow_only(
+        {"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units", "root"});
     if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
     if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
     if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
@@ -151,6 +152,12 @@ class PlanReader {
       }
     if (!holding.units.empty() && holding.units.back().last + 1 != profile_.layers.size())
       json->at("units").fail("do not include every layer", "every layer in one unit, in order");
+    if (const auto root = json->find("root"))
+      for (const Json& unit : root->items()) {
+        holding.root.push_back(static_cast<std::uint32_t>(unit.integer(0, std::ssize(holding.units) - 1)));
+        if (const auto count = holding.root.size(); count > 1 && holding.root[count - 2] >= holding.root.back())
+          unit.fail("does not come after the number before", "numbers of \"units\", from 0, in order");
+      }
     return holding;
   }
 
@@ -231,9 +238,8 @@ class PlanReader {
 
   // Of a pipeline: its degrees and chunks, and a program for each rank.
   Plan read_pipeline() {
-    json_.allow_only(
-        {"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy", "holding",
-         "gradient_dtype", "parameter_dtype"});
+    json_.allow_only({"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy",
+                      "holding", "gradient_dtype", "parameter_dtype"});
     if (const auto text = json_.find("description")) text->text();
     const Json parallel = json_.at("parallel");
     parallel.allow_only({"pp", "tp", "cp", "ep", "schedule", "stages", "update_barrier", "barrier"});

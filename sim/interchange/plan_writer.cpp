@@ -86,6 +86,7 @@ class PlanWriter {
     if (!holding.units.empty()) value["units"] = JsonValue::array();
     for (const Unit& unit : holding.units)
       value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
+    if (!holding.root.empty()) value["root"] = holding.root;
     return value;
   }
 

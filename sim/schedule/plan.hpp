@@ -140,6 +140,7 @@ struct ProgramRange {
 /// What a worker holds, where a framework has its own rules (docs/sharding.md).
 struct MemoryPolicy {
   std::vector<Unit> units;                ///< of layers that are gathered and reduced as one; none: each layer alone
+  std::vector<std::uint32_t> root;        ///< of `units`: those that are one together, in order; none, or at least two
   Bytes parameter = 0;                    ///< bytes of an element of parameters; 0: as they travel
   Bytes gradient = 0;                     ///< likewise of gradients
   bool whole_gradients = false;           ///< unsharded, from one micro-batch to the next

@@ -30,6 +30,7 @@ class Accountant {
         spans_(episode.timeline.spans),
         places_(plan.program()),
         gradient_(gradient_bytes(profile_)) {
+    find_units();
     if (unrolled.transfers == 0) return;
     find_uses();
   }
@@ -73,20 +74,28 @@ class Accountant {
         awaited_[sent->index] = std::min<std::size_t>(awaited_[sent->index], gate.work_after()->place);
   }
 
-  // Layers that are gathered and reduced as one.
-  std::vector<Unit> units() const {
-    if (!plan_.memory_policy.units.empty()) return plan_.memory_policy.units;
-    std::vector<Unit> layers;
-    for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) layers.push_back({layer, layer});
-    return layers;
+  // Sets units_ and unit_of_.
+  void find_units() {
+    const MemoryPolicy& policy = plan_.memory_policy;
+    unit_of_.resize(profile_.layers.size());
+    for (LayerId layer = 0; policy.units.empty() && layer < profile_.layers.size(); ++layer)
+      add_run({layer, layer}, {});
+    std::optional<std::uint32_t> root;
+    for (std::uint32_t run = 0; run < policy.units.size(); ++run) {
+      const bool of_root = std::find(policy.root.begin(), policy.root.end(), run) != policy.root.end();
+      add_run(policy.units[run], of_root ? root : std::nullopt);
+      if (of_root) root = unit_of_[policy.units[run].first];
+    }
   }
 
-  // By layer.
-  std::vector<std::uint32_t> unit_of(const std::vector<Unit>& units) const {
-    std::vector<std::uint32_t> all(profile_.layers.size());
-    for (std::uint32_t unit = 0; unit < units.size(); ++unit)
-      for (LayerId layer = units[unit].first; layer <= units[unit].last; ++layer) all[layer] = unit;
-    return all;
+  // Adds the layers of a run to a unit, or as one of its own.
+  void add_run(const Unit& run, std::optional<std::uint32_t> to) {
+    if (!to) {
+      to = static_cast<std::uint32_t>(units_.size());
+      units_.push_back(run);
+    }
+    units_[*to].last = run.last;
+    for (LayerId layer = run.first; layer <= run.last; ++layer) unit_of_[layer] = *to;
   }
 
   // Where the unit's passes begin and end in the program.
@@ -109,20 +118,18 @@ class Accountant {
       std::uint32_t transfer;
       Bytes bytes;
     };
-    const std::vector<Unit> units = this->units();
-    const std::vector<std::uint32_t> unit_of = this->unit_of(units);
-    std::vector<std::vector<Gather>> gathers(units.size());
+    std::vector<std::vector<Gather>> gathers(units_.size());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.memory_policy.resident) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
-        auto& own = gathers[unit_of[profile_.tensors[slice.tensor].layer]];
+        auto& own = gathers[unit_of_[profile_.tensors[slice.tensor].layer]];
         if (own.empty() || own.back().transfer != index) own.push_back({0, index, 0});
         own.back().bytes += slice.bytes;
       }
     }
-    for (std::size_t unit = 0; unit < units.size(); ++unit) {
-      const std::vector<ProgramRange> passes = passes_of(units[unit]);
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      const std::vector<ProgramRange> passes = passes_of(units_[unit]);
       for (Gather& one : gathers[unit]) {
         const auto first =
             std::lower_bound(passes.begin(), passes.end(), awaited_[one.transfer],
@@ -146,13 +153,11 @@ class Accountant {
     if (!plan_.sharding.shards_gradients() || plan_.memory_policy.reduce_buffer >= 0 ||
         plan_.memory_policy.whole_gradients)
       return;
-    const std::vector<Unit> units = this->units();
-    const std::vector<std::uint32_t> unit_of = this->unit_of(units);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.op != CollectiveOp::ReduceScatter) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
-        const Unit& unit = units[unit_of[profile_.tensors[slice.tensor].layer]];
+        const Unit& unit = units_[unit_of_[profile_.tensors[slice.tensor].layer]];
         ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.micro_batch)),
                     spans_[unrolled_.transfer(index)].end, static_cast<double>(slice.bytes));
       }
@@ -184,6 +189,8 @@ class Accountant {
   const std::vector<Span>& spans_;
   ProgramIndex places_;
   double gradient_;
+  std::vector<Unit> units_;             // layers that are gathered and reduced as one, from the first to the last
+  std::vector<std::uint32_t> unit_of_;  // by layer
   std::vector<std::size_t> awaited_;
 };
 

@@ -460,28 +460,62 @@ class Fsdp2(Units):
                 self.reducing(unit, first, reductions[unit])
 
 
+def beyond_blocks(scenario, units):
+    """The units that no module of the wrapping policy holds, so that the root does.
+
+    Named modules of a list are numbered ("h.0"), and these are what a policy names; where none is, each name is one.
+    A policy by size leaves to the root what is too small in the end. A single unit is the root.
+    """
+    if len(units) == 1:
+        return units
+    named = any(layer.group is not None for layer in scenario.layers)
+    wrap = scenario.options.get("wrap", "group" if named else "layer")
+    if wrap == "layer":
+        return []
+    if wrap != "group":
+        held = sum(scenario.elements(index) for index in units[-1]) * scenario.parameter
+        return units[-1:] if held < size_of(wrap) else []
+    names = [next((scenario.layers[index].group for index in unit if scenario.layers[index].group), "")
+             for unit in units]
+    numbered = [any(part[-1:].isdigit() for part in name.split(".")) for name in names]
+    return [unit for unit, block in zip(units, numbered) if not block] if any(numbered) else []
+
+
 class Fsdp1(Units):
-    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue."""
+    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue. The root is gathered first, once,
+    and stays until its own layers' last backward pass."""
 
     def __init__(self, scenario, plan):
         super().__init__(scenario, plan)
         self.limit, self.mode = scenario.number("limit"), scenario.options["backward_prefetch"]
-        self.frees = scenario.options["reshard"] == "all"
+        own = beyond_blocks(scenario, self.units)
+        self.root = 0 if own else None
+        self.walk = [(0 if unit in own else sum(other not in own for other in self.units[:place]) + bool(own), unit)
+                     for place, unit in enumerate(self.units)]  # (unit, a run of its layers), forwards
+        if own:
+            self.units = [sum(own, []), *(unit for unit in self.units if unit not in own)]
+        self.elements = [sum(scenario.elements(index) for index in unit) for unit in self.units]
+        frees = scenario.options["reshard"] == "all"
+        self.freed = [unit for unit, _ in reversed(self.walk) if frees and unit != self.root]  # in backward order
 
     def micro_batch(self):
-        kept = self.forward_pass()
-        self.backward_pass(kept)
+        self.backward_pass(self.forward_pass())
         self.close()
 
     def forward_pass(self):
         """The gathers of the units that stay."""
         ends, kept = [], {}
-        for unit in range(self.last + 1):
-            limited = self.frees and unit >= self.limit
-            gather = self.gather("G_f", unit, "shared", [end(ends[unit - self.limit])] if limited else self.opening)
-            _, done = self.forwards(unit, [gather])
-            ends.append(done)
-            if self.frees:
+        if self.root is not None:
+            kept[self.root] = self.gather("G_f", self.root, "shared", self.opening)
+        for unit, layers in self.walk:
+            gather = kept.get(unit)
+            if gather is None:
+                limited = unit in self.freed and len(ends) >= self.limit
+                gather = self.gather("G_f", unit, "shared", [end(ends[-self.limit])] if limited else self.opening)
+            self.plan.hold(gather)
+            done = [self.plan.forward(layer) for layer in layers][-1]
+            if unit in self.freed:
+                ends.append(done)
                 self.gathered(unit, gather, done)
             else:
                 kept[unit] = gather
@@ -489,28 +523,47 @@ class Fsdp1(Units):
 
     def issue_backward(self):
         """(gathers, reductions) by unit, in the order of the lane."""
-        gathers, reductions = {}, {}
-        ahead = 0 if self.mode == "none" else 1
-        for turn in range(-ahead, self.last + 1):
-            fetched, reduced = self.last - turn - ahead, self.last - turn
-            if self.frees and fetched >= 0:
-                gathers[fetched] = self.gather("G_b", fetched, "shared")
-            if turn >= 0:
-                reductions[reduced] = self.reduce(reduced, "shared")
+        gathers, reductions, ahead = {}, {}, collections.deque(self.freed)
+
+        def fetch():
+            if ahead:
+                unit = ahead.popleft()
+                gathers[unit] = self.gather("G_b", unit, "shared")
+
+        if self.mode == "pre" and self.root is not None:  # the root's hook is the first of all
+            fetch()
+        for place, (unit, _) in reversed(list(enumerate(self.walk))):
+            if unit in self.freed and unit not in gathers:
+                fetch()
+            if self.mode == "pre" and unit != self.root:
+                fetch()
+            if unit in [other for other, _ in self.walk[:place]]:
+                continue  # the root has layers before these
+            if self.mode == "post":
+                fetch()
+            reductions[unit] = self.reduce(unit, "shared")
         return gathers, reductions
 
     def backward_pass(self, kept):
         gathers, reductions = self.issue_backward()
-        awaited = self.plan.before()  # what the B before waits for
-        for unit in reversed(range(self.last + 1)):
+        awaited = self.plan.before()  # what the B of the freed unit before waits for
+        ended, first = None, {}  # the end of that B; the first step of each unit
+        for place, (unit, layers) in reversed(list(enumerate(self.walk))):
             before = self.plan.before()
-            if self.frees:
-                gathers[unit].after += before if self.mode != "pre" or unit == self.last else awaited
-                awaited = before + [end(gathers[unit])]
-            first, done = self.backwards(unit, [gathers[unit]] if self.frees else [])
-            self.gathered(unit, (gathers if self.frees else kept)[unit], done)
-            reductions[unit].after.append(end(done))
-            self.reducing(unit, first, reductions[unit])
+            if unit in self.freed:
+                gather = gathers[unit]
+                gather.after += {"pre": awaited, "post": ended or before, "none": before}[self.mode]
+                awaited = before + [end(gather)]
+                self.plan.hold(gather)
+            steps = [self.plan.backward(layer) for layer in reversed(layers)]
+            first.setdefault(unit, steps[0])
+            if unit in self.freed:
+                ended = [end(steps[-1])]
+            if unit in [other for other, _ in self.walk[:place]]:
+                continue
+            self.gathered(unit, gathers[unit] if unit in self.freed else kept[unit], steps[-1])
+            reductions[unit].after.append(end(steps[-1]))
+            self.reducing(unit, first[unit], reductions[unit])
 
 
 # ---- DeepSpeed ------------------------------------------------------------------------------------------------------

@@ -57,12 +57,14 @@ class Numbers:
 
 
 def group_names(pick, count):
-    """A name for each layer or none: runs of layers, a run's last layers (or the very first ones) without a name."""
+    """A name for each layer or none: runs of layers, a run's last layers (or the very first ones) without a name. Some
+    runs are no blocks, such as an embedding."""
     names, run = [], 0
     while len(names) < count:
         length = pick.randint(1, 3)
         unnamed = pick.randint(0, length - 1)
-        own = [f"block{run}"] * (length - unnamed) + [None] * unnamed
+        name = f"block{run}" if pick.random() < 0.7 else "outer" + chr(ord("a") + run)
+        own = [name] * (length - unnamed) + [None] * unnamed
         names += own[::-1] if run == 0 else own
         run += 1
     return names[:count] if any(names[:count]) else [*names[:count - 1], "block"]

@@ -129,6 +129,33 @@ TEST_CASE("fsdp1: three ways of prefetching") {
         {19, 7, forward + "G3' 10-11 B3 11-12 R3 12-13 G2' 13-14 B2 14-15 R2 15-16 G1' 16-17 B1 17-18 R1 18-19"});
 }
 
+TEST_CASE("fsdp1: a single unit is the root, and is gathered once") {
+  const Result result = check(on_ring(profile_of({{1, 2}}), "fsdp1"), {5, 2, "G1 0-1 F1 1-2 B1 2-4 R1 4-5"});
+  CHECK(result.metrics.collectives == 2);
+  // 250 elements: shards of parameters, gradients and moments 500 + 500 + 1000; the root 1000 from 0 to 4, its
+  // gradients 1000 from 2 to 5.
+  CHECK(result.memory.peak == 2000 + 1000 + 1000);
+}
+
+TEST_CASE("fsdp1: embedding and head are one unit, which stays until the embedding's backward pass") {
+  Profile profile = profile_of({{1, 1}, {1, 2}, {1, 2}, {1, 1}});
+  const char* names[] = {"embed", "h.0", "h.1", "head"};
+  for (LayerId layer = 0; layer < 4; ++layer) profile.layers[layer].group = names[layer];
+  // The root's gather and reduction take 2 us. G3 waits for nothing, as the root counts for no limit; G3' waits for F4,
+  // G2' for B4.
+  const Result result =
+      check(on_ring(profile, "fsdp1"),
+            {14, 4,
+             "G1+4 0-2 F1 2-3 G2 2-3 F2 3-4 G3 3-4 F3 4-5 F4 5-6 B4 6-7 G3' 6-7 B3 7-9 G2' 7-8 B2 9-11 "
+             "R3 9-10 B1 11-12 R2 11-12 R1+4 12-14"});
+  CHECK(result.metrics.collectives == 3 + 2 + 3);
+  // 1000 elements: shards 2000 + 2000 + 4000. Gathered: the root's 2000 from 0 to 12; h.1's 1000 from 6 to 9, h.0's
+  // from 7 to 11: 4000 from 7 to 9. In reduction: the root's 2000 from 6 to 14; h.1's from 7 to 10, h.0's from 9 to 12.
+  CHECK(result.memory.parts.gathered == 4000);
+  CHECK(result.memory.parts.in_reduction == 4000);
+  CHECK(result.memory.peak == 8000 + 4000 + 3000);  // from 7 to 9; then 3000 + 4000
+}
+
 TEST_CASE("zero-1: whole buckets after the backward pass, or beside it") {
   Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}, {1, 1}}), "zero-1");
   ZeroOptions& zero = scenario.options.strategy.zero;
