@@ -132,13 +132,15 @@ class PlanReader {
     MemoryPolicy holding;
     const auto json = json_.find("holding");
     if (!json) return holding;
-    json->allow_only(
-        {"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units", "root"});
+    json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units",
+                      "root", "step_bytes", "step_elements"});
     if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
     if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
     if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
     constexpr std::int64_t most_elements = 1'000'000'000'000;  // as many as a profile may have
     if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, most_elements);
+    if (const auto bytes = json->find("step_bytes")) holding.step = bytes->integer(0, 64);
+    if (const auto pieces = json->find("step_elements")) holding.step_elements = pieces->integer(0, most_elements);
     if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
     if (const auto units = json->find("units"))
       for (const Json& unit : units->items()) {

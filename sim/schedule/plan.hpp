@@ -146,6 +146,10 @@ struct MemoryPolicy {
   bool whole_gradients = false;           ///< unsharded, from one micro-batch to the next
   std::int64_t reduce_buffer = -1;        ///< elements in reduction, instead of what the timeline says; -1: that
   std::optional<std::uint32_t> resident;  ///< the block that is never freed: gathered once after each update
+  /// Bytes that the optimizer's step takes for each element that a worker updates, in addition to the state; none:
+  /// what PyTorch's Adam takes, where that runs.
+  std::optional<Bytes> step = {};
+  std::int64_t step_elements = 0;  ///< the step goes by pieces of so many elements; 0: in one
   bool operator==(const MemoryPolicy&) const = default;
 };
 

@@ -47,6 +47,7 @@ class Accountant {
       hold_gathered(ledger, c);
       hold_reductions(ledger, c);
       hold_activations(ledger, c);
+      hold_step(ledger, c);
       ledger.settle(always, use);
     }
     use.parts.in_reduction += buffer;
@@ -182,6 +183,14 @@ class Accountant {
     }
   }
 
+  void hold_step(Ledger& ledger, std::uint32_t c) const {
+    const double shards =
+        plan_.sharding.shards_optimizer() ? static_cast<double>(plan_.sharding.shards(scenario_.workers)) : 1;
+    for (const UpdatePlace& update : update_places(plan_, 0, profile_))
+      ledger.hold_step(start(c, update.work), update.takes_time ? end(c, update.work) : start(c, update.work),
+                       step_memory(scenario_, plan_, update.elements / shards));
+  }
+
   const Scenario& scenario_;
   const Profile& profile_;
   const Plan& plan_;
@@ -202,6 +211,10 @@ bool fits(const Scenario& scenario, double bytes) {
 }
 
 bool fits(const Scenario& scenario, const Result& result) { return fits(scenario, result.memory.peak); }
+
+bool fits_tightly(const Scenario& scenario, double bytes) {
+  return fits(scenario, bytes) && !fits(scenario, bytes / counted_share);
+}
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
   const bool given = scenario.options.places.contains("memory");
@@ -224,6 +237,49 @@ MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double e
   parts.optimizer =
       elements * scenario.options.memory.state.value_or(held == 2 ? 12 : 8) / share(plan.sharding.shards_optimizer());
   return parts;
+}
+
+std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile) {
+  const std::vector<Work>& program = plan.roles[role].program;
+  std::vector<double> elements(profile.layers.size(), 0);
+  for (const Tensor& tensor : profile.tensors) elements[tensor.layer] += static_cast<double>(tensor.elements);
+  const Barrier barrier = plan.queueing   ? plan.queueing->barrier
+                          : plan.pipeline ? plan.pipeline->barrier
+                                          : Barrier::Iteration;
+  double own = 0;  // of the role's layers
+  std::vector<UpdatePlace> updates, first_passes;
+  std::vector<bool> passed(profile.layers.size(), false);
+  for (std::size_t place = 0; place < program.size(); ++place) {
+    const Work& work = program[place];
+    if (work.kind == WorkKind::Update)
+      updates.push_back({place, true, work.item == everything ? 0 : elements[work.item]});
+    // A pipeline's program begins with its update, and with any micro-batch.
+    if (work.kind != WorkKind::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
+    passed[work.item] = true;
+    own += elements[work.item];
+    if (first_passes.empty() || barrier == Barrier::Layer) first_passes.push_back({place, false, elements[work.item]});
+  }
+  if (updates.empty() && barrier == Barrier::Layer) return first_passes;
+  if (updates.empty()) updates = std::move(first_passes);
+  if (updates.size() == 1) updates.front().elements = own;
+  return updates;
+}
+
+// PyTorch's Adam as it comes (foreach) has the square roots of all second moments in a temporary (torch/optim/adam.py
+// of 2.4, _multi_tensor_adam: exp_avg_sq_sqrt), in fp32 as they are. A state below 8 bytes an element has no second
+// moment. It runs if the profile or the strategy is PyTorch's, or parameters are sharded as PyTorch does.
+double step_memory(const Scenario& scenario, const Plan& plan, double elements) {
+  const MemoryPolicy& policy = plan.memory_policy;
+  if (policy.step_elements > 0) elements = std::min(elements, static_cast<double>(policy.step_elements));
+  if (policy.step) return elements * static_cast<double>(*policy.step);
+  const auto all = strategies();
+  const auto named =
+      std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.name == plan.strategy; });
+  const std::string_view framework = named != all.end() ? named->offer.framework : "";
+  const bool pytorch = framework == "pytorch" || framework == "composer" || plan.sharding.shards_parameters() ||
+                       scenario.profile->framework.starts_with("PyTorch");
+  constexpr double second_moment = 4;
+  return pytorch && scenario.options.memory.state.value_or(8) >= 8 ? elements * second_moment : 0;
 }
 
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {

@@ -86,7 +86,7 @@ def random_trace(pick, numbers):
     if pick.random() < 0.5:
         for row in pick.sample(rows, pick.randint(1, count)):
             row["activation_bytes"] = pick.randint(1, 10) * (480 if numbers.round else numbers.scale)
-    trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": "none",
+    trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": pick.choice(["none", "PyTorch 2.4", "TensorFlow 2"]),
              "batch_size": pick.choice([1, 8]), "precision": pick.choice(["fp32", "fp32", "bf16"]),
              "origin": "measured", "source": "random", "unit": "us", "layers": rows}
     return trace | ({"update": numbers.microseconds()} if pick.random() < 0.6 else {})

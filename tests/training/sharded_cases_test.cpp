@@ -284,7 +284,8 @@ TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
   CHECK(memory.parts.optimizer == 3000);
   CHECK(memory.parts.gathered == 0);
   CHECK(memory.parts.in_reduction == 600);  // a bucket
-  CHECK(memory.peak == 5600);
+  CHECK(memory.parts.step == 250 * (4 + 2));
+  CHECK(memory.peak == 5600 + 1500);
   scenario.strategy = &find_strategy("zero-2", {});
   memory = simulate(scenario).memory;
   CHECK(memory.parts.gradients == 500);
@@ -295,4 +296,47 @@ TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
   CHECK(simulate(scenario).memory.parts.optimizer == 1500);
   scenario.strategy = &find_strategy("fsdp2", {});
   CHECK(simulate(scenario).memory.parts.parameters == 1000);  // fp32 shards
+}
+
+TEST_CASE("memory: what the optimizer's step takes, and when") {
+  // Two layers of 250 elements each, two workers. Times play no part: also an update that takes none has temporaries.
+  const auto memory = [](std::string_view strategy, Bytes element, const auto& change, const char* framework = "none") {
+    Profile profile = profile_of({{1, 1}, {1, 1}});
+    profile.framework = framework;
+    for (Tensor& tensor : profile.tensors) tensor.bytes = element * tensor.elements;
+    Scenario scenario = on_ring(std::move(profile), strategy);
+    change(scenario.options);
+    return simulate(scenario).memory;
+  };
+  const auto as_it_comes = [](Options&) {};
+  // PyTorch's Adam: roots of 500 second moments. Parameters 2000, gradients 2000, moments 4000 B.
+  const MemoryUse ddp = memory("ddp", 4, as_it_comes);
+  CHECK(ddp.parts.step == 2000);
+  CHECK(ddp.peak == 8000 + 2000);
+  CHECK(memory("ddp", 4, [](Options& options) { options.memory.state = 4; }).parts.step == 0);  // no second moment
+  // Other strategies do not say whose optimizer runs; the profile may. Two of these update layer by layer.
+  for (const char* strategy : {"wfbp", "dear", "us-byte"}) {
+    CHECK(memory(strategy, 4, as_it_comes).peak == 8000);
+    CHECK(memory(strategy, 4, as_it_comes, "TensorFlow").peak == 8000);
+    CHECK(memory(strategy, 4, as_it_comes, "PyTorch 2.4").peak == 8000 + (strategy == std::string("wfbp") ? 2000 : 1000));
+  }
+  // A layer at a time, before its forward pass.
+  CHECK(memory("ddp", 4, [](Options& options) { options.strategy.barrier = Barrier::Layer; }).parts.step == 1000);
+  // Of a shard: after the reductions, so that it adds to nothing but what is always there, and before the next gathers.
+  const MemoryUse sharded = memory("fsdp2", 4, as_it_comes);
+  CHECK(sharded.parts.step == 1000);
+  CHECK(sharded.peak == 4000 + 3000);  // as in docs/sharding.md: 2000 gathered and 1000 in reduction, or the reverse
+  // DeepSpeed: the shard's 250 gradients as one tensor and in fp32; in fp32 they are one. A bucket holds all.
+  const MemoryUse half = memory("zero-1", 2, as_it_comes);
+  CHECK(half.parts.step == 250 * (4 + 2));
+  CHECK(half.peak == 1000 + 1000 + 250 * 12 + 1000 + 1500);
+  CHECK(memory("zero-2", 4, as_it_comes).parts.step == 250 * 4);
+  CHECK(memory("zero-3", 2, as_it_comes).parts.step == 250 * (4 + 2));
+  CHECK(simulate(on_ring(profile_of({{1, 1}}), "zero-3")).plan.memory_policy.step_elements == 1'000'000'000);
+  // Megatron: in fp32, of the shard or of all.
+  CHECK(memory("megatron", 2, as_it_comes).parts.step == 250 * 4);
+  CHECK(memory("megatron", 4, as_it_comes).parts.step == 0);
+  CHECK(memory("megatron", 2, [](Options& options) {
+          options.strategy.megatron.distributed_optimizer = false;
+        }).parts.step == 500 * 4);
 }
