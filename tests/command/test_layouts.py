@@ -263,6 +263,9 @@ class Layouts(program.Case):
         self.assertAlmostEqual(changed["iteration_s"], wanted["iteration_s"], delta=300 * 4 * 1e-12)
         self.assertEqual(changed["memory_bytes"], wanted["memory_bytes"])
         self.assertIn("--recompute", self.refused("run", "-p", full, *words, "--recompute", "full"))
+        some = self.estimate("--recompute", "selective", name="some.json")
+        self.assertIn("is recomputed already (selective)", self.refused("run", "-p", some, *words, "--recompute", "full"))
+        self.assertEqual([json.loads(file.read_text(encoding="utf-8")).get("recompute") for file in (plain, full, some)], [None, "full", "selective"])
         self.assertIn("--recompute", self.refused("run", "-p", "resnet50_k80_b16", *words, "--recompute", "full"))
 
 
