@@ -231,6 +231,8 @@ def trace_text(subject, recorder, measured, facts, options, update=None, shares=
             "precision": options.precision, "origin": "measured", "source": source_text(measured, facts, options, update), "unit": "us"}
     if update:
         head["update"] = round(update.middle, us)
+    if recorder.recomputes:
+        head["recompute"] = "full"
     details = {
         "input": subject.sample, "loss": subject.task, "warmup": options.warmup, "iterations": measured.iterations,
         "undisturbed_us": {key: distribution(one) for key, one in measured.whole.items()},

@@ -1,6 +1,7 @@
 #include "sim/calibration/measured_file.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -30,10 +31,16 @@ void require_columns(const std::vector<std::string>& columns, const SourceLocati
   std::vector<std::string> known(std::begin(own_columns), std::end(own_columns));
   for (const auto& row : quantities) known.emplace_back(row.name);
   for (const OptionRow& row : option_rows()) known.emplace_back(row.name);
-  std::set<std::string> seen;
+  std::map<std::string_view, std::string> seen;  // by the name that an option is known by
   for (const std::string& name : columns) {
-    if (!has(known, name)) throw InputError(place, fmt::format("unknown column '{}'", name), suggest(name, known));
-    if (!seen.insert(name).second) throw InputError(place, fmt::format("has the column {} twice", name), "once");
+    const OptionRow* option = option_named(name);  // also by its other name
+    if (!option && !has(known, name))
+      throw InputError(place, fmt::format("unknown column '{}'", name), suggest(name, known));
+    const auto [other, fresh] = seen.emplace(option ? option->name : std::string_view(name), name);
+    if (fresh) continue;
+    if (other->second == name) throw InputError(place, fmt::format("has the column {} twice", name), "once");
+    throw InputError(place, fmt::format("has the columns {} and {}, which are the same option", other->second, name),
+                     "one of them");
   }
 }
 
@@ -147,8 +154,14 @@ class PointReader {
     if (row.fields.size() != measured.columns.size())
       throw InputError(point_.place, fmt::format("has {} fields", row.fields.size()),
                        fmt::format("the {} of the header", measured.columns.size()));
-    for (std::size_t i = 0; i < row.fields.size(); ++i)
-      point_.cells[measured.columns[i]] = std::string(trim(row.fields[i]));
+    for (std::size_t i = 0; i < row.fields.size(); ++i) {
+      const std::string& column = measured.columns[i];
+      point_.cells[column] = std::string(trim(row.fields[i]));
+      if (const OptionRow* option = option_named(column); option && option->name != column) {
+        point_.cells[std::string(option->name)] = point_.cells[column];
+        other_names_[option->name] = column;
+      }
+    }
   }
 
   MeasuredPoint read() {
@@ -169,7 +182,9 @@ class PointReader {
   }
 
   SourceLocation place(std::string_view column) const {
-    return {point_.place.file, fmt::format("{}, {}", point_.place.path, column)};
+    const auto other = other_names_.find(column);
+    return {point_.place.file,
+            fmt::format("{}, {}", point_.place.path, other == other_names_.end() ? column : other->second)};
   }
 
   const Files& files() const { return measured_.inputs.files; }
@@ -231,6 +246,7 @@ class PointReader {
 
   const MeasuredFile& measured_;
   MeasuredPoint point_;
+  std::map<std::string_view, std::string_view> other_names_;  // of options: the columns that have them
 };
 
 }  // namespace

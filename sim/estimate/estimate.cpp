@@ -143,6 +143,8 @@ Estimate estimate(const EstimateRequest& request) {
   profile.update = to_time(seconds.update * factor);
   if (request.work.model_flops > 0) profile.flops_per_sample = request.work.model_flops;
   if (tokens_of(request.work.input) > 0) profile.tokens_per_sample = request.work.tokens;
+  if (request.recompute != Recompute::None)
+    profile.recompute = std::string(name_of(recompute_rules, request.recompute));
   if (request.work.tp > 1 || request.work.cp > 1) profile.tensor_and_context = {request.work.tp, request.work.cp};
   require_possible(request, seconds.total() * factor, rates.element);
   const std::vector<Bytes> kept = activations(request, rates.element);

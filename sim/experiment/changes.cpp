@@ -151,6 +151,9 @@ void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   if (change.value != "full")
     throw InputError(change.place, fmt::format("a profile cannot be changed to '{}'", change.value),
                      "full; for a model: `allreplay estimate --recompute`");
+  if (const std::string& rule = scenario.profile->recompute; !rule.empty())
+    throw InputError(change.place, fmt::format("{} is recomputed already ({})", scenario.profile->name, rule),
+                     "a profile without recomputation");
   Profile& profile = scenario.profile.own();
   std::vector<std::pair<LayerId, LayerId>> units;  // first layer, and one past the last
   const auto count = static_cast<LayerId>(profile.layers.size());
@@ -164,6 +167,7 @@ void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& 
                      "a profile whose layers have a \"group\"");
   for (std::size_t unit = 1; unit + 1 < units.size(); ++unit)
     compute_again(profile, units[unit].first, units[unit].second, unit + 2 == units.size(), change.place);
+  profile.recompute = "full";
   profile.source = fmt::format("{}, {}, whose units are recomputed", profile.name, to_string(profile.origin));
   profile.origin = Origin::Estimated;
 }

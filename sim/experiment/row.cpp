@@ -65,9 +65,13 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
 }  // namespace
 
 NamedNumbers parts_of(const MemoryParts& parts) {
-  return {{"parameters", parts.parameters},     {"gradients", parts.gradients},
-          {"optimizer", parts.optimizer},       {"gathered", parts.gathered},
-          {"in_reduction", parts.in_reduction}, {"activations", parts.activations.value_or(0)}};
+  return {{"parameters", parts.parameters},
+          {"gradients", parts.gradients},
+          {"optimizer", parts.optimizer},
+          {"gathered", parts.gathered},
+          {"in_reduction", parts.in_reduction},
+          {"activations", parts.activations.value_or(0)},
+          {"step", parts.step}};
 }
 
 namespace {
@@ -173,7 +177,9 @@ constexpr Column all[] = {
     of_parallel("exposed_p2p_s", "seconds that sends between ranks add", parallel_cell<&ParallelResult::exposed_p2p_s>),
     of_parallel("layer_comm_s", "seconds of collectives inside layers; mean over the ranks",
                 parallel_cell<&ParallelResult::layer_comm_s>),
-    {"fits", "whether memory_bytes fits into --memory, or the device's; null (empty) without a limit",
+    {"fits",
+     "whether memory_bytes fits into --memory, or the device's (with less than a tenth free it may fail); null (empty) "
+     "without a limit",
      [](const Record& r) {
        const auto& limit = r.scenario.options.memory.limit;
        return limit ? Cell(r.memory.peak <= static_cast<double>(*limit)) : Cell();

@@ -132,12 +132,15 @@ class PlanReader {
     MemoryPolicy holding;
     const auto json = json_.find("holding");
     if (!json) return holding;
-    json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units"});
+    json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units",
+                      "root", "step_bytes", "step_elements"});
     if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
     if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
     if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
     constexpr std::int64_t most_elements = 1'000'000'000'000;  // as many as a profile may have
     if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, most_elements);
+    if (const auto bytes = json->find("step_bytes")) holding.step = bytes->integer(0, 64);
+    if (const auto pieces = json->find("step_elements")) holding.step_elements = pieces->integer(0, most_elements);
     if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
     if (const auto units = json->find("units"))
       for (const Json& unit : units->items()) {
@@ -151,6 +154,12 @@ class PlanReader {
       }
     if (!holding.units.empty() && holding.units.back().last + 1 != profile_.layers.size())
       json->at("units").fail("do not include every layer", "every layer in one unit, in order");
+    if (const auto root = json->find("root"))
+      for (const Json& unit : root->items()) {
+        holding.root.push_back(static_cast<std::uint32_t>(unit.integer(0, std::ssize(holding.units) - 1)));
+        if (const auto count = holding.root.size(); count > 1 && holding.root[count - 2] >= holding.root.back())
+          unit.fail("does not come after the number before", "numbers of \"units\", from 0, in order");
+      }
     return holding;
   }
 
@@ -231,9 +240,8 @@ class PlanReader {
 
   // Of a pipeline: its degrees and chunks, and a program for each rank.
   Plan read_pipeline() {
-    json_.allow_only(
-        {"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy", "holding",
-         "gradient_dtype", "parameter_dtype"});
+    json_.allow_only({"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy",
+                      "holding", "gradient_dtype", "parameter_dtype"});
     if (const auto text = json_.find("description")) text->text();
     const Json parallel = json_.at("parallel");
     parallel.allow_only({"pp", "tp", "cp", "ep", "schedule", "stages", "update_barrier", "barrier"});

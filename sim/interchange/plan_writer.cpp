@@ -83,9 +83,12 @@ class PlanWriter {
     if (holding.whole_gradients) value["whole_gradients"] = true;
     if (holding.reduce_buffer >= 0) value["reduce_buffer"] = holding.reduce_buffer;
     if (holding.resident) value["resident"] = *holding.resident;
+    if (holding.step) value["step_bytes"] = *holding.step;
+    if (holding.step_elements > 0) value["step_elements"] = holding.step_elements;
     if (!holding.units.empty()) value["units"] = JsonValue::array();
     for (const Unit& unit : holding.units)
       value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
+    if (!holding.root.empty()) value["root"] = holding.root;
     return value;
   }
 

@@ -269,6 +269,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
+  if (!seated.plan.pipeline) seated.plan = from_first_micro_batch(std::move(seated.plan));
   seated.job = prepared_for(seated.plan, std::move(job));
   set_classes(seated, file, cluster, entry, kinds, profiles);
   seated.computing = computing_of(seated);

@@ -19,6 +19,7 @@ class PipelinedMegatron : PipelineBuilder {
     const MegatronOptions& options = options_.megatron;
     overlap_gathers_ = overlaps_gathers(options);
     plan_.sharding.zero = options.distributed_optimizer ? 1 : 0;
+    plan_.memory_policy.step = megatron_step(profile_);
     begin({});
     const std::int64_t least =
         options.overlap_grad_reduce ? megatron_bucket_size(options, pipeline_.degrees.of_gradients()) : 0;

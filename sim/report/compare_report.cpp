@@ -111,7 +111,7 @@ std::string compare_report(const Comparison& comparison, const Screen& screen) {
       order.push_back(place);
       rows.push_back({result.metrics, speed_per_gpu(scenario, result.metrics),
                       references[place].relative(outcomes[place]), result.memory.peak, fits(scenario, result),
-                      tied && i == 0, tied && i > 0, bubble_of(result)});
+                      tied && i == 0, tied && i > 0, bubble_of(result), fits_tightly(scenario, result.memory.peak)});
     }
   }
   const bool narrow = keys.size() > 1;  // the names need the room

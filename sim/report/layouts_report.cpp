@@ -21,6 +21,9 @@ std::string recompute_text(const ModelLayout& layout) {
 }
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
+bool is_tight(const LayoutTrial& trial) {
+  return fits_tightly(trial.outcome.scenario, trial.outcome.result.memory.peak);
+}
 
 std::string schedule_text(const ModelLayout& layout) {
   if (layout.pp == 1) return "-";
@@ -48,7 +51,7 @@ std::string layouts_table(const LayoutAdvice& advice, const Screen& screen) {
                share(parallel ? parallel->bubble_s : 0),
                share(parallel ? parallel->exposed_dp_s : metrics.exposed_comm_s),
                share(parallel ? parallel->exposed_p2p_s : 0), share(parallel ? parallel->layer_comm_s : 0),
-               memory_cell(outcome.result.memory.peak, fits(advice.ranking[i]))});
+               memory_cell(outcome.result.memory.peak, fits(advice.ranking[i]), is_tight(advice.ranking[i]))});
   }
   return table.text(screen);
 }
@@ -114,6 +117,7 @@ std::string layouts_report(const LayoutAdvice& advice, const LayoutSearch& searc
       "and collectives inside layers; batch: micro-batches x samples\n";
   if (advice.tied > 1) notes += ties_note(search.rule.tie);
   if (std::any_of(rows.begin(), rows.end(), [](const LayoutTrial& one) { return !fits(one); })) notes += unfit_note;
+  if (std::any_of(rows.begin(), rows.end(), is_tight)) notes += tight_note;
   text += wrapped(notes, screen.width, 2) + wrapped(verdict_text(advice, search.rule.tie), screen.width);
   std::vector<std::string> shown;
   for (const LayoutTrial& one : advice.ranking) {

@@ -280,7 +280,9 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
     const Metrics& m = metrics(advice);
     const bool first = &advice == ranking.data();
     const Tone tone = first ? Tone::Best : Tone::Plain;
-    marked.push_back({.metrics = m, .fits = fits(advice), .wins = first, .ties = advice.ties});
+    const bool tight = fits_tightly(advice.tuned.scenario, advice.tuned.result.memory.peak);
+    marked.push_back(
+        {.metrics = m, .fits = fits(advice), .wins = first, .ties = advice.ties, .tight = tight && memory});
     const TableCell time = cell::seconds(m.iteration_s).with(tone);
     std::vector<TableCell> row{cell::count(1 + (&advice - ranking.data())),
                                TableCell(name_of(advice)).with(tone),
@@ -289,7 +291,7 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
                                cell::percent(efficiency(advice)),
                                exposed_cell(m),
                                above_bound_cell(m)};
-    if (memory) row.push_back(memory_cell(advice.tuned.result.memory.peak, fits(advice)));
+    if (memory) row.push_back(memory_cell(advice.tuned.result.memory.peak, fits(advice), tight));
     row.emplace_back(bound_by(advice));
     row.emplace_back(in_one_line(advice.settings));
     table.add(std::move(row));

@@ -41,8 +41,12 @@ std::string codec_text(const Scenario& scenario) {
 
 std::string memory_text(const Scenario& scenario, const Result& result) {
   const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
-  if (fits(scenario, result)) return size;
-  return fmt::format("{}, does not fit into {}", size, write_size(*scenario.options.memory.limit));
+  if (!fits(scenario, result))
+    return fmt::format("{}, does not fit into {}", size, write_size(*scenario.options.memory.limit));
+  if (!fits_tightly(scenario, result.memory.peak)) return size;
+  const double free = 1 - result.memory.peak / static_cast<double>(*scenario.options.memory.limit);
+  return fmt::format("{}, fits into {} with {} free: allocators and libraries may need a tenth", size,
+                     write_size(*scenario.options.memory.limit), percent(free));
 }
 
 namespace {
@@ -57,7 +61,8 @@ std::string memory_parts(const MemoryUse& memory) {
                                     {"optimizer", parts.optimizer},
                                     {"gathered", parts.gathered},
                                     {"in reduction", parts.in_reduction},
-                                    {"activations", parts.activations.value_or(0)}}) {
+                                    {"activations", parts.activations.value_or(0)},
+                                    {"step", parts.step}}) {
     sum += bytes;
     if (bytes > 0)
       text +=

@@ -18,7 +18,9 @@ TableCell above_bound_cell(const Metrics& metrics) {
   return metrics.lower_bound_s ? cell::percent(metrics.iteration_s / *metrics.lower_bound_s - 1) : TableCell("-");
 }
 
-TableCell memory_cell(double bytes, bool fits) { return fits ? cell::bytes(bytes) : cell::bytes(bytes).marked("!"); }
+TableCell memory_cell(double bytes, bool fits, bool tight) {
+  return fits && !tight ? cell::bytes(bytes) : cell::bytes(bytes).marked(fits ? "^" : "!");
+}
 
 std::string efficiency_column(std::int64_t reference_workers) {
   return reference_workers == 1 ? "eff." : fmt::format("eff. from {}", reference_workers);
@@ -66,7 +68,7 @@ std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumn
         optional_cell(row.metrics.samples_per_s, [](double rate) { return cell::number(rate, rate_decimals(rate)); }));
   cells.push_back(cell::percent(row.relative_efficiency));
   cells.push_back(above_bound_cell(row.metrics));
-  if (how.memory) cells.push_back(memory_cell(row.memory_bytes, row.fits));
+  if (how.memory) cells.push_back(memory_cell(row.memory_bytes, row.fits, row.tight));
   return cells;
 }
 
@@ -78,6 +80,7 @@ std::string marks_note(const std::vector<ResultNumbers>& rows, double tie) {
   std::string text;
   if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.ties; })) text += ties_note(tie);
   if (!std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.fits; })) text += unfit_note;
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.tight; })) text += tight_note;
   return text;
 }
 

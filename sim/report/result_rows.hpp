@@ -17,6 +17,7 @@ struct ResultNumbers {
   double memory_bytes = 0;
   bool fits = true, wins = false, ties = false;  ///< the last: within the tie, which another one wins
   std::optional<double> bubble_s = {};           ///< of a pipeline, the mean of its ranks
+  bool tight = false;                            ///< fits_tightly()
 };
 
 /// What they show.
@@ -32,8 +33,10 @@ std::vector<TableColumn> number_columns(const std::vector<ResultNumbers>& rows, 
 std::vector<TableCell> number_cells(const ResultNumbers& row, const NumberColumns& how);
 
 inline constexpr const char* unfit_note = "!: does not fit into a worker's memory\n";
+inline constexpr const char* tight_note =
+    "^: fits with less than a tenth of the memory free, which allocators and libraries may need\n";
 std::string ties_note(double tie);
-/// unfit_note, and likewise "~ …" for ties; "" where the rows have none.
+/// unfit_note, tight_note, and likewise "~ …" for ties; "" where the rows have none.
 std::string marks_note(const std::vector<ResultNumbers>& rows, double tie);
 
 /// "eff.", or "eff. from 8": scaling from so many workers.
@@ -41,8 +44,8 @@ std::string efficiency_column(std::int64_t reference_workers);
 
 TableCell exposed_cell(const Metrics& metrics);
 TableCell above_bound_cell(const Metrics& metrics);
-/// Bytes, marked "!" where they do not fit.
-TableCell memory_cell(double bytes, bool fits);
+/// Bytes, marked "!" where they do not fit, "^" where they do tightly.
+TableCell memory_cell(double bytes, bool fits, bool tight);
 inline constexpr const char* collectives_column = "colls";
 inline const TableColumn exposed_column = TableColumn("exposed comm.").like("iteration");
 

@@ -11,6 +11,7 @@
 #include "sim/report/report.hpp"
 #include "sim/report/result_rows.hpp"
 #include "sim/report/scenario_labels.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -34,7 +35,12 @@ Names names_of(const ResultRow& row) {
 std::vector<ResultNumbers> numbers_of(const SweepResult& result) {
   std::vector<ResultNumbers> rows;
   for (const ResultRow& row : result.rows)
-    rows.push_back({row.metrics, row.speed, row.relative_efficiency, row.memory_bytes, row.fits});
+    rows.push_back({.metrics = row.metrics,
+                    .speed = row.speed,
+                    .relative_efficiency = row.relative_efficiency,
+                    .memory_bytes = row.memory_bytes,
+                    .fits = row.fits,
+                    .tight = row.fits && !fits_by(row.options, row.memory_bytes / counted_share, {}).value_or(true)});
   for (const ResultGroup& group : result.groups)
     for (const auto& [workers, race] : group.by_workers)
       for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)

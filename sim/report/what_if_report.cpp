@@ -89,16 +89,18 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const std::int64_t reference = answer.reference.workers;
   Table table({"change", "gain", "iteration", "samples/s", efficiency_column(reference), "memory", exposed_column,
                TableColumn("flags").of_commands()});
-  bool all_fit = true, any_fits = false;
+  bool all_fit = true, any_fits = false, any_tight = false;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
     table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
                m.samples_per_s ? cell::number(*m.samples_per_s, rate_decimals(*m.samples_per_s)) : TableCell("-"),
                row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"),
-               memory_cell(result.memory.peak, fits(scenario, result)), exposed_cell(m), own_flags(row, common)});
+               memory_cell(result.memory.peak, fits(scenario, result), fits_tightly(scenario, result.memory.peak)),
+               exposed_cell(m), own_flags(row, common)});
     all_fit = all_fit && fits(scenario, result);
     any_fits = any_fits || fits(scenario, result);
+    any_tight = any_tight || fits_tightly(scenario, result.memory.peak);
   };
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
@@ -113,7 +115,8 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   }
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
-  std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true) +
+  std::string notes = (all_fit ? "" : unfit_note) + std::string(any_tight ? tight_note : "") +
+                      limit_note(answer.base.outcome, true) +
                       fmt::format("eff.: samples/s per GPU, relative to the first row's training on {}{}\n",
                                   workers_text(reference), reference > 1 ? " of the row's network" : "");
   notes += efficiency_note({answer.base.outcome}, {answer.reference});

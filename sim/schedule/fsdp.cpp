@@ -85,22 +85,62 @@ std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const
 
 namespace {
 
+// Returns true if a part of a dotted name ends in a digit: "h.0", "block12", "layers.3.mlp". Modules of a list are
+// numbered, and these are what wrapping policies name.
+bool is_numbered(std::string_view name) {
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (name[i] >= '0' && name[i] <= '9' && (i + 1 == name.size() || name[i + 1] == '.')) return true;
+  return false;
+}
+
+const std::string& name_of(const Unit& unit, const Profile& profile) {
+  LayerId layer = unit.first;
+  while (layer < unit.last && profile.layers[layer].group.empty()) ++layer;
+  return profile.layers[layer].group;
+}
+
+double parameter_bytes_of(const Unit& unit, const Profile& profile) {
+  Bytes bytes = 0;
+  for (const Tensor& tensor : profile.tensors)
+    if (tensor.layer >= unit.first && tensor.layer <= unit.last) bytes += tensor.bytes;
+  return static_cast<double>(bytes) * profile.parameter_share();
+}
+
+}  // namespace
+
+std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
+  std::vector<bool> root(units.size(), units.size() == 1);
+  if (units.size() == 1) return root;
+  if (wrap.by == Wrap::By::Size) {
+    root.back() = parameter_bytes_of(units.back(), profile) < static_cast<double>(wrap.size);
+  } else if (has_groups(profile) && wrap.by != Wrap::By::Layer && wrap.by != Wrap::By::Given) {
+    for (std::size_t unit = 0; unit < units.size(); ++unit) root[unit] = !is_numbered(name_of(units[unit], profile));
+    if (std::find(root.begin(), root.end(), false) == root.end()) root.assign(units.size(), false);
+  }
+  return root;
+}
+
+namespace {
+
 // What both of them do.
 class Fsdp {
  public:
-  Fsdp(std::string_view name, const PlanRequest& request, Reshard default_value)
+  // `root`: of the units, those that are one.
+  Fsdp(std::string_view name, const PlanRequest& request, Reshard default_value, std::vector<Unit> units,
+       const std::vector<bool>& root)
       : request_(request),
         options_(request.options.fsdp),
-        units_(units_of(request.profile, options_.wrap)),
+        units_(std::move(units)),
         reshard_(options_.reshard.value_or(default_value)),
         build_(name, sharded(request.options.sharding), request.profile) {
-    for (const Unit& unit : units_) {
-      Block block;
-      for (LayerId layer = unit.first; layer <= unit.last; ++layer)
-        for (const Slice& slice : block_of_layer(layer, request.profile).slices) block.slices.push_back(slice);
-      build_.add(std::move(block));
-    }
+    for (std::uint32_t unit = 0; unit < count(); ++unit)
+      if (root[unit]) root_.push_back(unit);
+    if (!root_.empty()) add_block(root_);
+    block_.assign(count(), 0);
+    for (std::uint32_t unit = 0; unit < count(); ++unit)
+      if (!root[unit]) block_[unit] = add_block({unit});
     build_.plan().memory_policy.units = units_;
+    if (root_.size() > 1) build_.plan().memory_policy.root = root_;
     build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient = 4;  // fp32 shards, whatever travels
   }
 
@@ -110,10 +150,16 @@ class Fsdp {
     return sharding;
   }
 
-  std::uint32_t count() const { return static_cast<std::uint32_t>(units_.size()); }
-  bool freed(std::uint32_t unit) const {
-    return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
+  // Of the tensors of these units.
+  std::uint32_t add_block(const std::vector<std::uint32_t>& units) {
+    Block block;
+    for (const std::uint32_t unit : units)
+      for (LayerId layer = units_[unit].first; layer <= units_[unit].last; ++layer)
+        for (const Slice& slice : block_of_layer(layer, request_.profile).slices) block.slices.push_back(slice);
+    return build_.add(std::move(block));
   }
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(units_.size()); }
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(request_.options.sharding.accumulate); }
   bool groups() const { return request_.options.sharding.shard_group > 0; }
 
@@ -129,14 +175,15 @@ class Fsdp {
   }
 
   PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
-    return build_.gather(unit, lane, micro_batch);
+    return build_.gather(block_[unit], lane, micro_batch);
   }
   // Adds the unit's reduce-scatter and, if there are groups and `sums`, the all-reduce of its shard among them.
   PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch, bool sums = true) {
-    const PlanPoint scattered = build_.reduce(CollectiveOp::ReduceScatter, group_shard, unit, lane, micro_batch);
+    const PlanPoint scattered =
+        build_.reduce(CollectiveOp::ReduceScatter, group_shard, block_[unit], lane, micro_batch);
     reductions_.push_back(scattered);
     if (!groups() || !sums) return scattered;
-    const PlanPoint summed = build_.sum_shards(unit, replicate_, micro_batch);
+    const PlanPoint summed = build_.sum_shards(block_[unit], replicate_, micro_batch);
     build_.gate(scattered, summed);
     reductions_.push_back(summed);
     return scattered;
@@ -159,6 +206,8 @@ class Fsdp {
   const PlanRequest& request_;
   const FsdpOptions& options_;
   std::vector<Unit> units_;
+  std::vector<std::uint32_t> root_;   // of the units: those that are one, in forward order
+  std::vector<std::uint32_t> block_;  // by unit
   Reshard reshard_;
   PlanBuilder build_;
   std::uint32_t replicate_ = 0;
@@ -168,7 +217,7 @@ class Fsdp {
 
 class Fsdp2 : Fsdp {
  public:
-  explicit Fsdp2(const PlanRequest& request) : Fsdp("fsdp2", request, Reshard::ButLast) {}
+  explicit Fsdp2(const PlanRequest& request) : Fsdp2(request, units_of(request.profile, request.options.fsdp.wrap)) {}
 
   Plan make() {
     gathers_ = build_.add_lane(options_.separate_lanes ? "gather" : "gather and reduce");
@@ -185,6 +234,13 @@ class Fsdp2 : Fsdp {
   }
 
  private:
+  Fsdp2(const PlanRequest& request, const std::vector<Unit>& units)
+      : Fsdp("fsdp2", request, Reshard::ButLast, units, std::vector<bool>(units.size(), false)) {}
+
+  bool freed(std::uint32_t unit) const {
+    return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
+  }
+
   void forward(std::uint32_t micro_batch) {
     std::vector<PlanPoint> copied;
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
@@ -248,7 +304,8 @@ class Fsdp2 : Fsdp {
 
 class Fsdp1 : Fsdp {
  public:
-  Fsdp1(std::string_view name, const PlanRequest& request) : Fsdp(name, request, Reshard::All) {}
+  Fsdp1(std::string_view name, const PlanRequest& request)
+      : Fsdp1(name, request, units_of(request.profile, request.options.fsdp.wrap)) {}
 
   Plan make() {
     lane_ = build_.add_lane("gather and reduce");
@@ -262,44 +319,65 @@ class Fsdp1 : Fsdp {
   }
 
  private:
+  Fsdp1(std::string_view name, const PlanRequest& request, const std::vector<Unit>& units)
+      : Fsdp(name, request, Reshard::All, units, held_by_root(request.profile, units, request.options.fsdp.wrap)) {
+    for (std::uint32_t unit = count(); unit-- > 0;)
+      if (freed(unit)) freed_.push_back(unit);
+  }
+
+  bool is_root(std::uint32_t unit) const { return std::find(root_.begin(), root_.end(), unit) != root_.end(); }
+  bool freed(std::uint32_t unit) const { return reshard_ == Reshard::All && !is_root(unit); }
+
+  // The root's gather comes first, and counts for no limit.
   void forward(std::uint32_t micro_batch) {
-    std::vector<ProgramRange> passes;
+    std::vector<PlanPoint> passes;  // the ends of units that are freed
+    std::optional<PlanPoint> root;
+    if (!root_.empty()) {
+      root = gather(root_.front(), lane_, micro_batch);
+      build_.gate(boundary_, *root);
+    }
+    const auto limit = static_cast<std::size_t>(options_.limit);
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const PlanPoint arrived = gather(unit, lane_, micro_batch);
-      if (reshard_ == Reshard::All && unit >= options_.limit)
-        build_.gate(work(passes[unit - static_cast<std::size_t>(options_.limit)].last), arrived);
-      else
+      const PlanPoint arrived = is_root(unit) ? *root : gather(unit, lane_, micro_batch);
+      if (freed(unit) && passes.size() >= limit)
+        build_.gate(passes[passes.size() - limit], arrived);
+      else if (!is_root(unit))
         build_.gate(boundary_, arrived);
-      passes.push_back(pass(WorkKind::Forward, unit, micro_batch));
-      build_.gate(arrived, work(passes.back().first));
+      const ProgramRange range = pass(WorkKind::Forward, unit, micro_batch);
+      if (freed(unit)) passes.push_back(work(range.last));
+      build_.gate(arrived, work(range.first));
     }
   }
 
+  // Gathers the next freed unit in backward order, if there is one, once `after` has ended.
+  void fetch(const PlanPoint& after, std::uint32_t micro_batch) {
+    if (arrived_.size() == freed_.size()) return;
+    arrived_.push_back(gather(freed_[arrived_.size()], lane_, micro_batch));
+    build_.gate(after, arrived_.back());
+  }
+
   void backward(std::uint32_t micro_batch) {
-    const bool ahead = options_.backward_prefetch != BackwardPrefetch::None;
-    PlanPoint before = build_.so_far(), end = before;  // the work before the unit computed last, and that unit's end
-    std::optional<PlanPoint> arrived, next;
-    // A unit's gather waits, with `pre`, for what the unit before it in backward order waits for, else for its end.
-    const auto fetch = [&](std::uint32_t unit) {
-      if (!freed(unit)) return std::optional<PlanPoint>();
-      const PlanPoint one = gather(unit, lane_, micro_batch);
-      build_.gate(options_.backward_prefetch == BackwardPrefetch::Pre && unit + 1 < count() ? before : end, one);
-      return std::optional(one);
-    };
-    next = fetch(count() - 1);
+    const BackwardPrefetch mode = options_.backward_prefetch;
+    arrived_.clear();
+    std::size_t used = 0;  // of arrived_
+    // The root's backward pass begins first of all, wherever its layers are.
+    if (mode == BackwardPrefetch::Pre && !root_.empty()) fetch(build_.so_far(), micro_batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
-      arrived = next;
-      before = build_.so_far();
+      const PlanPoint before = build_.so_far();
+      if (freed(unit) && used == arrived_.size()) fetch(before, micro_batch);
       const ProgramRange range = pass(WorkKind::Backward, unit, micro_batch);
-      if (arrived) build_.gate(*arrived, work(range.first));
-      end = work(range.last);
-      if (ahead && unit > 0) next = fetch(unit - 1);
+      if (freed(unit)) build_.gate(arrived_[used++], work(range.first));
+      if (is_root(unit) && unit != root_.front()) continue;  // it has layers yet to come
+      const PlanPoint end = work(range.last);
+      if (mode == BackwardPrefetch::Pre && !is_root(unit)) fetch(before, micro_batch);
+      if (mode == BackwardPrefetch::Post) fetch(end, micro_batch);
       build_.gate(end, reduce(unit, lane_, micro_batch));
-      if (!ahead && unit > 0) next = fetch(unit - 1);
     }
   }
 
   std::uint32_t lane_ = 0;
+  std::vector<std::uint32_t> freed_;  // in backward order
+  std::vector<PlanPoint> arrived_;    // the gathers of the first of these, in this micro-batch
 };
 
 }  // namespace

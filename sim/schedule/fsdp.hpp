@@ -22,6 +22,9 @@ std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
 /// whose layers have no names is one unit.
 std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const Wrap& wrap);
 
+/// By unit: true if FSDP1's root holds it, as no block of the wrapping policy does (docs/sharding.md, "The root").
+std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
+
 Plan plan_fsdp2(const PlanRequest& request);
 Plan plan_fsdp1(const PlanRequest& request);
 /// Composer's way with it: a unit is gathered once the one before it has computed (BACKWARD_POST).

@@ -15,6 +15,11 @@ std::vector<Gradient> gradients(const Profile& profile) {
   return list;
 }
 
+Bytes bytes_of_gradient(const Profile& profile) {
+  if (profile.tensors.empty()) return 4;
+  return profile.tensors.front().bytes / profile.tensors.front().elements;
+}
+
 Block block_of(std::span<const Gradient> gradients) {
   Block block;
   block.slices.reserve(gradients.size());

@@ -18,6 +18,9 @@ struct Gradient {
 /// Backward order: the output layer first, and within a layer the last tensor first.
 std::vector<Gradient> gradients(const Profile& profile);
 
+/// Bytes of an element; 4 in a profile without tensors.
+Bytes bytes_of_gradient(const Profile& profile);
+
 /// A block of whole tensors.
 Block block_of(std::span<const Gradient> gradients);
 

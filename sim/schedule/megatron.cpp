@@ -16,6 +16,7 @@ class Megatron {
         options_(request.options.megatron),
         build_("megatron", sharded(request.options), profile_) {
     overlap_gather_ = overlaps_gathers(options_);
+    build_.plan().memory_policy.step = megatron_step(profile_);
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
     make_buckets(megatron_bucket_size(options_, request.workers));
@@ -128,6 +129,10 @@ bool overlaps_gathers(const MegatronOptions& options) {
                      "distributed_optimizer=true and overlap_grad_reduce=true");
   return options.overlap_param_gather.value_or(both);
 }
+
+// main_param.grad = model_grad.float(), in _copy_model_grads_to_main_grads() of megatron/core/optimizer (core 0.8:
+// distrib_optimizer.py, optimizer.py). Its FusedAdam has no temporaries.
+Bytes megatron_step(const Profile& profile) { return bytes_of_gradient(profile) < 4 ? 4 : 0; }
 
 Plan plan_megatron(const PlanRequest& request) { return Megatron(request).make(); }
 

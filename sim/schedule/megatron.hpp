@@ -14,6 +14,9 @@ std::int64_t megatron_bucket_size(const MegatronOptions& options, std::int64_t w
 /// Whether gathers run in the forward pass. Throws InputError where they are to, and nothing makes them.
 bool overlaps_gathers(const MegatronOptions& options);
 
+/// MemoryPolicy::step: the shard's gradients in fp32, if they are not of it.
+Bytes megatron_step(const Profile& profile);
+
 /// Throws InputError for gathers that are to overlap where nothing makes them.
 Plan plan_megatron(const PlanRequest& request);
 

@@ -36,25 +36,30 @@ BucketSchedule schedule_sync_easgd(const PlanRequest& request) {
 
 // MG-WFBP, Algorithm 1, in backward order. The start of communication τ_c of a gradient depends only on those before
 // it, so one pass does what lines 10-14 do with L recalculations. The gain of a merge is written as Eq. 17 has it,
-// T(p) + T(p') − T(p + p'), which is `a` where T is a + b·M. A tie is not merged.
+// T(p) + T(p') − T(p + p'), which is `a` where T is a + b·M. A tie is not merged. Nothing is rounded to the picosecond:
+// without start-ups the gain is 0, and gradients that are ready at once are a tie, which rounding would decide. What
+// doubles lose decides none either.
 BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
-  const BlockCost& cost = request.cost;
+  const auto ps = [](Time time) { return static_cast<double>(time.count()); };
+  const auto cost = [&](Bytes bytes, std::size_t tensors = 0) { return 1e12 * request.cost.seconds(bytes, tensors); };
   std::vector<std::size_t> ends;
-  Time start = list[0].ready;  // τ_c of the block that is being gathered
+  double start = ps(list[0].ready);  // τ_c of the block that is being gathered, in picoseconds
   Bytes bytes = list[0].bytes;
   std::size_t first = 0;  // of the block
   for (std::size_t next = 1; next < list.size(); ++next) {
-    const Time gain = add(cost(bytes), cost(list[next].bytes)) - cost(bytes + list[next].bytes);
-    if (list[next].ready - start < gain) {
+    const double merged = cost(bytes + list[next].bytes);
+    const double gain = cost(bytes) + cost(list[next].bytes) - merged;
+    const double lost = 1e-2 + 1e-14 * (start + merged);
+    if (ps(list[next].ready) - start < gain - lost) {
       bytes += list[next].bytes;
     } else {
-      start = add(start, cost(bytes, next - first));
+      start += cost(bytes, next - first);
       first = next;
       bytes = list[next].bytes;
       ends.push_back(next);
     }
-    start = std::max(start, list[next].ready);
+    start = std::max(start, ps(list[next].ready));
   }
   ends.push_back(list.size());
   return merge("mg-wfbp", list, ends);

@@ -7,6 +7,7 @@
 #include "sim/core/named.hpp"
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
+#include "sim/schedule/gradients.hpp"
 #include "sim/schedule/partitioning.hpp"
 
 namespace allreplay {
@@ -16,15 +17,11 @@ namespace {
 double mib(Bytes bytes) { return static_cast<double>(bytes) / (1 << 20); }
 double megabytes(Bytes bytes) { return static_cast<double>(bytes) / 1e6; }
 
-Bytes gradient_bytes(const Profile& profile) {
-  return profile.tensors.front().bytes / profile.tensors.front().elements;
-}
-
 // ByteScheduler and P3 count parameters, not bytes.
-Bytes parameters(const Profile& profile, Bytes bytes) { return std::max<Bytes>(1, bytes / gradient_bytes(profile)); }
+Bytes parameters(const Profile& profile, Bytes bytes) { return std::max<Bytes>(1, bytes / bytes_of_gradient(profile)); }
 
 Bytes in_whole_elements(const Profile& profile, Bytes bytes) {
-  return parameters(profile, bytes) * gradient_bytes(profile);
+  return parameters(profile, bytes) * bytes_of_gradient(profile);
 }
 
 // ByteScheduler's credit is a number of elements, too.
@@ -120,12 +117,12 @@ std::string dtype(Bytes bytes, const Profile& profile) {
 }
 
 Bytes parameter_bytes(const Profile& profile) {
-  return profile.parameter_bytes > 0 ? profile.parameter_bytes : gradient_bytes(profile);
+  return profile.parameter_bytes > 0 ? profile.parameter_bytes : bytes_of_gradient(profile);
 }
 
 // Nothing where all is fp32, as PyTorch has it.
 std::string mixed_precision(std::string_view type, const Profile& profile) {
-  const Bytes gradient = gradient_bytes(profile), parameter = parameter_bytes(profile);
+  const Bytes gradient = bytes_of_gradient(profile), parameter = parameter_bytes(profile);
   if (gradient == 4 && parameter == 4) return "";
   return fmt::format("policy = {}(param_dtype={}, reduce_dtype={})\n", type, dtype(parameter, profile),
                      dtype(gradient, profile));
@@ -189,7 +186,7 @@ std::string composer(const StrategyOptions& options, const Profile& profile) {
 Trainer(parallelism_config={{"fsdp": {{"sharding_strategy": "{2}", "backward_prefetch": "BACKWARD_POST")",
       one, all, hybrid ? (whole ? "_HYBRID_SHARD_ZERO2" : "HYBRID_SHARD") : (whole ? "SHARD_GRAD_OP" : "FULL_SHARD"));
   if (hybrid) text += fmt::format(R"(, "data_parallel_shard_degree": {})", options.sharding.shard_group);
-  const Bytes gradient = gradient_bytes(profile), parameter = parameter_bytes(profile);
+  const Bytes gradient = bytes_of_gradient(profile), parameter = parameter_bytes(profile);
   const auto type = [&](Bytes bytes) { return bytes == 4 ? "fp32" : profile.precision == "fp16" ? "fp16" : "bf16"; };
   if (gradient != 4 || parameter != 4)
     text += fmt::format(R"(, "mixed_precision": {{"param_dtype": "{}", "reduce_dtype": "{}"}})", type(parameter),
@@ -231,7 +228,7 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
   if (options.sharding.shard_group > 0)
     text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.sharding.shard_group) + " ";
   // Under --bf16 it would reduce in fp32.
-  if (gradient_bytes(profile) == 2) text += "--grad-reduce-in-bf16 ";
+  if (bytes_of_gradient(profile) == 2) text += "--grad-reduce-in-bf16 ";
   if (text.empty()) return "no flags";
   text.pop_back();
   return text;

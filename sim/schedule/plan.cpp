@@ -102,6 +102,29 @@ std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sh
   return program;
 }
 
+Plan from_first_micro_batch(Plan plan) {
+  std::vector<Work>& program = plan.program();
+  if (program.empty() || program.front().micro_batch == 0) return plan;
+  const auto cut = std::find_if(program.begin(), program.end(), [](const Work& work) {
+    return work.kind == WorkKind::Backward && work.micro_batch == 0;
+  });
+  const auto works = static_cast<std::uint32_t>(program.size());
+  const auto before = static_cast<std::uint32_t>(cut - program.begin());
+  const auto move = [&](WorkPoint& point) { point.place = (point.place + works - before) % works; };
+  std::rotate(program.begin(), cut, program.end());
+  for (Gate& gate : plan.gates)
+    for (PlanPoint* point : {&gate.before, &gate.after})
+      if (auto* one = std::get_if<WorkPoint>(point)) move(*one);
+  for (Transfer& one : plan.transfers) {
+    if (one.held_until) move(*one.held_until);
+    if (one.ticks_from)
+      move(*one.ticks_from);
+    else if (plan.lanes[one.lane].tick > Time(0))
+      one.ticks_from = WorkPoint{works - before - 1};
+  }
+  return plan;
+}
+
 namespace {
 
 class Expansion {

@@ -140,11 +140,16 @@ struct ProgramRange {
 /// What a worker holds, where a framework has its own rules (docs/sharding.md).
 struct MemoryPolicy {
   std::vector<Unit> units;                ///< of layers that are gathered and reduced as one; none: each layer alone
+  std::vector<std::uint32_t> root;        ///< of `units`: those that are one together, in order; none, or at least two
   Bytes parameter = 0;                    ///< bytes of an element of parameters; 0: as they travel
   Bytes gradient = 0;                     ///< likewise of gradients
   bool whole_gradients = false;           ///< unsharded, from one micro-batch to the next
   std::int64_t reduce_buffer = -1;        ///< elements in reduction, instead of what the timeline says; -1: that
   std::optional<std::uint32_t> resident;  ///< the block that is never freed: gathered once after each update
+  /// Bytes that the optimizer's step takes for each element that a worker updates, in addition to the state; none:
+  /// what PyTorch's Adam takes, where that runs.
+  std::optional<Bytes> step = {};
+  std::int64_t step_elements = 0;  ///< the step goes by pieces of so many elements; 0: in one
   bool operator==(const MemoryPolicy&) const = default;
 };
 
@@ -227,6 +232,12 @@ class ProgramIndex {
 /// by the update, or by a layer of the next iteration's first forward pass, and that comes before.
 std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sharding = {},
                                 Barrier barrier = Barrier::Iteration);
+
+/// The same iteration, cut so that it begins with the backward pass of its first micro-batch and ends with the forward
+/// pass of the next one. Ticks are still counted from the work that the plan's program begins with. Returns the plan
+/// unchanged if its program begins with the first micro-batch. REQUIRES: one role, and no transfer that is in flight
+/// at that backward pass, as in expand()'s plans.
+Plan from_first_micro_batch(Plan plan);
 
 /// Writes out what a schedule means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and
 /// an all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded

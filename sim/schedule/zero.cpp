@@ -63,6 +63,11 @@ class Zero {
     overlaps_ = options_.overlap_comm.value_or(overlaps);
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
+    // The step makes the shard's gradients one tensor, and that one of fp32, before it lets go of either
+    // (stage_1_and_2.py, step(), and stage3.py, _prepare_fp32_grad_for_sub_group(), of DeepSpeed 0.16). Its FusedAdam
+    // has no temporaries.
+    const Bytes gradient = bytes_of_gradient(profile_);
+    build_.plan().memory_policy.step = 4 + (gradient < 4 ? gradient : 0);
   }
 
  protected:
@@ -180,6 +185,7 @@ class Zero12 : Zero {
 class Zero3 : Zero {
  public:
   explicit Zero3(const PlanRequest& request) : Zero("zero-3", request, 3, true), elements_(layers()), whole_(layers()) {
+    build_.plan().memory_policy.step_elements = 1'000'000'000;  // sub_group_size
     Block resident;
     partial_.resize(layers());
     for (TensorId id = 0; id < profile_.tensors.size(); ++id) {

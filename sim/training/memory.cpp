@@ -30,6 +30,7 @@ class Accountant {
         spans_(episode.timeline.spans),
         places_(plan.program()),
         gradient_(gradient_bytes(profile_)) {
+    find_units();
     if (unrolled.transfers == 0) return;
     find_uses();
   }
@@ -46,6 +47,7 @@ class Accountant {
       hold_gathered(ledger, c);
       hold_reductions(ledger, c);
       hold_activations(ledger, c);
+      hold_step(ledger, c);
       ledger.settle(always, use);
     }
     use.parts.in_reduction += buffer;
@@ -73,20 +75,28 @@ class Accountant {
         awaited_[sent->index] = std::min<std::size_t>(awaited_[sent->index], gate.work_after()->place);
   }
 
-  // Layers that are gathered and reduced as one.
-  std::vector<Unit> units() const {
-    if (!plan_.memory_policy.units.empty()) return plan_.memory_policy.units;
-    std::vector<Unit> layers;
-    for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) layers.push_back({layer, layer});
-    return layers;
+  // Sets units_ and unit_of_.
+  void find_units() {
+    const MemoryPolicy& policy = plan_.memory_policy;
+    unit_of_.resize(profile_.layers.size());
+    for (LayerId layer = 0; policy.units.empty() && layer < profile_.layers.size(); ++layer)
+      add_run({layer, layer}, {});
+    std::optional<std::uint32_t> root;
+    for (std::uint32_t run = 0; run < policy.units.size(); ++run) {
+      const bool of_root = std::find(policy.root.begin(), policy.root.end(), run) != policy.root.end();
+      add_run(policy.units[run], of_root ? root : std::nullopt);
+      if (of_root) root = unit_of_[policy.units[run].first];
+    }
   }
 
-  // By layer.
-  std::vector<std::uint32_t> unit_of(const std::vector<Unit>& units) const {
-    std::vector<std::uint32_t> all(profile_.layers.size());
-    for (std::uint32_t unit = 0; unit < units.size(); ++unit)
-      for (LayerId layer = units[unit].first; layer <= units[unit].last; ++layer) all[layer] = unit;
-    return all;
+  // Adds the layers of a run to a unit, or as one of its own.
+  void add_run(const Unit& run, std::optional<std::uint32_t> to) {
+    if (!to) {
+      to = static_cast<std::uint32_t>(units_.size());
+      units_.push_back(run);
+    }
+    units_[*to].last = run.last;
+    for (LayerId layer = run.first; layer <= run.last; ++layer) unit_of_[layer] = *to;
   }
 
   // Where the unit's passes begin and end in the program.
@@ -109,20 +119,18 @@ class Accountant {
       std::uint32_t transfer;
       Bytes bytes;
     };
-    const std::vector<Unit> units = this->units();
-    const std::vector<std::uint32_t> unit_of = this->unit_of(units);
-    std::vector<std::vector<Gather>> gathers(units.size());
+    std::vector<std::vector<Gather>> gathers(units_.size());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.memory_policy.resident) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
-        auto& own = gathers[unit_of[profile_.tensors[slice.tensor].layer]];
+        auto& own = gathers[unit_of_[profile_.tensors[slice.tensor].layer]];
         if (own.empty() || own.back().transfer != index) own.push_back({0, index, 0});
         own.back().bytes += slice.bytes;
       }
     }
-    for (std::size_t unit = 0; unit < units.size(); ++unit) {
-      const std::vector<ProgramRange> passes = passes_of(units[unit]);
+    for (std::size_t unit = 0; unit < units_.size(); ++unit) {
+      const std::vector<ProgramRange> passes = passes_of(units_[unit]);
       for (Gather& one : gathers[unit]) {
         const auto first =
             std::lower_bound(passes.begin(), passes.end(), awaited_[one.transfer],
@@ -146,13 +154,11 @@ class Accountant {
     if (!plan_.sharding.shards_gradients() || plan_.memory_policy.reduce_buffer >= 0 ||
         plan_.memory_policy.whole_gradients)
       return;
-    const std::vector<Unit> units = this->units();
-    const std::vector<std::uint32_t> unit_of = this->unit_of(units);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.op != CollectiveOp::ReduceScatter) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
-        const Unit& unit = units[unit_of[profile_.tensors[slice.tensor].layer]];
+        const Unit& unit = units_[unit_of_[profile_.tensors[slice.tensor].layer]];
         ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.micro_batch)),
                     spans_[unrolled_.transfer(index)].end, static_cast<double>(slice.bytes));
       }
@@ -177,6 +183,14 @@ class Accountant {
     }
   }
 
+  void hold_step(Ledger& ledger, std::uint32_t c) const {
+    const double shards =
+        plan_.sharding.shards_optimizer() ? static_cast<double>(plan_.sharding.shards(scenario_.workers)) : 1;
+    for (const UpdatePlace& update : update_places(plan_, 0, profile_))
+      ledger.hold_step(start(c, update.work), update.takes_time ? end(c, update.work) : start(c, update.work),
+                       step_memory(scenario_, plan_, update.elements / shards));
+  }
+
   const Scenario& scenario_;
   const Profile& profile_;
   const Plan& plan_;
@@ -184,6 +198,8 @@ class Accountant {
   const std::vector<Span>& spans_;
   ProgramIndex places_;
   double gradient_;
+  std::vector<Unit> units_;             // layers that are gathered and reduced as one, from the first to the last
+  std::vector<std::uint32_t> unit_of_;  // by layer
   std::vector<std::size_t> awaited_;
 };
 
@@ -195,6 +211,10 @@ bool fits(const Scenario& scenario, double bytes) {
 }
 
 bool fits(const Scenario& scenario, const Result& result) { return fits(scenario, result.memory.peak); }
+
+bool fits_tightly(const Scenario& scenario, double bytes) {
+  return fits(scenario, bytes) && !fits(scenario, bytes / counted_share);
+}
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
   const bool given = scenario.options.places.contains("memory");
@@ -217,6 +237,49 @@ MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double e
   parts.optimizer =
       elements * scenario.options.memory.state.value_or(held == 2 ? 12 : 8) / share(plan.sharding.shards_optimizer());
   return parts;
+}
+
+std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile) {
+  const std::vector<Work>& program = plan.roles[role].program;
+  std::vector<double> elements(profile.layers.size(), 0);
+  for (const Tensor& tensor : profile.tensors) elements[tensor.layer] += static_cast<double>(tensor.elements);
+  const Barrier barrier = plan.queueing   ? plan.queueing->barrier
+                          : plan.pipeline ? plan.pipeline->barrier
+                                          : Barrier::Iteration;
+  double own = 0;  // of the role's layers
+  std::vector<UpdatePlace> updates, first_passes;
+  std::vector<bool> passed(profile.layers.size(), false);
+  for (std::size_t place = 0; place < program.size(); ++place) {
+    const Work& work = program[place];
+    if (work.kind == WorkKind::Update)
+      updates.push_back({place, true, work.item == everything ? 0 : elements[work.item]});
+    // A pipeline's program begins with its update, and with any micro-batch.
+    if (work.kind != WorkKind::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
+    passed[work.item] = true;
+    own += elements[work.item];
+    if (first_passes.empty() || barrier == Barrier::Layer) first_passes.push_back({place, false, elements[work.item]});
+  }
+  if (updates.empty() && barrier == Barrier::Layer) return first_passes;
+  if (updates.empty()) updates = std::move(first_passes);
+  if (updates.size() == 1) updates.front().elements = own;
+  return updates;
+}
+
+// PyTorch's Adam as it comes (foreach) has the square roots of all second moments in a temporary (torch/optim/adam.py
+// of 2.4, _multi_tensor_adam: exp_avg_sq_sqrt), in fp32 as they are. A state below 8 bytes an element has no second
+// moment. It runs if the profile or the strategy is PyTorch's, or parameters are sharded as PyTorch does.
+double step_memory(const Scenario& scenario, const Plan& plan, double elements) {
+  const MemoryPolicy& policy = plan.memory_policy;
+  if (policy.step_elements > 0) elements = std::min(elements, static_cast<double>(policy.step_elements));
+  if (policy.step) return elements * static_cast<double>(*policy.step);
+  const auto all = strategies();
+  const auto named =
+      std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.name == plan.strategy; });
+  const std::string_view framework = named != all.end() ? named->offer.framework : "";
+  const bool pytorch = framework == "pytorch" || framework == "composer" || plan.sharding.shards_parameters() ||
+                       scenario.profile->framework.starts_with("PyTorch");
+  constexpr double second_moment = 4;
+  return pytorch && scenario.options.memory.state.value_or(8) >= 8 ? elements * second_moment : 0;
 }
 
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {

@@ -11,6 +11,9 @@ namespace allreplay {
 /// Whether that fits into the memory that the scenario says a worker has.
 bool fits(const Scenario& scenario, double bytes);
 bool fits(const Scenario& scenario, const Result& result);
+/// True if it fits, but leaves less than a tenth of the memory free for what is not counted: allocators, libraries.
+bool fits_tightly(const Scenario& scenario, double bytes);
+inline constexpr double counted_share = 0.9;  ///< of the memory
 
 struct NothingFits : InputError {
   using InputError::InputError;
@@ -23,6 +26,17 @@ struct NothingFits : InputError {
 /// `shards`. REQUIRES: the profile has tensors.
 MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
                             double shards);
+
+/// Where a program updates parameters: before a forward pass if that takes no time.
+struct UpdatePlace {
+  std::size_t work = 0;  ///< in the program
+  bool takes_time = true;
+  double elements = 0;  ///< of all workers that share the optimizer's state
+};
+std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile);
+
+/// What the optimizer's step takes in addition to its state while a worker updates so many elements.
+double step_memory(const Scenario& scenario, const Plan& plan, double elements);
 
 /// From the last replayed iteration.
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);

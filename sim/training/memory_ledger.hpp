@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,18 +15,27 @@ namespace allreplay {
 /// Changes over time, on top of what is always there.
 class Ledger {
  public:
-  enum Part : std::size_t { Gathered, InReduction, Activations, parts };
+  enum Part : std::size_t { Gathered, InReduction, Activations, Step, parts };
 
   void hold(Part part, Time from, Time to, double bytes) {
     if (bytes == 0 || from == to) return;
-    changes_.push_back({from, part, bytes});
-    changes_.push_back({to, part, -bytes});
+    changes_.push_back({from, Order::Take, part, bytes});
+    changes_.push_back({to, Order::Free, part, -bytes});
+  }
+
+  /// Temporaries of an update: also of one that takes no time. Of the same instant all that ends ends before it, and
+  /// what starts starts after it.
+  void hold_step(Time from, Time to, double bytes) {
+    if (bytes == 0) return;
+    changes_.push_back({from, Order::Update, Step, bytes});
+    changes_.push_back({to, from == to ? Order::Updated : Order::Free, Step, -bytes});
   }
 
   /// Ends come before starts of the same instant.
   void settle(double always, MemoryUse& use) {
-    std::stable_sort(changes_.begin(), changes_.end(),
-                     [](const Change& a, const Change& b) { return a.at != b.at ? a.at < b.at : a.bytes < b.bytes; });
+    std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
+      return std::tie(a.at, a.order, a.bytes) < std::tie(b.at, b.order, b.bytes);
+    });
     std::array<double, parts> now{}, most{};
     MemoryUse own;
     own.peak = always;
@@ -35,11 +46,13 @@ class Ledger {
       double sum = always;
       for (const double part : now) sum += part;
       own.peak = std::max(own.peak, sum);
-      if (own.course.back().at != change.at) own.course.push_back({change.at, sum});
+      // What an update of no length takes is a point of its own.
+      if (own.course.back().at != change.at || change.order == Order::Updated) own.course.push_back({change.at, sum});
       own.course.back().bytes = sum;
     }
     use.parts.gathered = std::max(use.parts.gathered, most[Gathered]);
     use.parts.in_reduction = std::max(use.parts.in_reduction, most[InReduction]);
+    use.parts.step = std::max(use.parts.step, most[Step]);
     if (use.parts.activations) use.parts.activations = std::max(*use.parts.activations, most[Activations]);
     if (own.peak > use.peak) {
       use.peak = own.peak;
@@ -48,8 +61,10 @@ class Ledger {
   }
 
  private:
+  enum class Order : std::uint8_t { Free, Update, Updated, Take };  // within an instant
   struct Change {
     Time at;
+    Order order;
     Part part;
     double bytes;
   };

@@ -29,6 +29,7 @@ class RankAccountant {
     hold_gathered(ledger);
     hold_reductions(ledger);
     hold_activations(ledger);
+    hold_step(ledger);
     ledger.settle(always, use);
     return use;
   }
@@ -87,6 +88,16 @@ class RankAccountant {
       if (work.kind != WorkKind::Forward || !profile_.layers[work.item].activation_bytes) continue;
       ledger.hold(Ledger::Activations, span(place).start, span(gradient_pass(work.item, work.micro_batch)).end,
                   static_cast<double>(*profile_.layers[work.item].activation_bytes));
+    }
+  }
+
+  void hold_step(Ledger& ledger) const {
+    const double shards =
+        plan_.sharding.shards_optimizer() ? static_cast<double>(job_.parallel->degrees.of_gradients()) : 1;
+    for (const UpdatePlace& update : update_places(plan_, rank_, profile_)) {
+      const Span& work = span(update.work);
+      ledger.hold_step(work.start, update.takes_time ? work.end : work.start,
+                       step_memory(job_.scenario, plan_, update.elements / shards));
     }
   }
 

@@ -383,7 +383,12 @@ Result simulate(const Job& job, const Plan& plan) {
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
   std::optional<Plan> alone;
   if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
-    alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
+    alone = Plan{.strategy = plan.strategy,
+                 .sharding = plan.sharding,
+                 .roles = plan.roles,
+                 .lanes = plan.lanes,
+                 .memory_policy = plan.memory_policy,
+                 .queueing = plan.queueing};
   const Plan& sent = alone ? *alone : plan;
   Training training(job, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles,

@@ -92,6 +92,7 @@ struct MemoryParts {
   double gathered = 0;                                  ///< parameters of others, while they are here
   double in_reduction = 0;                              ///< unsharded gradients, until they are reduced
   std::optional<double> activations;                    ///< none where the profile says nothing of them
+  double step = 0;                                      ///< copies and temporaries while the optimizer updates
 };
 
 /// How much there is from an instant on, since the start of the program.

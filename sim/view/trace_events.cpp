@@ -87,10 +87,8 @@ class Writer {
   std::string write() {
     events_.push_back(metadata("process_name", network_, 0,
                                fmt::format("network: {}, {} workers", result_.collective, outcome_.scenario.workers)));
-    for (const Episode& episode : result_.episodes) {
-      write(timeline_rows(outcome_, episode));
-      write_links(episode);
-    }
+    write(timeline_rows(outcome_, result_.episodes.back()));  // as it is drawn
+    write_links(result_.episodes.back());
     const JsonValue of_job{{"rank", result_.classes[0].workers[0]}, {"world_size", outcome_.scenario.workers}};
     return fmt::format(
         "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"distributedInfo\":{},\"otherData\":{},"
@@ -177,11 +175,10 @@ class Writer {
     }
   }
 
-  // Each once: no block is in flight between two iterations, so each iteration begins with the first rows again.
   void name_rows(const TimelineRows& rows) {
-    for (; named_streams_ < rows.streams.size(); ++named_streams_) {
-      const int one = process(named_streams_), stream = thread(named_streams_);
-      if (stream == 0) events_.push_back(metadata("process_name", one, 0, rows.streams[named_streams_].name));
+    for (std::size_t row = 0; row < rows.streams.size(); ++row) {
+      const int one = process(row), stream = thread(row);
+      if (stream == 0) events_.push_back(metadata("process_name", one, 0, rows.streams[row].name));
       events_.push_back(metadata("thread_name", one, stream, stream == 0 ? "compute" : "codec"));
     }
     for (const TimelineRow& row : rows.network) {
@@ -302,7 +299,6 @@ class Writer {
   const Outcome& outcome_;
   const Result& result_;
   int network_;  // its process id; those before it are the worker classes
-  std::size_t named_streams_ = 0;
   std::uint32_t first_micro_batch_ = 1;
   std::map<std::string, int> threads_;  // of the network, by name of the row
   int flows_ = 0;

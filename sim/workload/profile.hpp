@@ -84,9 +84,10 @@ struct Profile {
   std::optional<Time> update;                     ///< the optimizer's step of one worker that holds everything
   std::optional<std::int64_t> tokens_per_sample;  ///< none where samples are not tokens, or nobody said
   std::optional<double> flops_per_sample;         ///< of the model, forward and backward, whatever is computed again
-  Bytes parameter_bytes = 0;                      ///< of a parameter, where they travel; 0: as a gradient
-  std::vector<Layer> layers;                      ///< forward order
-  std::vector<Tensor> tensors;                    ///< forward order; layers never decrease
+  std::string recompute;  ///< "full", "selective": backward passes compute forward passes again; "": not, or unknown
+  Bytes parameter_bytes = 0;                          ///< of a parameter, where they travel; 0: as a gradient
+  std::vector<Layer> layers;                          ///< forward order
+  std::vector<Tensor> tensors;                        ///< forward order; layers never decrease
   std::optional<std::pair<TensorId, TensorId>> tied;  ///< two whose gradients are one where their layers are apart
   std::optional<std::pair<std::int64_t, std::int64_t>> tensor_and_context;  ///< degrees at which it was taken; none: 1
 

@@ -136,7 +136,7 @@ void join_layers(const Json& object, const Model& model, Bytes bytes_per_element
 
 Profile read_profile_object(const Files& files, const Json& object) {
   object.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
-                     "tokens_per_sample", "flops_per_sample", "layers", "details", "tied", "parallel"});
+                     "tokens_per_sample", "flops_per_sample", "recompute", "layers", "details", "tied", "parallel"});
   Profile profile;
   const Model model = model_of_profile(files, object);
   profile.model = model.name;
@@ -151,6 +151,11 @@ Profile read_profile_object(const Files& files, const Json& object) {
   if (const auto update = object.find("update")) profile.update = microseconds(update->number(), update->place());
   if (const auto tokens = object.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
   if (const auto flops = object.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
+  if (const auto rule = object.find("recompute")) {
+    profile.recompute = rule->text();
+    if (profile.recompute != "full" && profile.recompute != "selective")
+      rule->fail(fmt::format("'{}' is not a rule of recomputation", profile.recompute), "full or selective");
+  }
   join_layers(object, model, read_precision(object.at("precision")), profile);
   read_parallel_parts(object, profile);
   return profile;

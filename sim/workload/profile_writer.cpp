@@ -77,6 +77,7 @@ std::string extras(const Profile& profile) {
   if (profile.update) text += fmt::format(R"(, "update": {})", write_us(*profile.update));
   if (profile.tokens_per_sample) text += fmt::format(R"(, "tokens_per_sample": {})", *profile.tokens_per_sample);
   if (profile.flops_per_sample) text += fmt::format(R"(, "flops_per_sample": {})", *profile.flops_per_sample);
+  if (!profile.recompute.empty()) text += fmt::format(R"(, "recompute": "{}")", profile.recompute);
   if (profile.tied)
     text += fmt::format(R"(, "tied": [{}, {}])", quoted(profile.tensors[profile.tied->first].name),
                         quoted(profile.tensors[profile.tied->second].name));

@@ -81,6 +81,34 @@ class Jobs(program.Case):
                         alone = json.loads(program.output(*words, cwd=self.folder))
                         self.assertEqual((row["iteration_s"], row["alone_s"]), (alone["iteration_s"], alone["iteration_s"]))
 
+    def test_micro_batches_come_in_their_order(self):
+        """Hosts of two leaves with one way of 10 GB/s between them: 1 MB among two takes 100 us; F 100 us, B 200. Job a, two micro-batches:
+        F1 0-100 B1 100-300 F2 300-400 B2 400-600, all-reduce 600-700, F1 700-800: S(1) = 100 us, S(2) = 800, S(3) = 1500. Job b: F 0-100
+        B 100-300, all-reduce 300-400, F 400-500 B 500-700, all-reduce 700-800, F 800-900: S(3) = 900. They never send together."""
+        topology = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1, "oversubscription": 2, "link": {"latency": "0 us", "bandwidth": "10 GB/s"}}
+        network = {"alpha": "0 us", "gamma": "0 s/B", "collective": "ring", "topology": topology}
+        (self.folder / "q.csv").write_text("layer,params,forward_us,backward_us\nl0,250000,100,200\n", encoding="utf-8")
+        rows = [{"name": name, "profile": "q.csv", "workers": 2, "placement": hosts, "strategy": {"name": "wfbp", "accumulate": batches}, "iterations": 2}
+                for name, hosts, batches in (("a", ["h0", "h2"], 2), ("b", ["h1", "h3"], 1))]
+        for fidelity in ("fluid", "message"):
+            one, other = self.answer({"cluster": {"name": "c", "workers": 4, "network": network}, "fidelity": fidelity, "jobs": rows}, "--each")["jobs"]
+            self.assertEqual((one["each_s"], one["end_s"], one["contention"]), ([0.0007, 0.0007], 0.0015, []))
+            self.assertEqual((other["each_s"], other["end_s"], other["contention"]), ([0.0004, 0.0004], 0.0009, []))
+
+    def test_micro_batches_alone_are_run(self):
+        """Where an iteration begins is no matter of its length: also if blocks go at ticks, or layers wait for their own blocks only."""
+        (self.folder / "c.json").write_text(json.dumps(cluster()), encoding="utf-8")
+        for strategy in ({"name": "wfbp"}, {"name": "horovod"}, {"name": "horovod", "cycle": "130 us"}, {"name": "bytescheduler"}, {"name": "dear"},
+                         {"name": "ddp", "zero": 1}, {"name": "horovod", "zero": 2}, {"name": "zero-1"}, {"name": "fsdp1"}, {"name": "megatron"}):
+            for more in ({}, {"stragglers": [{"worker": 1, "slowdown": 1.3}]}):
+                with self.subTest((strategy, more)):
+                    options = {**strategy, "accumulate": 3, "update": "50 us"}
+                    row = self.answer({"cluster": cluster(), "fidelity": "fluid", "jobs": [{"profile": "p.csv", "strategy": options, "workers": 4, **more}]})["jobs"][0]
+                    words = [word for key, value in options.items() if key != "name" for word in ("-o", f"{key}={value}")]
+                    (self.folder / "c.json").write_text(json.dumps({**cluster(), **more}), encoding="utf-8")
+                    alone = json.loads(program.output("run", "-p", "p.csv", "-c", "c.json", "--workers", 4, "--fidelity", "fluid", "-s", strategy["name"], *words, "--json", cwd=self.folder))
+                    self.assertEqual((row["iteration_s"], row["alone_s"]), (alone["iteration_s"], alone["iteration_s"]))
+
     def test_nccl_on_shared_and_changing_links(self):
         """Two equal jobs, each with two hosts on either leaf, share the one way between the leaves: each is as alone on half of it, as a cluster has it, and
         as an event makes it; but for each round's end, a whole picosecond."""

@@ -56,6 +56,23 @@ class Sharding(program.Case):
         self.refused("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) // 2} B")
         self.assertIn("zero-3", output("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) + 1} B"))
 
+    def test_less_than_a_tenth_of_the_memory_free(self):
+        """It fits, and may fail all the same: `run` says how much is free, tables mark it. 95 % of a memory is tight, 85 % is not."""
+        peak = json.loads(output("run", "-s", "fsdp2", *MODEL, "--json"))["memory_bytes"]
+        for share, tight in ((0.95, True), (0.85, False)):
+            limit = ["--memory", f"{round(peak / share)} B"]
+            self.assertTrue(json.loads(output("run", "-s", "fsdp2", *MODEL, *limit, "--json"))["fits"])
+            self.assertEqual("with 5.0 % free: allocators and libraries may need a tenth" in output("run", "-s", "fsdp2", *MODEL, *limit, env=program.WIDE), tight)
+            (self.folder / "s.json").write_text(json.dumps({"profiles": [MODEL[1]], "clusters": [MODEL[3]], "workers": [64], "strategies": [{"name": "fsdp2", "memory": limit[1]}]}),
+                                                encoding="utf-8")
+            told = output("sweep", "s.json", "--out", f"{tight}.csv", cwd=self.folder, env=program.WIDE)
+            self.assertEqual("^: fits with less than a tenth of the memory free" in told, tight, told)
+            for words in (["compare", "-s", "fsdp2"], ["recommend", "-s", "fsdp2", "--budget", "1"], ["whatif", "-s", "fsdp2", "--budget", "1"]):
+                with self.subTest((share, words)):
+                    told = output(*words, *MODEL, *limit, env=program.WIDE)
+                    if words[0] != "whatif" or tight:  # of its other rows some may be tight
+                        self.assertEqual("^: fits with less than a tenth of the memory free" in told, tight, told)
+
     def test_an_efficiency_above_all_is_explained(self):
         """Each of 64 updates a 64th, and one worker would update all, if it could hold it; DDP's all do."""
         says = "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"

@@ -41,6 +41,7 @@ Profile awkward_profile(Random& random) {
   }
   if (random.below(2) == 0) profile.tokens_per_sample = 1 + static_cast<std::int64_t>(random.below(8192));
   if (random.below(2) == 0) profile.flops_per_sample = 1e9 * (1 + static_cast<double>(random.below(1000)));
+  if (random.below(2) == 0) profile.recompute = random.below(2) == 0 ? "full" : "selective";
   if (random.below(2) == 0) profile.update = Time(static_cast<std::int64_t>(random.below(1'000'000'000'000)));
   const bool groups = random.below(2) == 0, activations = random.below(2) == 0;
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
@@ -137,6 +138,7 @@ TEST_CASE("what Chakra exports carry comes back whole, under any plan") {
       CHECK(back.update == profile.update);
       CHECK(back.tokens_per_sample == profile.tokens_per_sample);
       CHECK(back.flops_per_sample == profile.flops_per_sample);
+      CHECK(back.recompute == profile.recompute);
       CHECK(back.framework == profile.framework);
       REQUIRE(back.tensors.size() == profile.tensors.size());
       for (std::size_t i = 0; i < profile.tensors.size(); ++i) {

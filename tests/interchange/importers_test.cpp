@@ -882,7 +882,8 @@ TEST_CASE("a trace of FSDP: its units are layers, without gathers, scatters and 
   CHECK(profile.layers[1].backward == us(400));
   REQUIRE(profile.tensors.size() == 2);
   CHECK(profile.tensors[0].elements == 40);
-  CHECK(profile.update == us(7));
+  CHECK(profile.update == us(4 * 7));  // four ranks share it
+  CHECK(any_contains(imported.notes, "shared by 4 ranks: the update is that of all parameters, 4 times 7 us"));
   CHECK(any_contains(imported.notes, "18 us an iteration of copies for communication"));  // 2·(2 + 3 + 4)
   CHECK(imported.collectives == std::vector<MeasuredCollective>{{"all-gather", 4, 40, us(30)},
                                                                 {"all-gather", 4, 40, us(30)},
@@ -900,11 +901,44 @@ TEST_CASE("a trace of FSDP2: its parameters have gradients of their own") {
   trace.annotation("FSDP::post_backward_reduce (layers.0)", 450, 20, "2");
   trace.op("fsdp::chunk_cat", 451, 3, "", "cpu_op", "2").kernel(8);
   trace.op("c10d::_reduce_scatter_base_", 455, 3, "", "cpu_op", "2").ran(600, 60, "ncclDevKernel_ReduceScatter");
+  trace.annotation("Optimizer.step#AdamW.step", 700, 90).op("aten::add_", 710, 5).kernel(7);
   const Imported imported = import_text("kineto", trace.text());
   REQUIRE(imported.profile.layers.size() == 1);
   CHECK(imported.profile.layers[0].forward == us(101));
   CHECK(imported.profile.layers[0].backward == us(202));
   CHECK(any_contains(imported.notes, "19 us an iteration of copies for communication"));
+  CHECK(imported.profile.update == us(4 * 7));  // its kernels do not say their sizes: all ranks of the job
+}
+
+TEST_CASE("the update of ranks that share the optimizer's state is made whole, and only of these") {
+  // A layer of 8x4 + 8 parameters; the update takes 7 us.
+  const auto imported = [](const std::string& operation, int in, int out, int group) {
+    Kineto trace;
+    trace.of_rank(0, 8).step(1, 0).layer(10, 1, 100, 200);
+    trace.op("c10d::anything_", 455, 3, "", "cpu_op", "2");
+    trace.ran(600, 60, "ncclDevKernel",
+              fmt::format(R"("Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "Group size": {}, )"
+                          R"("dtype": "Float")",
+                          operation, in, out, group));
+    trace.annotation("Optimizer.step#AdamW.step", 700, 90).op("aten::add_", 710, 5).kernel(7);
+    return import_text("kineto", trace.text());
+  };
+  CHECK(imported("allreduce", 40, 40, 8).profile.update == us(7));
+  CHECK(imported("_reduce_scatter_base", 40, 10, 4).profile.update == us(4 * 7));  // in groups of four
+  CHECK(imported("_allgather_base", 5, 40, 8).profile.update == us(8 * 7));        // ZeRO-1
+  CHECK(imported("_allgather_base", 1, 8, 8).profile.update == us(7));             // statistics, not parameters
+  const Imported unknown = imported("_reduce_scatter_base", 40, 10, 0);
+  CHECK(!unknown.profile.update.has_value());
+  CHECK(any_contains(unknown.notes, "left out: the update, 7 us for one rank's shard"));
+}
+
+TEST_CASE("a trace with checkpointing says that it recomputes") {
+  for (const bool again : {false, true}) {
+    Kineto trace;
+    trace.layer(10, 1, 100, 200);
+    if (again) trace.op("CheckpointFunctionBackward", 400, 5, "", "cpu_op", "2");
+    CHECK(import_text("kineto", trace.text()).profile.recompute == (again ? "full" : ""));
+  }
 }
 
 TEST_CASE("several ranks make one profile, and say how they differ") {

@@ -112,6 +112,7 @@ class Job:
         strategy = document.get("strategy", "wfbp")
         self.strategy = {"name": strategy} if isinstance(strategy, str) else strategy
         self.options = {**network.get("options", {}), **self.strategy}
+        self.micro_batches = int(self.options.get("accumulate", 1))
         ratio = document.get("forward_ratio")
         self.own = read_profile(folder / document["profile"], ratio)
         self.profiles = [self.own] * self.count
@@ -186,14 +187,15 @@ class Job:
         times = []
         for rank, profile in enumerate(self.profiles):
             part = Fraction(self.batches[rank], profile.batch) if self.batches else 1
-            times.append(computing(Profile(reference.slowed(profile.layers, part), None, 0)) + profile.update)
+            passes = computing(Profile(reference.slowed(profile.layers, part), None, 0))
+            times.append(self.micro_batches * passes + profile.update)
         return max(times)
 
     def samples(self):
         """Of an iteration, or None."""
         if self.batches:
-            return sum(self.batches)
-        return None if self.own.batch is None else self.count * self.own.batch
+            return self.micro_batches * sum(self.batches)
+        return None if self.own.batch is None else self.micro_batches * self.count * self.own.batch
 
 
 # ---- seats ----------------------------------------------------------------------------------------------------------
@@ -238,7 +240,8 @@ def order_of_seats(placement, job, free, topology):
 
 # ---- one worker -----------------------------------------------------------------------------------------------------
 
-Work = namedtuple("Work", "kind layer duration")  # kind: F, B or U
+# kind: F, B or U. batch: its micro-batch, from 0; the F behind the last B is the next iteration's first.
+Work = namedtuple("Work", "kind layer duration batch", defaults=(0,))
 
 
 class Worker:
@@ -258,7 +261,11 @@ class Worker:
                                                       * job.slowdowns[rank])))
             after.append(forwards[index])
         self.head = forwards
-        self.works = [Work("B", index, layer.backward) for index, layer in reversed(list(enumerate(layers)))] + after
+        backwards = [Work("B", index, layer.backward) for index, layer in reversed(list(enumerate(layers)))]
+        self.works = backwards
+        for batch in range(1, job.micro_batches):
+            self.works = self.works + [work._replace(batch=batch) for work in forwards + backwards]
+        self.works = self.works + after
         self.current, self.left, self.since, self.end, self.factor = None, None, None, None, Fraction(1)
 
     def over(self):
@@ -267,7 +274,7 @@ class Worker:
     def gate(self, work, place):
         """Whether the blocks that a work waits for are there."""
         run, plan = self.run, self.run.job.plan
-        if self.program == 0 or work.kind == "B":
+        if self.program == 0 or work.kind == "B" or work.batch > 0:  # further micro-batches have the parameters
             return True
         if plan.by_layer:
             return all((self.program, block) in run.done for block in run.of_layer.get(work.layer, []))
@@ -337,7 +344,7 @@ class Run:
         self.workers = [Worker(self, rank) for rank in range(job.count)]
 
     def ended(self, worker, work, now):
-        if work.kind != "B":
+        if work.kind != "B" or work.batch + 1 < self.job.micro_batches:  # only the last one's gradients travel
             return
         for block in self.made.get(work.layer, []):
             key = (worker.program, block)

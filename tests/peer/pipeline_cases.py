@@ -72,7 +72,7 @@ def random_trace(pick, numbers, shape):
             row |= {"group": name} if name else {}
         for layer in model:  # whether a group without tensors is one that cuts fall between is a question of reading
             layer["tensors"] = layer["tensors"] or [{"name": f"{layer['name']}.0", "shape": [240]}]
-    trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": "none",
+    trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": pick.choice(["none", "PyTorch 2.4"]),
              "batch_size": pick.choice([1, 8]), "precision": pick.choice(["fp32", "fp32", "bf16"]),
              "origin": "measured", "source": "random", "unit": "us", "layers": rows}
     return trace | tie(pick, model) | ({"update": numbers.microseconds()} if pick.random() < 0.6 else {})

@@ -206,7 +206,7 @@ class RankWriter:
         for count, layer in enumerate(layers if word.kind == "F" else reversed(layers)):
             share = self.share(layer) if opening and word.kind == "F" else None
             if share:
-                self.step(f"U{layer}", map(end, share[1]), share[0])
+                self.updates([layer], self.step(f"U{layer}", map(end, share[1]), share[0]))
             after = list(map(end, self.unit_waits(layer)))
             if opening and word.kind == "F":
                 after += map(end, self.layer_waits(layer))
@@ -306,7 +306,14 @@ class RankWriter:
 
     def update(self, after):
         """The update, in one piece."""
-        self.updated = self.step("update", after, self.s.update_of(self.s.of_rank(self.rank)))
+        whole = self.s.of_rank(self.rank)
+        self.updated = self.step("update", after, self.s.update_of(whole))
+        self.updates(whole, self.updated)
+
+    def updates(self, layers, step):
+        """What an update of some layers takes while it runs."""
+        elements = Fraction(self.s.elements(layers), self.s.shards)
+        self.program.hold(self.rank, "step", sharded.step_memory(self.s, elements), start(step), end(step))
 
 
 # ---- strategies -----------------------------------------------------------------------------------------------------

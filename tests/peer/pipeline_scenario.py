@@ -82,6 +82,7 @@ class Scenario:
         self.options = DEFAULTS.get(self.strategy, {}) | given
         self.layers, self.network, self.workers = read_layers(trace), cluster["network"], cluster["workers"]
         self.batch, element = trace["batch_size"], ELEMENT[trace["precision"]]
+        self.framework = trace["framework"]
         self.gradient = ELEMENT[given["gradient_dtype"]] if "gradient_dtype" in given else element
         self.parameter = ELEMENT[given["parameter_dtype"]] if "parameter_dtype" in given else element
         in_trace = rounded(exact(trace.get("update", 0)) * coded.UNITS[trace["unit"]])

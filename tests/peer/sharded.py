@@ -103,6 +103,7 @@ class Scenario:
         self.options = DEFAULTS.get(self.strategy, {}) | given
         self.layers, self.network, self.workers = read_layers(trace), cluster["network"], cluster["workers"]
         self.batch, element = trace["batch_size"], ELEMENT[trace["precision"]]
+        self.framework = trace["framework"]
         self.accumulate, self.zero = self.number("accumulate", 1), self.number("zero", 0)
         self.gradient = ELEMENT[self.options["gradient_dtype"]] if "gradient_dtype" in given else element
         self.parameter = ELEMENT[self.options["parameter_dtype"]] if "parameter_dtype" in given else element
@@ -235,6 +236,10 @@ class Plan:
         step = Step(name, Fraction(duration), [*after, *self.held], len(self.scenario.factors))
         self.held = []
         self.steps.append(step)
+        if name.startswith("U"):
+            s = self.scenario
+            updated = s.elements(int(name[1:]) - 1) if name[1:] else s.all_elements()
+            self.occupy("step", step_memory(s, Fraction(updated, s.shards)), start(step), end(step))
         return step
 
     def hold(self, *transfers):
@@ -460,28 +465,62 @@ class Fsdp2(Units):
                 self.reducing(unit, first, reductions[unit])
 
 
+def beyond_blocks(scenario, units):
+    """The units that no module of the wrapping policy holds, so that the root does.
+
+    Named modules of a list are numbered ("h.0"), and these are what a policy names; where none is, each name is one.
+    A policy by size leaves to the root what is too small in the end. A single unit is the root.
+    """
+    if len(units) == 1:
+        return units
+    named = any(layer.group is not None for layer in scenario.layers)
+    wrap = scenario.options.get("wrap", "group" if named else "layer")
+    if wrap == "layer":
+        return []
+    if wrap != "group":
+        held = sum(scenario.elements(index) for index in units[-1]) * scenario.parameter
+        return units[-1:] if held < size_of(wrap) else []
+    names = [next((scenario.layers[index].group for index in unit if scenario.layers[index].group), "")
+             for unit in units]
+    numbered = [any(part[-1:].isdigit() for part in name.split(".")) for name in names]
+    return [unit for unit, block in zip(units, numbered) if not block] if any(numbered) else []
+
+
 class Fsdp1(Units):
-    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue."""
+    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue. The root is gathered first, once,
+    and stays until its own layers' last backward pass."""
 
     def __init__(self, scenario, plan):
         super().__init__(scenario, plan)
         self.limit, self.mode = scenario.number("limit"), scenario.options["backward_prefetch"]
-        self.frees = scenario.options["reshard"] == "all"
+        own = beyond_blocks(scenario, self.units)
+        self.root = 0 if own else None
+        self.walk = [(0 if unit in own else sum(other not in own for other in self.units[:place]) + bool(own), unit)
+                     for place, unit in enumerate(self.units)]  # (unit, a run of its layers), forwards
+        if own:
+            self.units = [sum(own, []), *(unit for unit in self.units if unit not in own)]
+        self.elements = [sum(scenario.elements(index) for index in unit) for unit in self.units]
+        frees = scenario.options["reshard"] == "all"
+        self.freed = [unit for unit, _ in reversed(self.walk) if frees and unit != self.root]  # in backward order
 
     def micro_batch(self):
-        kept = self.forward_pass()
-        self.backward_pass(kept)
+        self.backward_pass(self.forward_pass())
         self.close()
 
     def forward_pass(self):
         """The gathers of the units that stay."""
         ends, kept = [], {}
-        for unit in range(self.last + 1):
-            limited = self.frees and unit >= self.limit
-            gather = self.gather("G_f", unit, "shared", [end(ends[unit - self.limit])] if limited else self.opening)
-            _, done = self.forwards(unit, [gather])
-            ends.append(done)
-            if self.frees:
+        if self.root is not None:
+            kept[self.root] = self.gather("G_f", self.root, "shared", self.opening)
+        for unit, layers in self.walk:
+            gather = kept.get(unit)
+            if gather is None:
+                limited = unit in self.freed and len(ends) >= self.limit
+                gather = self.gather("G_f", unit, "shared", [end(ends[-self.limit])] if limited else self.opening)
+            self.plan.hold(gather)
+            done = [self.plan.forward(layer) for layer in layers][-1]
+            if unit in self.freed:
+                ends.append(done)
                 self.gathered(unit, gather, done)
             else:
                 kept[unit] = gather
@@ -489,28 +528,47 @@ class Fsdp1(Units):
 
     def issue_backward(self):
         """(gathers, reductions) by unit, in the order of the lane."""
-        gathers, reductions = {}, {}
-        ahead = 0 if self.mode == "none" else 1
-        for turn in range(-ahead, self.last + 1):
-            fetched, reduced = self.last - turn - ahead, self.last - turn
-            if self.frees and fetched >= 0:
-                gathers[fetched] = self.gather("G_b", fetched, "shared")
-            if turn >= 0:
-                reductions[reduced] = self.reduce(reduced, "shared")
+        gathers, reductions, ahead = {}, {}, collections.deque(self.freed)
+
+        def fetch():
+            if ahead:
+                unit = ahead.popleft()
+                gathers[unit] = self.gather("G_b", unit, "shared")
+
+        if self.mode == "pre" and self.root is not None:  # the root's hook is the first of all
+            fetch()
+        for place, (unit, _) in reversed(list(enumerate(self.walk))):
+            if unit in self.freed and unit not in gathers:
+                fetch()
+            if self.mode == "pre" and unit != self.root:
+                fetch()
+            if unit in [other for other, _ in self.walk[:place]]:
+                continue  # the root has layers before these
+            if self.mode == "post":
+                fetch()
+            reductions[unit] = self.reduce(unit, "shared")
         return gathers, reductions
 
     def backward_pass(self, kept):
         gathers, reductions = self.issue_backward()
-        awaited = self.plan.before()  # what the B before waits for
-        for unit in reversed(range(self.last + 1)):
+        awaited = self.plan.before()  # what the B of the freed unit before waits for
+        ended, first = None, {}  # the end of that B; the first step of each unit
+        for place, (unit, layers) in reversed(list(enumerate(self.walk))):
             before = self.plan.before()
-            if self.frees:
-                gathers[unit].after += before if self.mode != "pre" or unit == self.last else awaited
-                awaited = before + [end(gathers[unit])]
-            first, done = self.backwards(unit, [gathers[unit]] if self.frees else [])
-            self.gathered(unit, (gathers if self.frees else kept)[unit], done)
-            reductions[unit].after.append(end(done))
-            self.reducing(unit, first, reductions[unit])
+            if unit in self.freed:
+                gather = gathers[unit]
+                gather.after += {"pre": awaited, "post": ended or before, "none": before}[self.mode]
+                awaited = before + [end(gather)]
+                self.plan.hold(gather)
+            steps = [self.plan.backward(layer) for layer in reversed(layers)]
+            first.setdefault(unit, steps[0])
+            if unit in self.freed:
+                ended = [end(steps[-1])]
+            if unit in [other for other, _ in self.walk[:place]]:
+                continue
+            self.gathered(unit, gathers[unit] if unit in self.freed else kept[unit], steps[-1])
+            reductions[unit].after.append(end(steps[-1]))
+            self.reducing(unit, first[unit], reductions[unit])
 
 
 # ---- DeepSpeed ------------------------------------------------------------------------------------------------------
@@ -1002,7 +1060,24 @@ def time_in_flight(plan, since, until):
 
 # ---- memory ---------------------------------------------------------------------------------------------------------
 
-PARTS = ["parameters", "gradients", "optimizer", "gathered", "in_reduction", "activations"]
+PARTS = ["parameters", "gradients", "optimizer", "gathered", "in_reduction", "activations", "step"]
+
+
+def step_memory(scenario, elements):
+    """Bytes that an update takes beside the state for so many elements of a worker.
+
+    DeepSpeed makes one tensor of the shard's gradients, and a copy of that in fp32 (stage 3: of a sub-group of 1e9);
+    Megatron a copy in fp32. Whatever is in fp32 already is not copied. PyTorch's Adam, where trace or strategy are
+    PyTorch's, has the roots of its second moments, in fp32, which only a state of 8 bytes or more has.
+    """
+    s, own = scenario, 4
+    if s.strategy.startswith("zero-"):
+        pieces = min(elements, 10**9) if s.strategy == "zero-3" else elements
+        return pieces * (own + (s.gradient if s.gradient < own else 0))
+    if s.strategy == "megatron":
+        return elements * (own if s.gradient < own else 0)
+    pytorch = s.framework.startswith("PyTorch") or s.strategy in ("ddp", "optimal-merge", "fsdp1", "fsdp2")
+    return elements * (own if pytorch and Fraction(s.options.get("state", 8)) >= 8 else 0)
 
 
 def whole_gradients(scenario):
@@ -1030,15 +1105,26 @@ def constant_memory(scenario):
     return parts
 
 
-def peaks(plan, worker, since, until):
+def occupied(part, size, begins, ends, since, until):
+    """(when, place within an instant, part, bytes more) of what is held within two instants.
+
+    Ends free before starts take. Between them comes an update, which takes even if it has no length.
+    """
+    if part == "step" and begins == ends:
+        return [(begins, 1, part, size), (begins, 2, part, -size)] if since <= begins < until else []
+    if max(begins, since) >= min(ends, until):
+        return []
+    return [(max(begins, since), 1 if part == "step" else 3, part, size), (ends, 0, part, -size)]
+
+
+def peaks(plan, worker, since, until, parts):
     """(peak of the sum, peak of each part) of what one worker holds for a while, between two instants."""
     spans = []
-    for part, size, first, last in plan.holdings:
+    for part, size, first, last in [held for held in plan.holdings if held.part in parts]:
         begins, ends = first.item.at(first.edge, worker), last.item.at(last.edge, worker)
-        if max(begins, since) < min(ends, until):
-            spans += [(max(begins, since), 1, part, size), (ends, 0, part, -size)]
+        spans += occupied(part, size, begins, ends, since, until)
     held, most, total, top = collections.Counter(), collections.Counter(), 0, 0
-    for _, _, part, size in sorted(spans, key=lambda span: span[:2]):  # ends free before starts take
+    for _, _, part, size in sorted(spans, key=lambda span: span[:2]):
         held[part] += size
         total += size
         most[part] = max(most[part], held[part])
@@ -1046,13 +1132,13 @@ def peaks(plan, worker, since, until):
     return top, most
 
 
-def memory(plan, since, until):
+def memory(plan, since, until, counted=PARTS):
     """(bytes at the peak, bytes of each part at its own peak) of the worker that needs most."""
     parts = constant_memory(plan.scenario)
     base, top = sum(parts.values()), 0
     own = collections.Counter()
     for worker in range(len(plan.scenario.factors)):
-        total, most = peaks(plan, worker, since, until)
+        total, most = peaks(plan, worker, since, until, counted)
         top = max(top, total)
         for part, size in most.items():
             own[part] = max(own[part], size)
@@ -1110,7 +1196,7 @@ def simulate(trace, cluster, words):
     answers |= {"speedup": Fraction(scenario.workers * ideal) / iteration if iteration else None,
                 "samples_per_s": Fraction(scenario.workers * scenario.accumulate * scenario.batch * SECOND) / iteration
                 if iteration else None, "collectives": sum(not transfer.nothing for transfer in own),
-                "memory_bytes": total, "memory": parts}
+                "memory_bytes": total, "memory": parts, "without_step": memory(plan, since, until, PARTS[:-1])[0]}
     order = [transfer.name for transfer in sorted(own, key=lambda transfer: transfer.sequence)]
     return Result(answers, order, timeline(plan, since, until), sum(transfer.nothing for transfer in own))
 
@@ -1147,9 +1233,12 @@ def differences(given, result, relative=Fraction(1, 10**6)):
             compare(key, given[key], own[key], slack[key])
     if "collectives" in given and given["collectives"] not in (own["collectives"], own["collectives"] + result.empty):
         compare("collectives", given["collectives"], own["collectives"], 0)
-    compare("memory_bytes", given.get("memory_bytes"), own["memory_bytes"], own["memory_bytes"] * Fraction(1, 10**12))
+    counted = "step" in given.get("memory", {"step": None})  # worked cases are older than this part
+    top = own["memory_bytes" if counted else "without_step"]
+    compare("memory_bytes", given.get("memory_bytes"), top, top * Fraction(1, 10**12))
     for part, size in own["memory"].items():
-        compare(f"memory.{part}", given.get("memory", {}).get(part), size, size * Fraction(1, 10**12))
+        if part != "step" or counted:
+            compare(f"memory.{part}", given.get("memory", {}).get(part), size, size * Fraction(1, 10**12))
     if "order" in given and given["order"] != result.order:
         lines.append(f"order: {given['order']}, the peer says {result.order}")
     return lines

@@ -73,13 +73,14 @@ def trace(layers, batch, pace=1.0, update=None):
 
 def random_strategy(pick):
     name = pick.choice(["wfbp", "wfbp", "s-sgd", "sync-easgd", "ddp", "bytescheduler", "p3"])
+    batches = chance(pick, 0.3, {"accumulate": pick.randint(2, 4)})
     if name == "ddp":
-        return {"name": name, "bucket_cap": f"{SCALE * pick.randint(1, 200)} kB"}
+        return {"name": name, "bucket_cap": f"{SCALE * pick.randint(1, 200)} kB"} | batches
     if name == "bytescheduler":
-        return {"name": name, "partition": f"{SCALE * pick.randint(20, 90)} kB", "credit": pick.randint(1, 4)}
+        return {"name": name, "partition": f"{SCALE * pick.randint(20, 90)} kB", "credit": pick.randint(1, 4)} | batches
     if name == "p3":
-        return {"name": name, "partition": f"{SCALE * pick.randint(20, 90)} kB"}
-    return name
+        return {"name": name, "partition": f"{SCALE * pick.randint(20, 90)} kB"} | batches
+    return {"name": name} | batches if batches else name
 
 
 class Network:

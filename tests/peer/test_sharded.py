@@ -57,12 +57,14 @@ class Numbers:
 
 
 def group_names(pick, count):
-    """A name for each layer or none: runs of layers, a run's last layers (or the very first ones) without a name."""
+    """A name for each layer or none: runs of layers, a run's last layers (or the very first ones) without a name. Some
+    runs are no blocks, such as an embedding."""
     names, run = [], 0
     while len(names) < count:
         length = pick.randint(1, 3)
         unnamed = pick.randint(0, length - 1)
-        own = [f"block{run}"] * (length - unnamed) + [None] * unnamed
+        name = f"block{run}" if pick.random() < 0.7 else "outer" + chr(ord("a") + run)
+        own = [name] * (length - unnamed) + [None] * unnamed
         names += own[::-1] if run == 0 else own
         run += 1
     return names[:count] if any(names[:count]) else [*names[:count - 1], "block"]
@@ -84,7 +86,7 @@ def random_trace(pick, numbers):
     if pick.random() < 0.5:
         for row in pick.sample(rows, pick.randint(1, count)):
             row["activation_bytes"] = pick.randint(1, 10) * (480 if numbers.round else numbers.scale)
-    trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": "none",
+    trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": pick.choice(["none", "PyTorch 2.4", "TensorFlow 2"]),
              "batch_size": pick.choice([1, 8]), "precision": pick.choice(["fp32", "fp32", "bf16"]),
              "origin": "measured", "source": "random", "unit": "us", "layers": rows}
     return trace | ({"update": numbers.microseconds()} if pick.random() < 0.6 else {})

@@ -2,6 +2,7 @@
 #include "sim/schedule/plan.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/plan_words.hpp"
 #include "tests/random_profile.hpp"
 
 #include "sim/schedule/gradients.hpp"
@@ -227,6 +228,39 @@ TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back
     broken.gates.erase(broken.gates.begin() + static_cast<std::ptrdiff_t>(gone));
     if (gate.work_before() && gate.transfer_after() && !schedule.split) CHECK(uncovered(broken, profile).has_value());
     if (gate.work_after()) CHECK(uncovered(broken, profile).has_value());
+  }
+}
+
+TEST_CASE("cut at the first micro-batch, an iteration keeps what waits for what") {
+  Profile profile = three_layers();
+  profile.update = Time(5);
+  ShardingConfig three;
+  three.accumulate = 3;
+  for (const Barrier barrier : {Barrier::Iteration, Barrier::Layer}) {
+    BucketSchedule schedule = two_blocks();
+    schedule.barrier = barrier;
+    schedule.tick = Time(7);
+    const Plan whole = expand(schedule, profile, three), cut = from_first_micro_batch(whole);
+    const PlanWords before(whole, profile), after(cut, profile);
+    const bool each = barrier == Barrier::Layer;  // layers update when they are about to compute
+    const std::string update = each ? "U1 F1 F2 U3 F3" : "U F1 F2 F3";
+    CHECK(before.program() == "B3/3 B2/3 B1/3 " + update + " B3 B2 B1 F1/2 F2/2 F3/2 B3/2 B2/2 B1/2 F1/3 F2/3 F3/3");
+    CHECK(after.program() == "B3 B2 B1 F1/2 F2/2 F3/2 B3/2 B2/2 B1/2 F1/3 F2/3 F3/3 B3/3 B2/3 B1/3 " + update);
+    CHECK_FALSE(uncovered(cut, profile));
+    for (const std::vector<std::string>& names : {before.works(), before.transfers()})
+      for (const std::string& name : names) CHECK(after.before(name) == before.before(name));
+    // Ticks are counted from where the other program begins: after the forward pass of the third micro-batch.
+    for (const Transfer& one : cut.transfers) CHECK(after.name_of(PlanPoint(one.ticks_from.value())) == "F3/3");
+  }
+  // Programs that begin with the first micro-batch stay as they are.
+  for (const Strategy& strategy : strategies()) {
+    if (!strategy.plan) continue;
+    StrategyOptions options;
+    options.sharding = three;
+    const Plan plan = make_plan(strategy, {profile, CommCost(0, 0), options, true, 4});
+    CHECK(plan.program().front().kind != WorkKind::Backward);
+    CHECK(plan.program().front().micro_batch == 0);
+    CHECK(from_first_micro_batch(plan).program() == plan.program());
   }
 }
 

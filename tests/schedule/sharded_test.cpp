@@ -309,6 +309,74 @@ TEST_CASE("fsdp1: the limit, and the three ways of prefetching") {
   kept.waits({{"G3", "start"}, {"G4", "start"}});
 }
 
+TEST_CASE("fsdp1: what no block holds is the root's: gathered first, once, and reduced last") {
+  // PyTorch's _post_forward_reshard frees all but the root; with k blocks there are k + 1 gathers forward, k backward.
+  const std::vector<std::string> names{"embed", "h.0", "h.1", "head"};
+  const auto with = [&](auto change) {
+    return Planned("fsdp1", with_groups(layers_of({1, 1, 1, 1}), names),
+                   [&](StrategyOptions& options) { change(options.fsdp); });
+  };
+  const Planned pre = with([](FsdpOptions&) {});
+  CHECK(pre.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 U");
+  CHECK(pre.words.lane("gather and reduce") == "G1+4 G2 G3 G3' G2' R3 R2 R1+4");
+  // The root's backward pass begins with the head's, and has the last block gathered meanwhile.
+  pre.waits({{"G1+4", "start"},
+             {"G2", "start"},
+             {"G3", "start"},
+             {"F1", "G1+4"},
+             {"F4", "G1+4"},
+             {"B4", ""},
+             {"G3'", "F4"},
+             {"G2'", "B4"},
+             {"B3", "G3'"},
+             {"B1", ""},
+             {"R3", "B3"},
+             {"R1+4", "B1"},
+             {"U", "R3 R2 R1+4"}});
+  const Planned post = with([](FsdpOptions& fsdp) { fsdp.backward_prefetch = BackwardPrefetch::Post; });
+  CHECK(post.words.lane("gather and reduce") == pre.words.lane("gather and reduce"));
+  post.waits({{"G3'", "B4"}, {"G2'", "B3"}});
+  const Planned late = with([](FsdpOptions& fsdp) { fsdp.backward_prefetch = BackwardPrefetch::None; });
+  CHECK(late.words.lane("gather and reduce") == "G1+4 G2 G3 G3' R3 G2' R2 R1+4");
+  late.waits({{"G3'", "B4"}, {"G2'", "B3"}});
+  const Planned kept = with([](FsdpOptions& fsdp) { fsdp.reshard = Reshard::None; });
+  CHECK(kept.words.lane("gather and reduce") == "G1+4 G2 G3 R3 R2 R1+4");
+  const Planned one_ahead = with([](FsdpOptions& fsdp) { fsdp.limit = 1; });  // the root counts for no limit
+  one_ahead.waits({{"G2", "start"}, {"G3", "F2"}});
+  const Planned by_layer = with([](FsdpOptions& fsdp) { fsdp.wrap = {.by = Wrap::By::Layer}; });
+  CHECK(by_layer.words.lane("gather and reduce") == "G1 G2 G3 G4 G4' G3' R4 G2' R3 G1' R2 R1");
+}
+
+TEST_CASE("fsdp1: a root of one unit, of what is too small for a unit, or of none") {
+  const auto lane = [](const Profile& profile, const Wrap& wrap, BackwardPrefetch prefetch = BackwardPrefetch::Pre) {
+    return Planned("fsdp1", profile,
+                   [&](StrategyOptions& options) {
+                     options.fsdp.wrap = wrap;
+                     options.fsdp.backward_prefetch = prefetch;
+                   })
+        .words.lane("gather and reduce");
+  };
+  CHECK(lane(layers_of({5}), {}) == "G1 R1");  // FSDP around the whole model
+  CHECK(lane(with_groups(layers_of({1, 1}), {"h.0", ""}), {}) == "G1+2 R1+2");
+  // 40, 40, 40 and 20 B: what does not reach 80 B stays with the root, which is gathered first wherever it is.
+  const Profile small = layers_of({10, 10, 10, 5});
+  const Wrap by_size{.by = Wrap::By::Size, .size = 80};
+  CHECK(lane(small, by_size) == "G3+4 G1+2 G1+2' R3+4 R1+2");
+  CHECK(lane(small, by_size, BackwardPrefetch::Post) == "G3+4 G1+2 G1+2' R3+4 R1+2");
+  CHECK(lane(small, by_size, BackwardPrefetch::None) == "G3+4 G1+2 R3+4 G1+2' R1+2");
+  CHECK(lane(layers_of({10, 10, 10, 10}), by_size) == "G1+2 G3+4 G3+4' G1+2' R3+4 R1+2");
+  // Numbers name the blocks of a list; names without any are modules of their own.
+  const auto roots = [](const std::vector<std::string>& names) {
+    const Profile profile = with_groups(layers_of(std::vector<std::int64_t>(names.size(), 1)), names);
+    std::string text;
+    for (const bool root : held_by_root(profile, units_of(profile, {}), {})) text += root ? 'r' : '-';
+    return text;
+  };
+  CHECK(roots({"wte", "layers.0.attn", "layers.0.mlp", "layers.1", "ln_f"}) == "r---r");
+  CHECK(roots({"embed", "block1", "bridge", "block 12", "conv2d"}) == "r-r-r");
+  CHECK(roots({"stem", "body", "head"}) == "---");
+}
+
 TEST_CASE("fsdp: a unit's layers pass back to back, and its tensors travel as one") {
   const Planned two("fsdp1", with_groups(layers_of({3, 0, 5, 7}), {"a", "a", "b", "b"}));
   CHECK(two.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 U");

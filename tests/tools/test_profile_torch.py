@@ -293,7 +293,8 @@ class Order(unittest.TestCase):
             self.assertLessEqual(set(layers), set(times[-1].backward))
 
     def test_reentrant_checkpoint_hides_its_layers_without_gradients(self):
-        _, _, times, _ = recorded(f"{OWN}:words_reentrant")
+        _, hooks, times, _ = recorded(f"{OWN}:words_reentrant")
+        self.assertEqual([hooks.recomputes, recorded(f"{OWN}:residual")[1].recomputes], [True, False])  # which the trace says
         self.assertIn("block.1", times[-1].forward)
         self.assertNotIn("block.1", times[-1].backward)  # its time is in block.2's
 

@@ -129,6 +129,33 @@ TEST_CASE("fsdp1: three ways of prefetching") {
         {19, 7, forward + "G3' 10-11 B3 11-12 R3 12-13 G2' 13-14 B2 14-15 R2 15-16 G1' 16-17 B1 17-18 R1 18-19"});
 }
 
+TEST_CASE("fsdp1: a single unit is the root, and is gathered once") {
+  const Result result = check(on_ring(profile_of({{1, 2}}), "fsdp1"), {5, 2, "G1 0-1 F1 1-2 B1 2-4 R1 4-5"});
+  CHECK(result.metrics.collectives == 2);
+  // 250 elements: shards of parameters, gradients and moments 500 + 500 + 1000; the root 1000 from 0 to 4, its
+  // gradients 1000 from 2 to 5.
+  CHECK(result.memory.peak == 2000 + 1000 + 1000);
+}
+
+TEST_CASE("fsdp1: embedding and head are one unit, which stays until the embedding's backward pass") {
+  Profile profile = profile_of({{1, 1}, {1, 2}, {1, 2}, {1, 1}});
+  const char* names[] = {"embed", "h.0", "h.1", "head"};
+  for (LayerId layer = 0; layer < 4; ++layer) profile.layers[layer].group = names[layer];
+  // The root's gather and reduction take 2 us. G3 waits for nothing, as the root counts for no limit; G3' waits for F4,
+  // G2' for B4.
+  const Result result =
+      check(on_ring(profile, "fsdp1"),
+            {14, 4,
+             "G1+4 0-2 F1 2-3 G2 2-3 F2 3-4 G3 3-4 F3 4-5 F4 5-6 B4 6-7 G3' 6-7 B3 7-9 G2' 7-8 B2 9-11 "
+             "R3 9-10 B1 11-12 R2 11-12 R1+4 12-14"});
+  CHECK(result.metrics.collectives == 3 + 2 + 3);
+  // 1000 elements: shards 2000 + 2000 + 4000. Gathered: the root's 2000 from 0 to 12; h.1's 1000 from 6 to 9, h.0's
+  // from 7 to 11: 4000 from 7 to 9. In reduction: the root's 2000 from 6 to 14; h.1's from 7 to 10, h.0's from 9 to 12.
+  CHECK(result.memory.parts.gathered == 4000);
+  CHECK(result.memory.parts.in_reduction == 4000);
+  CHECK(result.memory.peak == 8000 + 4000 + 3000);  // from 7 to 9; then 3000 + 4000
+}
+
 TEST_CASE("zero-1: whole buckets after the backward pass, or beside it") {
   Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}, {1, 1}}), "zero-1");
   ZeroOptions& zero = scenario.options.strategy.zero;
@@ -257,7 +284,8 @@ TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
   CHECK(memory.parts.optimizer == 3000);
   CHECK(memory.parts.gathered == 0);
   CHECK(memory.parts.in_reduction == 600);  // a bucket
-  CHECK(memory.peak == 5600);
+  CHECK(memory.parts.step == 250 * (4 + 2));
+  CHECK(memory.peak == 5600 + 1500);
   scenario.strategy = &find_strategy("zero-2", {});
   memory = simulate(scenario).memory;
   CHECK(memory.parts.gradients == 500);
@@ -268,4 +296,47 @@ TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
   CHECK(simulate(scenario).memory.parts.optimizer == 1500);
   scenario.strategy = &find_strategy("fsdp2", {});
   CHECK(simulate(scenario).memory.parts.parameters == 1000);  // fp32 shards
+}
+
+TEST_CASE("memory: what the optimizer's step takes, and when") {
+  // Two layers of 250 elements each, two workers. Times play no part: also an update that takes none has temporaries.
+  const auto memory = [](std::string_view strategy, Bytes element, const auto& change, const char* framework = "none") {
+    Profile profile = profile_of({{1, 1}, {1, 1}});
+    profile.framework = framework;
+    for (Tensor& tensor : profile.tensors) tensor.bytes = element * tensor.elements;
+    Scenario scenario = on_ring(std::move(profile), strategy);
+    change(scenario.options);
+    return simulate(scenario).memory;
+  };
+  const auto as_it_comes = [](Options&) {};
+  // PyTorch's Adam: roots of 500 second moments. Parameters 2000, gradients 2000, moments 4000 B.
+  const MemoryUse ddp = memory("ddp", 4, as_it_comes);
+  CHECK(ddp.parts.step == 2000);
+  CHECK(ddp.peak == 8000 + 2000);
+  CHECK(memory("ddp", 4, [](Options& options) { options.memory.state = 4; }).parts.step == 0);  // no second moment
+  // Other strategies do not say whose optimizer runs; the profile may. Two of these update layer by layer.
+  for (const char* strategy : {"wfbp", "dear", "us-byte"}) {
+    CHECK(memory(strategy, 4, as_it_comes).peak == 8000);
+    CHECK(memory(strategy, 4, as_it_comes, "TensorFlow").peak == 8000);
+    CHECK(memory(strategy, 4, as_it_comes, "PyTorch 2.4").peak == 8000 + (strategy == std::string("wfbp") ? 2000 : 1000));
+  }
+  // A layer at a time, before its forward pass.
+  CHECK(memory("ddp", 4, [](Options& options) { options.strategy.barrier = Barrier::Layer; }).parts.step == 1000);
+  // Of a shard: after the reductions, so that it adds to nothing but what is always there, and before the next gathers.
+  const MemoryUse sharded = memory("fsdp2", 4, as_it_comes);
+  CHECK(sharded.parts.step == 1000);
+  CHECK(sharded.peak == 4000 + 3000);  // as in docs/sharding.md: 2000 gathered and 1000 in reduction, or the reverse
+  // DeepSpeed: the shard's 250 gradients as one tensor and in fp32; in fp32 they are one. A bucket holds all.
+  const MemoryUse half = memory("zero-1", 2, as_it_comes);
+  CHECK(half.parts.step == 250 * (4 + 2));
+  CHECK(half.peak == 1000 + 1000 + 250 * 12 + 1000 + 1500);
+  CHECK(memory("zero-2", 4, as_it_comes).parts.step == 250 * 4);
+  CHECK(memory("zero-3", 2, as_it_comes).parts.step == 250 * (4 + 2));
+  CHECK(simulate(on_ring(profile_of({{1, 1}}), "zero-3")).plan.memory_policy.step_elements == 1'000'000'000);
+  // Megatron: in fp32, of the shard or of all.
+  CHECK(memory("megatron", 2, as_it_comes).parts.step == 250 * 4);
+  CHECK(memory("megatron", 4, as_it_comes).parts.step == 0);
+  CHECK(memory("megatron", 2, [](Options& options) {
+          options.strategy.megatron.distributed_optimizer = false;
+        }).parts.step == 500 * 4);
 }

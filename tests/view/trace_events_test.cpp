@@ -37,7 +37,7 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
   }
   CHECK(processes ==
         std::set<std::string>{"3 workers like worker 0", "worker 1 (slowed 1.5x)", "network: ring, 4 workers"});
-  const std::size_t blocks = outcome.result.plan.blocks.size() * outcome.result.episodes.size();
+  const std::size_t blocks = outcome.result.plan.blocks.size();
   CHECK(collectives == blocks);
   CHECK(arrows_from == blocks);
   CHECK(arrows_to == blocks);
@@ -45,6 +45,27 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
     std::sort(list.begin(), list.end());
     for (std::size_t i = 1; i < list.size(); ++i)
       REQUIRE(list[i].first >= list[i - 1].first + list[i - 1].second - 1e-5);
+  }
+}
+
+TEST_CASE("a timeline is one iteration, however many were simulated until they are alike") {
+  Random random(47, 0);
+  for (const bool jitter : {false, true}) {
+    Scenario scenario = scenario_of(random_profile(random, 10), "wfbp", 4, 50e-6, 1e-9);
+    scenario.stragglers.slow = {
+        {1, 1.5}};  // with several micro-batches it falls behind more from iteration to iteration
+    scenario.options.strategy.sharding.accumulate = 3;
+    if (jitter) scenario.stragglers.jitter = Jitter{.sigma = 0.1};
+    const Outcome outcome = run(scenario);
+    REQUIRE(outcome.result.episodes.size() == 2);
+    std::map<std::string, std::size_t> count;  // of slices, by activity
+    for (const Json& event : Json::parse(trace_events(outcome), "timeline").at("traceEvents").items())
+      if (event.at("ph").text() == "X") ++count[event.at("args").at("activity").text()];
+    const std::size_t classes = outcome.result.classes.size();
+    const auto layers = std::count_if(scenario.profile->layers.begin(), scenario.profile->layers.end(),
+                                      [](const Layer& layer) { return layer.backward > Time(0); });
+    CHECK(count["backward"] == classes * 3 * static_cast<std::size_t>(layers));
+    CHECK(count["collective"] == outcome.result.plan.blocks.size());
   }
 }
 
@@ -96,11 +117,10 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
   CHECK(sum(sent["replicate"]) - sum(sent["reduce"]) / 4 >= 0);
   CHECK(sum(sent["replicate"]) - sum(sent["reduce"]) / 4 <= static_cast<double>(sent["reduce"].size()));
 
-  const auto episodes = static_cast<double>(outcome.result.episodes.size());
   const Metrics& metrics = outcome.result.metrics;
-  CHECK(spent["copy"] == Approx(episodes * metrics.copy_s * 1e6));
-  CHECK(spent["update"] == Approx(episodes * metrics.update_s * 1e6));
-  CHECK(spent["forward"] == Approx(episodes * 2 * metrics.forward_s * 1e6));
+  CHECK(spent["copy"] == Approx(metrics.copy_s * 1e6));
+  CHECK(spent["update"] == Approx(metrics.update_s * 1e6));
+  CHECK(spent["forward"] == Approx(2 * metrics.forward_s * 1e6));
 
   // The counter is the course of the last episode.
   const std::vector<MemoryPoint>& course = outcome.result.memory.course;
@@ -123,10 +143,10 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
     }));
     if (phase == "s") ++arrows[name];
   }
-  const std::size_t units = outcome.result.plan.blocks.size(), twice = outcome.result.episodes.size();
-  CHECK(arrows["ready"] == twice * 2 * units);
+  const std::size_t units = outcome.result.plan.blocks.size();
+  CHECK(arrows["ready"] == 2 * units);
   // Each gather leads into a copy, most reductions into a later one, all but those into the update or the next gather.
-  CHECK(arrows["needed"] >= twice * 2 * (2 * units - 1));
+  CHECK(arrows["needed"] >= 2 * (2 * units - 1));
 }
 
 namespace {
@@ -204,7 +224,7 @@ TEST_CASE("no slice of a timeline is lost by whoever counts in cut nanoseconds: 
         CHECK(read.overlaps == 0);
         slices += read.slices;
       }
-  CHECK(slices > 5000);
+  CHECK(slices > 4000);
 }
 
 TEST_CASE("instants are written in whole nanoseconds, ends as the starts that they are, and moved by less than five") {
@@ -214,9 +234,9 @@ TEST_CASE("instants are written in whole nanoseconds, ends as the starts that th
   const Json json = Json::parse(text, "timeline");
   std::set<std::int64_t> starts;  // of the bars on the compute stream, in picoseconds
   const Unrolled& unrolled = outcome.result.unrolled;
-  for (const Episode& episode : outcome.result.episodes)
-    for (std::size_t place = 0; place < unrolled.works(0); ++place)
-      starts.insert((episode.start + episode.timeline.spans[unrolled.work(0, place)].start).count());
+  const Episode& episode = outcome.result.episodes.back();
+  for (std::size_t place = 0; place < unrolled.works(0); ++place)
+    starts.insert((episode.start + episode.timeline.spans[unrolled.work(0, place)].start).count());
   for (const Json& event : json.at("traceEvents").items()) {
     if (event.at("ph").text() != "X") continue;
     for (const char* key : {"ts", "dur"}) {
@@ -274,17 +294,15 @@ TEST_CASE("HolisticTraceAnalysis finds what computes and what communicates, and 
       (communicates ? communicating : computing).emplace_back(std::ceil(start), std::floor(end));
     }
     const Metrics& metrics = outcome.result.metrics;
-    const auto episodes = static_cast<double>(outcome.result.episodes.size());
     const auto rounding = 2 * static_cast<double>(computing.size() + communicating.size());
-    CHECK(covered(computing) == Approx(episodes * (metrics.forward_s + metrics.backward_s) * 1e6).margin(rounding));
-    CHECK(covered(communicating) == Approx(episodes * metrics.comm_busy_s * 1e6).margin(rounding));
+    CHECK(covered(computing) == Approx((metrics.forward_s + metrics.backward_s) * 1e6).margin(rounding));
+    CHECK(covered(communicating) == Approx(metrics.comm_busy_s * 1e6).margin(rounding));
     std::vector<std::pair<double, double>> both = computing;
     both.insert(both.end(), communicating.begin(), communicating.end());
     const double overlap = covered(computing) + covered(communicating) - covered(both);
     CHECK(overlap <= covered(communicating));
     // Without stragglers all that is exposed is communication: while this worker waits, some block is in flight.
-    if (!straggler)
-      CHECK(overlap == Approx(episodes * (metrics.comm_busy_s - metrics.exposed_comm_s) * 1e6).margin(2 * rounding));
+    if (!straggler) CHECK(overlap == Approx((metrics.comm_busy_s - metrics.exposed_comm_s) * 1e6).margin(2 * rounding));
   }
 }
 

@@ -55,7 +55,8 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   std::string text = trace;
   text.replace(text.find("measured"), 8, "estimated");
   text.replace(text.find("\"us\","), 5,
-               "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
+               "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14, "
+               "\"recompute\": \"selective\",");
   text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
   const Profile profile = parse_profile(Files(), text, "m.json");
   for (const Profile& one : {profile, parse_profile(Files(), profile_json(profile), "m.json")}) {
@@ -63,6 +64,7 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
     CHECK(one.update == to_time(2.5e-6));
     CHECK(one.tokens_per_sample == 128);
     CHECK(one.flops_per_sample == 1.5e14);
+    CHECK(one.recompute == "selective");
     CHECK(one.layers[0].group == "g");
     CHECK(one.layers[0].activation_bytes == 7);
     CHECK(one.layers[1].group.empty());
@@ -77,6 +79,7 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   CHECK(refused("2.5,", "-1,").starts_with("m.json: /update: "));
   CHECK(refused("128,", "0,").starts_with("m.json: /tokens_per_sample: "));
   CHECK(refused("1.5e14,", "0,").starts_with("m.json: /flops_per_sample: "));
+  CHECK(refused("selective", "some").starts_with("m.json: /recompute: "));
 }
 
 TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {

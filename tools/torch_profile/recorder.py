@@ -135,6 +135,7 @@ class Recorder:
         self.accumulators = {name: one.expand_as(one).grad_fn.next_functions[0][0] for name, one in self.parameters.items()}
         self.layer_of = {}  # tensor: layer; known after the first iteration
         self.by_nodes = None  # the leaves with calls that no gradient ends; likewise
+        self.recomputes = False  # whether the backward pass runs leaves again
         self.ready = []  # tensors in the order in which their gradients were ready in the first iteration
         self.unused = []
 
@@ -181,6 +182,8 @@ class Recorder:
             tensors = [] if layer in owners else tensors_in(inputs)
             if tensors:
                 self.open[leaf] = layer, upstream(tensors)
+        else:
+            self.recomputes = True
 
     def leave(self, leaf, _module, _inputs, output):
         if leaf in self.open:

@@ -137,6 +137,7 @@ class Writer {
     metadata["strategy"] = plan_.strategy;
     if (profile_.batch_size) metadata["batch_size"] = *profile_.batch_size;
     if (profile_.update) metadata["update_ps"] = profile_.update->count();
+    if (!profile_.recompute.empty()) metadata["recompute"] = profile_.recompute;
     if (profile_.tokens_per_sample) metadata["tokens_per_sample"] = *profile_.tokens_per_sample;
     if (profile_.flops_per_sample) metadata["flops_per_sample"] = *profile_.flops_per_sample;
     if (!is_a_step(plan_)) return;

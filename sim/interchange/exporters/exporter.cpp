@@ -32,6 +32,7 @@ const Exporter& find_exporter(std::string_view name, const SourceLocation& place
 void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups) {
   std::vector<std::string> facts;
   if (profile.update && !with_groups) facts.push_back(fmt::format("update ({})", write_duration(*profile.update)));
+  if (!profile.recompute.empty()) facts.push_back(fmt::format("recompute ({})", profile.recompute));
   if (profile.tokens_per_sample) facts.push_back("tokens_per_sample");
   if (profile.flops_per_sample) facts.push_back("flops_per_sample");
   const auto add = [&](const char* name, auto&& says) {

@@ -111,6 +111,8 @@ class TraceReader {
       profile.batch_size = batch;
     if (const auto update = attribute<std::int64_t>(trace_.metadata, "update_ps"); update && *update >= 0)
       profile.update = Time(*update);
+    for (const char* rule : {"full", "selective"})
+      if (text("recompute") == rule) profile.recompute = rule;
     if (const auto tokens = attribute<std::int64_t>(trace_.metadata, "tokens_per_sample"); tokens && *tokens > 0)
       profile.tokens_per_sample = tokens;
     if (const auto flops = number(trace_.metadata, "flops_per_sample"); flops && *flops > 0)

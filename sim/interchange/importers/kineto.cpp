@@ -242,7 +242,11 @@ Imported imported_from(const Attribution& known, const ImportOptions& options, c
   if (known.trace.workers > 0) imported.workers = known.trace.workers;
   imported.notes = notes_on_time(known, steps);
   for (std::string& note : notes_on_layers(known, first)) imported.notes.push_back(std::move(note));
-  if (known.communicates) add_communication(known, steps, file, imported);
+  note_recomputation(known, imported);
+  if (known.communicates) {
+    add_communication(known, steps, file, imported);
+    make_update_whole(known, steps, imported);
+  }
   if (const std::int64_t batch = batch_size_of(known, first); batch > 0) {
     imported.profile.batch_size = batch;
     imported.notes.push_back(

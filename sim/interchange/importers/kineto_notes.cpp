@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -103,7 +104,64 @@ std::pair<std::vector<MeasuredCollective>, std::int64_t> collectives_of(const At
   return {std::move(collectives), unknown};
 }
 
+bool has_span(const KinetoTrace& trace, std::string_view prefix) {
+  return std::any_of(trace.spans.begin(), trace.spans.end(),
+                     [&](const KinetoSpan& span) { return named(trace, span, prefix); });
+}
+
+// Over how many ranks the optimizer's state is sharded: 1: it is not; 0: it is, but the trace does not say. Then
+// gradients are reduce-scattered, or parameters gathered: at least half of the model's, in two bytes or more each.
+std::int64_t shards_of_update(const Attribution& known, const WholeSteps& steps, const Imported& imported) {
+  std::map<std::string, std::map<std::int64_t, double>> sent;  // by operation and ranks: bytes
+  for (const MeasuredCollective& one : imported.collectives) {
+    const bool gathers = one.name == "all-gather";
+    sent[one.name][one.workers] +=
+        static_cast<double>(one.bytes) * (gathers ? static_cast<double>(std::max<std::int64_t>(one.workers, 1)) : 1);
+  }
+  double elements = 0;
+  for (const Tensor& tensor : imported.profile.tensors) elements += static_cast<double>(tensor.elements);
+  for (const auto& [operation, shards] :
+       {std::pair("reduce-scatter", true), {"all-reduce", false}, {"all-gather", true}}) {
+    double sum = 0;
+    std::pair<std::int64_t, double> most{0, 0};
+    for (const auto& [ranks, bytes] : sent[operation]) {
+      sum += bytes;
+      if (bytes > most.second) most = {ranks, bytes};
+    }
+    if (sum >= elements * static_cast<double>(steps.ids.size())) return shards ? most.first : 1;
+  }
+  const bool fsdp = has_span(known.trace, "FullyShardedDataParallel") || has_span(known.trace, "FSDP::");
+  return fsdp ? std::max<std::int64_t>(known.trace.workers, 0) : 1;
+}
+
 }  // namespace
+
+// By the node of PyTorch's checkpoint(), use_reentrant=True; the other way leaves no name in the trace.
+void note_recomputation(const Attribution& known, Imported& imported) {
+  if (!has_span(known.trace, "CheckpointFunctionBackward") &&
+      !has_span(known.trace, "autograd::engine::evaluate_function: CheckpointFunctionBackward"))
+    return;
+  imported.profile.recompute = "full";
+  imported.notes.emplace_back("activation checkpointing: backward times contain the forward passes that run again");
+}
+
+void make_update_whole(const Attribution& known, const WholeSteps& steps, Imported& imported) {
+  std::optional<Time>& update = imported.profile.update;
+  if (!update) return;
+  const std::int64_t shards = shards_of_update(known, steps, imported);
+  if (shards == 1) return;
+  const std::string measured = format_duration(to_seconds(*update));
+  if (shards == 0) {
+    imported.notes.push_back(fmt::format(
+        "left out: the update, {} for one rank's shard, as the trace does not say how many ranks share it", measured));
+    update.reset();
+    return;
+  }
+  update = multiplied(*update, shards);
+  imported.notes.push_back(
+      fmt::format("the optimizer's state is shared by {} ranks: the update is that of all parameters, {} times {}",
+                  shards, shards, measured));
+}
 
 std::vector<std::string> notes_on_time(const Attribution& known, const WholeSteps& steps) {
   std::vector<std::string> notes{steps_note(known, steps)};

@@ -36,6 +36,13 @@ std::vector<std::string> notes_on_time(const Attribution& known, const WholeStep
 void add_communication(const Attribution& known, const WholeSteps& steps, const SourceLocation& file,
                        Imported& imported);
 
+/// Marks a profile whose backward passes compute forward passes again.
+void note_recomputation(const Attribution& known, Imported& imported);
+
+/// Makes the profile's update that of all parameters, if the job's ranks share them, or leaves it out. REQUIRES:
+/// add_communication().
+void make_update_whole(const Attribution& known, const WholeSteps& steps, Imported& imported);
+
 /// "32x3x224x224;64x3x7x7;" -> {32, 3, 224, 224}; empty where the trace says no shape.
 std::vector<std::int64_t> first_shape(const std::string& dims);
 
