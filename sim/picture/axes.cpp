@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "sim/picture/style.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr double tick_size = 10;      // of a tick's label
 constexpr double row_of_labels = 30;  // between ticks on the left, at least
 constexpr double between_labels = 7;  // below, at least
+constexpr double row_below = 13;      // from one row of labels to the next
 
 Path line(std::vector<Position> points, Colour colour, double width) {
   return {.points = std::move(points), .look = {.line = colour, .width = width}};
@@ -21,6 +23,19 @@ double widest_label(const ChartAxis& axis, const Scale& scale) {
   double widest = 0;
   for (const double tick : scale.ticks()) widest = std::max(widest, text_width(axis.label(tick), tick_size));
   return widest;
+}
+
+// Returns the least number of rows in which labels that are so far `apart` fit side by side, at most four.
+template <class Place>
+std::size_t rows_of_labels(const Scale& scale, const Place& place, double apart) {
+  constexpr std::size_t most = 4;
+  const std::vector<double>& ticks = scale.ticks();
+  for (std::size_t rows = 1; rows < most; ++rows) {
+    bool fit = true;
+    for (std::size_t i = rows; i < ticks.size(); ++i) fit = fit && place(ticks[i]) - place(ticks[i - rows]) >= apart;
+    if (fit) return rows;
+  }
+  return most;
 }
 
 }  // namespace
@@ -37,27 +52,31 @@ Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, do
 double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale, double inset) {
   // As far apart as the widest needs: of ticks that are evenly spread, labels are, too.
   const double apart = widest_label(axis, scale) + between_labels;
-  double free_from = -std::numeric_limits<double>::infinity();
-  for (const double tick : scale.ticks()) {
-    const double x = field.x + inset + (field.width - 2 * inset) * scale.share(tick);
+  const auto place = [&](double tick) { return field.x + inset + (field.width - 2 * inset) * scale.share(tick); };
+  const std::size_t rows = axis.names_all ? rows_of_labels(scale, place, apart) : 1;
+  std::vector<double> free_from(rows, -std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < scale.ticks().size(); ++i) {
+    const double tick = scale.ticks()[i], x = place(tick);
+    const std::size_t row = i % rows;
     drawing.add(line({{x, field.y}, {x, field.bottom()}}, style::grid, 0.7));
     drawing.add(line({{x, field.bottom()}, {x, field.bottom() + 4}}, style::ink, 0.8));
-    if (x < free_from) continue;
-    free_from = x + apart - 1e-6;
-    drawing.add(Text{.at = {x, field.bottom() + 15},
+    if (x < free_from[row]) continue;
+    free_from[row] = x + apart - 1e-6;
+    drawing.add(Text{.at = {x, field.bottom() + 15 + row_below * static_cast<double>(row)},
                      .text = axis.label(tick),
                      .size = tick_size,
                      .align = Align::Middle,
                      .colour = style::ink,
                      .kind = "tick"});
   }
+  const double more = row_below * static_cast<double>(rows - 1);
   drawing.add(line({{field.x, field.bottom()}, {field.right(), field.bottom()}}, style::ink, 0.8));
-  drawing.add(Text{.at = {field.x + field.width / 2, field.bottom() + 31},
+  drawing.add(Text{.at = {field.x + field.width / 2, field.bottom() + 31 + more},
                    .text = axis.name,
                    .align = Align::Middle,
                    .colour = style::ink,
                    .kind = "axis"});
-  return field.bottom() + 36;
+  return field.bottom() + 36 + more;
 }
 
 void add_axis_left(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale) {

@@ -19,6 +19,7 @@ struct ChartAxis {
   std::function<std::string(double)> label = plain_number;  ///< such as format_size, where numbers carry their unit
   std::optional<double> from, to;  ///< otherwise what is shown, from 0 if linear, out to numbers that read well
   bool from_zero = true;           ///< if linear and not given `from`; else from a number near the least one shown
+  bool names_all = false;          ///< every tick keeps its label, in several rows if they need more room
   std::vector<double> ticks;       ///< if any: in order, the first and the last being the ends, and nothing else named
 };
 

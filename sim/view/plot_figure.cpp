@@ -114,6 +114,7 @@ PlotPlaces places_of(const PlotPanel& panel) {
 
 ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool logarithmic) {
   ChartAxis axis{.name = name, .spacing = logarithmic ? Spacing::Log2 : Spacing::Linear};
+  axis.names_all = !places.numbers;
   for (const std::string& place : places.names) axis.ticks.push_back(places.at(place));
   axis.label = [places](double at) {
     for (const std::string& place : places.names)

@@ -205,6 +205,24 @@ TEST_CASE("labels below an axis are evenly spread: of doublings none is missing 
   }
 }
 
+TEST_CASE("names below an axis all keep their labels, in rows if they are long") {
+  Chart chart;
+  chart.x = {.name = "cluster", .names_all = true};
+  chart.x.label = [](double at) { return "us-byte-cluster2-" + plain_number(10 * at) + "gbps"; };
+  Series series{.name = "s"};
+  for (double at = 0; at < 8; ++at) {
+    chart.x.ticks.push_back(at);
+    series.points.push_back({at, 1 + at});
+  }
+  chart.series = {series};
+  for (chart.width = 500; chart.width <= 1100; chart.width += 150) {
+    const Drawing drawing = draw(chart);
+    require_legible(drawing);
+    const std::vector<Text> labels = texts(drawing, "tick");
+    CHECK(std::count_if(labels.begin(), labels.end(), [](const Text& one) { return one.align == Align::Middle; }) == 8);
+  }
+}
+
 TEST_CASE("a bar that goes on beyond the axis is cut off at its end, and broken") {
   BarChart chart;
   chart.value = {.name = "time (ms)", .to = 10};

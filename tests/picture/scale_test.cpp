@@ -1,5 +1,7 @@
 #include "sim/picture/scale.hpp"
 
+#include <cmath>
+
 #include "tests/catch.hpp"
 
 using namespace allreplay;
@@ -34,6 +36,13 @@ TEST_CASE("logarithmic axes name powers, as many as there is room for") {
   const Scale scale({.spacing = Spacing::Log2}, 4, 64, 10);
   CHECK(scale.share(16) == Approx(0.5));
   CHECK(Scale({.spacing = Spacing::Log2}, 8, 8, 10).ticks().size() == 2);
+}
+
+TEST_CASE("a logarithmic axis between two powers has ticks at equal distances") {
+  // 1024 alone would be named; (2000 - 1024) / 5 is rounded up to 200.
+  const Scale scale({.spacing = Spacing::Log2, .to = 2000}, 1100, 1900, 5);
+  CHECK(scale.ticks() == Ticks{1200, 1400, 1600, 1800, 2000});
+  CHECK(scale.share(1024 * std::sqrt(2000.0 / 1024)) == Approx(0.5));
 }
 
 TEST_CASE("an axis refuses what it cannot show") {
