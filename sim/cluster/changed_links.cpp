@@ -27,8 +27,12 @@ class ChangedLinks final : public Topology {
       broken_ |= links_[id].bandwidth == 0;
       delayed_ |= links_[id].latency != network_->links()[id].latency;
     }
-    for (std::uint32_t plane = 0; broken_ && plane < planes_; ++plane)
-      detours_.push_back(std::make_unique<ShortestPaths>(nodes(), links_in(*this, plane)));
+    for (std::uint32_t plane = 0; broken_ && plane < planes_; ++plane) {
+      const std::vector<Link> in_plane = links_in(*this, plane);
+      detours_.push_back(std::make_unique<ShortestPaths>(nodes(), in_plane));
+      if (planes_ > 1) part_of_.push_back(connected_parts(nodes(), in_plane));
+    }
+    if (broken_ && planes_ > 1) across_ = std::make_unique<ShortestPaths>(nodes(), links_);
   }
 
   /// Whose ways they are, where none is down.
@@ -39,7 +43,7 @@ class ChangedLinks final : public Topology {
     network_->route(from, to, path);
     if (!broken_ || is_up(std::span(path).subspan(before))) return;
     path.resize(before);
-    detours_[plane_to(to)]->route(from, to, path);
+    detour(from, to, path);
   }
 
   // Those that are up; where none is, the shortest path.
@@ -49,7 +53,7 @@ class ChangedLinks final : public Topology {
   void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const override {
     if (!broken_) return network_->way(from, to, number, path);
     const std::vector<std::uint64_t> up = ways_up(from, to);
-    if (up.empty()) return detours_[plane_to(to)]->route(from, to, path);
+    if (up.empty()) return detour(from, to, path);
     network_->way(from, to, up[number], path);
   }
 
@@ -69,6 +73,13 @@ class ChangedLinks final : public Topology {
   std::string name(NodeId node) const override { return network_->name(node); }
 
  private:
+  // In its plane; across planes, which hosts join as they do rails, where its plane no longer leads there.
+  void detour(NodeId from, NodeId to, std::vector<LinkId>& path) const {
+    const std::uint32_t plane = plane_to(to);
+    const bool leaves_plane = across_ && part_of_[plane][from] != part_of_[plane][to];
+    (leaves_plane ? *across_ : *detours_[plane]).route(from, to, path);
+  }
+
   bool is_up(std::span<const LinkId> path) const {
     return std::all_of(path.begin(), path.end(), [&](LinkId link) { return links_[link].bandwidth > 0; });
   }
@@ -93,6 +104,8 @@ class ChangedLinks final : public Topology {
 
   std::shared_ptr<const Topology> network_;
   std::vector<std::unique_ptr<ShortestPaths>> detours_;  // by plane
+  std::vector<std::vector<int>> part_of_;                // by plane, if there are several, and by node
+  std::unique_ptr<ShortestPaths> across_;                // through all planes
   bool broken_ = false;                                  // any link is down,
   bool delayed_ = false;                                 // or has another latency
 };
@@ -126,22 +139,11 @@ std::vector<Link> links_in(const Topology& network, std::uint32_t plane) {
   return links;
 }
 
-Connections::Connections(const Topology& network) : network_(network) {
-  for (std::uint32_t plane = 0; plane < network.planes(); ++plane)
-    part_of_.push_back(connected_parts(network.nodes(), links_in(network, plane)));
-}
+Connections::Connections(const Topology& network) : part_of_(connected_parts(network.nodes(), network.links())) {}
 
 std::optional<HostPair> Connections::cut_off(std::span<const NodeId> hosts) const {
-  for (std::uint32_t plane = 0; plane < part_of_.size(); ++plane) {
-    const auto in_plane = [&](NodeId host) { return network_.plane_to(host) == plane; };
-    const auto first = std::find_if(hosts.begin(), hosts.end(), in_plane);
-    if (first == hosts.end()) continue;
-    const auto is_apart = [&](NodeId host) { return part_of_[plane][host] != part_of_[plane][*first]; };
-    for (const NodeId host : hosts)
-      if (in_plane(host) && is_apart(host)) return HostPair{*first, host};
-    if (const auto other = std::find_if(hosts.begin(), hosts.end(), is_apart); other != hosts.end())
-      return HostPair{*first, *other};
-  }
+  for (const NodeId host : hosts)
+    if (part_of_[host] != part_of_[hosts.front()]) return HostPair{hosts.front(), host};
   return std::nullopt;
 }
 

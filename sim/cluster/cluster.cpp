@@ -241,7 +241,8 @@ void require_consistent(const Json& json, const Network& network) {
   if (network.nccl && network.node && !(network.node->beta > 0.0 && network.beta > 0.0))
     json.at("nccl").fail("needs links with a bandwidth", "a bandwidth of both levels");
   if (network.nccl && !network.node && network.topology->link.bandwidth == 0)
-    json.at("nccl").fail("needs a graph with a \"link\"", "\"link\" in the topology");
+    json.at("nccl").fail("needs the bandwidth of a host's port, which this graph does not give",
+                         "\"link\" in the topology, next to \"links\": its bandwidth is that of a port");
   if (network.node && network.topology && !network.beta && !network.measured && network.table.empty() &&
       network.tables.empty())
     json.at("node").fail("needs the time per byte between nodes",

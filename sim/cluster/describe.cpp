@@ -89,13 +89,25 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+// The spines of a rail that no route uses: with PXN messages stay on their rail, unless they go around a failed link.
+std::int64_t unused_spines(const Topology& topology, const TopologySpec& spec) {
+  const auto is_down = [](const LinkChange& change) { return change.down; };
+  const bool used = !spec.pxn || std::any_of(spec.changes.begin(), spec.changes.end(), is_down);
+  return spec.kind != TopologyKind::Rail || used ? 0 : topology.switches() - spec.rails;
+}
+
+}  // namespace
+
 TopologyFacts describe(const Topology& topology, const TopologySpec& spec) {
   TopologyFacts facts;
   facts.hosts = topology.machines();
   facts.gpus_per_host = topology.gpus_per_host();
-  facts.switches = topology.switches();
+  const std::int64_t unused = unused_spines(topology, spec);
+  facts.switches = topology.switches() - unused;
   for (const Link& link : topology.links()) ++(link.bandwidth > 0 ? facts.links : facts.links_down);
-  facts.links /= 2;
+  facts.links = facts.links / 2 - unused * spec.rails;
   facts.links_down /= 2;
   facts.diameter = diameter(topology, spec);
   facts.bisection = bisection(topology, spec);

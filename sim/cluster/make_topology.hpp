@@ -21,25 +21,23 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
 std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats);
 
 /// The same network with its links so, those of bandwidth 0 down: where a route meets one, the shortest path over the
-/// others is taken instead, in its plane. REQUIRES: nobody asks for a way between hosts that are cut off.
+/// others is taken instead, in its plane if that leads there. REQUIRES: nobody asks for a way between hosts that are
+/// cut off.
 std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links);
 
 /// The links, with those of other planes down.
 std::vector<Link> links_in(const Topology& network, std::uint32_t plane);
 
-/// Among which hosts links that are up lead, plane by plane.
+/// The hosts among which links that are up lead.
 class Connections {
  public:
-  /// REQUIRES: the network outlives it.
   explicit Connections(const Topology& network);
 
-  /// The first of the hosts that messages cannot reach from all others in its plane, and one of those: with the same
-  /// NIC, if any is.
+  /// Of hosts that messages cannot all reach: the first, and the first that it does not reach.
   std::optional<HostPair> cut_off(std::span<const NodeId> hosts) const;
 
  private:
-  const Topology& network_;
-  std::vector<std::vector<int>> part_of_;  // by plane, by node
+  std::vector<int> part_of_;  // by node
 };
 
 /// What a collective between neighbouring ranks meets at worst.

@@ -52,7 +52,8 @@ std::unique_ptr<Topology> make_graph(const TopologySpec& spec);
 std::unique_ptr<Topology> with_gpus(std::unique_ptr<Topology> network, const TopologySpec& spec);
 
 /// Some links changed, some down. Where a route meets a link that is down, the shortest path is taken instead, in its
-/// plane; such ways are left out. Throws InputError where a change names no link, or hosts are cut off, in any plane.
+/// plane, or across planes, through the hosts, where the plane no longer leads there; such ways are left out. Throws
+/// InputError where a change names no link, or hosts are cut off.
 std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::span<const LinkChange> changes);
 
 /// Ranks sit where `spec` places them. Spread: hosts are dealt in turn from switch to switch (hosts_of_a_switch), ranks

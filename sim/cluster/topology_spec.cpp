@@ -194,7 +194,7 @@ void read_graph(const Json& json, TopologySpec& spec) {
   if (spec.hosts.empty()) json.at("hosts").fail("is empty", "at least one host");
   if (const auto switches = json.find("switches")) read_names(*switches, spec.switches, known);
   std::optional<LinkSpec> usual;
-  if (const auto link = json.find("link")) usual = read_link(*link);
+  if (const auto link = json.find("link")) usual = spec.link = read_link(*link);
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
   for (const Json& item : json.at("links").items()) {
     item.allow_only({"between", "latency", "bandwidth", "down"});

@@ -104,9 +104,9 @@ LinkCosts links_of(const Network& network, std::int64_t workers, const Collectiv
   if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
   if (network.topology && !network.beta) {
     const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
-    return {network.alpha.value_or(0) + bound.latency, 1 / bound.bandwidth, network.gamma};
+    return {start_up_between(network) + bound.latency, 1 / bound.bandwidth, network.gamma};
   }
-  return {network.alpha.value_or(0), network.beta.value_or(0), network.gamma};
+  return {start_up_between(network), network.beta.value_or(0), network.gamma};
 }
 
 // Of what was measured as a whole: all of it, or half.
@@ -141,7 +141,8 @@ std::pair<const WorkersTable*, const WorkersTable*> neighbours(const std::vector
   return {above == tables.begin() ? &*above : &*(above - 1), &*above};
 }
 
-// Linear in log(workers), at every size of either.
+// Linear in log(workers), at every size of either. Beyond the most workers no size takes less than among these: measured
+// times that fall with more workers would soon be nothing.
 std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers) {
   const SourceLocation place = network.place / "tables";
   require_reach(network, network.tables.back().workers, workers, place);
@@ -158,7 +159,8 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   const CommCost below(low->table), above(high->table);
   std::vector<CostPoint> points;
   for (const Bytes bytes : sizes) {
-    points.push_back({bytes, (1 - share) * to_seconds(below(bytes)) + share * to_seconds(above(bytes))});
+    const double highest = to_seconds(above(bytes)), drawn = (1 - share) * to_seconds(below(bytes)) + share * highest;
+    points.push_back({bytes, share > 1 ? std::max(drawn, highest) : drawn});
     if (points.back().seconds <= 0)
       throw InputError(place,
                        fmt::format("extrapolated to {} workers, gives {} a negative time", workers, write_size(bytes)),
@@ -189,10 +191,11 @@ TwoLevels with_servers(const Network& network, TwoLevels levels) {
 
 // A beta in the file goes before the topology's links between hosts.
 TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int64_t workers) {
-  const double alpha = network.alpha.value_or(0), beta_in = 1 / drawn.inner.bandwidth;
-  if (network.beta) return {alpha, beta_in, alpha, *network.beta, drawn.ports_of_host()};
+  const double inside = start_up_inside(network), between = start_up_between(network);
+  const double beta_in = 1 / drawn.inner.bandwidth;
+  if (network.beta) return {inside, beta_in, between, *network.beta, drawn.ports_of_host()};
   const RouteBound outside = machine_route_bound(*make_topology(drawn, workers), workers);
-  return {alpha + 2 * drawn.inner.latency, beta_in, alpha + outside.latency, 1 / outside.bandwidth,
+  return {inside + 2 * drawn.inner.latency, beta_in, between + outside.latency, 1 / outside.bandwidth,
           drawn.ports_of_host()};
 }
 
@@ -215,17 +218,34 @@ TransferCost transfer_of(const Network& network, const Algorithm& algorithm, con
   }
   if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
   const NodeLevel& node = *network.node;
-  const TwoLevels levels{node.alpha.value_or(0), node.beta.value_or(0), links.alpha, links.beta, node.rails};
+  const TwoLevels levels{start_up_inside(network), node.beta.value_or(0), links.alpha, links.beta, node.rails};
   return two_level_transfer(algorithm, layout, levels, options, node.place);
 }
 
-// Whether NCCL finds its nodes in the topology.
+// Rejects routes that take longer than any of NCCL's messages: its start-ups cannot contain them.
+void require_usual_routes(const Network& network, std::int64_t workers) {
+  const TopologySpec& spec = *network.topology;
+  const NcclHops longest = longest_hops(*network.nccl);
+  const double inside = spec.gpus_per_host > 1 ? 2 * spec.inner.latency : 0;
+  const bool far_inside = inside > longest.inside;
+  const double between = machine_route_bound(*make_topology(spec, workers), workers).latency;
+  if (!far_inside && between <= longest.between) return;
+  throw InputError(
+      spec.place,
+      fmt::format("has routes {} of {:.4g} us, but NCCL's start-ups in alpha-beta contain no more than {:.4g} us",
+                  far_inside ? "inside a host" : "between hosts", (far_inside ? inside : between) * 1e6,
+                  (far_inside ? longest.inside : longest.between) * 1e6),
+      "--fidelity fluid or message, which add what is beyond; or shorter latencies, and the rest as alpha");
+}
+
+// True if NCCL runs on the hosts of a topology.
 bool runs_on_hosts(const Network& network, const Algorithm& algorithm) {
-  return !algorithm.coefficients && network.nccl && network.topology && !network.node;
+  return !algorithm.coefficients && network.nccl && network.topology;
 }
 
 Network levels_of_hosts(const Network& network, std::int64_t workers) {
   if (workers > 1) require_equal_links(network);
+  if (workers > 1) require_usual_routes(network, workers);
   return nccl_levels(network);
 }
 

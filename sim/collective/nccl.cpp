@@ -25,6 +25,7 @@ constexpr ByProtocol nvlink_ring = {0.6, 1.9, 3.4}, nvlink_tree = {0.6, 1.25, 4}
 constexpr ByProtocol pcie_ring = {1, 2.5, 5.7}, pcie_tree = {1, 1.9, 4};
 constexpr ByProtocol net_ring = {2.7, 4, 14}, net_tree = {5, 8.5, 14};
 constexpr double nic_overhead_intel = 1, nic_overhead_amd = 2, nvls_latency = 25;
+constexpr double unlimited = std::numeric_limits<double>::infinity();
 constexpr double pat_base = 8, pat_rank = 2.8, pat_net = 3.5, pat_bus = 0.75;  // divides the net's; part of the bus
 
 // On one node, on two, on more.
@@ -100,6 +101,40 @@ Network nccl_levels(const Network& network) {
   return levels;
 }
 
+NcclHops longest_hops(const NcclSetup& setup) {
+  const auto& ring = setup.pcie ? pcie_ring : nvlink_ring;
+  const auto& tree = setup.pcie ? pcie_tree : nvlink_tree;
+  return {setup.node.latency * std::max(at(ring, Simple), at(tree, Simple)) * 1e-6,
+          setup.network.latency * std::max(at(net_ring, Simple), at(net_tree, Simple)) * 1e-6};
+}
+
+namespace {
+
+// NCCL sends little in LL: its base, and what a hop takes beyond links that have latencies of their own.
+double send_start_up(const NcclSetup& setup, double hop, double latency_of_links) {
+  return setup.node.latency * at(base_ring, LL) * 1e-6 + std::max(0.0, hop * 1e-6 - latency_of_links);
+}
+
+}  // namespace
+
+double start_up_between(const Network& network) {
+  const double alpha = network.alpha.value_or(0);
+  if (alpha > 0 || !network.nccl) return alpha;
+  const TopologySpec* const hosts = network.topology ? &*network.topology : nullptr;
+  const std::int64_t gpus = network.node ? network.node->workers : hosts ? hosts->gpus_per_host : 1;
+  const double links = hosts ? 2 * hosts->link.latency + (hosts->gpus_per_host > 1 ? 2 * hosts->inner.latency : 0) : 0;
+  return send_start_up(*network.nccl, network.nccl->network.latency * at(gpus == 1 ? net_tree : net_ring, LL), links);
+}
+
+double start_up_inside(const Network& network, double otherwise) {
+  const double alpha = network.node ? network.node->alpha.value_or(otherwise) : network.alpha.value_or(0);
+  if (alpha > 0 || !network.nccl) return alpha;
+  const TopologySpec* const hosts = network.topology ? &*network.topology : nullptr;
+  const double links = hosts && hosts->gpus_per_host > 1 ? 2 * hosts->inner.latency : 0;
+  const double hop = network.nccl->node.latency * at(network.nccl->pcie ? pcie_ring : nvlink_ring, LL);
+  return send_start_up(*network.nccl, hop, links);
+}
+
 void require_nccl(const Network& network, std::string_view algorithm) {
   if (network.nccl) return;
   const bool laid_out = network.node || network.topology;
@@ -140,6 +175,7 @@ NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Collectiv
   node_bandwidth_ = inside;
   bus_ = nodes_ > 1 ? std::min(inside, outside) : inside;
   const double scaled = setup_.node.bandwidth * inside;
+  links_ = {scaled, setup_.network.bandwidth * outside};
   scale_ = (nodes_ > 1 ? std::min(scaled, setup_.network.bandwidth * outside) : scaled) / bus_;
   alpha_ = network.alpha.value_or(0) * 1e6;
 }
@@ -156,6 +192,7 @@ NcclChoice NcclPrice::broadcast(int protocol, double bytes) const {
           protocol_names[static_cast<std::size_t>(protocol)],
           latency * 1e-6,
           scale_ * ring_bus(protocol) * 1e9,
+          on_links([&](double links) { return links * ring_part(protocol); }),
           base * 1e-6,
           (several ? net : inside) * 1e-6,
           (net + waits) * 1e-6};
@@ -164,6 +201,15 @@ NcclChoice NcclPrice::broadcast(int protocol, double bytes) const {
 double NcclPrice::ring_bus(int protocol) const {
   if (protocol == LL) return ll_part() * std::min(most_of_ll(setup_, nodes_), bus_ / 2);
   return protocol == LL128 ? std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu)) : bus_;
+}
+
+double NcclPrice::ring_part(int protocol) const {
+  return protocol == LL ? ll_part() / 2 : protocol == LL128 ? 0.92 : 1;
+}
+
+template <class BandwidthOf>
+std::array<double, 2> NcclPrice::on_links(BandwidthOf of) const {
+  return {of(links_[0]) * 1e9, of(links_[1]) * 1e9};
 }
 
 // Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
@@ -186,6 +232,7 @@ NcclChoice NcclPrice::ring(int protocol, double bytes) const {
           protocol_names[static_cast<std::size_t>(protocol)],
           latency * 1e-6,
           scale_ * ring_bus(protocol) * (workers_ / steps) * 1e9,
+          on_links([&](double links) { return links * ring_part(protocol) * (workers_ / steps); }),
           setup_.node.latency * at(base_ring, protocol) * longer,
           setup_.node.latency * inside * longer,
           setup_.network.latency * net * longer + rendezvous(bytes, 1) * 1e-6};
@@ -201,22 +248,33 @@ NcclChoice NcclPrice::tree(int protocol, double bytes) const {
   if (protocol == LL) bus = std::min(bus / 3.8, most_of_ll(setup_, nodes_));
   if (protocol == LL128)
     bus = std::min(bus * (nodes_ > 1 ? 120.0 / 128 : 7.0 / 9), channels_ * at(tree_ll128, nodes_, setup_.gpu));
+  return {"tree",
+          protocol_names[static_cast<std::size_t>(protocol)],
+          latency * 1e-6,
+          tree_reach(protocol, scale_, bus, links_[0], bytes) * 1e9,
+          {tree_reach(protocol, 1, links_[0] * tree_part(protocol), links_[0], bytes) * 1e9,
+           tree_reach(protocol, 1, links_[1] * tree_part(protocol), unlimited, bytes) * 1e9},
+          setup_.node.latency * at(base_tree, protocol) * 1e-6,
+          setup_.node.latency * inside * 1e-6,
+          (setup_.network.latency * net + rendezvous(bytes, 1)) * 1e-6};
+}
+
+double NcclPrice::tree_part(int protocol) const {
+  if (protocol == Simple) return 0.92;
+  return protocol == LL ? 0.92 / 3.8 : 0.92 * (nodes_ > 1 ? 120.0 / 128 : 7.0 / 9);
+}
+
+double NcclPrice::tree_reach(int protocol, double scale, double bus, double inside, double bytes) const {
   if (one_gpu_) bus *= 0.85;
-  double reached = scale_ * bus * correction(protocol, bytes);
+  double reached = scale * bus * correction(protocol, bytes);
   // Of two nodes each holds the root of one of the two trees, which send half of what a ring sends.
   if (nodes_ == 2 && setup_.two_node_tree)
-    reached = std::min(reached, setup_.node.bandwidth * node_bandwidth_ / 2);
+    reached = std::min(reached, inside / 2);
   else
     reached /= 2;
   if (protocol == LL) reached *= ll_part();
   if (protocol != LL && nodes_ > 2) reached *= setup_.network.tree;
-  return {"tree",
-          protocol_names[static_cast<std::size_t>(protocol)],
-          latency * 1e-6,
-          reached * 1e9,
-          setup_.node.latency * at(base_tree, protocol) * 1e-6,
-          setup_.node.latency * inside * 1e-6,
-          (setup_.network.latency * net + rendezvous(bytes, 1)) * 1e-6};
+  return reached;
 }
 
 double NcclPrice::ll_part() const { return nodes_ > 1 ? setup_.network.ll : 1; }
@@ -240,7 +298,8 @@ NcclChoice NcclPrice::nvls() const {
   if (op_ == CollectiveOp::AllReduce) bus *= 2;
   const double steps = (op_ == CollectiveOp::AllReduce ? 2 : 1) * (workers_ - 1);
   const double latency = setup_.node.latency * nvls_latency * 1e-6;
-  return {"nvls", "Simple", latency, scale_ * bus * workers_ / steps * 1e9, latency};
+  const double bandwidth = scale_ * bus * workers_ / steps * 1e9;
+  return {"nvls", "Simple", latency, bandwidth, {bandwidth, bandwidth}, latency};
 }
 
 // In Simple, among nodes of one GPU: a base with a part for each rank, and log N messages of the net, faster than a
@@ -253,6 +312,7 @@ NcclChoice NcclPrice::pat(double bytes) const {
           protocol_names[Simple],
           (base + hops * net + rendezvous(bytes, hops)) * 1e-6,
           scale_ * pat_bus * bus_ * 1e9,
+          on_links([](double links) { return links * pat_bus; }),
           base * 1e-6,
           0,
           (net + rendezvous(bytes, 1)) * 1e-6};

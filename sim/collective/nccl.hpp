@@ -1,6 +1,7 @@
 // NCCL's own model of what its collectives cost: of every algorithm and protocol, and which of them its tuner chooses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,23 @@ struct NcclChoice {
   std::string_view protocol;   ///< LL, LL128 or Simple
   double start_up = 0;         ///< seconds
   double bandwidth = 0;        ///< bytes of the block per second
+  /// The same if nothing but links inside a node limited it, and nothing but those between nodes.
+  std::array<double, 2> on_links{};
   // What the start-up is made of: once, and for each message inside a node and between nodes; seconds.
   double base = 0, inside = 0, between = 0;
 };
+
+/// The longest hops of the model, those in Simple; seconds.
+struct NcclHops {
+  double inside = 0, between = 0;
+};
+NcclHops longest_hops(const NcclSetup& setup);
+
+/// The cost of a message on top of its links if NCCL's model does not price it, between nodes and inside one; seconds:
+/// the alpha of the level, or, if that is 0 and NCCL runs there, NCCL's start-up of a small send, in which the latency
+/// of the topology's links is part of the hop. `otherwise`: the alpha inside a node that states none.
+double start_up_between(const Network& network);
+double start_up_inside(const Network& network, double otherwise = 0);
 
 /// The network as NCCL sees it: two levels, those of its topology's hosts, inner links and links where it has no node;
 /// and no topology. REQUIRES: network.nccl.
@@ -59,10 +74,16 @@ class NcclPrice final : public SizePrice {
   NcclChoice tree(int protocol, double bytes) const;
   NcclChoice nvls() const;
   NcclChoice pat(double bytes) const;
-  double nvls_speed() const;                           // of a channel; 0: there is no NVLS
-  double ll_part() const;                              // of LL's bandwidth
-  double ring_bus(int protocol) const;                 // GB/s
-  double rendezvous(double bytes, double hops) const;  // us
+  double nvls_speed() const;             // of a channel; 0: there is no NVLS
+  double ll_part() const;                // of LL's bandwidth
+  double ring_bus(int protocol) const;   // GB/s
+  double ring_part(int protocol) const;  // of links
+  double tree_part(int protocol) const;  // likewise
+  // GB/s, of a bus; on two nodes no more than half of what goes inside.
+  double tree_reach(int protocol, double scale, double bus, double inside, double bytes) const;
+  template <class BandwidthOf>
+  std::array<double, 2> on_links(BandwidthOf of) const;  // of what each level's links carry
+  double rendezvous(double bytes, double hops) const;    // us
   template <class Visit>
   void each_choice(double bytes, Visit visit) const;
 
@@ -72,9 +93,10 @@ class NcclPrice final : public SizePrice {
   bool one_gpu_;                       // in a node, at most
   double channels_;
   double node_bandwidth_;
-  double bus_;    // GB/s, as the data sheets say
-  double scale_;  // what a calibration makes of it
-  double alpha_;  // between nodes, us
+  double bus_;                   // GB/s, as the data sheets say
+  double scale_;                 // what a calibration makes of it
+  std::array<double, 2> links_;  // GB/s, likewise: inside a node, and of its ports
+  double alpha_;                 // between nodes, us
 };
 
 /// Of the call among the groups of its family, of `workers` workers. REQUIRES: `levels` is what nccl_levels() says, and

@@ -82,10 +82,15 @@ void change_inner_bandwidth(Network& network, const Adjustment& change, const So
   if (has_gpus(network)) network.topology->inner.bandwidth = change(network.topology->inner.bandwidth);
 }
 
+// True if start-ups that change by a factor are NCCL's: of its collectives, and of all messages without an alpha.
+bool starts_up_as_nccl(const Network& network, bool without_alpha, const Adjustment& change) {
+  return without_alpha && network.nccl && change.factor;
+}
+
 void change_inner_latency(Network& network, const Adjustment& change, bool nccl, const SourceLocation& place) {
   const bool node = network.node && network.node->alpha;
   if (!node && !has_gpus(network)) refuse_one_level(network, place);
-  if (nccl && network.nccl && change.factor)
+  if (starts_up_as_nccl(network, nccl || !(network.node && network.node->alpha > 0.0), change))
     network.nccl->node.latency *= *change.factor;
   else if (node)
     network.node->alpha = change(*network.node->alpha);
@@ -141,7 +146,7 @@ void change_bandwidth(Network& network, Level level, const Adjustment& change, c
 
 void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const SourceLocation& place) {
   if (level == Level::Inside) return change_inner_latency(network, change, nccl, place);
-  if (nccl && network.nccl && change.factor)
+  if (starts_up_as_nccl(network, nccl || !(network.alpha > 0.0), change))
     change_nccl_latency(*network.nccl, *change.factor);
   else if (network.alpha || network.topology)
     change_alpha(network, change);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/nccl.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -37,9 +39,9 @@ LocalLegs local_legs(const Network& network, const NodeLayout& layout, const Col
   const double servers = options.servers > 0 ? static_cast<double>(options.servers) : n;
   const auto h = static_cast<double>((layout.per_node + node.rails - 1) / node.rails);
   const LinkCosts links =
-      links_of_servers(network, {network.alpha.value_or(0), network.beta.value_or(0), network.gamma});
+      links_of_servers(network, {start_up_between(network), network.beta.value_or(0), network.gamma});
   const double inside = (g - 1) / g, outside = std::max(h / g, n / servers) * links.beta;
-  const double a_in = (g - 1) * node.alpha.value_or(0), b_in = inside * node.beta.value_or(0);
+  const double a_in = (g - 1) * start_up_inside(network), b_in = inside * node.beta.value_or(0);
   return {{a_in, b_in + inside * network.gamma},
           {links.alpha, outside + network.gamma * (n - 1) / servers},
           {links.alpha, outside},

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -21,7 +22,7 @@ LinkCosts of_messages(const Network& network, std::int64_t workers, const Collec
   if (!network.table.empty() || !network.tables.empty())
     throw InputError(network.place, "gives the cost of whole collectives, but not of a send between two ranks",
                      "add \"p2p\": {\"alpha\": …, \"bandwidth\": …}");
-  const double alpha = network.alpha.value_or(0);
+  const double alpha = start_up_between(network);
   if (network.topology && !network.beta) {
     const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
     return {alpha + bound.latency, 1 / bound.bandwidth, network.gamma};
@@ -45,7 +46,7 @@ LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to,
     current = home;
     most = std::max(most, senders);
   }
-  if (most == 0) return {node.alpha.value_or(0), node.beta.value_or(0), network.gamma};
+  if (most == 0) return {start_up_inside(network), node.beta.value_or(0), network.gamma};
   costs.beta *= static_cast<double>((most + node.rails - 1) / node.rails);
   return costs;
 }

@@ -17,18 +17,19 @@ std::string rough_duration(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-// Returns ", 40 s left", or nothing until a twentieth is done: the first rows often differ from the others.
-std::string time_left(double seconds_spent, std::size_t done, std::size_t total) {
-  if (20 * done < total) return "";
+// Returns ", 40 s left", or nothing while too little is done: the first rows often differ from the others.
+std::string time_left(double seconds_spent, std::size_t done, std::size_t total, double telling) {
+  if (static_cast<double>(done) < telling * static_cast<double>(total)) return "";
   const double rest = done < total ? static_cast<double>(total - done) : 0;
   return fmt::format(", {} left", rough_duration(seconds_spent / static_cast<double>(done) * rest));
 }
 
 }  // namespace
 
-Progress::Progress(std::string what, std::size_t total)
+Progress::Progress(std::string what, std::size_t total, double telling)
     : what_(std::move(what)),
       total_(total),
+      telling_(telling),
       terminal_(is_terminal(STDERR_FILENO)),
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
@@ -45,14 +46,14 @@ void Progress::draw(const std::string& left) const {
   std::fflush(stderr);
 }
 
-void Progress::advance() {
-  ++done_;
+void Progress::reach(std::size_t done) {
+  done_ = done;
   const auto now = std::chrono::steady_clock::now();
   const auto pause = terminal_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(30'000);
   if (now - last_ < pause && !(terminal_ && done_ >= total_)) return;
   last_ = now;
   const double spent = std::chrono::duration<double>(now - start_).count();
-  const std::string left = time_left(spent, done_, total_);
+  const std::string left = time_left(spent, done_, total_, telling_);
   if (terminal_)
     draw(left);
   else

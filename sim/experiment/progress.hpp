@@ -10,18 +10,21 @@ namespace allreplay {
 /// On a terminal a bar with the time left; elsewhere, in a log, a line each half minute.
 class Progress {
  public:
-  Progress(std::string what, std::size_t total);
+  /// `telling`: the time left is told once this part is done.
+  Progress(std::string what, std::size_t total, double telling = 0.05);
   ~Progress();  ///< clears the line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void advance();
+  void advance() { reach(done_ + 1); }
+  void reach(std::size_t done);
 
  private:
   void draw(const std::string& left) const;
 
   std::string what_;
   std::size_t total_, done_ = 0;
+  double telling_;
   bool terminal_;
   std::chrono::steady_clock::time_point start_, last_;
 };

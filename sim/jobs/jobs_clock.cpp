@@ -85,11 +85,11 @@ struct Player {
 class JobsClock final : public Observer {
  public:
   JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances, JobsRecord* record,
-            const std::function<void()>& began)
+            const JobsWatcher& watcher)
       : file_(file),
         disturbances_(disturbances),
         record_(record),
-        began_(began),
+        watcher_(watcher),
         kept_(file),
         players_(jobs.size()),
         cycles_(jobs.size()) {
@@ -152,7 +152,8 @@ class JobsClock final : public Observer {
     JobTimes& times = times_.jobs[cycle];
     times.begins.push_back(now);
     kept_.add(Kept::of_iteration);
-    if (began_ && std::ssize(times.begins) <= awaited_of(*players_[cycle].job, file_, some_end_)) began_();
+    if (watcher_.began && std::ssize(times.begins) <= awaited_of(*players_[cycle].job, file_, some_end_))
+      watcher_.began();
     players_[cycle].clock.restart(now);
     passes_[cycle] = some_passed_ = true;
     const auto& iterations = players_[cycle].job->iterations;
@@ -195,6 +196,8 @@ class JobsClock final : public Observer {
 
   bool enough(Time now, const State& state) override {
     count_step(now);
+    constexpr std::int64_t now_and_then = 256;
+    if (watcher_.sent && steps_ % now_and_then == 0) watcher_.sent(network_->server().events());
     if (!std::exchange(some_passed_, false)) return false;
     const bool looks = may_repeat_ && passes_[0] && all_began();
     if (!some_end_ && !warm_) warm_ = warm();
@@ -457,7 +460,7 @@ class JobsClock final : public Observer {
   const JobsFile& file_;
   const Disturbances* disturbances_;
   JobsRecord* record_;
-  const std::function<void()>& began_;
+  const JobsWatcher& watcher_;
   Kept kept_;
   std::deque<Player> players_;
   std::vector<Cycle> cycles_;
@@ -499,9 +502,25 @@ std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile&
   return sum;
 }
 
+double messages_awaited(std::span<const SeatedJob> jobs, const JobsFile& file) {
+  double all = 0;
+  for (const SeatedJob& job : jobs) {
+    const Unrolled unrolled = unroll_job(job.job, job.plan, job.classes);
+    const RoundsFabric& fabric = *job.job.rounds;
+    double sent = 0;
+    for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
+      const Task& task = unrolled.graph.tasks()[id];
+      if (unrolled.labels[id].kind != Label::Kind::Transfer || task.bytes <= 0) continue;
+      sent += static_cast<double>(fabric.messages_laid(fabric.sent(task.call_id, task.bytes).rounds));
+    }
+    all += sent * static_cast<double>(awaited_of(job, file, some_end(jobs)));
+  }
+  return all;
+}
+
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
-                      JobsRecord* record, const std::function<void()>& began) {
-  return JobsClock(jobs, file, disturbances, record, began).run();
+                      JobsRecord* record, const JobsWatcher& watcher) {
+  return JobsClock(jobs, file, disturbances, record, watcher).run();
 }
 
 }  // namespace allreplay

@@ -63,10 +63,19 @@ struct JobsRecord {
 /// How many iterations the run begins at least, of all jobs, unless it is found steady before.
 std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
 
+/// How many messages these iterations send at most, each of which `message` simulates by itself.
+double messages_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
+
+/// Who is told how far a run has come; both may be missing.
+struct JobsWatcher {
+  std::function<void()> began;                  ///< for each of the iterations awaited
+  std::function<void(std::int64_t sent)> sent;  ///< now and then, by what the network has done
+};
+
 /// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. `record`: filled; null: nobody
-/// asks. `began`: called for each of the iterations awaited. Deterministic. Throws InputError where an event cuts a
-/// job's hosts off from each other, and beyond the file's limits.
+/// asks. Deterministic. Throws InputError where an event cuts a job's hosts off from each other, and beyond the file's
+/// limits.
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
-                      JobsRecord* record = nullptr, const std::function<void()>& began = {});
+                      JobsRecord* record = nullptr, const JobsWatcher& watcher = {});
 
 }  // namespace allreplay

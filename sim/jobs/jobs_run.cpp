@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -181,8 +182,8 @@ JobsRunner::JobsRunner(Library& library, const Files& files, const JobsFile& fil
       disturbances_(file, cluster_.seating.network) {}
 
 JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record,
-                             const std::function<void()>& began) const try {
-  return replay_jobs(jobs, file_, disturbed ? &disturbances_ : nullptr, record, began);
+                             const JobsWatcher& watcher) const try {
+  return replay_jobs(jobs, file_, disturbed ? &disturbances_ : nullptr, record, watcher);
 } catch (const TimeOverflow&) {  // each number was acceptable, all together are not
   constexpr std::string_view wrong = "simulated time exceeds 106 days";
   const ClusterEvent* event =
@@ -191,10 +192,41 @@ JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, Jo
   throw InputError({file_.place_of_iterations.file, ""}, wrong, "earlier starts, fewer iterations, or shorter times");
 }
 
+// With progress, if somebody looks: by messages where each is simulated, else by iterations.
+JobsTimes JobsRunner::watched(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
+                              JobsRecord* record) {
+  if (!note_) return replay(jobs, disturbed, record);
+  if (cluster_.fidelity != Fidelity::Message) {
+    Progress progress(what, static_cast<std::size_t>(iterations_awaited(jobs, file_)));
+    return replay(jobs, disturbed, record, {.began = [&] { progress.advance(); }});
+  }
+  constexpr double telling = 1e-3;  // messages are alike
+  const double messages = messages_awaited(jobs, file_);
+  Progress progress(what + ": messages, fewer if iterations repeat", static_cast<std::size_t>(messages), telling);
+  return replay(jobs, disturbed, record, {.sent = [&](std::int64_t sent) {
+                  if (!to_note_.empty()) note_(std::exchange(to_note_, ""));
+                  progress.reach(static_cast<std::size_t>(sent));
+                }});
+}
+
+// Before a run of all jobs, and each alone.
+std::string note_of_messages(double messages) {
+  constexpr double each = 1e-6, long_s = 30;  // seconds: of a message as it was measured, and of a run
+  const double seconds = 2 * messages * each;
+  if (seconds < long_s) return "";
+  const std::string time =
+      seconds < 6000 ? fmt::format("{:.0f} min", std::max(1.0, seconds / 60)) : fmt::format("{:.1f} h", seconds / 3600);
+  return fmt::format(
+      "message simulates up to {:.2g} messages of the jobs together, and as many of each alone: some {} in all, at 1 "
+      "us "
+      "each, and less if iterations repeat. fluid takes seconds",
+      messages, time);
+}
+
 const JobsRunner::Alone& JobsRunner::alone(std::size_t job, const SeatedJob& seated) {
   const std::pair key(job, seated.seats);
   if (const auto known = alone_.find(key); known != alone_.end()) return known->second;
-  const JobsTimes times = replay({&seated, 1}, false);
+  const JobsTimes times = watched({&seated, 1}, fmt::format("{} alone", seated.name), false);
   return alone_[key] = {times_of(times.jobs.front(), times.period), times.events};
 }
 
@@ -244,14 +276,9 @@ JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const 
                            bool disturbed) {
   std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
   for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
-  std::optional<Progress> progress;
-  std::function<void()> began;
-  if (shows_progress_) {
-    progress.emplace("jobs", static_cast<std::size_t>(iterations_awaited(seated, file_)));
-    began = [&progress] { progress->advance(); };
-  }
-  JobsTimes times = replay(seated, disturbed, record, began);
-  progress.reset();
+  if (note_ && !std::exchange(has_noted_, true) && cluster_.fidelity == Fidelity::Message)
+    to_note_ = note_of_messages(messages_awaited(seated, file_));
+  JobsTimes times = watched(seated, "jobs", disturbed, record);
   JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
   if (times.period) result.period_s = to_seconds(*times.period);
   std::vector<double> slowdowns;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -48,8 +49,8 @@ class JobsRunner {
                  bool disturbed = true);
 
   const JobsFile& file() const { return file_; }
-  /// From now on runs say how far they have come.
-  void show_progress() { shows_progress_ = true; }
+  /// From now on runs say how far they have come, and before long ones of single messages a note says how long.
+  void show_progress(std::function<void(const std::string& text)> note) { note_ = std::move(note); }
 
  private:
   struct Alone {
@@ -57,7 +58,9 @@ class JobsRunner {
     std::int64_t events = 0;
   };
   JobsTimes replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record = nullptr,
-                   const std::function<void()>& began = {}) const;
+                   const JobsWatcher& watcher = {}) const;
+  JobsTimes watched(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
+                    JobsRecord* record = nullptr);
   const Alone& alone(std::size_t job, const SeatedJob& seated);
   double throughput(const JobEntry& entry, const SeatedJob& seated, std::int64_t workers);
   Goodput goodput(const JobEntry& entry, const JobResult& result);
@@ -66,7 +69,9 @@ class JobsRunner {
   const JobsFile& file_;
   JobsCluster cluster_;
   Disturbances disturbances_;
-  bool shows_progress_ = false;
+  std::function<void(const std::string& text)> note_;                   // none: no progress is shown
+  bool has_noted_ = false;                                              // how long runs take
+  std::string to_note_;                                                 // once the run goes on: it may yet be refused
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,21 @@ std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
   std::vector<NodeId> order;
   for (NodeId rank = 0; rank < topology->hosts(); ++rank) order.push_back(topology->seat(rank));
   return order;
+}
+
+// All nodes in the order of `spread`, which deals whole hosts from switch to switch. None if nodes are not hosts of the
+// topology, or every host is on every switch.
+std::vector<NodeId> spread_nodes(const TopologySpec& spec, const Network& network, std::int64_t seats) {
+  const bool are_hosts = !network.node || network.node->workers == spec.gpus_per_host;
+  if (spec.kind == TopologyKind::Rail || !are_hosts) return {};
+  std::vector<NodeId> order(static_cast<std::size_t>(seats));
+  std::iota(order.begin(), order.end(), NodeId{0});
+  if (hosts_of_a_switch(spec) > 0) order = spread_order(spec, seats);
+  const auto gpus = static_cast<std::size_t>(spec.gpus_per_host);
+  std::vector<NodeId> nodes;
+  for (std::size_t rank = 0; rank < order.size(); rank += gpus)
+    nodes.push_back(order[rank] / static_cast<NodeId>(gpus));
+  return nodes;
 }
 
 // The factors of a worker's times, those of its seat and its own multiplied.
@@ -226,7 +242,8 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   }
   all.seating.seats = all.cluster.workers;
   all.seating.whole_nodes = network.node.has_value() || spec->kind == TopologyKind::Rail || spec->nics;
-  if (!all.seating.whole_nodes) all.seating.spread = spread_order(*spec, all.cluster.workers);
+  all.seating.spread = all.seating.whole_nodes ? spread_nodes(*spec, network, all.cluster.workers)
+                                               : spread_order(*spec, all.cluster.workers);
   all.stragglers = read_stragglers(json, all.cluster.workers);
   return all;
 }

@@ -15,7 +15,7 @@ struct Seating {
   std::shared_ptr<const Topology> network;
   std::int64_t seats = 0;           ///< the first so many of the network's hosts
   bool whole_nodes = false;         ///< jobs get machines, not single GPUs
-  std::vector<NodeId> spread = {};  ///< all seats in the order of `spread`; none: refused
+  std::vector<NodeId> spread = {};  ///< all seats, or whole nodes, in the order of `spread`; none: refused
 };
 
 /// By job, its ranks' seats. Jobs with a list of hosts choose first, then the others in their order. Throws InputError

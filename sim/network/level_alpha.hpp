@@ -7,16 +7,14 @@
 
 namespace allreplay {
 
-/// What a message costs on top of the least α of both levels, seconds. Nodes are filled in order; without nodes,
-/// nothing.
+/// What a message costs on top of the least α of both levels, seconds. Nodes are filled in order; without nodes, every
+/// message goes from one to another. Below zero: so much of its route's latency is part of another cost, and only what
+/// the route takes beyond that counts.
 struct LevelAlpha {
   std::int64_t node_workers = 0;  ///< 0: no nodes
   double inside = 0, outside = 0;
 
-  double beyond(Rank from, Rank to) const {
-    if (node_workers == 0) return 0;
-    return between(from, to) ? outside : inside;
-  }
+  double beyond(Rank from, Rank to) const { return between(from, to) ? outside : inside; }
   /// Whether from one node to another. Without nodes: from anybody to anybody.
   bool between(Rank from, Rank to) const { return node_workers == 0 || from / node_workers != to / node_workers; }
 };

@@ -15,6 +15,28 @@ const NcclOnLinks::Laid& NcclOnLinks::laid(const NcclChoice& choice) const {
   return *std::find_if(laid_.begin(), laid_.end(), [&](const Laid& one) { return one.algorithm == choice.algorithm; });
 }
 
+// Each level's links take as much longer than on rails as they are busier, for what they would take there if nothing
+// else limited NCCL: not channels, LL or the other level. No speed but that of the links here is in the products.
+double NcclOnLinks::on_links(const NcclChoice& choice, const Laid& on) {
+  double longest = 0;
+  const auto meet = [&](double here, double on_rails, double bandwidth) {
+    if (here <= 0) return;
+    const double of_rails = on_rails > 0 ? on_rails : std::max(on.on_rails.inside, on.on_rails.between);
+    longest = std::max(longest, here / of_rails / (on_rails > 0 ? bandwidth : choice.bandwidth));
+  };
+  meet(on.levels.inside, on.on_rails.inside, choice.on_links[0]);
+  meet(on.levels.between, on.on_rails.between, choice.on_links[1]);
+  return longest;
+}
+
+double NcclOnLinks::moving(const NcclChoice& choice, const Laid& on, double bytes) {
+  return links_bind(choice, on) ? on_links(choice, on) * bytes : bytes / choice.bandwidth;
+}
+
+double NcclOnLinks::travelling(const NcclChoice& choice, const Laid& on) {
+  return links_bind(choice, on) ? on_links(choice, on) / on.busy : 1 / (choice.bandwidth * on.busy);
+}
+
 NcclWay NcclOnLinks::way(double bytes) const {
   const NcclChoice choice = price_.choice(bytes);
   const Laid& on = laid(choice);
@@ -22,11 +44,8 @@ NcclWay NcclOnLinks::way(double bytes) const {
     const double all = choice.start_up + bytes / choice.bandwidth;
     return {on.rounds, 0, all, all};
   }
-  return {on.rounds,
-          1 / (choice.bandwidth * on.busy_on_rails),
-          choice.start_up + on.latency,
-          choice.base,
-          {choice.inside, choice.between}};
+  return {
+      on.rounds, travelling(choice, on), choice.start_up + on.latency, choice.base, {choice.inside, choice.between}};
 }
 
 double NcclOnLinks::start_up(double bytes) const {
@@ -37,17 +56,17 @@ double NcclOnLinks::start_up(double bytes) const {
 double NcclOnLinks::seconds(double bytes) const {
   const NcclChoice choice = price_.choice(bytes);
   const Laid& on = laid(choice);
-  return choice.start_up + on.latency + bytes / choice.bandwidth * on.slower();
+  return choice.start_up + on.latency + moving(choice, on, bytes);
 }
 
 double NcclOnLinks::least(double bytes) const {
-  double start_up = std::numeric_limits<double>::infinity(), per_byte = start_up;
+  double start_up = std::numeric_limits<double>::infinity(), least_per_byte = start_up;
   for (const NcclChoice& choice : price_.choices(at_best)) {
     const Laid& on = laid(choice);
     start_up = std::min(start_up, choice.start_up + on.latency);
-    per_byte = std::min(per_byte, on.slower() / choice.bandwidth);
+    least_per_byte = std::min(least_per_byte, moving(choice, on, 1));
   }
-  return start_up + per_byte * bytes;
+  return start_up + least_per_byte * bytes;
 }
 
 double NcclOnLinks::least_together(double bytes) const {
@@ -57,12 +76,12 @@ double NcclOnLinks::least_together(double bytes) const {
 }
 
 double NcclOnLinks::least_on_links(double bytes) const {
-  double per_byte = std::numeric_limits<double>::infinity();
+  double least_per_byte = std::numeric_limits<double>::infinity();
   for (const NcclChoice& choice : price_.choices(at_best)) {
     const Laid& on = laid(choice);
-    per_byte = std::min(per_byte, on.busy > 0 ? on.busiest / on.busy_on_rails / choice.bandwidth : 0);
+    least_per_byte = std::min(least_per_byte, on.busy > 0 ? on.busiest * travelling(choice, on) : 0);
   }
-  return per_byte * bytes;
+  return least_per_byte * bytes;
 }
 
 }  // namespace allreplay

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/collective/nccl.hpp"
+#include "sim/network/level_busy.hpp"
 
 namespace allreplay {
 
@@ -28,11 +29,10 @@ class NcclOnLinks final : public SizePrice {
     std::string_view algorithm;
     std::uint32_t rounds = 0;  ///< which of the fabric's
     double latency = 0;        ///< of the links along the longest path; seconds
-    /// The busiest links of all rounds, seconds per byte: here, and on the rails that NCCL believes in. 0: none.
-    double busy = 0, busy_on_rails = 0;
-    double busiest = 0;  ///< the busiest link here, over all rounds; seconds per byte
-
-    double slower() const { return busy > 0 ? busy / busy_on_rails : 1; }
+    double busy = 0;           ///< the busiest links of all rounds, summed; seconds per byte; 0: none
+    LevelBusy levels;          ///< the same of each level, here,
+    LevelBusy on_rails;        ///< and on the rails that NCCL believes in
+    double busiest = 0;        ///< the busiest link here, over all rounds; seconds per byte
   };
 
   /// REQUIRES: all algorithms that the price may choose.
@@ -40,7 +40,8 @@ class NcclOnLinks final : public SizePrice {
 
   NcclWay way(double bytes) const;
 
-  /// The model's latency and the links', and the model's time of the bytes as often as the links here are slower.
+  /// The model's latency, what routes take beyond it, and for the bytes the model's time, or that of the links here
+  /// where it is longer.
   double seconds(double bytes) const override;
   double start_up(double bytes) const override;
   double least(double bytes) const override;
@@ -51,6 +52,16 @@ class NcclOnLinks final : public SizePrice {
 
  private:
   const Laid& laid(const NcclChoice& choice) const;
+  /// Seconds a byte that the links here take; 0: the choice uses none.
+  static double on_links(const NcclChoice& choice, const Laid& on);
+  /// True if that is more than the model's time, but for rounding.
+  static bool links_bind(const NcclChoice& choice, const Laid& on) {
+    return on_links(choice, on) > (1 + 1e-12) / choice.bandwidth;
+  }
+  /// Seconds that the bytes take.
+  static double moving(const NcclChoice& choice, const Laid& on, double bytes);
+  /// Bytes that travel for each of the block.
+  static double travelling(const NcclChoice& choice, const Laid& on);
 
   NcclPrice price_;
   std::vector<Laid> laid_;

@@ -98,6 +98,17 @@ void Shapes::fold() {
     for (const auto& [shape, amount] : kept[link].row) shapes_[shape].push_back({link, amount});
 }
 
+namespace {
+
+// A link of a round that is busy for so long.
+void meet(LevelBusy& busiest, const Topology& topology, const Link& link, double busy) {
+  const bool inside = topology.gpus_per_host() > 1 && std::min(link.from, link.to) < topology.hosts();
+  double& level = inside ? busiest.inside : busiest.between;
+  level = std::max(level, busy);
+}
+
+}  // namespace
+
 RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels)
     : path(from.ranks * from.streams, from.channels) {
   const std::span<const Link> links = topology.links();
@@ -109,6 +120,7 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
     RoundLoad sum{.repeat = round.repeat, .latency = traffic.most_latency};
     least_latency = std::min(least_latency, traffic.least_latency);
     Shape shape;
+    LevelBusy of_round;
     bool alike = traffic.least_latency == traffic.most_latency;
     for (LinkId link = 0; link < links.size(); ++link) {
       busy[link] = traffic.loads[link] / links[link].bandwidth * from.piece_share;
@@ -116,6 +128,7 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
       total[link] += traffic.loads[link] * static_cast<double>(round.repeat);
       shape.push_back({link, traffic.loads[link] / links[link].bandwidth});
       sum.busiest = std::max(sum.busiest, shape.back().amount);
+      meet(of_round, topology, links[link], shape.back().amount);
       alike &= links[link].bandwidth == links[shape.front().link].bandwidth;
     }
     for (LinkUse& use : shape) use.amount /= sum.busiest;
@@ -128,6 +141,7 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
       if (alike) hop.latency = sum.latency, hop.busy = sum.busiest;
     path.add(std::move(hops));
     rounds.push_back(sum);
+    this->levels += of_round.times(static_cast<double>(round.repeat) * from.piece_share);
     length += round.repeat;
     messages += round.repeat * traffic.messages;
   }
@@ -135,15 +149,16 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
     if (total[link] > 0) busiest = std::max(busiest, total[link] * from.piece_share / links[link].bandwidth);
 }
 
-double busiest_links(const Rounds& rounds, const Topology& topology) {
+LevelBusy busiest_links(const Rounds& rounds, const Topology& topology) {
   TrafficCounter counter(rounds, topology);
-  double sum = 0;
+  LevelBusy sum;
   for (const Round& round : rounds.rounds) {
     const RoundTraffic& traffic = counter.count(round);
-    double busiest = 0;
+    LevelBusy busiest;
     for (LinkId link = 0; link < traffic.loads.size(); ++link)
-      if (traffic.loads[link] > 0) busiest = std::max(busiest, traffic.loads[link] / topology.links()[link].bandwidth);
-    sum += static_cast<double>(round.repeat) * (busiest * rounds.piece_share);
+      if (traffic.loads[link] > 0)
+        meet(busiest, topology, topology.links()[link], traffic.loads[link] / topology.links()[link].bandwidth);
+    sum += busiest.times(static_cast<double>(round.repeat) * rounds.piece_share);
   }
   return sum;
 }

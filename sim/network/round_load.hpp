@@ -9,6 +9,7 @@
 #include "sim/collective/rounds.hpp"
 #include "sim/network/critical_path.hpp"
 #include "sim/network/level_alpha.hpp"
+#include "sim/network/level_busy.hpp"
 #include "sim/network/max_min.hpp"
 
 namespace allreplay {
@@ -73,6 +74,7 @@ struct RoundLoads {
   std::int64_t messages = 0;
   double least_latency = 0;  ///< of any message, likewise
   double busiest = 0;        ///< the busiest link's seconds over all rounds, per byte of M
+  LevelBusy levels;          ///< the rounds' busiest links of each level, summed; likewise
 
   CriticalPath path;
 
@@ -84,7 +86,7 @@ struct RoundLoads {
   Pace pace(double alpha, double bytes) const;
 };
 
-/// Its rounds' busiest links on the topology, summed: seconds per byte, as RoundLoads::per_byte(0).
-double busiest_links(const Rounds& rounds, const Topology& topology);
+/// The same of its rounds on the topology.
+LevelBusy busiest_links(const Rounds& rounds, const Topology& topology);
 
 }  // namespace allreplay

@@ -44,7 +44,8 @@ void TrafficCounter::scale(const Alike& before) {
   most_received_ = most_received_ / before.pieces * alike_->pieces;
 }
 
-void TrafficCounter::met(double latency) {
+void TrafficCounter::met(double delay) {
+  const double latency = std::max(0.0, delay);
   traffic_.most_latency = std::max(traffic_.most_latency, latency);
   traffic_.least_latency = std::min(traffic_.least_latency, latency);
 }
@@ -146,11 +147,12 @@ std::vector<Hop> TrafficCounter::hops(const Round& round, std::span<const double
     sends_.clear();
     round.sends(rank, 0, sends_);
     for (const Send& send : sends_)
-      hops.push_back({.from = rank * rounds_.streams + send.stream,
-                      .into = send.to * rounds_.streams + send.into,
-                      .channel = send.channel,
-                      .latency = routes_->add(rank, send.to, send.stream, 0, levels_.beyond(rank, send.to)),
-                      .busy = routes_->most(rank, send.to, send.stream)});
+      hops.push_back(
+          {.from = rank * rounds_.streams + send.stream,
+           .into = send.to * rounds_.streams + send.into,
+           .channel = send.channel,
+           .latency = std::max(0.0, routes_->add(rank, send.to, send.stream, 0, levels_.beyond(rank, send.to))),
+           .busy = routes_->most(rank, send.to, send.stream)});
   }
   return hops;
 }

@@ -47,7 +47,7 @@ RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
     const auto rails = make_topology(*topology_of(*setup_.nccl), setup_.workers);
     for (NcclCall& one : by_nccl_)
       for (NcclOnLinks::Laid& laid : one.laid)
-        laid.busy_on_rails = busiest_links(rounds_laid(laid.rounds, rails->group_size()), *rails);
+        laid.on_rails = busiest_links(rounds_laid(laid.rounds, rails->group_size()), *rails);
   }
   nccl_ = nccl_on(loads_);
 }
@@ -60,6 +60,7 @@ NcclCalls RoundsFabric::nccl_on(std::span<const std::shared_ptr<const RoundLoads
       const RoundLoads& load = *loads[laid.rounds];
       laid.latency = load.start_up(0) - load.path.saving(0, 0).start_up;
       laid.busy = load.per_byte(0);
+      laid.levels = load.levels;
       laid.busiest = load.busiest;
       laid.rounds += first;
     }
@@ -68,9 +69,11 @@ NcclCalls RoundsFabric::nccl_on(std::span<const std::shared_ptr<const RoundLoads
   return calls_on;
 }
 
-// NCCL's own start-ups are its model's.
+// NCCL's own start-ups are its model's, and they contain the latency of usual routes.
 LevelAlpha RoundsFabric::levels_of(std::uint32_t number) const {
-  return laid_[number].by_nccl ? LevelAlpha{setup_.levels.node_workers} : setup_.levels;
+  if (!laid_[number].by_nccl) return setup_.levels;
+  const NcclHops contained = longest_hops(*setup_.nccl->nccl);
+  return {setup_.levels.node_workers, -contained.inside, -contained.between};
 }
 
 RoundsFabric::Sent RoundsFabric::sent(CallId call, double bytes) const {
@@ -80,7 +83,8 @@ RoundsFabric::Sent RoundsFabric::sent(CallId call, double bytes) const {
 }
 
 Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const {
-  const auto& [call, by_nccl] = laid_[number];
+  const Call& call = laid_[number].call;
+  const bool by_nccl = laid_[number].by_nccl;
   const auto [ranks, stride, repeats, first, members] = call.group;
   if (ranks == 1) return {.ranks = static_cast<Rank>(setup_.workers)};  // one worker sends nothing
   if (call.op == CollectiveOp::Send) return send_rounds(call.group, static_cast<Rank>(setup_.workers));

@@ -21,7 +21,7 @@ RoutedMessage routed(const Send& send, std::uint32_t part, const Rounds& rounds,
   double delay = alpha;
   const std::span<const Link> known = topology.links();
   for (std::size_t i = message.route; i < links.size(); ++i) delay += known[links[i]].latency;
-  message.start_up = delay * 1e12;
+  message.start_up = std::max(0.0, delay) * 1e12;
   return message;
 }
 

@@ -34,14 +34,15 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, 
   NetworkSetup setup;
   setup.fidelity = choice.fidelity;
   setup.workers = scenario.workers;
-  setup.alpha = network.alpha.value_or(0);
+  const double outside = start_up_between(network), inside = start_up_inside(network, outside);
+  setup.alpha = outside;
   if (const auto& node = network.node) {
-    const double outside = setup.alpha, inside = node->alpha.value_or(outside);
     setup.alpha = std::min(inside, outside);
     setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
   } else if (on_rails(network) || (topology.gpus_per_host() > 1 && topology.group_size() == topology.gpus_per_host())) {
     // Ranks that follow each other fill host after host: hosts are nodes.
-    setup.levels.node_workers = topology.gpus_per_host();
+    setup.alpha = std::min(inside, outside);
+    setup.levels = {topology.gpus_per_host(), inside - setup.alpha, outside - setup.alpha};
   }
   setup.rails = ports_of_a_node(network);
   if (network.nccl) setup.nccl = std::make_shared<Network>(nccl_levels(network));

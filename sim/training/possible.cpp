@@ -112,26 +112,30 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
   const bool message = choice.fidelity == Fidelity::Message;
   const std::size_t most = message ? 20'000'000 : 50'000'000;
   const bool one_way = topology.routing().kind == Routing::Kind::ByDestination;
-  std::uint64_t count = 0;
+  std::uint64_t count = 0, in_one_part = 0;
   std::vector<Send> sends;
   for (const Round& round : rounds.rounds) {
     if (!message && ((round.all_pairs && one_way) || round.in_switches)) continue;
-    for (Rank rank = 0; rank < rounds.ranks && count <= most; ++rank) {
+    for (Rank rank = 0; rank < rounds.ranks && in_one_part <= most; ++rank) {
       sends.clear();
       round.sends(rank, 0, sends);
+      in_one_part += sends.size();
       if (one_way)
         count += sends.size();
-      else
+      else if (count <= most)
         for (const Send& send : sends) count += message ? topology.parts() : topology.ways_walked(rank, send.to);
     }
   }
-  if (count > most)
-    throw InputError(
-        scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
-        fmt::format("{} among {} workers has more than {} messages {}", choice.algorithm->name, scenario.workers, most,
-                    message ? "at a time" : "in its rounds"),
-        fmt::format("{}, or fewer workers{}{}", message ? "fluid" : "alpha-beta",
-                    choice.algorithm->servers ? " or servers" : "", one_way ? "" : ", or d-mod-k"));
+  if (count <= most) return;
+  const bool sprays = topology.routing().kind == Routing::Kind::Adaptive;
+  const std::string_view routing = one_way                         ? ""
+                                   : sprays && in_one_part <= most ? ", or ecmp or d-mod-k"
+                                                                   : ", or d-mod-k";
+  throw InputError(scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
+                   fmt::format("{} among {} workers has more than {} messages {}", choice.algorithm->name,
+                               scenario.workers, most, message ? "at a time" : "in its rounds"),
+                   fmt::format("{}, or fewer workers{}{}", message ? "fluid" : "alpha-beta",
+                               choice.algorithm->servers ? " or servers" : "", routing));
 }
 
 // With jitter each worker has a program, and times, of its own.

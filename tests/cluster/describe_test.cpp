@@ -58,6 +58,21 @@ TEST_CASE("switches are as many as in BML's paper") {
   CHECK(facts("fat-tree", 2000, R"("ports": 20)").links == 6000);
 }
 
+TEST_CASE("spines of rails count if a route may use them") {
+  // Three hosts of four GPUs on two rails: a spine a host, and a link from each rail to each; six ports, twelve GPUs.
+  const std::string hosts = R"("gpus_per_host": 4, "rails": 2, "inner": {"latency": "1 us", "bandwidth": "1 GB/s"})";
+  const auto counted = [&](std::string_view rest) {
+    const TopologyFacts found = facts("rail", 12, hosts + std::string(rest));
+    return std::pair(found.switches, found.links);
+  };
+  CHECK(counted("") == std::pair<std::int64_t, std::int64_t>(2, 18));
+  CHECK(counted(R"(, "pxn": false)") == std::pair<std::int64_t, std::int64_t>(5, 24));
+  CHECK(counted(R"(, "links": [{"between": ["h0", "rail0"], "bandwidth": "2 GB/s"}])") ==
+        std::pair<std::int64_t, std::int64_t>(2, 18));
+  CHECK(counted(R"(, "links": [{"between": ["h0", "rail0"], "down": true}])") ==
+        std::pair<std::int64_t, std::int64_t>(5, 23));
+}
+
 TEST_CASE("diameters by rule are those of the routes") {
   const auto agree = [](std::string_view kind, std::int64_t workers, std::string_view rest = "") {
     CAPTURE(kind, workers, rest);

@@ -134,6 +134,53 @@ class Jobs(program.Case):
         document["jobs"][0]["placement"] = "spread"
         self.assertEqual(self.answer(document)["jobs"][0]["hosts"], ["h0", "h1", "h2", "h3"])
 
+    def test_a_spread_deals_whole_hosts_where_these_have_nics(self):
+        """Three leaves of two hosts: in turn h0, h2, h4, then h1, h3, h5; a job of four GPUs has two hosts of two. On rails,
+        where every host is on every switch, a spread is refused."""
+        gpus = {"gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "100 GB/s"}, "link": {"latency": "1 us", "bandwidth": "10 GB/s"}}
+        shape = {"kind": "leaf-spine", "leaves": 3, "hosts_per_leaf": 2, "spines": 1, **gpus}
+        rows = [{"name": name, "profile": "p.csv", "workers": 4, "placement": "spread"} for name in ("a", "b")]
+        def on(topology):
+            network = {"alpha": "1 us", "topology": topology}
+            return {"cluster": {"name": "gpus", "workers": 12, "network": network}, "fidelity": "fluid", "iterations": 4, "jobs": rows}
+        for nics in ({"nics": 2}, {"nics": 2, "planes": 2}):
+            self.assertEqual([row["hosts"][::2] for row in self.answer(on({**shape, **nics}))["jobs"]],
+                             [["h0.gpu0", "h2.gpu0"], ["h4.gpu0", "h1.gpu0"]])
+        self.assertEqual([row["hosts"][::2] for row in self.answer(on({"kind": "star", "nics": 2, **gpus}))["jobs"]],
+                         [["h0.gpu0", "h1.gpu0"], ["h2.gpu0", "h3.gpu0"]])
+        self.assertIn("spread", self.refusal(on({"kind": "rail", "rails": 2, **gpus})))
+
+    def test_a_nic_that_fails_in_its_plane_slows_its_host(self):
+        """Its host passes on over NVLink what comes by the other NIC: twice as much there, and nobody is cut off."""
+        topology = {"kind": "star", "gpus_per_host": 2, "nics": 2, "planes": 2, "inner": {"latency": "0 us", "bandwidth": "100 GB/s"},
+                    "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}
+        for fidelity in ("fluid", "message"):
+            document = {"cluster": {"name": "planes", "workers": 4, "network": {"alpha": "1 us", "topology": topology}}, "fidelity": fidelity,
+                        "iterations": 4, "jobs": [{"profile": "p.csv", "workers": 4}]}
+            whole = self.answer(document)["jobs"][0]["iteration_s"]
+            half = self.answer({**document, "events": [{"at": "0 s", "link": ["h1.nic1", "s0.p1"], "down": True}]})["jobs"][0]["iteration_s"]
+            self.assertGreater(half, 1.2 * whole)
+            self.assertLess(half, 3 * whole)
+
+    def test_long_runs_of_messages_are_told_beforehand(self):
+        """A ring of 64 sends 64 x 126 messages for each of p.csv's tensors, in each of 2 jobs and of 7 iterations (2 to warm up, 4, and
+        one that begins behind them): far less than half a minute at 1 us each. Those of 60,003 iterations are not."""
+        row = {"profile": "p.csv", "workers": 64, "strategy": "wfbp"}
+        document = {"cluster": cluster(), "fidelity": "message", "warm_up": 2, "iterations": 4, "jobs": [{"name": name, **row} for name in ("a", "b")]}
+        document["cluster"]["workers"] = 128
+        def told(**more):
+            (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
+            (self.folder / "long.json").write_text(json.dumps({**document, **more}), encoding="utf-8")
+            done = program.run("jobs", "long.json", cwd=self.folder, env=program.WIDE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [line for line in done.stderr.splitlines() if "message simulates up to" in line]
+        self.assertEqual(told(), [])
+        tensors = len((self.folder / "p.csv").read_text(encoding="utf-8").splitlines()) - 1
+        messages = 2 * 60003 * tensors * 64 * 126
+        self.assertEqual(told(iterations=60000), [f"note: message simulates up to {messages:.2g} messages of the jobs together, and as many of each alone: "
+                                                  f"some {2 * messages / 6e7:.0f} min in all, at 1 us each, and less if iterations repeat. fluid takes seconds"])
+        self.assertEqual(told(iterations=60000, fidelity="fluid"), [])
+
     def test_an_hour_of_events_and_background(self):
         """One link at half its bandwidth slows the job on it, and the other not; after the event all is as before: of 8 iterations
         from 0 on, those before 3 ms and behind 30 ms are the job's alone."""

@@ -277,9 +277,8 @@ class Operations(program.Case):
 
     def test_nccl_chooses_for_its_rails_and_travels_on_the_links(self):
         """Ring, Simple, 8 in nodes of 2: (8.4 + 8 x 3.4 + 6 x 14) us x 1.4, 14 slices of 1/8 at 2 x 50 GB/s. A leaf's
-        uplink has 2 x 2 x 50 / 8 = 25 GB/s for what two ports send at 100: four times the bytes' time. Links of 1 us: a
-        path of 14 hops takes the other host's seven times, of 2 us in a leaf and 4 between, and the host's own seven
-        times, of none: three or four times between leaves. Behind 1:1 nothing is added."""
+        uplink has 2 x 2 x 50 / 8 = 25 GB/s for what two ports send at 100: four times the bytes' time. Behind 1:1 nothing
+        is added, nor for links of 1 us: what the model says of a hop contains them."""
         size, latency = 268435456, (8.4 + 8 * 3.4 + 6 * 14) * 1.4e-6
         moves = size * 14 / 8 / 100e9
         rows = {fidelity: self.row(self.cluster(self.gpus(), workers=8), "--collective", "nccl", "--fidelity", fidelity, size=f"{size}B")
@@ -295,7 +294,59 @@ class Operations(program.Case):
         self.assertAlmostEqual(row["time_s"], latency + moves, delta=1e-9)
         far = self.gpus(oversubscription=1, link={"latency": "1 us", "bandwidth": "50 GB/s"})
         row = self.row(self.cluster(far, workers=8), "--collective", "nccl", "--fidelity", "fluid", size=f"{size}B")
-        self.assertAlmostEqual(row["time_s"] - latency - moves, (4 * 4 + 3 * 2) * 1e-6, delta=1e-9)
+        self.assertAlmostEqual(row["time_s"], latency + moves, delta=1e-9)
+
+    def test_latencies_of_links_are_part_of_nccl_s_own(self):
+        """On a fabric that blocks nothing all fidelities take what the rails of the model take: links of 1 us, and of 0.5 us
+        inside hosts, whose routes take up to 5 us, are in its hops between nodes (14 us in Simple, at most) and in a node
+        (4 us)."""
+        links = {"link": {"latency": "1 us", "bandwidth": "50 GB/s"}, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}
+        rails = {"alpha": "0 us", "nccl": {"gpu": "h100"}, "node": {"workers": 2, "alpha": "0 us", "bandwidth": "370 GB/s"},
+                 "bandwidth": "50 GB/s", "rails": 2}
+        for operation in ("all-reduce", "all-gather", "reduce-scatter", "broadcast"):
+            flags = ["--collective", "nccl", "--operation", operation, "--fidelity"]
+            for size in ("8B", "64KiB", "256MiB"):
+                wanted = self.row(self.cluster(rails, workers=8), *flags, "alpha-beta", size=size)["time_s"]
+                for fidelity in ("alpha-beta", "fluid"):
+                    row = self.row(self.cluster(self.gpus(oversubscription=1, **links), workers=8), *flags, fidelity, size=size)
+                    self.assertAlmostEqual(row["time_s"], wanted, delta=1e-10 + 1e-9 * wanted)
+                there = self.row(self.cluster(rails, workers=8), *flags, "message", size=size)["time_s"]
+                here = self.row(self.cluster(self.gpus(oversubscription=1, **links), workers=8), *flags, "message", size=size)["time_s"]
+                self.assertAlmostEqual(here, there, delta=1e-10 + 1e-9 * there)
+
+    def test_nccl_on_longer_routes(self):
+        """Two hosts of a GPU, links of 10 us: a route of 20 us takes 6 more than Simple's hop. An all-gather of 8 B is a ring
+        in LL: 6.6 + 5 us, and 6; alpha-beta has no routes, and says so. Inside a host of two, links of 3 us: 2 beyond
+        Simple's 4 us, and LL's 6.6 + 0.6 us."""
+        flags = ["--collective", "nccl", "--operation", "all-gather", "--fidelity"]
+        star = {"kind": "star", "link": {"latency": "10 us", "bandwidth": "50 GB/s"}}
+        host = {**star, "gpus_per_host": 2, "inner": {"latency": "3 us", "bandwidth": "370 GB/s"}}
+        for topology, time, hop in ((star, 17.6e-6, "14 us"), (host, 9.2e-6, "4 us")):
+            cluster = self.cluster({"alpha": "0 us", "nccl": {"gpu": "h100"}, "topology": topology}, workers=2)
+            for fidelity in ("fluid", "message"):
+                self.assertAlmostEqual(self.row(cluster, *flags, fidelity, size="8B")["time_s"], time, delta=2e-9)
+            self.refused(hop, *cluster, *flags, "alpha-beta")
+
+    def test_nccl_on_a_graph(self):
+        """A graph of a star's links, listed, is that star; its "link" is the port that NCCL finds. Without one it is asked
+        for."""
+        hosts = ["a", "b", "c", "d"]
+        link = {"latency": "1 us", "bandwidth": "25 GB/s"}
+        graph = {"kind": "graph", "hosts": hosts, "switches": ["s"], "link": link, "links": [{"between": [host, "s"]} for host in hosts]}
+        more = {"gpus_per_host": 2, "inner": {"latency": "0.5 us", "bandwidth": "370 GB/s"}}
+        for gpus, workers in (({}, 4), (more, 8)):
+            times = {}
+            for topology in ({"kind": "star", "link": link, **gpus}, {**graph, **gpus}):
+                cluster = self.cluster({"alpha": "0 us", "nccl": {"gpu": "h100"}, "topology": topology}, workers=workers)
+                times[topology["kind"]] = [self.row(cluster, "--collective", "nccl", "--operation", operation, "--fidelity", fidelity, size=size)
+                                           for operation in ("all-reduce", "all-gather", "broadcast", "all-to-all")
+                                           for fidelity in ("alpha-beta", "fluid", "message") for size in ("8B", "1MiB", "1GiB")]
+            for row in times["star"] + times["graph"]:
+                row.pop("wall_s", None)
+            self.assertEqual(times["star"], times["graph"])
+        del graph["link"]
+        graph["links"] = [{**one, **link} for one in graph["links"]]
+        self.refused('"link"', *self.cluster({"alpha": "0 us", "nccl": {"gpu": "h100"}, "topology": graph}), "--collective", "nccl")
 
     def test_nccl_by_operation_and_its_own_algorithms(self):
         """PAT among 8 nodes of a GPU: 8 + 8 x 2.8 + 3 x 14 / 3.5 us, and 64 KiB at 0.75 x 50 GB/s. Eight GPUs of one node

@@ -197,7 +197,12 @@ TEST_CASE("messages count once for each way that they take") {
         "workers, or d-mod-k)");
   // Complete exchanges have a closed form on one way alone: here 2 · 4,000 · 3,999 messages of two ways.
   CHECK(refusal("parameter-server", 4'000, "fluid", R"("d-mod-k")").empty());
-  CHECK(!refusal("parameter-server", 4'000, "fluid", R"("adaptive")").empty());
+  CHECK(refusal("parameter-server", 4'000, "fluid", R"("adaptive")") ==
+        "command line: --fidelity: parameter-server among 4000 workers has more than 50000000 messages in its rounds "
+        "(alpha-beta, or fewer workers or servers, or ecmp or d-mod-k)");
+  // One way each: what is offered is possible. Beyond 50 million messages it is not: 2 · 5,001 · 5,000.
+  CHECK(refusal("parameter-server", 4'000, "fluid", R"("ecmp")").empty());
+  CHECK(refusal("parameter-server", 5'001, "fluid", R"("adaptive")").find("ecmp") == std::string::npos);
 }
 
 TEST_CASE("micro-batches are refused beyond two million passes, or half a million that gather parameters") {

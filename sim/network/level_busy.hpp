@@ -1,0 +1,14 @@
+// How long a collective keeps the links of each level busy.
+#pragma once
+
+namespace allreplay {
+
+/// Of links inside hosts, and of all others; seconds per byte.
+struct LevelBusy {
+  double inside = 0, between = 0;
+
+  LevelBusy times(double factor) const { return {inside * factor, between * factor}; }
+  void operator+=(const LevelBusy& other) { inside += other.inside, between += other.between; }
+};
+
+}  // namespace allreplay
