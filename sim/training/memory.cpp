@@ -243,11 +243,9 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
   const std::vector<Work>& program = plan.roles[role].program;
   std::vector<double> elements(profile.layers.size(), 0);
   for (const Tensor& tensor : profile.tensors) elements[tensor.layer] += static_cast<double>(tensor.elements);
-  const Barrier barrier = plan.queueing   ? plan.queueing->barrier
-                          : plan.pipeline ? plan.pipeline->barrier
-                                          : Barrier::Iteration;
   double own = 0;  // of the role's layers
-  std::vector<UpdatePlace> updates, first_passes;
+  std::vector<UpdatePlace> updates;
+  std::optional<std::size_t> first_pass;
   std::vector<bool> passed(profile.layers.size(), false);
   for (std::size_t place = 0; place < program.size(); ++place) {
     const Work& work = program[place];
@@ -257,10 +255,9 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
     if (work.kind != WorkKind::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
     passed[work.item] = true;
     own += elements[work.item];
-    if (first_passes.empty() || barrier == Barrier::Layer) first_passes.push_back({place, false, elements[work.item]});
+    if (!first_pass) first_pass = place;
   }
-  if (updates.empty() && barrier == Barrier::Layer) return first_passes;
-  if (updates.empty()) updates = std::move(first_passes);
+  if (updates.empty() && first_pass) updates.push_back({*first_pass, false, own});
   if (updates.size() == 1) updates.front().elements = own;
   return updates;
 }

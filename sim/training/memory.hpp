@@ -27,7 +27,7 @@ struct NothingFits : InputError {
 MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
                             double shards);
 
-/// Where a program updates parameters: before a forward pass if that takes no time.
+/// Where a program updates parameters: at once before its first forward pass, if that takes no time.
 struct UpdatePlace {
   std::size_t work = 0;  ///< in the program
   bool takes_time = true;

@@ -383,12 +383,7 @@ Result simulate(const Job& job, const Plan& plan) {
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
   std::optional<Plan> alone;
   if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
-    alone = Plan{.strategy = plan.strategy,
-                 .sharding = plan.sharding,
-                 .roles = plan.roles,
-                 .lanes = plan.lanes,
-                 .memory_policy = plan.memory_policy,
-                 .queueing = plan.queueing};
+    alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
   const Plan& sent = alone ? *alone : plan;
   Training training(job, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles,
@@ -401,7 +396,7 @@ Result simulate(const Job& job, const Plan& plan) {
   result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
   result.metrics.network_events = training.network_events();
-  result.memory = memory_of(scenario, sent, training.unrolled(), training.episodes().back());
+  result.memory = memory_of(scenario, plan, training.unrolled(), training.episodes().back());
   result.classes = training.classes();
   result.episodes = training.take_episodes();
   result.unrolled = training.take_unrolled();

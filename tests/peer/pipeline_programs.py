@@ -135,6 +135,10 @@ class RankWriter:
         """(U's share that runs before a layer, transfers that it waits for), or None."""
         return None
 
+    def by_shares(self):
+        """Whether layers update one by one, in no time, so that it is done at once."""
+        return self.s.by_layer and not self.s.zero and not self.s.update and self.s.strategy not in ("megatron", "fsdp2")
+
     def passed(self, done):
         """A gradient pass has been written."""
 
@@ -206,12 +210,16 @@ class RankWriter:
         for count, layer in enumerate(layers if word.kind == "F" else reversed(layers)):
             share = self.share(layer) if opening and word.kind == "F" else None
             if share:
-                self.updates([layer], self.step(f"U{layer}", map(end, share[1]), share[0]))
+                update = self.step(f"U{layer}", map(end, share[1]), share[0])
+                if self.s.update:
+                    self.updates([layer], start(update), end(update))
             after = list(map(end, self.unit_waits(layer)))
             if opening and word.kind == "F":
                 after += map(end, self.layer_waits(layer))
             name = f"{word.chunk}{word.kind}{word.micro}.{layer}"
             steps[layer] = self.step(name, after, *self.s.task(word.kind, layer, self.rank))
+            if opening and place == min(self.first_forward.values()) and count == 0 and self.by_shares():
+                self.updates(self.s.of_rank(self.rank), start(steps[layer]), start(steps[layer]))
             if count == 0:
                 steps[layer].after += waits
                 self.results[word, "first"] = steps[layer]
@@ -308,12 +316,12 @@ class RankWriter:
         """The update, in one piece."""
         whole = self.s.of_rank(self.rank)
         self.updated = self.step("update", after, self.s.update_of(whole))
-        self.updates(whole, self.updated)
+        self.updates(whole, start(self.updated), end(self.updated))
 
-    def updates(self, layers, step):
-        """What an update of some layers takes while it runs."""
+    def updates(self, layers, since, until):
+        """What an update of some layers takes meanwhile."""
         elements = Fraction(self.s.elements(layers), self.s.shards)
-        self.program.hold(self.rank, "step", sharded.step_memory(self.s, elements), start(step), end(step))
+        self.program.hold(self.rank, "step", sharded.step_memory(self.s, elements), since, until)
 
 
 # ---- strategies -----------------------------------------------------------------------------------------------------

@@ -236,11 +236,14 @@ class Plan:
         step = Step(name, Fraction(duration), [*after, *self.held], len(self.scenario.factors))
         self.held = []
         self.steps.append(step)
-        if name.startswith("U"):
-            s = self.scenario
-            updated = s.elements(int(name[1:]) - 1) if name[1:] else s.all_elements()
-            self.occupy("step", step_memory(s, Fraction(updated, s.shards)), start(step), end(step))
+        if name.startswith("U") and (self.scenario.update or not name[1:]):
+            updated = self.scenario.elements(int(name[1:]) - 1) if name[1:] else self.scenario.all_elements()
+            self.updates(updated, start(step), end(step))
         return step
+
+    def updates(self, elements, since, until):
+        """So many elements are updated meanwhile."""
+        self.occupy("step", step_memory(self.scenario, Fraction(elements, self.scenario.shards)), since, until)
 
     def hold(self, *transfers):
         """The next step waits for them."""
@@ -838,7 +841,10 @@ class Blocks:
             self.plan.hold(*self.gates.pop(layer, []))
             if self.by_layer and not self.s.zero and self.plan.iteration and self.s.layers[layer].tensors:
                 self.plan.step(f"U{layer + 1}", Fraction(self.s.update * self.s.elements(layer), self.s.all_elements()))
-        self.plan.forward(layer)
+        step = self.plan.forward(layer)
+        # What updates by layers and takes no time is updated at once.
+        if layer == 0 and self.plan.micro == 0 and self.by_layer and not self.s.zero and not self.s.update:
+            self.plan.updates(self.s.all_elements(), start(step), start(step))
 
     def reduce(self, steps):
         """The blocks of a micro-batch, each ready after B of the lowest layer that it holds."""
