@@ -53,16 +53,21 @@ double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis,
   // As far apart as the widest needs: of ticks that are evenly spread, labels are, too.
   const double apart = widest_label(axis, scale) + between_labels;
   const auto place = [&](double tick) { return field.x + inset + (field.width - 2 * inset) * scale.share(tick); };
-  const std::size_t rows = axis.names_all ? rows_of_labels(scale, place, apart) : 1;
+  // Long names at the ends are moved so that they stay within the drawing.
+  const auto middle = [&](double tick) {
+    const double half = text_width(axis.label(tick), tick_size) / 2 + 1;
+    return axis.names_all ? std::max(half, std::min(place(tick), drawing.width - half)) : place(tick);
+  };
+  const std::size_t rows = axis.names_all ? rows_of_labels(scale, middle, apart) : 1;
   std::vector<double> free_from(rows, -std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < scale.ticks().size(); ++i) {
     const double tick = scale.ticks()[i], x = place(tick);
     const std::size_t row = i % rows;
     drawing.add(line({{x, field.y}, {x, field.bottom()}}, style::grid, 0.7));
     drawing.add(line({{x, field.bottom()}, {x, field.bottom() + 4}}, style::ink, 0.8));
-    if (x < free_from[row]) continue;
-    free_from[row] = x + apart - 1e-6;
-    drawing.add(Text{.at = {x, field.bottom() + 15 + row_below * static_cast<double>(row)},
+    if (middle(tick) < free_from[row]) continue;
+    free_from[row] = middle(tick) + apart - 1e-6;
+    drawing.add(Text{.at = {middle(tick), field.bottom() + 15 + row_below * static_cast<double>(row)},
                      .text = axis.label(tick),
                      .size = tick_size,
                      .align = Align::Middle,
