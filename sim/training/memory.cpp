@@ -264,7 +264,8 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
 
 // PyTorch's Adam as it comes (foreach) has the square roots of all second moments in a temporary (torch/optim/adam.py
 // of 2.4, _multi_tensor_adam: exp_avg_sq_sqrt), in fp32 as they are. A state below 8 bytes an element has no second
-// moment. It runs if the profile or the strategy is PyTorch's, or parameters are sharded as PyTorch does.
+// moment. It runs if the strategy is PyTorch's, or parameters are sharded as PyTorch does, and in profiles of PyTorch
+// or of no framework.
 double step_memory(const Scenario& scenario, const Plan& plan, double elements) {
   const MemoryPolicy& policy = plan.memory_policy;
   if (policy.step_elements > 0) elements = std::min(elements, static_cast<double>(policy.step_elements));
@@ -273,8 +274,10 @@ double step_memory(const Scenario& scenario, const Plan& plan, double elements) 
   const auto named =
       std::find_if(all.begin(), all.end(), [&](const Strategy& one) { return one.name == plan.strategy; });
   const std::string_view framework = named != all.end() ? named->offer.framework : "";
+  const std::string& of_profile = scenario.profile->framework;
   const bool pytorch = framework == "pytorch" || framework == "composer" || plan.sharding.shards_parameters() ||
-                       scenario.profile->framework.starts_with("PyTorch");
+                       of_profile.starts_with("PyTorch") || of_profile.empty() || of_profile == "none" ||
+                       of_profile == "unknown";
   constexpr double second_moment = 4;
   return pytorch && scenario.options.memory.state.value_or(8) >= 8 ? elements * second_moment : 0;
 }

@@ -1074,7 +1074,7 @@ def step_memory(scenario, elements):
 
     DeepSpeed makes one tensor of the shard's gradients, and a copy of that in fp32 (stage 3: of a sub-group of 1e9);
     Megatron a copy in fp32. Whatever is in fp32 already is not copied. PyTorch's Adam, where trace or strategy are
-    PyTorch's, has the roots of its second moments, in fp32, which only a state of 8 bytes or more has.
+    PyTorch's or the trace names no framework, has the roots of its second moments, in fp32, which only a state of 8 bytes or more has.
     """
     s, own = scenario, 4
     if s.strategy.startswith("zero-"):
@@ -1082,7 +1082,8 @@ def step_memory(scenario, elements):
         return pieces * (own + (s.gradient if s.gradient < own else 0))
     if s.strategy == "megatron":
         return elements * (own if s.gradient < own else 0)
-    pytorch = s.framework.startswith("PyTorch") or s.strategy in ("ddp", "optimal-merge", "fsdp1", "fsdp2")
+    pytorch = s.framework.startswith("PyTorch") or s.framework in ("none", "unknown") or s.strategy in (
+        "ddp", "optimal-merge", "fsdp1", "fsdp2")
     return elements * (own if pytorch and Fraction(s.options.get("state", 8)) >= 8 else 0)
 
 
