@@ -26,7 +26,9 @@ SLOW = [{"worker": 2, "slowdown": 1.5}, {"worker": 5, "slowdown": 1.25}, {"worke
 
 
 def profile(scale=1, **more):
-    """Eight layers whose activations and gradients take some microseconds, and an update."""
+    """Eight layers whose activations and gradients take some microseconds, and an update. SETTINGS have groups of both
+    kinds, in which nothing is sent unless `more` says so."""
+    more.setdefault("collectives", [{"op": "all-reduce", "group": group, "bytes": 0, "pass": "forward"} for group in ("tp", "cp")])
     made = trace([(scale * forward, scale * backward) for forward, backward in LAYERS], output_bytes=2000, **more)
     for layer in made["model"]["layers"]:
         layer["tensors"][0]["shape"] = [1000]
@@ -144,7 +146,7 @@ class PipelineJobs(program.Case):
     def test_alone_is_run(self):
         """On the seats of a list, with slow workers, interference and launches, in both fidelities: to the bit."""
         hosts = ["h3", "h1", "h7", "h0", "h2", "h6", "h5", "h4"]
-        inside = [{"op": "all-reduce", "group": "tp", "bytes": 960, "pass": "forward"}]
+        inside = [{"op": "all-reduce", "group": "tp", "bytes": 960, "pass": "forward"}, {"op": "all-reduce", "group": "cp", "bytes": 0, "pass": "forward"}]
         self.write(profile=profile(collectives=inside))
         for fidelity in ("fluid", "message"):
             for strategy in SETTINGS:
