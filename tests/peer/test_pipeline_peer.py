@@ -130,7 +130,8 @@ class ThePeer(unittest.TestCase):
 def check_laws(test, given, what):
     """Of answers of the peer or of the program."""
     slack = ROUNDING
-    parts = [Fraction(given[key]) for key in ("update_s", "layer_comm_s", "bubble_s", "exposed_p2p_s", "exposed_dp_s")]
+    parts = [Fraction(given[key]) for key in ("update_s", "layer_comm_s", "bubble_s", "exposed_p2p_s", "exposed_dp_s",
+                                                 "straggler_s")]
     computing = Fraction(given["micro_batches"] * (Fraction(given["forward_s"]) + Fraction(given["backward_s"])),
                          given["pp"])
     iteration = Fraction(given["iteration_s"])
