@@ -1,12 +1,16 @@
 // What a worker's memory holds, worked out from a timeline (docs/sharding.md, "Memory").
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "sim/core/error.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
+
+/// How much memory a worker has: as the user wrote it, or the device's, rounded. REQUIRES: there is a limit.
+std::string limit_text(const Scenario& scenario);
 
 /// Whether that fits into the memory that the scenario says a worker has.
 bool fits(const Scenario& scenario, double bytes);
