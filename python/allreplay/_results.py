@@ -94,7 +94,8 @@ class Result:
     iteration_s: float  #: from the start of a backward pass to that of the next; s
     forward_s: float  #: of a worker that is not slowed down; s
     backward_s: float  #: likewise; s
-    exposed_comm_s: float  #: iteration - K (forward + backward) - update - codec; s
+    exposed_comm_s: float  #: iteration - stragglers - K (forward + backward) - update - codec; s
+    straggler_s: float  #: iteration - that of the same plan without stragglers, spread and jitter; s
     comm_busy_s: float  #: of an iteration in which any block is in flight; s
     codec_s: float  #: encoding and decoding on the compute stream; s
     update_s: float  #: of the optimizer; s

@@ -497,7 +497,7 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
   }
   const Outcome outcome = run(scenario);
   const Metrics& metrics = outcome.result.metrics;
-  const double computing = metrics.iteration_s - metrics.exposed_comm_s;
+  const double computing = metrics.iteration_s - metrics.straggler_s - metrics.exposed_comm_s;
   const auto in_unit = [&](double seconds) {
     if (is_time(quantity)) return seconds;
     const double rate = quantity == Quantity::Throughput ? *metrics.samples_per_s : metrics.speedup;

@@ -345,24 +345,41 @@ std::vector<ChangeText> changes_of(const ChangeArguments& arguments) {
   return changes;
 }
 
-WinningRule WinningArguments::rule() const {
-  const SourceLocation place = argument("--tie");
-  const bool percent = tie.ends_with('%');
-  const double value = parse_number(std::string(trim(std::string_view(tie).substr(0, tie.size() - percent))), place);
+namespace {
+
+// A share in words, such as 0.02 or 2%.
+double parse_share(const std::string& text, const std::string& flag, std::string_view example) {
+  const SourceLocation place = argument(flag);
+  const bool percent = text.ends_with('%');
+  const double value = parse_number(std::string(trim(std::string_view(text).substr(0, text.size() - percent))), place);
   const double share = percent ? value / 100 : value;
   if (!(share >= 0 && share < 1))
-    throw InputError(place, fmt::format("'{}' is not a valid share", tie), "from 0 to below 1, such as 0.02 or 2%");
+    throw InputError(place, fmt::format("'{}' is not a valid share", text),
+                     fmt::format("from 0 to below 1, such as {}", example));
+  return share;
+}
+
+}  // namespace
+
+WinningRule WinningArguments::rule() const {
+  const double share = parse_share(tie, "--tie", "0.02 or 2%");
   if (!now.empty()) find_strategy(now, argument("--now"));
-  return {share, now};
+  return {share, now, parse_share(headroom, "--headroom", "0.1 or 10%")};
 }
 
 void add_winning_options(Command command, WinningArguments& arguments) {
   command
       .add_option("--tie", arguments.tie, {"SHARE"},
                   "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
-                  "framework's default, then the fewest options changed")
+                  "framework's default, then the fewest options changed; if less than 20 % of the memory is free, "
+                  "memory decides first")
       .capture_default_str();
   command.add_option("--now", arguments.now, values::strategy, "the strategy that you run now, which wins ties");
+  command
+      .add_option("--headroom", arguments.headroom, {"SHARE"},
+                  "the share of a worker's memory that the winner leaves free, for what is not simulated: fragments of "
+                  "the allocator, buffers of NCCL and cuBLAS, temporary tensors")
+      .capture_default_str();
 }
 
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {

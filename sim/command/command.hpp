@@ -120,6 +120,7 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
 /// What decides who wins, as --tie and --now say it.
 struct WinningArguments {
   std::string tie = fmt::format("{:g}%", 100 * WinningRule().tie), now;
+  std::string headroom = fmt::format("{:g}%", 100 * WinningRule().headroom);
 
   /// Throws InputError.
   WinningRule rule() const;

@@ -342,8 +342,8 @@ void execute(Context& context, const CompareArguments& arguments) {
   }
   require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
                    compared_files(context.files(), arguments));
-  Comparison comparison{.rule = arguments.winning.rule()};
-  auto& [outcomes, references, rule] = comparison;
+  Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
+  auto& [outcomes, references, rule, by_offer] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
   note_left_out(context.console, candidates.left_out);
   candidates.options.tell(context.console);

@@ -118,7 +118,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
       fmt::format("none of {}{} fits into {}: the smallest, {}, needs {}",
                   advice.left_over > 0 ? fmt::format("the {} simulated of ", advice.ranking.size()) : "",
                   counted(std::ssize(advice.ranking) + static_cast<std::int64_t>(advice.left_over), "layout"),
-                  write_size(*scenario.options.memory.limit), layout_words(smallest.layout), least),
+                  limit_text(scenario), layout_words(smallest.layout), least),
       fmt::format("{}{} a worker", instead, least));
 }
 
@@ -150,6 +150,8 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
     context.console.print_stderr(fmt::format(
         "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
+  if (arguments.json)
+    for (const std::string& one : advice.skipped) context.console.note("skipped " + one);
   if (arguments.json)
     context.console.print_json(layouts_json(advice, search.rule));
   else

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -202,13 +203,46 @@ TextRows data(const Files& files, const std::string& folder) {
   return rows;
 }
 
-// Those that `estimate` builds stand in a folder of their own; where a name is in both, they are one model.
+// Models that `estimate` builds stand in a folder of their own. A name that is in both folders, with hyphens for
+// underscores or not, is one model.
 TextRows models(const Files& files) {
-  TextRows rows = data(files, "models");
-  for (const std::string& name : files.list_data("models/transformers"))
-    if (!files.locate_data("models", name)) rows.push_back({name, summary(files, "models/transformers", name)});
+  TextRows rows;
+  std::set<std::string> built;
+  const auto one_spelling = [](std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  };
+  for (const std::string& name : files.list_data("models/transformers")) {
+    rows.push_back({name, summary(files, "models/transformers", name)});
+    built.insert(one_spelling(name));
+  }
+  for (const auto& row : data(files, "models"))
+    if (!built.contains(one_spelling(row[0]))) rows.push_back(row);
   std::sort(rows.begin(), rows.end());
   return rows;
+}
+
+// What a cluster is: a machine has nodes of several GPUs; a paper's cluster is known by its measured costs, or its
+// source names the section; the others are shapes of networks.
+std::string kind_of_cluster(const Files& files, const std::string& name) {
+  const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
+  const Json network = json.at("network");
+  const auto topology = network.find("topology"), source = json.find("source");
+  if (network.find("node") || network.find("nccl") || (topology && topology->find("gpus_per_host"))) return "machines";
+  if (!topology || (source && source->text().find(", section") != std::string::npos)) return "clusters of papers";
+  return "topologies";
+}
+
+// A title, and the rows that stand under it.
+using Groups = std::vector<std::pair<std::string, TextRows>>;
+
+Groups clusters_by_kind(const Files& files, const TextRows& rows) {
+  Groups groups{{"machines", {}}, {"topologies", {}}, {"clusters of papers", {}}};
+  for (const auto& row : rows)
+    std::find_if(groups.begin(), groups.end(), [kind = kind_of_cluster(files, row[0])](const auto& one) {
+      return one.first == kind;
+    })->second.push_back(row);
+  return groups;
 }
 
 // With what the times were made from.
@@ -240,6 +274,7 @@ struct Listing {
   TextRows (*table)() = nullptr;                      // with its header; nullptr where no page repeats it
   std::string_view folder = "";                       // whose files these are
   TextRows (*verbose)(const Files& files) = nullptr;  // with what --verbose adds
+  Groups (*groups)(const Files& files, const TextRows& rows) = nullptr;
 };
 
 constexpr Listing listings[] = {
@@ -249,7 +284,8 @@ constexpr Listing listings[] = {
     {"topologies", topology_lines, topology_table},
     {"options", option_lines, option_table},
     {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces", profiles_with_sources},
-    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies"},
+    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies", nullptr,
+     clusters_by_kind},
     {"models", models},
     {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
     {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
@@ -280,7 +316,11 @@ void execute(Context& context, const ListArguments& arguments) {
     throw InputError(argument("--verbose"), fmt::format("{} have no --verbose", listing.name), "leave it out");
   const TextRows rows = arguments.verbose ? listing.verbose(context.files()) : listing.lines(context.files());
   Table table({"name", ""});
-  for (const auto& row : rows) table.add({row[0], row[1]});
+  const Groups groups = listing.groups ? listing.groups(context.files(), rows) : Groups{{"", rows}};
+  for (const auto& [title, some] : groups) {
+    if (!title.empty() && !some.empty()) table.add({title + ":", ""});
+    for (const auto& row : some) table.add({(title.empty() ? "" : "  ") + row[0], row[1]});
+  }
   context.console.print("{}", table.text(screen()));
 }
 

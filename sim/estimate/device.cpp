@@ -24,7 +24,7 @@ double above_zero(const Json& json, double most) {
 }  // namespace
 
 Device parse_device(const Json& json, const std::string& name) {
-  json.allow_only({"description", "source", "checked_against", "note", "also", "peak_tflops", "memory",
+  json.allow_only({"description", "source", "checked_against", "note", "also", "peak_tflops", "memory", "usable_memory",
                    "memory_bandwidth", "links", "sms"});
   Device device;
   device.name = name;
@@ -38,7 +38,8 @@ Device parse_device(const Json& json, const std::string& name) {
   peaks.allow_only({"fp32", "tf32", "fp16", "bf16", "fp8"});
   for (const auto& [precision, value] : peaks.members()) device.peak[precision] = above_zero(value, 1e6) * 1e12;
   if (precisions_of(device).empty()) peaks.fail("gives no peak of fp32, tf32, fp16 or bf16", "at least one of them");
-  device.memory = json.at("memory").size();
+  const auto usable = json.find("usable_memory");
+  device.memory = (usable ? *usable : json.at("memory")).size();
   device.bandwidth = json.at("memory_bandwidth").rate();
   if (!(device.bandwidth > 0)) json.at("memory_bandwidth").fail("is zero", "a rate, such as 900 GB/s");
   if (const auto links = json.find("links")) {

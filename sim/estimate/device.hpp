@@ -15,9 +15,9 @@ struct Device {
   std::string description;
   std::vector<std::string> also;       ///< what profiles call it
   std::map<std::string, double> peak;  ///< FLOP/s of dense products, by precision
-  Bytes memory = 0;
-  double bandwidth = 0;  ///< of its memory, bytes/s
-  std::int64_t sms = 0;  ///< multiprocessors: as many tiles are computed at once
+  Bytes memory = 0;                    ///< that programs can have: the file's usable_memory, else its memory
+  double bandwidth = 0;                ///< of its memory, bytes/s
+  std::int64_t sms = 0;                ///< multiprocessors: as many tiles are computed at once
 };
 
 /// From a path, or a name found in models/devices/. Throws InputError.

@@ -17,8 +17,9 @@ namespace allreplay {
 
 struct ModelLayout {
   std::int64_t pp = 1, tp = 1, cp = 1;
-  std::string schedule;     ///< "" without a pipeline
-  std::int64_t chunks = 1;  ///< on a rank
+  std::string schedule;                        ///< "" without a pipeline
+  std::int64_t chunks = 1;                     ///< on a rank
+  std::int64_t first_less = 0, last_less = 0;  ///< layers that the first and the last chunk have less than the others
   std::int64_t samples = 1, micro_batches = 1;
   Recompute recompute = Recompute::None;
   std::string strategy;
@@ -56,6 +57,7 @@ struct LayoutAdvice {
   std::vector<LayoutTrial> ranking;  ///< the winner first; what does not fit last
   std::size_t tied = 0;              ///< so many of the first are as fast
   std::size_t possible = 0;          ///< layouts that divide
+  std::vector<std::string> skipped;  ///< "pp 64: …": degrees that no layout has, and why
   std::size_t too_slow = 0;          ///< of these not tried, as computing alone takes them longer than the winner
   std::size_t left_over = 0;         ///< nor these, for which the budget was too small
 };

@@ -12,15 +12,26 @@
 
 namespace allreplay {
 
-Ranking rank(const std::vector<Contender>& contenders, double tie) {
+std::optional<double> free_share(const std::optional<Bytes>& limit, double bytes) {
+  return limit ? std::optional(1 - bytes / static_cast<double>(*limit)) : std::nullopt;
+}
+
+bool leaves_room(const std::optional<double>& free, const WinningRule& rule) { return !free || *free >= rule.headroom; }
+
+Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule) {
+  const auto fits_well = [&](const Contender& one) { return one.fits && leaves_room(one.free, rule); };
+  const bool any = std::any_of(contenders.begin(), contenders.end(), fits_well);
+  const auto competes = [&](const Contender& one) { return any ? fits_well(one) : one.fits; };
   double least = std::numeric_limits<double>::infinity();
   for (const Contender& one : contenders)
-    if (one.fits) least = std::min(least, one.iteration_s);
-  const auto ties = [&](const Contender& one) { return one.fits && one.iteration_s <= least * (1 + tie); };
+    if (competes(one)) least = std::min(least, one.iteration_s);
+  const auto ties = [&](const Contender& one) { return competes(one) && one.iteration_s <= least * (1 + rule.tie); };
   const auto effort = [](const Contender& one) {
-    return std::tuple(!one.runs_now, one.offered, one.changed, one.stage);
+    return std::tuple(!one.runs_now, one.is_crowded(), one.is_crowded() ? one.memory_bytes : 0, one.offered,
+                      one.changed, one.stage);
   };
   const auto cost = [](const Contender& one) { return std::tuple(one.iteration_s, one.collectives, one.memory_bytes); };
+  const auto standing = [&](const Contender& one) { return std::tuple(!one.fits, !competes(one), cost(one)); };
   Ranking ranking;
   ranking.order.resize(contenders.size());
   std::iota(ranking.order.begin(), ranking.order.end(), std::size_t{0});
@@ -28,7 +39,7 @@ Ranking rank(const std::vector<Contender>& contenders, double tie) {
     const Contender &a = contenders[first], &b = contenders[second];
     if (ties(a) != ties(b)) return ties(a);
     if (ties(a) && effort(a) != effort(b)) return effort(a) < effort(b);
-    return std::pair(!a.fits, cost(a)) < std::pair(!b.fits, cost(b));
+    return standing(a) < standing(b);
   });
   ranking.tied = static_cast<std::size_t>(std::count_if(contenders.begin(), contenders.end(), ties));
   return ranking;
@@ -60,6 +71,16 @@ std::size_t options_changed(const Strategy& strategy, const NamedValues& options
   }));
 }
 
+NamedValues options_to_show(const Scenario& scenario) {
+  NamedValues options = options_that_matter(scenario);
+  std::erase_if(options, [&](const auto& one) {
+    const auto& [name, value] = one;
+    if (scenario.options.places.contains(name)) return false;
+    return name == "memory" || value == usual_value(*scenario.strategy, name, scenario.profile);
+  });
+  return options;
+}
+
 double seconds_of_equal_work(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
   const double replica = static_cast<double>(scenario.workers / degrees_of(scenario).dp);
@@ -82,13 +103,14 @@ Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
                      (scenario.codec.has_value() ? 1 : 0),
           .stage = result.plan.sharding.zero,
           .collectives = result.metrics.collectives,
-          .memory_bytes = result.memory.peak};
+          .memory_bytes = result.memory.peak,
+          .free = free_share(scenario.options.memory.limit, result.memory.peak)};
 }
 
 Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
   std::vector<Contender> contenders;
   for (const Outcome& one : outcomes) contenders.push_back(contender_of(one, rule));
-  return rank(contenders, rule.tie);
+  return rank(contenders, rule);
 }
 
 }  // namespace allreplay

@@ -16,6 +16,7 @@ std::optional<Metrics> without_start_ups(const Outcome& outcome) {
   Scenario scenario = outcome.scenario;
   scenario.options.launch = scenario.options.launch_tensor = Time(0);
   scenario.after_iteration = nullptr;
+  scenario.parts = false;
   Network& network = scenario.cluster.network;
   const Adjustment none{0.0, 0};
   const bool nccl = collective_of(scenario).algorithm->name == "nccl";
@@ -43,13 +44,14 @@ Bound Reasons::most() const {
 Reasons reasons_of(const Outcome& outcome) {
   const Metrics& m = outcome.result.metrics;
   Reasons reasons;
-  double left = std::max(0.0, m.exposed_comm_s);
+  const double beyond = m.exposed_comm_s + m.straggler_s;  // the computing of a worker that nothing slows
+  double left = std::max(0.0, beyond);
   const auto take = [&](Bound bound, double seconds) {
     const double taken = std::clamp(seconds, 0.0, left);
     reasons.of(bound) += taken;
     left -= taken;
   };
-  const double computing = m.iteration_s - m.exposed_comm_s;
+  const double computing = m.iteration_s - beyond;
   reasons.of(Bound::Computing) = m.iteration_s - left;
   const double slowest = slowest_factor(outcome.scenario) * computing;
   take(Bound::Stragglers, slowest - computing);

@@ -46,12 +46,14 @@ std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTr
 
 // The setting that wins among those that were tried and the options as given, which change nothing; where nothing fits,
 // what needs the least memory. Returns its values, none for the options as given.
-std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried, double tie) {
+std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried, const WinningRule& rule) {
   const Outcome& given = tried.given;
+  const auto& limit = given.scenario.options.memory.limit;
   std::vector<Contender> contenders{{.fits = fits(given.scenario, given.result),
                                      .iteration_s = given.result.metrics.iteration_s,
                                      .collectives = given.result.metrics.collectives,
-                                     .memory_bytes = given.result.memory.peak}};
+                                     .memory_bytes = given.result.memory.peak,
+                                     .free = free_share(limit, given.result.memory.peak)}};
   for (const Trial& trial : tried.trials) {
     std::size_t changed = 0;
     for (std::size_t i = 0; i < trial.values.size(); ++i) changed += trial.values[i] != tried.given_values[i];
@@ -59,7 +61,8 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
                           .iteration_s = trial.iteration_s,
                           .changed = std::max<std::size_t>(changed, 1),
                           .collectives = trial.collectives,
-                          .memory_bytes = trial.memory_bytes});
+                          .memory_bytes = trial.memory_bytes,
+                          .free = free_share(limit, trial.memory_bytes)});
   }
   const bool any_fits =
       std::any_of(contenders.begin(), contenders.end(), [](const Contender& one) { return one.fits; });
@@ -67,7 +70,7 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
     return a.memory_bytes < b.memory_bytes;
   });
   const std::size_t winner =
-      any_fits ? rank(contenders, tie).order.front() : static_cast<std::size_t>(least - contenders.begin());
+      any_fits ? rank(contenders, rule).order.front() : static_cast<std::size_t>(least - contenders.begin());
   if (winner == 0) return {given, {}};
   return without_idle_changes(tried, tried.trials[winner - 1].values);
 }
@@ -104,7 +107,7 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     const TuningTrace tried =
         try_settings(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
     advice.given_s = tried.given.result.metrics.iteration_s;
-    std::tie(advice.tuned, values) = winner_of(tried, request.rule.tie);
+    std::tie(advice.tuned, values) = winner_of(tried, request.rule);
     advice.trials = tried.trials;
   }
   // What no settings say, such as a credit of four blocks, is not what was tuned.
@@ -168,7 +171,7 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
 std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule) {
   std::vector<Contender> contenders;
   for (const Advice& one : unsorted) contenders.push_back(contender_of(one.tuned, rule));
-  const Ranking order = rank(contenders, rule.tie);
+  const Ranking order = rank(contenders, rule);
   std::vector<Advice> ranking;
   for (const std::size_t place : order.order) ranking.push_back(std::move(unsorted[place]));
   for (std::size_t i = 1; i < order.tied; ++i) ranking[i].ties = true;

@@ -12,6 +12,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
+#include "sim/experiment/profile_degrees.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/pipeline/planned.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
@@ -267,22 +268,6 @@ void read_schedule(const Files& files, const std::string& cluster_file, Scenario
   parallel.given = std::move(given);
 }
 
-// A profile may say of how many workers it is one.
-void take_degrees_of_profile(Scenario& scenario) {
-  const auto& taken = scenario.profile->tensor_and_context;
-  if (!taken) return;
-  const auto take = [&](const char* name, std::int64_t& degree, std::int64_t own) {
-    if (scenario.options.places.contains(name) && degree != own)
-      throw InputError(
-          scenario.options.place_of(name),
-          fmt::format("{} {}, but {} was taken with {} {}", name, degree, scenario.profile->name, name, own),
-          fmt::format("{} {}, or none", name, own));
-    degree = own;
-  };
-  take("tp", scenario.options.parallel.tp, taken->first);
-  take("cp", scenario.options.parallel.cp, taken->second);
-}
-
 // Samples of an iteration of all workers are those of a micro-batch, times micro-batches, times replicas.
 void take_global_batch(Scenario& scenario) {
   const auto& samples = scenario.options.global_batch;
@@ -427,6 +412,7 @@ void take_pipeline(Scenario& scenario) {
   rows->file = given.file;
   rows->rows = pipeline_of(given.plan, degrees_of(scenario), scenario.profile, {given.file, ""}).rows;
   parallel.given = std::move(rows);
+  require_profile_of_degrees(scenario);
 }
 
 // What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody

@@ -119,7 +119,7 @@ constexpr Column all[] = {
      [](const Record& r) -> Cell { return r.metrics.forward_s; }},
     {"backward_s", "seconds, of a worker that is not slowed down",
      [](const Record& r) -> Cell { return r.metrics.backward_s; }},
-    {"exposed_comm_s", "seconds: iteration - K (forward + backward) - update - codec",
+    {"exposed_comm_s", "seconds: iteration - stragglers - K (forward + backward) - update - codec",
      [](const Record& r) -> Cell { return r.metrics.exposed_comm_s; }},
     {"comm_busy_s", "seconds of an iteration in which any block is in flight",
      [](const Record& r) -> Cell { return r.metrics.comm_busy_s; }},
@@ -191,6 +191,8 @@ constexpr Column all[] = {
        return topology && topology->routing.given ? Cell(in_words(topology->routing)) : Cell();
      },
      words, identifies, may_be_empty, later, false, true},
+    {"straggler_s", "seconds of an iteration that stragglers, spread and jitter cost: iteration - that without them",
+     [](const Record& r) -> Cell { return r.metrics.straggler_s; }, number, !identifies, !may_be_empty, later},
 };
 
 Row row_of(const Record& record, bool identity_only) {

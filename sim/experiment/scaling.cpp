@@ -113,7 +113,7 @@ std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& out
         places.push_back(one);
       }
     if (places.empty()) continue;
-    const ScalingReference reference = scaling_reference(outcomes[places[rank(contenders, rule.tie).order.front()]]);
+    const ScalingReference reference = scaling_reference(outcomes[places[rank(contenders, rule).order.front()]]);
     for (const std::size_t one : members) references[one] = reference;
   }
   return references;

@@ -87,11 +87,24 @@ void set_strategy(Request& request, const Strategy& strategy) {
   if (strategy.shards()) set_option(request, "zero", "");
 }
 
+// What is sold: ports of at most 800 Gbit/s (ConnectX-8), and nodes of at most 8 GPUs (HGX boards).
+constexpr double fastest_port = 1e11;  // bytes per second
+constexpr std::int64_t largest_node = 8;
+
+// Of the network between nodes; none where it is measured as a whole.
+std::optional<double> port_bandwidth(const Network& network) {
+  if (network.topology) return network.topology->link.bandwidth;
+  return network.beta && *network.beta > 0 ? std::optional(1 / *network.beta) : std::nullopt;
+}
+
 void append_network(std::vector<Question>& all, const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
-  all.push_back(change(Kind::Bandwidth, "network bandwidth x2", "bandwidth", "x2"));
-  all.back().is_level = true;
-  all.push_back(change(Kind::Bandwidth, "network bandwidth x4", "bandwidth", "x4"));
+  for (const int times : {2, 4})
+    if (port_bandwidth(network).value_or(0) * times <= 1.001 * fastest_port) {
+      all.push_back(
+          change(Kind::Bandwidth, fmt::format("network bandwidth x{}", times), "bandwidth", fmt::format("x{}", times)));
+      all.back().is_level = times == 2;
+    }
   all.push_back(change(Kind::Bandwidth, "network bandwidth /2", "bandwidth", "x0.5"));
   all.push_back(change(Kind::Latency, "network latency /2", "latency", "x0.5"));
   if (network.topology && !network.topology->placement.packed())
@@ -101,7 +114,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
   if (workers == 1 || !by_links) return;
   all.push_back(change(Kind::Inner, "bandwidth inside nodes x2", "inner-bandwidth", "x2"));
   all.back().is_level = true;
-  if (2 * workers <= scenario.workers)
+  if (2 * workers <= std::min(scenario.workers, largest_node))
     all.push_back(change(Kind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
                          std::to_string(2 * workers)));
   if (network.node && 2 * network.node->rails <= workers)

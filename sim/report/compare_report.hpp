@@ -14,6 +14,7 @@ struct Comparison {
   std::vector<Outcome> outcomes;
   std::vector<ScalingReference> references;  ///< of each
   WinningRule rule;
+  bool by_offer = false;  ///< what maintained frameworks run, and the rest, stand in tables of their own
 };
 
 /// Race by race, the winner first, and which that is in words.

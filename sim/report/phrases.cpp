@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
+#include "sim/experiment/ranking.hpp"
 
 namespace allreplay {
 
@@ -64,13 +65,22 @@ std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& other
   const Racer winner = tied.front();
   std::stable_sort(tied.begin(), tied.end(), [](const Racer& a, const Racer& b) { return a.seconds < b.seconds; });
   const Racer& fastest = tied.front();
-  const bool some_faster =
-      std::any_of(others.begin(), others.end(), [&](const Racer& one) { return one.seconds < fastest.seconds; });
-  const std::string_view which = some_faster ? "the fastest that fits" : "the fastest";
+  const auto is_faster = [&](const Racer& one) { return one.seconds < fastest.seconds; };
+  const auto fits = [](const Racer& one) { return one.free.value_or(-1) >= 0; };
+  const std::string_view which =
+      std::none_of(others.begin(), others.end(), is_faster) ? "the fastest"
+      : std::any_of(others.begin(), others.end(), [&](const Racer& one) { return is_faster(one) && fits(one); })
+          ? "the fastest that leaves enough memory free"
+          : "the fastest that fits";
   std::string text = fmt::format("Run {}: {}, ", winner.name, winner.pace);
-  text += fastest.seconds == winner.seconds ? which
-                                            : fmt::format("within {} of {} ({}, {}), and simpler to run", tie_text(tie),
-                                                          which, fastest.name, fastest.pace);
+  // As rank() decides: memory first if the fastest leaves too little of it.
+  const bool roomier = fastest.free && winner.free && *fastest.free<ample_memory&& * winner.free> * fastest.free;
+  const std::string merit =
+      roomier ? fmt::format("it leaves more memory free ({}, not {})", percent(*winner.free), percent(*fastest.free))
+              : "simpler to run";
+  text += fastest.seconds == winner.seconds ? std::string(which)
+                                            : fmt::format("within {} of {} ({}, {}), and {}", tie_text(tie), which,
+                                                          fastest.name, fastest.pace, merit);
   std::vector<std::string> also;
   for (const Racer& one : tied)
     if (one.name != winner.name && one.name != fastest.name) also.push_back(one.name);

@@ -21,8 +21,9 @@ std::string listed(std::vector<std::string> names, std::size_t most = 5);
 
 /// One that is in a tie.
 struct Racer {
-  std::string name, pace;  ///< the latter: "101 ms"
-  double seconds = 0;      ///< what ranks it
+  std::string name, pace;           ///< the latter: "101 ms"
+  double seconds = 0;               ///< what ranks it
+  std::optional<double> free = {};  ///< share of the worker's memory
 };
 
 /// What to run, of all that are in the tie: "Run ddp: 101 ms, within 2 % of the fastest (wfbp, 100 ms), and simpler to

@@ -10,6 +10,7 @@
 #include "sim/cluster/describe.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/framework_words.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/result_rows.hpp"
@@ -82,10 +83,9 @@ std::string part_text(Bound bound, const Advice& advice) {
 std::string why_text(const Advice& advice) {
   const Metrics& m = metrics(advice);
   const double exposed = advice.why.exposed();
-  std::string text =
-      fmt::format("{} takes {}: {} of computation, and {} ({}) of exposed communication", name_of(advice),
-                  format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
-                  format_duration(exposed), percent(exposed / m.iteration_s));
+  std::string text = fmt::format("{} takes {}: {} of computation, and {} ({}) beyond it", name_of(advice),
+                                 format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
+                                 format_duration(exposed), percent(exposed / m.iteration_s));
   std::string parts;
   constexpr double little = 0.0005;  // of an iteration: not worth a word
   for (std::size_t i = 1; i < bound_count; ++i) {
@@ -105,7 +105,7 @@ std::string limits(const std::vector<Advice>& ranking) {
   if (!m.lower_bound_s || result.plan.sharding.shards_optimizer())
     return "";  // sharded, what is sent is the schedule's own
   // All that an unslowed worker computes, the update too.
-  const double compute = m.iteration_s - m.exposed_comm_s;
+  const double compute = m.iteration_s - m.straggler_s - m.exposed_comm_s;
   const double all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   const double factor = slowest_factor(scenario);
   std::string text =
@@ -158,7 +158,7 @@ OfferedRanking offered_ranking(const std::vector<Advice>& ranking, const Winning
     some.push_back(&advice);
     contenders.push_back(contender_of(advice.tuned, rule));
   }
-  const Ranking order = rank(contenders, rule.tie);
+  const Ranking order = rank(contenders, rule);
   OfferedRanking result{.tied = order.tied};
   for (const std::size_t place : order.order) result.order.push_back(some[place]);
   return result;
@@ -211,7 +211,8 @@ std::string gain_of(const Advice& advice) {
 }
 
 Racer racer_of(const Advice& one) {
-  return {name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned)};
+  return {name_of(one), format_duration(metrics(one).iteration_s), seconds_of_equal_work(one.tuned),
+          free_share(one.tuned.scenario.options.memory.limit, one.tuned.result.memory.peak)};
 }
 
 // The winner of the ranking among what is as fast.
@@ -246,6 +247,16 @@ std::string what_to_do(const std::vector<Advice>& ranking, const WinningRule& ru
                        best, screen);
 }
 
+// Those whose settings what_to_do() prints.
+std::vector<const Advice*> explained_below(const std::vector<Advice>& ranking, const WinningRule& rule) {
+  const Advice& best = ranking.front();
+  if (best.tuned.scenario.codec) return {};
+  const OfferedRanking frameworks = offered_ranking(ranking, rule);
+  if (!fits(best) || frameworks.order.empty() || frameworks.order.front() == &best || frameworks.order.front()->ties)
+    return {&best};
+  return {frameworks.order.front(), &best};
+}
+
 // "computing 55 %, bytes 41 %": what makes up an iteration, the most first, without what is hardly worth a word.
 std::string bound_by(const Advice& advice) {
   constexpr double little = 0.05;  // of an iteration
@@ -264,25 +275,22 @@ std::string bound_by(const Advice& advice) {
 std::string recommend_report(const std::vector<Advice>& ranking, const WinningRule& rule, const Screen& screen) {
   const std::vector<Outcome> outcomes = outcomes_of(ranking);
   const bool memory = shows_memory(outcomes);
-  std::vector<TableColumn> columns{"",
-                                   "strategy",
-                                   "iteration",
-                                   TableColumn("untuned").like("iteration"),
-                                   efficiency_column(ranking.front().reference.workers),
-                                   exposed_column,
-                                   "above bound"};
+  std::vector<TableColumn> columns{"", "strategy", "iteration", TableColumn("untuned").like("iteration")};
+  columns.insert(columns.end(), {efficiency_column(ranking.front().reference.workers), exposed_column, "above bound"});
   if (memory) columns.emplace_back("memory");
   columns.emplace_back("bound by");
   columns.emplace_back("settings");
   Table table(columns, 2);
   std::vector<ResultNumbers> marked;
+  const std::vector<const Advice*> explained = explained_below(ranking, rule);
   for (const Advice& advice : ranking) {
     const Metrics& m = metrics(advice);
     const bool first = &advice == ranking.data();
     const Tone tone = first ? Tone::Best : Tone::Plain;
-    const bool tight = fits_tightly(advice.tuned.scenario, advice.tuned.result.memory.peak);
+    const double bytes = advice.tuned.result.memory.peak;
+    const bool roomy = leaves_room(free_share(advice.tuned.scenario.options.memory.limit, bytes), rule);
     marked.push_back(
-        {.metrics = m, .fits = fits(advice), .wins = first, .ties = advice.ties, .tight = tight && memory});
+        {.metrics = m, .fits = fits(advice), .wins = first, .ties = advice.ties, .bubble_s = {}, .roomy = roomy});
     const TableCell time = cell::seconds(m.iteration_s).with(tone);
     std::vector<TableCell> row{cell::count(1 + (&advice - ranking.data())),
                                TableCell(name_of(advice)).with(tone),
@@ -291,9 +299,10 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
                                cell::percent(efficiency(advice)),
                                exposed_cell(m),
                                above_bound_cell(m)};
-    if (memory) row.push_back(memory_cell(advice.tuned.result.memory.peak, fits(advice), tight));
+    if (memory) row.push_back(memory_cell(bytes, fits(advice), roomy));
     row.emplace_back(bound_by(advice));
-    row.emplace_back(in_one_line(advice.settings));
+    const bool below = std::find(explained.begin(), explained.end(), &advice) != explained.end();
+    row.emplace_back(below ? "see below" : in_one_line(advice.settings));
     table.add(std::move(row));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
@@ -301,8 +310,9 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
   if (!least.empty()) least[0] = 'L', least += ".\n";
   return wrapped(fmt::format("{}: {}", workers_text(scenario.workers), heading(ranking.front())), screen.width) +
          "\n\n" + table.text(screen) +
-         wrapped(marks_note(marked, rule.tie) + limit_note(outcomes.front(), memory) +
-                     efficiency_note(outcomes, references_of(ranking)) + doubts(outcomes) + caveat(scenario.profile),
+         wrapped(marks_note(marked, rule) + limit_note(outcomes.front(), memory) +
+                     efficiency_note(outcomes, references_of(ranking)) + doubts(outcomes) + short_sums_note(scenario) +
+                     caveat(scenario.profile),
                  screen.width, 2) +
          "\n" + wrapped(why_text(ranking.front()) + least + limits(ranking), screen.width) +
          what_to_do(ranking, rule, screen);

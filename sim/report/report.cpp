@@ -41,12 +41,8 @@ std::string codec_text(const Scenario& scenario) {
 
 std::string memory_text(const Scenario& scenario, const Result& result) {
   const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
-  if (!fits(scenario, result))
-    return fmt::format("{}, does not fit into {}", size, write_size(*scenario.options.memory.limit));
-  if (!fits_tightly(scenario, result.memory.peak)) return size;
-  const double free = 1 - result.memory.peak / static_cast<double>(*scenario.options.memory.limit);
-  return fmt::format("{}, fits into {} with {} free: allocators and libraries may need a tenth", size,
-                     write_size(*scenario.options.memory.limit), percent(free));
+  if (fits(scenario, result)) return size;
+  return fmt::format("{}, does not fit into {}", size, limit_text(scenario));
 }
 
 namespace {
@@ -106,11 +102,11 @@ std::string limit_note(const Outcome& one, bool shown) {
   const auto& device = scenario.device;
   std::string note;
   if (device && limit == device->memory)
-    note = fmt::format("the memory of a worker is {}, that of {} (to change it: --memory)", write_size(*limit),
+    note = fmt::format("the memory of a worker is {}, that of {} (to change it: --memory)", limit_text(scenario),
                        device->name);
   if (!limit && (shown || activations)) {
     note = fmt::format("memory is not checked (to check it, give --memory {})",
-                       device ? fmt::format("{}, that of {}", without_blanks(write_size(device->memory)), device->name)
+                       device ? fmt::format("{}, that of {}", without_blanks(format_size(device->memory)), device->name)
                               : "of a worker, such as 80GB");
   }
   if (shown && !activations)
@@ -224,31 +220,37 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
   const Metrics& m = result.metrics;
   const std::int64_t count = result.plan.sharding.accumulate;
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
-  const double magnitude = std::abs(m.exposed_comm_s);
-  const TableCell exposed(
-      fmt::format("{} ({} of the iteration)", format_duration(magnitude), percent(magnitude / m.iteration_s)));
+  const auto part_text = [&](double seconds) {
+    return fmt::format("{} ({} of the iteration)", format_duration(std::abs(seconds)),
+                       percent(std::abs(seconds) / m.iteration_s));
+  };
   const auto parallel_time = [&](double ParallelResult::*part) {
-    return result.parallel ? format_duration((*result.parallel).*part) : std::string();
+    const double seconds = result.parallel ? (*result.parallel).*part : 0;
+    return seconds != 0 ? format_duration(seconds) : std::string();
+  };
+  // A pipeline's ranks have parts of the model: the parts of an iteration are means over them.
+  const std::int64_t ranks = scenario.options.parallel.pp;
+  const std::string of_ranks = ranks > 1 ? fmt::format(", the mean of {} ranks", ranks) : "";
+  const auto pass_time = [&](double seconds) {
+    return batches + format_duration(seconds / static_cast<double>(ranks)) + of_ranks;
   };
   std::vector<std::pair<std::string, TableCell>> lines{
       {"strategy", strategy_text(scenario)},
       {"codec", codec_text(scenario)},
-      {"options", options_text(options_that_matter(scenario))},
+      {"options", options_text(options_to_show(scenario))},
       {"schedule", chosen_schedule(outcome)},
       {"iteration", format_duration(m.iteration_s)},
-      {"  forward", batches + format_duration(m.forward_s)},
-      {"  backward", batches + format_duration(m.backward_s)},
-      {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
+      {"  forward", pass_time(m.forward_s)},
+      {"  backward", pass_time(m.backward_s)},
+      {"  update", m.update_s > 0 ? format_duration(m.update_s) + of_ranks : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {m.exposed_comm_s < 0 ? "  saved by fast workers"
-       : scenario.stragglers.any() && !scenario.options.parallel.pipeline()  // there they are in the bubble
-           ? "  exposed, including stragglers"
-           : "  exposed communication",
-       exposed.with(exposed_cell(m).tone)},
+      {m.straggler_s < 0 ? "  saved by fast workers" : "  stragglers",
+       m.straggler_s != 0 ? part_text(m.straggler_s) : ""},
+      {"  exposed communication", TableCell(part_text(m.exposed_comm_s)).with(exposed_cell(m).tone)},
       {"  of it, reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
       {"  of it, sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},
       {"  of it, inside layers", parallel_time(&ParallelResult::layer_comm_s)},
-      {"  bubble", parallel_time(&ParallelResult::bubble_s)},
+      {"  bubble", ranks > 1 ? part_text(result.parallel->bubble_s) + of_ranks : ""},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
       {"scaling", scaling_text(outcome, reference)},
@@ -256,7 +258,7 @@ std::string run_report(const Outcome& outcome, const ScalingReference& reference
       {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory))},
       {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))
-                                      : "none"}};
+                                      : ""}};
   std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
   const std::string note = efficiency_note({outcome}, {reference}) + doubts({outcome}) + caveat(scenario.profile);
   return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +

@@ -40,7 +40,8 @@ std::vector<ResultNumbers> numbers_of(const SweepResult& result) {
                     .relative_efficiency = row.relative_efficiency,
                     .memory_bytes = row.memory_bytes,
                     .fits = row.fits,
-                    .tight = row.fits && !fits_by(row.options, row.memory_bytes / counted_share, {}).value_or(true)});
+                    .bubble_s = {},
+                    .roomy = leaves_room(row.free_memory(), result.rule)});
   for (const ResultGroup& group : result.groups)
     for (const auto& [workers, race] : group.by_workers)
       for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)
@@ -93,7 +94,8 @@ std::string sweep_table(const SweepResult& result, const Screen& screen) {
   const std::vector<ResultNumbers> numbers = numbers_of(result);
   const NumberColumns shown{
       .reference_workers = reference_of(result),
-      .memory = std::any_of(result.rows.begin(), result.rows.end(), [](const auto& row) { return row.is_limited(); })};
+      .memory = std::any_of(result.rows.begin(), result.rows.end(), [](const auto& row) { return row.is_limited(); }),
+      .stragglers = have_stragglers(numbers)};
   for (TableColumn& column : number_columns(numbers, shown)) columns.push_back(std::move(column));
   if (alike) columns.emplace_back("options");
   Table table(columns, keys.size());
@@ -105,7 +107,7 @@ std::string sweep_table(const SweepResult& result, const Screen& screen) {
     table.add(std::move(row));
   }
   return (same.empty() ? "" : wrapped(fmt::format("{}", fmt::join(same, ", ")), screen.width, 2) + "\n\n") +
-         table.text(screen) + wrapped(marks_note(numbers, result.rule.tie), screen.width, 2);
+         table.text(screen) + wrapped(marks_note(numbers, result.rule), screen.width, 2);
 }
 
 std::string sweep_verdict(const SweepResult& result, const Screen& screen) {

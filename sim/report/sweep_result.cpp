@@ -53,6 +53,7 @@ class Reader {
     if (row.metrics.iteration_s <= 0)
       throw InputError(table_.place_of(line, "iteration_s"), "is " + text(line, "iteration_s"), "a time above 0");
     row.metrics.exposed_comm_s = *number(line, "exposed_comm_s");
+    row.metrics.straggler_s = number(line, "straggler_s").value_or(0);
     row.metrics.collectives = std::llround(*number(line, "collectives"));
     row.metrics.speedup = *number(line, "speedup");
     row.metrics.efficiency = *number(line, "efficiency");
@@ -118,13 +119,14 @@ Contender contender_of(const ResultRow& row, const WinningRule& rule) {
                      (row.codec.empty() ? 0 : 1),
           .stage = strategy ? strategy->sharded.stage : 0,
           .collectives = row.metrics.collectives,
-          .memory_bytes = row.memory_bytes};
+          .memory_bytes = row.memory_bytes,
+          .free = row.free_memory()};
 }
 
 Race race_of(const SweepResult& result, const Rows& rows) {
   std::vector<Contender> contenders;
   for (const std::size_t row : rows) contenders.push_back(contender_of(result.rows[row], result.rule));
-  const Ranking ranking = rank(contenders, result.rule.tie);
+  const Ranking ranking = rank(contenders, result.rule);
   Race race{.rows = {}, .tied = ranking.tied};
   race.per_sample = std::any_of(rows.begin(), rows.end(), [&](std::size_t row) {
     return result.rows[row].batches != result.rows[rows[0]].batches;
@@ -217,6 +219,12 @@ void group_rows(SweepResult& result) {
 bool is_number_column(const std::string& name) {
   const Column* column = row_named(columns(), name);
   return column && column->kind == ColumnKind::Number;
+}
+
+std::optional<double> ResultRow::free_memory() const {
+  for (const auto& [name, value] : options)
+    if (name == "memory") return free_share(parse_size(value, {"options", "memory"}), memory_bytes);
+  return std::nullopt;
 }
 
 bool ResultRow::is_limited() const {

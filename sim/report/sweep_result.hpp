@@ -29,7 +29,8 @@ struct ResultRow : ResultLine {
   double relative_efficiency = 0;  ///< to its group's reference
   std::string series;  ///< strategy and codec, with what tells it from others of that name in the same group
 
-  bool is_limited() const;  ///< its options say how much memory there is
+  bool is_limited() const;                    ///< its options say how much memory there is
+  std::optional<double> free_memory() const;  ///< share of it; none if they do not
   /// What ranks rows of one race, in which iterations may have other numbers of samples.
   double seconds_of_equal_work() const { return metrics.iteration_s / batches; }
 };

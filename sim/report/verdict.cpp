@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,13 +14,36 @@
 
 namespace allreplay {
 
+namespace {
+
+OutcomeGroup group_of_all(const std::vector<Outcome>& outcomes) {
+  OutcomeGroup all{"", std::vector<std::size_t>(outcomes.size())};
+  std::iota(all.places.begin(), all.places.end(), std::size_t{0});
+  return all;
+}
+
+}  // namespace
+
 std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
+  return races(outcomes, rule, group_of_all(outcomes));
+}
+
+std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const WinningRule& rule, bool by_offer) {
+  if (!by_offer) return {group_of_all(outcomes)};
+  OutcomeGroup maintained{"Maintained frameworks", {}}, others{"Research, plans and searches", {}};
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    (contender_of(outcomes[i], rule).offered <= Offered::Replaced ? maintained : others).places.push_back(i);
+  if (maintained.places.empty() || others.places.empty()) return {group_of_all(outcomes)};
+  return {std::move(maintained), std::move(others)};
+}
+
+std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule, const OutcomeGroup& group) {
   std::vector<std::vector<std::size_t>> fields;
   const auto competes = [&](std::size_t a, std::size_t b) {
     return outcomes[a].scenario.workers == outcomes[b].scenario.workers &&
            outcomes[a].result.fidelity == outcomes[b].result.fidelity;
   };
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+  for (const std::size_t i : group.places) {
     const auto field =
         std::find_if(fields.begin(), fields.end(), [&](const auto& one) { return competes(one.front(), i); });
     (field == fields.end() ? fields.emplace_back() : *field).push_back(i);
@@ -30,7 +55,7 @@ std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRu
   for (const std::vector<std::size_t>& field : fields) {
     std::vector<Contender> contenders;
     for (const std::size_t one : field) contenders.push_back(contender_of(outcomes[one], rule));
-    all.push_back(rank(contenders, rule.tie));
+    all.push_back(rank(contenders, rule));
     for (std::size_t& place : all.back().order) place = field[place];
   }
   return all;
@@ -49,10 +74,15 @@ class Verdict {
   Verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule)
       : outcomes_(outcomes), rule_(rule), names_(labels_of(outcomes)) {}
 
-  std::string text() const {
+  std::string text(const std::vector<OutcomeGroup>& groups) const {
     std::string text;
-    for (const Ranking& race : races(outcomes_, rule_))
-      if (race.order.size() > 1) text += sentence(race) + "\n";
+    for (const OutcomeGroup& group : groups)
+      for (const Ranking& race : races(outcomes_, rule_, group)) {
+        if (groups.size() > 1)
+          text += group.title + ": " + sentence(race) + "\n";
+        else if (race.order.size() > 1)
+          text += sentence(race) + "\n";
+      }
     return text;
   }
 
@@ -86,7 +116,9 @@ class Verdict {
     const bool per_sample = differ_in_samples(race, outcomes_);
     std::vector<Racer> tied, others;
     for (const std::size_t one : race.order)
-      (tied.size() < race.tied ? tied : others).push_back({label(one), pace_text(one, per_sample), pace(one)});
+      (tied.size() < race.tied ? tied : others)
+          .push_back({label(one), pace_text(one, per_sample), pace(one),
+                      free_share(outcomes_[one].scenario.options.memory.limit, outcomes_[one].result.memory.peak)});
     const Metrics& m = outcomes_[race.order.front()].result.metrics;
     if (m.lower_bound_s)
       tied.front().pace += fmt::format(" ({} its lower bound)", beside_bound(m.iteration_s / *m.lower_bound_s));
@@ -127,7 +159,12 @@ class Verdict {
 }  // namespace
 
 std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
-  return Verdict(outcomes, rule).text();
+  return verdict(outcomes, rule, {group_of_all(outcomes)});
+}
+
+std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule,
+                    const std::vector<OutcomeGroup>& groups) {
+  return Verdict(outcomes, rule).text(groups);
 }
 
 }  // namespace allreplay

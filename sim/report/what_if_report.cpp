@@ -1,9 +1,11 @@
 #include "sim/report/what_if_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
@@ -16,7 +18,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr double little = 0.02;  // what no schedule and no network is worth the trouble for
+constexpr double little = 0.02;     // what no schedule and no network is worth the trouble for
+constexpr double no_gain = 0.0005;  // 0.0 %
 
 // A flag with its value.
 using Pairs = std::vector<std::pair<std::string, std::string>>;
@@ -69,6 +72,9 @@ std::string own_flags(const WhatIfRow& row, Pairs common) {
   return text_of(own);
 }
 
+// True if the row would say 0.0 %, and changes nothing else that counts.
+bool changes_nothing(const WhatIfRow& row) { return row.fits && std::abs(row.gain) < no_gain; }
+
 JsonValue json_of(const WhatIfRow& row) {
   JsonValue object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
   object.update(json_of(row_of(row.outcome)));
@@ -87,42 +93,61 @@ JsonValue json_of(const std::vector<WhatIfRow>& rows) {
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
   const std::int64_t reference = answer.reference.workers;
-  Table table({"change", "gain", "iteration", "samples/s", efficiency_column(reference), "memory", exposed_column,
-               TableColumn("flags").of_commands()});
-  bool all_fit = true, any_fits = false, any_tight = false;
+  // The flags stand in their rows: a narrow screen has no room for the rates next to them.
+  constexpr std::size_t room_for_rates = 110;
+  const bool rates = screen.width >= room_for_rates;
+  std::vector<TableColumn> columns{"change", "gain"};
+  if (rates) columns.insert(columns.end(), {"iteration", "samples/s", efficiency_column(reference)});
+  columns.emplace_back("memory");
+  columns.push_back(TableColumn("flags").of_commands());
+  Table table(columns);
+  bool all_fit = true, any_fits = false;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
-    table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
-               m.samples_per_s ? cell::number(*m.samples_per_s, rate_decimals(*m.samples_per_s)) : TableCell("-"),
-               row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"),
-               memory_cell(result.memory.peak, fits(scenario, result), fits_tightly(scenario, result.memory.peak)),
-               exposed_cell(m), own_flags(row, common)});
+    std::vector<TableCell> cells{row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain)};
+    if (rates) {
+      cells.push_back(cell::seconds(m.iteration_s));
+      cells.push_back(m.samples_per_s ? cell::number(*m.samples_per_s, rate_decimals(*m.samples_per_s))
+                                      : TableCell("-"));
+      cells.push_back(row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"));
+    }
+    cells.push_back(memory_cell(result.memory.peak, fits(scenario, result)));
+    cells.emplace_back(own_flags(row, common));
+    table.add(std::move(cells));
     all_fit = all_fit && fits(scenario, result);
     any_fits = any_fits || fits(scenario, result);
-    any_tight = any_tight || fits_tightly(scenario, result.memory.peak);
   };
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
-    table.add({"perfect overlap", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
-               cell::percent(*answer.base.relative_efficiency * (1 + answer.bound_gain)), "-", "-", ""});
+    std::vector<TableCell> cells{"perfect overlap", cell::gain(answer.bound_gain)};
+    if (rates)
+      cells.insert(cells.end(), {cell::seconds(*answer.bound_s), "-",
+                                 cell::percent(*answer.base.relative_efficiency * (1 + answer.bound_gain))});
+    cells.insert(cells.end(), {"-", ""});
+    table.add(std::move(cells));
   };
-  bool bound_due = answer.bound_s.has_value();
+  bool bound_due = answer.bound_s && answer.bound_gain >= no_gain;
+  std::vector<std::string> idle;
   for (const WhatIfRow& row : answer.rows) {
     if (bound_due && (!row.fits || row.gain < answer.bound_gain)) add_bound(), bound_due = false;
-    add(row);
+    if (changes_nothing(row))
+      idle.push_back(row.change);
+    else
+      add(row);
   }
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
-  std::string notes = (all_fit ? "" : unfit_note) + std::string(any_tight ? tight_note : "") +
-                      limit_note(answer.base.outcome, true) +
-                      fmt::format("eff.: samples/s per GPU, relative to the first row's training on {}{}\n",
-                                  workers_text(reference), reference > 1 ? " of the row's network" : "");
+  std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true);
+  if (rates)
+    notes += fmt::format("eff.: samples/s per GPU, relative to the first row's training on {}{}\n",
+                         workers_text(reference), reference > 1 ? " of the row's network" : "");
   notes += efficiency_note({answer.base.outcome}, {answer.reference});
   for (const HeldBack& one : answer.held_back)
     notes +=
         fmt::format("{} gains nothing: {} binds ({} with {})\n", one.change, one.limit, gain_text(one.gain), one.other);
+  if (!idle.empty()) notes += fmt::format("less than 0.05 % either way: {}\n", fmt::join(idle, "; "));
   for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);
   notes += caveat(scenario.profile);
   std::string text;
@@ -145,7 +170,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
         "A framework's best is the best of {} for each of its strategies (--budget), the simplest of those within {}; "
         "`recommend` tries more.\n",
         counted(answer.trials, "trial"), tie_text(WinningRule{}.tie));
-  const std::string flags = fmt::format("Each row is `allreplay run {}` and its flags.", text_of(common));
+  const std::string flags =
+      fmt::format("As it is, an iteration takes {}. Each row is `allreplay run {}` and its flags.",
+                  format_duration(result.metrics.iteration_s), text_of(common));
   return wrapped(title(scenario), screen.width) + "\n" + wrapped(flags, screen.width, 2) + "\n\n" + table.text(screen) +
          "\n" + wrapped(notes, screen.width, 2) + "\n" + wrapped(text, screen.width, 2);
 }

@@ -227,8 +227,9 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
   if (own.bucket_size > 0) text += fmt::format("--ddp-bucket-size {} ", own.bucket_size);
   if (options.sharding.shard_group > 0)
     text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.sharding.shard_group) + " ";
-  // Under --bf16 it would reduce in fp32.
-  if (bytes_of_gradient(profile) == 2) text += "--grad-reduce-in-bf16 ";
+  // Under --bf16 it reduces in fp32 by default, under --fp16 in fp16 (megatron/training/arguments.py).
+  if (bytes_of_gradient(profile) == 2 && profile.precision != "fp16") text += "--grad-reduce-in-bf16 ";
+  if (bytes_of_gradient(profile) == 4 && profile.precision == "fp16") text += "--accumulate-allreduce-grads-in-fp32 ";
   if (text.empty()) return "no flags";
   text.pop_back();
   return text;

@@ -43,6 +43,7 @@ Job as_searched(Job job) {
   job.scenario.stragglers.jitter.reset();
   job.scenario.options.start = Start::Together;
   job.scenario.after_iteration = nullptr;
+  job.scenario.parts = false;
   if (!job.choice.detailed()) return job;
   const Fabric& fabric = *job.fabric;
   ChannelCosts costs;

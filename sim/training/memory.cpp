@@ -212,14 +212,15 @@ bool fits(const Scenario& scenario, double bytes) {
 
 bool fits(const Scenario& scenario, const Result& result) { return fits(scenario, result.memory.peak); }
 
-bool fits_tightly(const Scenario& scenario, double bytes) {
-  return fits(scenario, bytes) && !fits(scenario, bytes / counted_share);
+std::string limit_text(const Scenario& scenario) {
+  const Bytes limit = *scenario.options.memory.limit;
+  return scenario.options.places.contains("memory") ? write_size(limit) : format_size(limit);
 }
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
   const bool given = scenario.options.places.contains("memory");
   throw NothingFits(given ? scenario.options.place_of("memory") : SourceLocation{scenario.profile->name, "/device"},
-                    fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
+                    fmt::format("nothing fits into {}", limit_text(scenario)),
                     fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
 }
 

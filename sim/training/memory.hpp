@@ -1,6 +1,7 @@
 // What a worker's memory holds, worked out from a timeline (docs/sharding.md, "Memory").
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "sim/core/error.hpp"
@@ -8,12 +9,12 @@
 
 namespace allreplay {
 
+/// How much memory a worker has: as the user wrote it, or the device's, rounded. REQUIRES: there is a limit.
+std::string limit_text(const Scenario& scenario);
+
 /// Whether that fits into the memory that the scenario says a worker has.
 bool fits(const Scenario& scenario, double bytes);
 bool fits(const Scenario& scenario, const Result& result);
-/// True if it fits, but leaves less than a tenth of the memory free for what is not counted: allocators, libraries.
-bool fits_tightly(const Scenario& scenario, double bytes);
-inline constexpr double counted_share = 0.9;  ///< of the memory
 
 struct NothingFits : InputError {
   using InputError::InputError;

@@ -32,9 +32,10 @@ struct Steady {
   std::int64_t events = 0, network_events = 0;
 };
 
-// One class a rank: whom its slowest worker keeps waiting nobody notices.
-std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan) {
+// Returns a class for each rank: its workers all wait for the slowest of them.
+std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan, bool slowed) {
   std::vector<WorkerClass> ranks = worker_classes({}, job.scenario.workers, true, plan.roles);
+  if (!slowed) return ranks;
   for (WorkerClass& rank : ranks) rank.slowdown = job.parallel->slowdowns[rank.role];
   return ranks;
 }
@@ -83,8 +84,9 @@ class Iterations final : public Observer {
 
 class PipelineReplay {
  public:
-  PipelineReplay(const Job& job, const Plan& plan)
-      : job_(job), plan_(plan), roles_(ranks_of(job, plan)), once_(unroll_job(job, plan, roles_)) {
+  /// `slowed`: with the job's stragglers.
+  PipelineReplay(const Job& job, const Plan& plan, bool slowed = true)
+      : job_(job), plan_(plan), roles_(ranks_of(job, plan, slowed)), once_(unroll_job(job, plan, roles_)) {
     for (const Task& task : once_.graph.tasks()) bytes_.push_back(task.bytes);
   }
 
@@ -259,6 +261,20 @@ std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const Pi
   return memory;
 }
 
+// Iterations of the same plan, each with less that takes time than the one before.
+struct Parts {
+  double without_stragglers = 0, without_gradients = 0, without_sends = 0;
+};
+
+Parts parts_of(const Job& job, const Plan& plan, PipelineReplay& slowed, double iteration) {
+  if (!job.scenario.parts) return {iteration, iteration, iteration};
+  const std::vector<double>& slowdowns = job.parallel->slowdowns;
+  if (std::all_of(slowdowns.begin(), slowdowns.end(), [](double one) { return one == 1; }))
+    return {iteration, slowed.run(Taking::SendsAlone).seconds, slowed.run(Taking::Nothing).seconds};
+  PipelineReplay even(job, plan, false);
+  return {even.run(Taking::All).seconds, even.run(Taking::SendsAlone).seconds, even.run(Taking::Nothing).seconds};
+}
+
 ParallelResult parallel_result(const Job& job) {
   ParallelResult result;
   result.degrees = job.parallel->degrees;
@@ -281,9 +297,7 @@ PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
 Result simulate_pipeline(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
   Steady steady = replay.run(Taking::All);
-  const bool parts = job.scenario.parts;
-  const double without_gradients = parts ? replay.run(Taking::SendsAlone).seconds : steady.seconds;
-  const double without_sends = parts ? replay.run(Taking::Nothing).seconds : steady.seconds;
+  const Parts parts = parts_of(job, plan, replay, steady.seconds);
   Result result;
   result.collective = job.choice.algorithm->name;
   result.fidelity = job.choice.fidelity;
@@ -296,12 +310,12 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   ParallelResult parallel = parallel_result(job);
   parallel.repeats = steady.repeats;
   parallel.chunks = job.parallel->pipeline->chunks_per_rank;
-  parallel.exposed_dp_s = settled(steady.seconds - without_gradients);
-  parallel.exposed_p2p_s = settled(without_gradients - without_sends);
+  parallel.exposed_dp_s = settled(parts.without_stragglers - parts.without_gradients);
+  parallel.exposed_p2p_s = settled(parts.without_gradients - parts.without_sends);
   std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
-    stage.bubble_s = settled(without_sends - stage.compute_s - stage.layer_comm_s - stage.update_s);
+    stage.bubble_s = settled(parts.without_sends - stage.compute_s - stage.layer_comm_s - stage.update_s);
     stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
@@ -312,6 +326,7 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   result.memory = most->memory;
   Metrics& metrics = result.metrics;
   metrics.iteration_s = steady.seconds;
+  metrics.straggler_s = settled(steady.seconds - parts.without_stragglers);
   metrics.update_s = mean_of(parallel.stages, &StageResult::update_s);
   metrics.exposed_comm_s = settled(parallel.layer_comm_s + parallel.exposed_p2p_s + parallel.exposed_dp_s);
   metrics.comm_busy_s = steady.busy_s;
@@ -339,7 +354,7 @@ void add_parallel_result(const Job& job, const Plan& plan, Result& result) {
   const double computing = micro_batches * (metrics.forward_s + metrics.backward_s);
   parallel.layer_comm_s = micro_batches * to_seconds(add(setup.profile.forward() - setup.layers_alone->forward(),
                                                          setup.profile.backward() - setup.layers_alone->backward()));
-  const double exposed = metrics.iteration_s - computing - metrics.update_s - metrics.codec_s;
+  const double exposed = metrics.iteration_s - metrics.straggler_s - computing - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = settled(exposed);
   parallel.exposed_dp_s = settled(exposed - parallel.layer_comm_s);
   StageResult stage;

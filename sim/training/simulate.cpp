@@ -268,6 +268,7 @@ struct Period {
   double iteration_s;
   double comm_busy_s;
   double lower_bound_s;
+  double without_stragglers_s = iteration_s;
 };
 
 // With jitter: the mean after a warm-up. No worker can compute faster than the times that it drew; it may only have
@@ -310,6 +311,19 @@ Period steady_period(Training& training) {
   }
 }
 
+// The period of the same plan if no worker is slower or faster than the profile says.
+double iteration_without_stragglers(Job job, const Plan& plan) {
+  Scenario& scenario = job.scenario;
+  scenario.stragglers = {};
+  Training training(
+      job, plan,
+      worker_classes({}, scenario.workers, scenario.fold, plan.roles, scenario.options.start != Start::Ranks));
+  return steady_period(training).iteration_s;
+}
+
+// Below the clock's tick there is only rounding.
+double without_rounding(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
+
 // What of an unslowed worker's compute stream goes to each kind of work.
 std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
   std::array<Time, Label::kinds> sums{};
@@ -334,8 +348,9 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   metrics.copy_s = seconds_of(Kind::CopyOut, Kind::CopyIn);
   if (!unrolled.beside) metrics.codec_s = seconds_of(Kind::Encode, Kind::Decode);
   const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
-  const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
-  metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
+  metrics.straggler_s = without_rounding(period.iteration_s - period.without_stragglers_s);
+  metrics.exposed_comm_s =
+      without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s - metrics.codec_s);
   metrics.comm_busy_s = period.comm_busy_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
@@ -388,9 +403,11 @@ Result simulate(const Job& job, const Plan& plan) {
   Training training(job, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles,
                                    scenario.options.start != Start::Ranks));
-  const Period period = scenario.stragglers.jitter
-                            ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
-                            : steady_period(training);
+  Period period = scenario.stragglers.jitter
+                      ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
+                      : steady_period(training);
+  if (scenario.parts && scenario.stragglers.any())
+    period.without_stragglers_s = iteration_without_stragglers(job, sent);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
   if (job.choice.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);

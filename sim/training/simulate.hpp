@@ -55,7 +55,8 @@ struct Scenario {
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i sits on its host i; none: as the cluster's file says
   bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
-  bool parts = true;  ///< of a pipeline, what is exposed and what is bubble: two replays more; else all is bubble
+  bool parts = true;  ///< the parts of an iteration, which take further replays; else stragglers count as exposed, and
+                      ///< all that a rank of a pipeline does not compute as bubble
   SourceLocation place_of_collective, place_of_fidelity,
       place_of_codec;                     ///< where complaints point, if not at the cluster
   SourceLocation place_of_workers = {};   ///< who says how many; empty: nobody but the cluster
@@ -68,7 +69,8 @@ struct Metrics {
   double backward_s = 0;                ///< t_b, likewise
   double update_s = 0;                  ///< the optimizer's, of such a worker's compute stream
   double copy_s = 0;                    ///< copies out of and into the buffers of collectives, likewise
-  double exposed_comm_s = 0;            ///< iteration − K·(forward + backward) − update − codec
+  double straggler_s = 0;               ///< iteration − that of the same plan without stragglers, spread and jitter
+  double exposed_comm_s = 0;            ///< iteration − stragglers − K·(forward + backward) − update − codec
   double comm_busy_s = 0;               ///< time per iteration with any block in flight
   double codec_s = 0;                   ///< encoding and decoding on the compute stream of an unslowed worker
   std::int64_t collectives = 0;         ///< started per iteration

@@ -91,6 +91,10 @@ Look look_of_waiting() {
           .width = 0.6};
 }
 
+Look look_of_stragglers() {
+  return {.fill = colour(0xFFFFFF), .hatch = Hatch::Rising, .hatch_colour = colour(0x6B6B6B), .line = colour(0x6B6B6B)};
+}
+
 Look look_of_idle() { return {.fill = colour(0xF1F1F1)}; }
 
 Look look_of_exposed() { return {.hatch = Hatch::Rising, .hatch_colour = colour(0x8A3B00)}; }

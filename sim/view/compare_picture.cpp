@@ -52,11 +52,15 @@ std::vector<std::string> standings(const Ranking& race, const std::vector<Outcom
 }  // namespace
 
 BarChart compare_chart(const Comparison& comparison) {
-  const auto& [outcomes, references, rule] = comparison;
+  const auto& [outcomes, references, rule, by_offer] = comparison;
   std::vector<const Outcome*> shown;  // as in the table
   std::vector<std::string> names, ends;
   const ScenarioLabels labels = labels_of(outcomes);
-  for (const Ranking& race : races(outcomes, rule)) {
+  const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
+  std::vector<Ranking> all;
+  for (const OutcomeGroup& group : groups)
+    for (Ranking& race : races(outcomes, rule, group)) all.push_back(std::move(race));
+  for (const Ranking& race : all) {
     const std::vector<std::string> standing = standings(race, outcomes);
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       shown.push_back(&outcomes[race.order[i]]);
@@ -70,8 +74,10 @@ BarChart compare_chart(const Comparison& comparison) {
   const std::optional<double> end = end_of_axis(lengths);
   const FittingUnit unit = unit_of_duration(end.value_or(*std::max_element(lengths.begin(), lengths.end())));
 
-  BarChart chart{
-      .title = labels.title(), .verdict = verdict(outcomes, rule), .bars = std::move(names), .ends = std::move(ends)};
+  BarChart chart{.title = labels.title(),
+                 .verdict = verdict(outcomes, rule, groups),
+                 .bars = std::move(names),
+                 .ends = std::move(ends)};
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   if (end) chart.value.to = *end / unit.size;
   const auto add_part = [&](const std::string& name, const Look& look, const auto& seconds) {
@@ -95,6 +101,7 @@ BarChart compare_chart(const Comparison& comparison) {
   add_part("codec", look_of(Activity::Codec), of(&Metrics::codec_s));
   add_part("bubble", look_of_idle(),
            [](const Outcome& one) { return one.result.parallel ? one.result.parallel->bubble_s : 0; });
+  add_part("stragglers", look_of_stragglers(), of(&Metrics::straggler_s));
   add_part("exposed communication", look_of_waiting(), of(&Metrics::exposed_comm_s));
   std::vector<std::string> notes;
   if (std::any_of(shown.begin(), shown.end(), [](const Outcome* one) { return !fits(one->scenario, one->result); }))

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/units.hpp"
 #include "sim/picture/column_chart.hpp"
 #include "sim/picture/series_look.hpp"
 #include "sim/view/activity_looks.hpp"
@@ -80,15 +81,22 @@ Figure bars_figure(const PlotData& data) {
   const std::vector<PlotPanel> panels = panels_of(data);
   const PlotSeriesLooks looks(data, panels);
   const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
-  const Look compute{.fill = colour(0xD9D9D9)}, codec{.fill = colour(0x8C8C8C)};
+  const Look compute{.fill = colour(0xD9D9D9)}, codec{.fill = colour(0x8C8C8C)}, stragglers = look_of_stragglers();
   const auto of = [&](std::size_t row, const char* column) { return data.table.number(*data.rows[row], column); };
+  // Tables of earlier versions count stragglers as exposed. Time that fast workers save is no part of a column.
+  const auto slow = [&](std::size_t row) {
+    const std::string column = "straggler_s";
+    if (!data.table.has(column)) return 0.0;
+    const ResultLine& line = *data.rows[row];
+    return std::max(0.0, parse_number(data.table.text(line, column), data.table.place_of(line, column)));
+  };
   // All micro-batches, and the update.
   const auto computing = [&](std::size_t row) {
-    return of(row, "iteration_s") - of(row, "codec_s") - of(row, "exposed_comm_s");
+    return of(row, "iteration_s") - of(row, "codec_s") - of(row, "exposed_comm_s") - slow(row);
   };
   const std::string x_name = data.options.axis_name(data.options.x);
   Figure figure = figure_of(data, panels.size(), "time per iteration, by " + x_name);
-  bool coded = false;
+  bool coded = false, slowed = false;
   std::vector<ColumnChart> charts;
   for (const PlotPanel& panel : panels) {
     double longest = 0;
@@ -99,9 +107,11 @@ Figure bars_figure(const PlotData& data) {
         .x_name = x_name, .y = {.name = fmt::format("time per iteration ({})", unit.name)}, .names_within = true};
     chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
       coded = coded || of(row, "codec_s") > 0;
+      slowed = slowed || slow(row) > 0;
       return ChartColumn{series,
                          {{computing(row) / unit.size, compute, series + ", computation"},
                           {of(row, "codec_s") / unit.size, codec, series + ", compression"},
+                          {slow(row) / unit.size, stragglers, series + ", stragglers"},
                           {of(row, "exposed_comm_s") / unit.size, look(series), series + ", exposed communication"}},
                          "",
                          !data.rows[row]->fits};
@@ -111,6 +121,7 @@ Figure bars_figure(const PlotData& data) {
   add_panels(figure, panels, std::move(charts));
   figure.legend.push_back(swatch("Computation", compute));
   if (coded) figure.legend.push_back(swatch("Compression", codec));
+  if (slowed) figure.legend.push_back(swatch("Stragglers", stragglers));
   for (const std::string& series : looks.names()) figure.legend.push_back(swatch("Exposed, " + series, look(series)));
   return figure;
 }

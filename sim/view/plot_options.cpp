@@ -114,10 +114,10 @@ constexpr PlotKey all_plot_keys[] = {
 
 // How axes call columns whose names are made for programs.
 const std::map<std::string, std::string, std::less<>> axis_words{
-    {"iteration_s", "time per iteration"},   {"exposed_comm_s", "exposed communication"},
-    {"comm_busy_s", "communication"},        {"codec_s", "encoding and decoding"},
-    {"samples_per_s", "samples per second"}, {"lower_bound_s", "lower bound"},
-    {"memory_bytes", "memory of a worker"},
+    {"iteration_s", "time per iteration"}, {"exposed_comm_s", "exposed communication"},
+    {"straggler_s", "stragglers"},         {"comm_busy_s", "communication"},
+    {"codec_s", "encoding and decoding"},  {"samples_per_s", "samples per second"},
+    {"lower_bound_s", "lower bound"},      {"memory_bytes", "memory of a worker"},
 };
 
 }  // namespace
@@ -133,7 +133,7 @@ const std::vector<PlotKindRow>& plot_kinds() {
       {PlotKind::Lines, "lines", "any one number, a line per series, alone or relative to another row", {}, true},
       {PlotKind::Bars,
        "bars",
-       "computation with exposed communication stacked on it",
+       "computation, with stragglers and exposed communication stacked on it",
        {"iteration_s", "codec_s", "exposed_comm_s"}},
       {PlotKind::Columns, "columns", "any one number, written above its column", {}},
       {PlotKind::Dots, "dots", "any one number, a row per series and a dot per place", {}},

@@ -219,6 +219,49 @@ class Compare(program.Case):
         self.assertEqual([row["strategy"] for row in swept], names * 2)
         self.assertEqual([row["options"].get("accumulate") for row in swept], [None] * len(names) + ["2"] * len(names))
 
+    def test_frameworks_and_research_stand_apart(self):
+        """Without --strategies each group has its table and its winner, and the verdict names both; named ones stand together."""
+        from_frameworks, others = "Maintained frameworks", "Research, plans and searches"
+        text = self.wide(*SMALL, "--cluster", "k80-10gbe").stdout
+        self.assertEqual(self.wide(*SMALL, "--cluster", "k80-10gbe", "-s", "all").stdout, text)
+        first, second = (text.split(f"\n{title}:\n")[1] for title in (from_frameworks, others))
+        names = [row["strategy"] for row in table_of(first)]
+        self.assertLessEqual({"ddp", "fsdp2", "horovod", "megatron", "zero-1", "fsdp1", "composer"}, set(names))
+        rest = [row["strategy"] for row in table_of(second)]
+        self.assertLessEqual({"wfbp", "p3", "dear"}, set(rest))
+        self.assertFalse(set(names) & set(rest))
+        self.assertEqual(len(names) + len(rest), len(rows_of(*SMALL, "--cluster", "k80-10gbe")))
+        self.assertRegex(text, rf"\n{from_frameworks}: Run {names[0]}( with [a-z-]+)?: ")
+        self.assertRegex(text, rf"\n{others}: Run {rest[0]}( with [a-z-]+)?: ")
+        named = self.wide(*SMALL, "--cluster", "k80-10gbe", "-s", "ddp,wfbp").stdout
+        self.assertNotIn(from_frameworks, named)
+        self.assertEqual(named.count("Run "), 1)
+
+    def test_throughput_and_utilisation_are_shown_where_they_are_known(self):
+        """Tokens and operations of a transformer, whatever else tells rows apart; of several sizes the samples of all."""
+        llama = ("--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "-s", "fsdp2,megatron")
+        for words in (("--workers", "8,16"), ("--workers", "16", "--fidelity", "alpha-beta,fluid", "--collective", "ring")):
+            text = self.wide(*llama, *words).stdout
+            for column in ("tokens/s per GPU", "MFU"):
+                self.assertIn(column, text)
+            self.assertEqual("samples/s" in text, words[1] == "8,16")
+        row, = rows_of(*llama[:-1], "fsdp2", "--workers", "16")
+        sizes = self.wide(*llama[:-1], "fsdp2", "--workers", "8,16").stdout
+        self.assertIn(f" {row['tokens_per_s_per_gpu']:.0f} ", sizes)
+        self.assertIn(f" {100 * row['mfu']:.1f} ", sizes)
+        self.assertIn(f" {row['samples_per_s']:.2f}"[:6], sizes)
+
+    def test_options_as_they_come_and_parts_of_no_time_are_not_shown(self):
+        run = ("run", *SMALL, "--cluster", "k80-10gbe", "-s", "ddp")
+        plain = output(*run, env=WIDE)
+        for word in ("bucket_cap", "stragglers", "update", "options"):
+            self.assertNotIn(word, plain)
+        self.assertNotRegex(plain, r" 0 n?s\b")
+        self.assertIn("options                  bucket_cap=10MB", output(*run, "--option", "bucket_cap=10MB", env=WIDE))
+        self.assertIn("bucket_cap", json.loads(output(*run, "--json"))["options"])
+        self.assertIn("stragglers", output(*run, "--stragglers", "1:1.5", env=WIDE))
+        self.assertNotIn("memory=", output("run", "--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64", "-s", "fsdp2", env=WIDE))
+
     def test_threads_that_cannot_be_started(self):
         """1024 stacks of 2 MiB at least, where all memory is 1 GiB."""
         def little():
@@ -237,9 +280,9 @@ class Compare(program.Case):
         def note(*words):
             return [line for line in self.wide(*words).stdout.splitlines() if line.startswith(("note: memory", "note: the memory"))]
         base = ("--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps", "--workers", "16", "-s")
-        of_device = "note: the memory of a worker is 80 GB, that of a100-80gb (to change it: --memory)"
+        of_device = "note: the memory of a worker is 85.2 GB, that of a100-80gb (to change it: --memory)"
         self.assertEqual(note(*base, "ddp,fsdp2"), [of_device])
-        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "80GB"), [of_device])
+        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "81251MiB"), [of_device.replace("85.2 GB", "81251 MiB")])
         self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "90GB"), [])
         plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
@@ -247,10 +290,10 @@ class Compare(program.Case):
         self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations, which the profile does not have"])
 
     def test_what_does_not_fit_into_the_profile_s_device_does_not_win(self):
-        """LLaMA-3 8B: 176.9 GB on a worker that holds everything, 53.5 GB of 80 where 64 share."""
+        """LLaMA-3 8B: 176.9 GB on a worker that holds everything, 53.5 GB of 85.02 where 64 share."""
         words = ("--profile", "llama3-8b_h100_b1_bf16", "--nodes", "8", "--gpus", "8", "--network", "400Gbit/s", "--inner", "900GB/s", "--update", "0s", "-s", "ddp,fsdp2")
         done = self.wide(*words)
-        self.assertRegex(done.stdout, r"\n!: does not fit into a worker's memory\nnote: the memory of a worker is 80 GB, that of h100[^!]*\nRun fsdp2: .*\n\Z")
+        self.assertRegex(done.stdout, r"\n!: does not fit into a worker's memory\nnote: the memory of a worker is 85\.02 GB, that of h100[^!]*\nRun fsdp2: .*\n\Z")
         self.assertEqual([row["strategy"] for row in table_of(done.stdout)], ["fsdp2", "ddp"])
         ddp, fsdp2 = (row["iteration_s"] for row in rows_of(*words))
         self.assertLess(ddp, fsdp2)

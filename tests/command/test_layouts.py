@@ -136,14 +136,85 @@ class Layouts(program.Case):
         self.assertEqual(len(rows), 12)
         fitting = [row for row in rows if row["fits"]]
         self.assertEqual(fitting, rows[:len(fitting)])
-        self.assertLessEqual(fitting[0]["iteration_s"], 1.02 * min(row["iteration_s"] for row in fitting))
+        roomy = [row for row in fitting if row["memory_bytes"] <= 0.9 * 81079 * 2**20]  # of an H100
+        self.assertLessEqual(fitting[0]["iteration_s"], 1.02 * min(row["iteration_s"] for row in roomy))
         self.assertEqual({row["framework"] for row in rows}, {"Megatron-LM", "torchtitan"})
-        for row in rows[:4]:
+        for row in [*rows[:4], *[next(row for row in rows if row["framework"] == name) for name in ("Megatron-LM", "torchtitan")]]:
             words = [str(self.folder / word) if word.endswith(".json") else word for word in row["estimate"]]
             output("estimate", *words, "--force")
             again = self.json_of("run", *(str(self.folder / word) if word.endswith(".json") else word for word in row["run"]))
             self.assertEqual(again["iteration_s"], row["iteration_s"])
             self.assertEqual(again["memory_bytes"], row["memory_bytes"])
+
+    def test_the_printed_commands_give_the_first_row(self):
+        """As they stand below the table, pasted into a shell."""
+        asked = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 6]
+        for strategy in ("megatron", "fsdp2"):
+            row = self.json_of(*asked, "--strategies", strategy)[0]
+            text = output(*asked, "--strategies", strategy).split("To repeat the first row:\n")[1]
+            make, replay = (program.pasted(command) for command in re.findall(r"^  (allreplay (?:.*\\\n)*.*)$", text, re.M)[:2])
+            self.assertEqual((make[0], replay[0]), ("estimate", "run"))
+            output(*make, cwd=self.folder)
+            again = json.loads(output(*replay, "--json", cwd=self.folder))
+            for key in ("iteration_s", "memory_bytes", "straggler_s", "exposed_comm_s", "mfu"):
+                self.assertEqual(again[key], row[key], key)
+
+    def test_gradients_are_reduced_in_the_framework_s_own_type(self):
+        """In fp32 by both, as Megatron-LM's --bf16 and torchtitan's mixed_precision_reduce have it; in bf16 where it is asked for, which saves two bytes
+        of each gradient, and which torchtitan has no word for."""
+        asked = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--pp", 1, "--tp", 1, "--cp", 1,
+                 "--batch", 1, "--recompute", "none"]
+        own = {row["strategy"]: row for row in self.json_of(*asked)}
+        self.assertEqual(set(own), {"megatron", "fsdp2"})
+        for row in own.values():
+            self.assertEqual(row["options"]["gradient_dtype"], "fp32")
+            self.assertIn("gradient_dtype=fp32", row["run"])
+        self.assertNotIn("bf16", own["megatron"]["settings"])
+        self.assertIn("--training.mixed_precision_param bfloat16 --training.mixed_precision_reduce float32", own["fsdp2"]["settings"])
+        self.assertNotIn("digits", output(*asked, env=program.WIDE))
+        short = {row["strategy"]: row for row in self.json_of(*asked, "--option", "gradient_dtype=bf16")}
+        self.assertIn("--grad-reduce-in-bf16", short["megatron"]["settings"])
+        self.assertEqual((short["fsdp2"]["framework"], short["fsdp2"]["settings"]), (None, None))
+        # gpt2-medium: 354,823,168 elements, of which megatron holds a gradient each.
+        self.assertEqual(own["megatron"]["memory"]["gradients"] - short["megatron"]["memory"]["gradients"], 2 * 354_823_168)
+        self.assertLess(short["megatron"]["memory_bytes"], own["megatron"]["memory_bytes"])
+        self.assertIn("adds gradients up in bf16, which saves memory and traffic", output(*asked, "--option", "gradient_dtype=bf16", env=program.WIDE))
+
+    def test_layers_that_do_not_divide_leave_the_ends_shorter(self):
+        """126 layers on 16 ranks, as Llama 3 405B was trained: 7, 14 times 8, 7. A block has 9 layers of the profile, the embedding 1, the end 2."""
+        words = ["recommend", "--model", "llama3-405b", "--device", "h100", *CLUSTER, "--workers", 1024, "--budget", 8]
+        for strategy, flags in (("megatron", ["--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split"]),
+                                 ("fsdp2", ["pipeline_parallel_layers_per_stage 8 ", "first_stage_less_layers 1 ", "last_stage_less_layers 1 "])):
+            done = run(*words, "--strategies", strategy, "--pp", 16, "--schedule", "1f1b", "--recompute", "full", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            row = json.loads(done.stdout)[0]
+            self.assertTrue(row["fits"])
+            stages = [int(one) for one in re.split("[=,/]", next(word for word in row["run"] if word.startswith("stages=")))[1:]]
+            each = stages[1] // 8
+            self.assertEqual(stages[1:-1], [8 * each] * 14)
+            self.assertEqual((stages[0] // each, stages[-1] // each), (7, 7))
+            for flag in flags:
+                self.assertIn(flag, row["settings"])
+        # 128 layers, with embedding and loss, make 64 stages of two; without a way to cut them, ranks are skipped and said so.
+        text = run("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 1, env=program.WIDE).stdout
+        self.assertIn("Skipped: pp 16: 24 layers cannot be divided into 16 chunks", text)
+
+    def test_a_tenth_of_the_memory_stays_free(self):
+        words = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8, "--pp", 1, "--tp", 1, "--cp", 1,
+                 "--strategies", "fsdp2"]
+        limit = 81079 * 2**20
+        rows = self.json_of(*words)
+        self.assertTrue(rows[0]["fits"])
+        needs = rows[0]["memory_bytes"]
+        # With just so much memory it fits, but leaves nothing free: what needs less wins, whatever it takes.
+        tight = self.json_of(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB")
+        self.assertLess(tight[0]["memory_bytes"], 0.9 * 1.01 * needs)
+        self.assertGreater(tight[0]["iteration_s"], rows[0]["iteration_s"])
+        self.assertIn("--headroom", output(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", env=program.WIDE))
+        free = self.json_of(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", "--headroom", "0%", "--tie", "0")
+        self.assertLess(free[0]["iteration_s"], tight[0]["iteration_s"])
+        self.assertLess(needs, limit)
+        self.assertIn("--headroom: '2' is not a valid share", self.refused(*words, "--headroom", 2))
 
     def test_what_is_given_is_not_searched(self):
         rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
@@ -178,7 +249,7 @@ class Layouts(program.Case):
                             "--budget", 40, "--pp", 8, "--recompute", "none")
         self.assertEqual({(row["schedule"], row["chunks"]) for row in rows}, {("1f1b", 1)})
         model = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64]
-        self.assertIn("--pp: no layout divides evenly; the nearest fails because 24 layers cannot be divided into 16 equal chunks", self.refused(*model, "--pp", 16))
+        self.assertIn("--pp: no layout is possible; the nearest fails because 24 layers cannot be divided into 16 chunks, even if the first and the last are shorter", self.refused(*model, "--pp", 16))
         # Three samples go one after another through one replica, but not onto 16.
         self.assertEqual(run(*model[:-1], 3, "--budget", 1).returncode, 0)
         self.assertIn("--global-batch: ", self.refused(*model[:-1], 3, "--pp", 1, "--tp", 1, "--cp", 1))
@@ -189,7 +260,7 @@ class Layouts(program.Case):
         """What is said to fit does, when it is asked for so."""
         model = ["recommend", "--model", "llama3-70b", "--device", "h100", *CLUSTER, "--budget", 40]
         line = self.refused(*model, "--workers", 8, "--global-batch", 8)
-        smallest, workers, room = re.search(r"--device: none of the 40 simulated of \d+ layouts fits into 80 GB: the smallest, (.*), needs .*"
+        smallest, workers, room = re.search(r"--device: none of the 40 simulated of \d+ layouts fits into 85.02 GB: the smallest, (.*), needs .*"
                                             r"\((\d+) workers, where .* fits; or ([\d.]+ GB) a worker\)$", line).groups()
         # 70.55 billion parameters, of which each has a weight and a gradient in two bytes, 12 of state and 4 for the step: 176.4 GB of eight.
         self.assertTrue(176.37 < float(room.split()[0]) < 180, room)
@@ -212,7 +283,7 @@ class Layouts(program.Case):
                  "--pp", 4]
         row = self.json_of(*words)[0]
         table = output(*words, env=program.WIDE).split("\n-----")[1].splitlines()[1].split()
-        self.assertEqual(table[-5], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
+        self.assertEqual(table[-6], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
         self.assertGreater(row["bubble_s"], 0)
 
     def test_layouts_as_a_picture(self):

@@ -27,7 +27,10 @@ def output(*arguments):
 
 def names(what):
     """What `allreplay list` names, read from its table."""
-    return [line.split()[0] for line in output("list", what).splitlines()[2:] if not line.startswith(" ")]
+    lines = output("list", what).splitlines()[2:]
+    if what != "clusters":
+        return [line.split()[0] for line in lines if not line.startswith(" ")]
+    return sorted(line.split()[0] for line in lines if re.match("  [a-z0-9]", line))  # under titles
 
 
 def commands():
@@ -42,6 +45,22 @@ class Names(unittest.TestCase):
     def test_names_alone(self):
         for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers", "exporters", "columns", "job-columns"):
             self.assertEqual(output("list", what, "--names").splitlines(), names(what))
+
+    def test_clusters_stand_by_kind_and_models_once(self):
+        """Machines, shapes of networks, clusters of papers: every cluster in one of them."""
+        groups, title = {}, None
+        for line in output("list", "clusters").splitlines()[2:]:
+            if not line.startswith(" "):
+                title = line.strip().rstrip(":")
+            elif re.match("  [a-z0-9]", line):
+                groups.setdefault(title, []).append(line.split()[0])
+        self.assertEqual(list(groups), ["machines", "topologies", "clusters of papers"])
+        for kind, some in (("machines", {"h100x8-8x400gbps", "nvl72", "v100x4-pcie-10gbe"}), ("topologies", {"fat-tree-16", "torus-8x8", "leaf-spine-64"}),
+                           ("clusters of papers", {"k80-10gbe", "us-byte-10gbe", "bml-bcube-3-2"})):
+            self.assertLessEqual(some, set(groups[kind]))
+        models = names("models")
+        self.assertEqual(len({name.replace("_", "-") for name in models}), len(models))
+        self.assertIn("bert-base", models)
 
     def test_words_that_are_always_the_same(self):
         """What completion offers is what the program takes: it lists the rest when it is given something else."""

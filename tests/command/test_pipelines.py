@@ -5,6 +5,7 @@ skipped where they are absent; schedules and their files; what is refused, and b
 
 import functools
 import json
+import re
 import shlex
 import sys
 import unittest
@@ -34,7 +35,7 @@ def differences(expected, found, scale, where=""):
 @program.needs_program
 class PipelineCases(program.Case):
     def run_case(self, case):
-        for name, text in {**case.get("files", {}), "trace.json": json.dumps(case.get("trace")),
+        for name, text in {**case.get("files", {}), "trace.json": json.dumps(program.with_degrees(case.get("trace"), case["command"])),
                            "cluster.json": json.dumps(case.get("cluster"))}.items():
             (self.folder / name).write_text(text, encoding="utf-8")
         return self.run_program(*shlex.split(case["command"])[1:])
@@ -114,13 +115,14 @@ class Pipelines(program.Case):
 
     def test_who_says_what_does_not_divide_is_blamed(self):
         """The command line's last word before a file's."""
-        self.given(trace([(10, 20)] * 4), cluster(12))
+        in_all = [{"op": "all-reduce", "group": group, "bytes": 960, "pass": "forward"} for group in ("tp", "cp", "ep")]
+        self.given(trace([(10, 20)] * 4, collectives=in_all), cluster(12))
         for words, blamed in ((["--pp", 5], "command line: --pp"), (["--tp", 5], "command line: --tp"), (["--cp", 5], "command line: --cp"),
                               (["--pp", 2, "--tp", 2, "--cp", 2], "command line: --pp"), (["-n", 10, "--pp", 4], "command line: --pp"),
                               (["--ep", 5], "command line: --ep")):
             self.assertTrue(self.refusal(*words).startswith(blamed + ": "), words)
         for block in ({"pp": 5}, {"tp": 5}, {"tp": 2, "cp": 5}):
-            self.given(trace([(10, 20)] * 4), {**cluster(12), "parallel": block})
+            self.given(trace([(10, 20)] * 4, collectives=in_all), {**cluster(12), "parallel": block})
             self.assertTrue(self.refusal().startswith("cluster.json: /workers: 12 workers are not a multiple of "), block)
             self.assertTrue(self.refusal("-n", 11).startswith("command line: --workers: 11 workers are not a multiple of "), block)
         self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 5, "cp": 1}}, cluster(12))
@@ -182,7 +184,7 @@ class Pipelines(program.Case):
             self.assertEqual([one["memory"]["activations"] for one in stages], [100 * count for count in held])
 
     def test_parts_add_up(self):
-        self.given({**trace([(10, 20), (15, 25), (5, 30), (10, 10)]), "update": 40}, cluster(8))
+        self.given({**trace([(10, 20), (15, 25), (5, 30), (10, 10)]), "parallel": {"tp": 2, "cp": 1}, "update": 40}, cluster(8))
         for strategy in ("wfbp", "ddp", "bytescheduler", "horovod", "megatron", "fsdp2", "best"):
             for words in (["1f1b"], ["gpipe", "-o", "p2p=blocking"], ["interleaved"], ["zbv"]):
                 with self.subTest(strategy=strategy, words=words):
@@ -354,7 +356,7 @@ class Pipelines(program.Case):
 
     def test_sends_split_among_a_tensor_group(self):
         """10 kB at 1 ns/B, there and back, between passes of 10, 10, 20 and 20 us: each of the two sends half."""
-        self.given(trace([(10, 20)] * 2), cluster(4, alpha="0 us"))
+        self.given({**trace([(10, 20)] * 2), "parallel": {"tp": 2}}, cluster(4, alpha="0 us"))
         for split, each in (("false", 10), ("true", 5)):
             found = self.result("--pp", 2, "--tp", 2, "-o", "p2p_bytes=10kB", "-o", f"p2p_split={split}")
             self.assertAlmostEqual(found["iteration_s"], (60 + 2 * each) * 1e-6, delta=1e-11)
@@ -532,6 +534,7 @@ class Pipelines(program.Case):
         self.assertEqual(self.result("--pp", 1, "--schedule", "zbv", "-o", "p2p=blocking")["iteration_s"],
                          plain["iteration_s"])
         half = self.result("-n", 2)
+        self.given({**trace([(10, 20)] * 2), "parallel": {"tp": 2}}, cluster(4))
         found = self.result("--tp", 2)
         self.assertEqual(found["iteration_s"], half["iteration_s"])
         self.assertEqual((found["tp"], found["dp"], found["bubble_s"]), (2, 2, 0))
@@ -576,13 +579,61 @@ class Pipelines(program.Case):
     def test_in_files(self):
         """A cluster file says degrees, and flags win; a schedule that it names lies beside it."""
         (self.folder / "rows.csv").write_text(program.output("schedule", "gpipe", "--pp", 2, "--micro-batches", 2), encoding="utf-8")
-        self.given(trace([(10, 20)] * 4), {**cluster(8), "parallel": {"pp": 2, "tp": 2, "schedule": "rows.csv", "stages": [1, 3]}})
+        inside = [{"op": "all-reduce", "group": "tp", "bytes": 960, "pass": "forward"}]
+        self.given(trace([(10, 20)] * 4, collectives=inside), {**cluster(8), "parallel": {"pp": 2, "tp": 2, "schedule": "rows.csv", "stages": [1, 3]}})
         found = self.result()
         self.assertEqual([found[key] for key in ("pp", "tp", "cp", "ep", "dp", "schedule", "chunks", "micro_batches")],
                          [2, 2, 1, 1, 2, "rows.csv", 1, 2])
         self.assertEqual([one["chunks"] for one in found["stages"]],
                          [[{"chunk": 0, "first": 0, "layers": 1}], [{"chunk": 1, "first": 1, "layers": 3}]])
         self.assertEqual(self.result("--tp", 4, "--schedule", "1f1b")["tp"], 4)
+
+    def test_a_profile_of_the_whole_model_is_no_member_of_a_group(self):
+        """Every way that asks for groups inside layers is refused: each member would compute the whole model."""
+        asked = {"tp": 2, "cp": 2, "ep": 2}
+        whole = {"tp": "whole model", "cp": "whole model", "ep": "no experts"}
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        common = ["-p", "trace.json", "-c", "cluster.json"]
+        sweep = {"name": "s", "profiles": ["trace.json"], "clusters": ["cluster.json"]}
+        star = {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}, "fidelity": "fluid"}
+        for name, degree in asked.items():
+            flag = f"--{name}"
+            (self.folder / "sweep.json").write_text(json.dumps({**sweep, "strategies": [{"name": "ddp", name: [1, degree]}]}), encoding="utf-8")
+            (self.folder / "star.json").write_text(json.dumps(cluster(8, **star)), encoding="utf-8")
+            (self.folder / "jobs.json").write_text(json.dumps(
+                {"cluster": "star.json", "jobs": [{"profile": "trace.json", "workers": 4, "strategy": {"name": "ddp", name: degree}}]}), encoding="utf-8")
+            (self.folder / "degrees.json").write_text(json.dumps({**cluster(8), "parallel": {name: degree}}), encoding="utf-8")
+            for words in (["run", *common, "-s", "ddp", flag, degree], ["run", *common, "-s", "ddp", "-o", f"{name}={degree}"],
+                          ["run", "-p", "trace.json", "-c", "degrees.json", "-s", "ddp"], ["plan", *common, "-s", "ddp", flag, degree],
+                          ["compare", *common, flag, f"1,{degree}"], ["compare", *common, "--strategies", "ddp", flag, degree],
+                          ["recommend", *common, flag, degree], ["whatif", *common, "-s", "ddp", flag, degree],
+                          ["tune", *common, "-s", "ddp", flag, degree], ["sweep", "sweep.json", "--out", "rows.csv"],
+                          ["jobs", "jobs.json"]):
+                with self.subTest(words=words):
+                    done = self.run_program(*words)
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stdout + done.stderr)
+                    self.assertIn(f"{name} {degree}, but trace", done.stderr)
+                    self.assertIn(whole[name], done.stderr)
+        # Of one member: a profile that says so, or whose layers communicate in such groups; one degree is not another.
+        inside = [{"op": "all-reduce", "group": "tp", "bytes": 960, "pass": "forward"}]
+        for more in ({"parallel": {"tp": 2}}, {"layers": trace([(10, 20)] * 4, collectives=inside)["layers"]}):
+            self.given({**trace([(10, 20)] * 4), **more}, cluster(8))
+            self.assertEqual(self.result("--tp", 2)["tp"], 2)
+            self.assertIn("cp 2, but trace", self.refusal("--tp", 2, "--cp", 2))
+
+    def test_the_remedy_is_a_command(self):
+        """An estimated transformer: the refusal holds the command that makes the profile."""
+        made = self.run_program("estimate", "--model", "gpt2-xl", "--device", "h100", "--batch", 1, "--out", "whole.json")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        (self.folder / "cluster.json").write_text(json.dumps(cluster(8)), encoding="utf-8")
+        run = ["-c", "cluster.json", "-s", "ddp", "--tp", 5, "-n", 5]
+        done = self.run_program("run", "-p", "whole.json", *run)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        remedy = re.search("`allreplay (estimate [^`]*)`", done.stderr)[1]
+        made = self.run_program(*shlex.split(remedy), "--out", "member.json")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        done = self.run_program("run", "-p", "member.json", *run)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_sweeps_and_comparisons(self):
         self.given(trace([(10, 20)] * 4), cluster(8))

@@ -316,5 +316,15 @@ class Recommend(program.Case):
             self.assertRegex(done.stderr, r"^command line: --pytorch: .*optimal-merge.*\n$")
 
 
+    def test_settings_are_printed_once(self):
+        """Those of a winner stand below the table alone."""
+        for words in (RESNET20, [*A100, "--framework", "pytorch,deepspeed"]):
+            rows = json.loads(output("recommend", *words, *BUDGET, "--json"))
+            text = output("recommend", *words, *BUDGET, env=program.WIDE)
+            winner = rows[0]["settings"].splitlines()[0]
+            self.assertIn("see below", text)
+            self.assertEqual(text.count(winner), 1, winner)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -97,25 +97,25 @@ class Sharding(program.Case):
         self.assertIsNone(json.loads(output("run", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--json"))["fits"])
 
     def test_every_command_goes_by_the_memory_of_the_profile_s_device(self):
-        """megatron with 512 workers: 80.71 GB of an H100's 80, and faster than fsdp2, which fits."""
-        model = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "ec2-a100x8-4x100gbps", "--workers", "512"]
+        """megatron with 16 workers: 86.54 GB of an H100's 85.02 (81079 MiB), and faster than fsdp2, which fits."""
+        model = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "ec2-a100x8-4x100gbps", "--workers", "16"]
         one, = json.loads(output("compare", *model, "-s", "megatron", "--json"))
         again = json.loads(output("run", *model, "-s", "megatron", "--json"))
         self.assertEqual(again["options"], one["options"])
-        self.assertEqual(again["options"]["memory"], "80 GB")
-        self.assertIn("80.71 GB, does not fit into 80 GB", output("run", *model, "-s", "megatron", env=program.WIDE))
-        self.assertNotIn("does not fit", output("run", *model, "-s", "megatron", "--memory", "81GB"))
+        self.assertEqual(again["options"]["memory"], "81079 MiB")
+        self.assertIn("86.54 GB, does not fit into 85.02 GB", output("run", *model, "-s", "megatron", env=program.WIDE))
+        self.assertNotIn("does not fit", output("run", *model, "-s", "megatron", "--memory", "87GB"))
         (self.folder / "s.json").write_text(json.dumps({
-            "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [512], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
+            "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [16], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
         table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
         self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"gbps +(megatron|fsdp2|ddp) ", line)], [1, 0, 1, 1, 0, 1])
         self.assertIn("!: does not fit into a worker's memory", table)
         rows = program.rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
-        self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"80 GB"})
+        self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"81079 MiB"})
         output("report", "s.csv", "--out", "s.html", cwd=self.folder)
         page = (self.folder / "s.html").read_text(encoding="utf-8")
-        self.assertIn("With 512 workers, fsdp2 wins on every cluster", page)
+        self.assertIn("With 16 workers, fsdp2 wins on every cluster", page)
         self.assertNotIn("megatron wins", page)
         self.assertIn("4 rows need more memory than a worker has", page)
         data = json.loads(page.split('id="data">')[1].split("</script>")[0])
@@ -128,15 +128,15 @@ class Sharding(program.Case):
         self.assertIn("×: does not fit into a worker's memory.", picture)
 
     def test_where_nothing_fits_a_search_alone_says_so_and_among_others_is_marked(self):
-        """LLaMA-3 8B on 2 workers: 115 GB at least, of an H100's 80."""
+        """LLaMA-3 8B on 2 workers: 115 GB at least, of an H100's 85.02."""
         two = [*LLAMA[:-1], "2", "-s", "best", "--zero", "3"]
-        self.assertIn("/device: nothing fits into 80 GB", self.refused("run", *two))
+        self.assertIn("/device: nothing fits into 85.02 GB", self.refused("run", *two))
         for limit in ((), ("--memory", "80GB")):  # whoever says it
             done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=program.WIDE)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, r"best without shards .*!")
         self.assertIn("--memory: nothing fits into 80 GB", self.refused("run", *two, "--memory", "80GB"))
-        self.assertIn("llama3-8b_h100_b1_bf16: /device: nothing fits into 80 GB", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
+        self.assertIn("llama3-8b_h100_b1_bf16: /device: nothing fits into 85.02 GB", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
         (self.folder / "s.json").write_text(json.dumps({
             "profiles": [LLAMA[1]], "clusters": [LLAMA[3]], "workers": [2, 64], "strategies": ["fsdp2", {"name": "best", "zero": 3}]}), encoding="utf-8")
         output("sweep", "s.json", "--out", "s.csv", cwd=self.folder)

@@ -38,7 +38,7 @@ std::vector<double> parts_of(const Scenario& scenario, Bound most) {
     parts.push_back(std::round(seconds / ms * 1e6) / 1e6);
   }
   CHECK(sum == Approx(outcome.result.metrics.iteration_s));
-  CHECK(reasons.exposed() == Approx(outcome.result.metrics.exposed_comm_s));
+  CHECK(reasons.exposed() == Approx(outcome.result.metrics.exposed_comm_s + outcome.result.metrics.straggler_s));
   return parts;
 }
 

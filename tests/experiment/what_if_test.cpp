@@ -70,6 +70,26 @@ TEST_CASE("what lies inside nodes is asked about where there are nodes, and link
   }
 }
 
+TEST_CASE("what nobody sells is not asked about: nodes of 16, ports of more than 800 Gbit/s") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
+  // Nodes of 8 GPUs, and ports of 400 Gbit/s: 50 GB/s, or 0.02 ns/B.
+  folder.write("c.json", R"({"name": "c", "workers": 32, "network": {"alpha": "5 us", "beta": "0.02 ns/B",
+                             "node": {"workers": 8, "alpha": "1 us", "beta": "0.002 ns/B"}}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "wfbp";
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  const auto asked = [&](const std::string& change) {
+    return std::any_of(what.rows.begin(), what.rows.end(), [&](const WhatIfRow& one) { return one.change == change; });
+  };
+  CHECK(asked("network bandwidth x2"));
+  CHECK_FALSE(asked("network bandwidth x4"));
+  CHECK_FALSE(asked("nodes of 16 instead of 8"));
+}
+
 TEST_CASE(
     "efficiency counts samples, over those of the same training on the reference's workers of the row's network") {
   const OwnFolder folder;

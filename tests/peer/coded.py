@@ -473,7 +473,7 @@ def steady(replay, limit=400):
     return tuple(Fraction(sum(values), len(cycle)) for values in zip(*cycle))
 
 
-Result = namedtuple("Result", "iteration exposed comm_busy codec collectives speedup efficiency")
+Result = namedtuple("Result", "iteration exposed comm_busy codec collectives speedup efficiency stragglers")
 
 
 def simulate(layers, slowdowns, schedule, cost, coding, sharing="serial"):
@@ -482,10 +482,11 @@ def simulate(layers, slowdowns, schedule, cost, coding, sharing="serial"):
     if count == 1:
         schedule = schedule._replace(blocks=[])
     iteration, busy = steady(Replay(layers, slowdowns, schedule, cost, coding, sharing))
+    even, _ = steady(Replay(layers, [1] * count, schedule, cost, coding, sharing))  # the same blocks, and nobody slow
     alone = reference.forward_time(layers) + reference.backward_time(layers)
     codec = 0
     if coding.codec and not coding.side:
         codec = sum(coding.codec.lumped(block.size, 1) for block in schedule.blocks)
     speedup = Fraction(count * alone) / iteration if iteration else None
-    return Result(iteration, iteration - alone - codec, busy, codec, len(schedule.blocks) * (1 + schedule.split),
-                  speedup, speedup / count if iteration else None)
+    return Result(iteration, even - alone - codec, busy, codec, len(schedule.blocks) * (1 + schedule.split),
+                  speedup, speedup / count if iteration else None, iteration - even)

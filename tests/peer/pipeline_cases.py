@@ -67,6 +67,7 @@ def random_trace(pick, numbers, shape):
             row["activation_bytes"] = pick.randint(1, 10) * (480 if numbers.round else numbers.scale)
         if pick.random() < 0.3:
             row["collectives"] = [random_collective(pick, numbers) for _ in range(pick.choice([1, 1, 2]))]
+    talk_in_groups(rows, {"ep": shape.experts}, numbers)
     if pick.random() < 0.3:
         for row, name in zip(rows, group_names(pick, shape.layers)):
             row |= {"group": name} if name else {}
@@ -82,6 +83,15 @@ def random_collective(pick, numbers):
     return {"op": pick.choice(["all-reduce", "all-gather", "reduce-scatter", "all-to-all"]),
             "group": pick.choice(["tp", "tp", "cp", "ep"]), "pass": pick.choice(["forward", "backward"]),
             "bytes": pick.choice([0, 1, 2, 2]) * (480 if numbers.round else pick.randint(1, numbers.scale))}
+
+
+def talk_in_groups(rows, degrees, numbers):
+    """A profile of a member of a group has a layer that talks in it."""
+    talk = {one["group"] for row in rows for one in row.get("collectives", [])}
+    for group, size in degrees.items():
+        if size > 1 and group not in talk:
+            rows[0].setdefault("collectives", []).append(
+                {"op": "all-reduce", "group": group, "pass": "forward", "bytes": 480 if numbers.round else numbers.scale})
 
 
 def tie(pick, model):
@@ -225,7 +235,9 @@ def drawn(pick, strategy):
         keys = [key for key in SHAPE if key in flags and key != "stages" and not files]
         cluster["parallel"] = {key: flags[key] if key == "schedule" else int(flags[key]) for key in keys}
         flags = {key: value for key, value in flags.items() if key not in keys}
-    if pick.random() < 0.2:
+    talk = {one["group"] for row in trace["layers"] for one in row.get("collectives", [])}
+    whole = any(size > 1 and group not in talk for group, size in (("tp", shape.tensors), ("cp", shape.contexts)))
+    if pick.random() < 0.2 or whole:
         trace["parallel"] = {"tp": shape.tensors, "cp": shape.contexts}
         if pick.random() < 0.5:  # it is followed
             flags = {key: value for key, value in flags.items() if key not in ("tp", "cp")}
@@ -365,12 +377,13 @@ class Flat:
         own.cluster.pop("stragglers", None)
         numbers = Numbers(pick)
         numbers.round = False
-        tensors, contexts = pick.choice([2, 3]), pick.choice(divisors(replicas))
+        tensors, contexts, experts = pick.choice([2, 3]), pick.choice(divisors(replicas)), pick.choice(divisors(replicas))
         trace = json.loads(json.dumps(own.trace))
         for row in trace["layers"]:
             if pick.random() < 0.5:
                 row["collectives"] = [random_collective(pick, numbers)]
-        degrees = ["--tp", str(tensors), "--cp", str(contexts), "--ep", str(pick.choice(divisors(replicas)))]
+        talk_in_groups(trace["layers"], {"tp": tensors, "cp": contexts, "ep": experts}, numbers)
+        degrees = ["--tp", str(tensors), "--cp", str(contexts), "--ep", str(experts)]
         self.case = Case(trace, {**own.cluster, "workers": tensors * replicas}, [*own.words, *degrees])
         if "measured" in own.cluster["network"]:  # the price of one layer's collective asks for alpha and beta
             network = {"collective": "ring", "alpha": "3 us", "beta": "0.7 ns/B", "fidelity": "alpha-beta"}

@@ -88,7 +88,7 @@ class Scenario:
         in_trace = rounded(exact(trace.get("update", 0)) * coded.UNITS[trace["unit"]])
         self.update = rounded(coded.duration(given["update"])) if "update" in given else in_trace
         self.zero = self.number("zero", 0)
-        self.read_degrees(trace.get("parallel", {}))
+        self.read_degrees(trace.get("parallel"))
         self.read_stragglers(cluster.get("stragglers", []))
         self.read_rows(files or {})
         self.read_cut()
@@ -118,6 +118,9 @@ class Scenario:
                      for rank in range(self.ranks)]
 
     def read_degrees(self, profile):
+        """profile: the trace's "parallel", or None. A member of a group has a profile of its part: the trace says so
+        itself, or its layers talk in such groups."""
+        said, profile = profile is not None, profile or {}
         self.ranks, self.experts = self.number("pp", 1), self.number("ep", 1)
         self.tensors, self.contexts = self.number("tp", profile.get("tp", 1)), self.number("cp", profile.get("cp", 1))
         whole = self.ranks * self.tensors * self.contexts
@@ -126,6 +129,9 @@ class Scenario:
         self.replicas = self.contexts * self.data  # R
         self.stride = self.tensors * self.replicas  # S
         require(self.replicas % self.experts == 0, "ep")
+        talk = {group for layer in self.layers for _, group, _, _ in layer.collectives}
+        for group, size in (("tp", self.tensors), ("cp", self.contexts), ("ep", self.experts)):
+            require(size == 1 or group in talk or said and group != "ep", group)
 
     def read_rows(self, files):
         name = self.options.get("schedule", "1f1b")

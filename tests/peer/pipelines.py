@@ -34,7 +34,8 @@ from sharded import PARTS, occupied
 # ---- replay ---------------------------------------------------------------------------------------------------------
 
 class Replay:
-    """Gives every item of a program its times. free: what takes no time ("reductions", "sends")."""
+    """Gives every item of a program its times. free: what takes no time ("reductions", "sends"), or
+    no longer than on workers that nobody slows ("stragglers")."""
 
     def __init__(self, program, free=()):
         self.program, self.s, self.free = program, program.scenario, free
@@ -131,7 +132,8 @@ class Replay:
             return False
         step = stream[place]
         self.next[rank], self.running[rank], step.start = place + 1, step, self.now
-        self.at(self.now + self.s.slowed(step.computing + step.collectives, rank), self.step_over, step)
+        time = step.computing + step.collectives
+        self.at(self.now + (time if "stragglers" in self.free else self.s.slowed(time, rank)), self.step_over, step)
         self.reached(step, "start")
         return True
 
@@ -319,8 +321,9 @@ def simulate(trace, cluster, words, files=None):
     """Everything that `allreplay run --json` says of a pipeline, under its names; times in exact seconds."""
     s = Scenario(trace, cluster, words, files)
     require(s.ranks > 1, "pp")
-    found, without, ideal = (steady(s, free) for free in ((), ("reductions",), ("reductions", "sends")))
-    iteration, bare, alone = map(period, (found, without, ideal))
+    found, even, without, ideal = (steady(s, free) for free in (
+        (), ("stragglers",), ("stragglers", "reductions"), ("stragglers", "reductions", "sends")))
+    iteration, unslowed, bare, alone = map(period, (found, even, without, ideal))
     each = [spent(s, rank) for rank in range(s.ranks)]
     held = [memory(found, rank) for rank in range(s.ranks)]
     bare_held = [memory(found, rank, PARTS[:-1])[0] for rank in range(s.ranks)]
@@ -333,7 +336,7 @@ def simulate(trace, cluster, words, files=None):
 
     times = {"iteration_s": iteration, "forward_s": forward, "backward_s": backward,
              "comm_busy_s": time_in_flight(found), "lower_bound_s": max(lower_bound(s) + moved(found.program)),
-             "bubble_s": mean(bubbles), "exposed_dp_s": iteration - bare, "exposed_p2p_s": bare - alone,
+             "bubble_s": mean(bubbles), "straggler_s": iteration - unslowed, "exposed_dp_s": unslowed - bare, "exposed_p2p_s": bare - alone,
              "layer_comm_s": mean(parts[1] for parts in each), "update_s": mean(parts[2] for parts in each)}
     if s.tied:  # whether the all-reduce of tied tensors keeps the network busy is a question of reading
         del times["comm_busy_s"]
@@ -371,7 +374,7 @@ def timeline(found):
 
 # ---- comparison -----------------------------------------------------------------------------------------------------
 
-TIMES = ["iteration_s", "forward_s", "backward_s", "bubble_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s",
+TIMES = ["iteration_s", "forward_s", "backward_s", "bubble_s", "straggler_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s",
          "update_s", "exposed_comm_s", "comm_busy_s", "lower_bound_s"]
 RATIOS = ["speedup", "efficiency", "samples_per_s"]
 COUNTS = ["pp", "tp", "cp", "ep", "dp", "micro_batches", "chunks"]

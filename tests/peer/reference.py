@@ -305,7 +305,7 @@ def lower_bound(layers, cost):
     return Fraction(total)
 
 
-Result = namedtuple("Result", "iteration exposed comm_busy collectives speedup efficiency lower_bound")
+Result = namedtuple("Result", "iteration exposed comm_busy collectives speedup efficiency lower_bound stragglers")
 
 
 def slowest(layers, slowdowns):
@@ -325,7 +325,8 @@ def simulate(layers, cost, plan, slowdowns):
         plan = Plan([])
     workers = [worker(slowed(layers, factor), tensors) for factor in slowdowns]
     iteration, busy = steady_period(workers, plan, tensors, cost)
+    even, _ = steady_period([worker(layers, tensors)] * count, plan, tensors, cost)  # the same plan, and nobody slow
     alone = forward_time(layers) + backward_time(layers)  # unslowed
     speedup = Fraction(count * alone) / iteration if iteration else None
-    return Result(iteration, iteration - alone, busy, len(plan.blocks), speedup, speedup / count if speedup is not None
-                  else None, lower_bound(slowest(layers, slowdowns), cost))
+    return Result(iteration, even - alone, busy, len(plan.blocks), speedup, speedup / count if speedup is not None
+                  else None, lower_bound(slowest(layers, slowdowns), cost), iteration - even)

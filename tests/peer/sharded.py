@@ -906,8 +906,9 @@ def written(scenario, iterations):
 class Replay:
     """Gives every step and transfer of a plan its times. One worker stands for all with the same slowdown."""
 
-    def __init__(self, plan):
-        self.plan, self.factors, self.channel = plan, plan.scenario.factors, plan.scenario.sharing()
+    def __init__(self, plan, even=False):
+        self.plan, self.channel = plan, plan.scenario.sharing()
+        self.factors = [Fraction(1)] * len(plan.scenario.factors) if even else plan.scenario.factors
         self.now, self.next, self.running = 0, [0] * len(self.factors), [None] * len(self.factors)
         self.waiting = {name: [] for name in plan.LANES}  # heaps of what is ready
         self.flying = {name: [] for name in plan.LANES}
@@ -1043,11 +1044,11 @@ def cycle(plan, longest=6):
     return 0
 
 
-def steady(scenario):
-    """(replayed plan, how many of its last iterations repeat)."""
+def steady(scenario, even=False):
+    """(replayed plan, how many of its last iterations repeat); even: nobody is slow, though the plan is for who is."""
     for iterations in (5, 9, 24, 80):
         plan = written(scenario, iterations)
-        Replay(plan).run()
+        Replay(plan, even).run()
         if length := cycle(plan):
             return plan, length
     raise AssertionError("the iteration never becomes steady")
@@ -1191,11 +1192,14 @@ def simulate(trace, cluster, words):
     """
     scenario = Scenario(trace, cluster, words)
     plan, length = steady(scenario)
+    even, repeats = steady(scenario, even=True)
+    unslowed = Fraction(even.marks[-1].start[0] - even.marks[-1 - repeats].start[0], repeats)
     since, until = plan.marks[-1 - length].start[0], plan.marks[-1].start[0]
     iteration, copies = Fraction(until - since, length), copy_time(plan)
     ideal = scenario.computing() + scenario.update
     own = [transfer for transfer in plan.transfers if transfer.iteration == len(plan.marks) - 2]
-    times = {"iteration_s": iteration, "exposed_comm_s": iteration - scenario.computing() - scenario.own_update(),
+    times = {"iteration_s": iteration, "straggler_s": iteration - unslowed,
+             "exposed_comm_s": unslowed - scenario.computing() - scenario.own_update(),
              "update_s": scenario.own_update(), "copy_s": copies,
              "comm_busy_s": Fraction(time_in_flight(plan, since, until), length), "lower_bound_s": lower_bound(plan)}
     total, parts = memory(plan, since, until)
@@ -1221,7 +1225,7 @@ def timeline(plan, since, until):
 
 # ---- comparison -----------------------------------------------------------------------------------------------------
 
-TIMES = ["iteration_s", "exposed_comm_s", "update_s", "copy_s", "comm_busy_s", "lower_bound_s"]
+TIMES = ["iteration_s", "exposed_comm_s", "straggler_s", "update_s", "copy_s", "comm_busy_s", "lower_bound_s"]
 RATIOS = ["speedup", "samples_per_s"]
 
 

@@ -200,7 +200,8 @@ class Codecs(Comparison):
         slack = 4 * (2 + coded_blocks)
         self.assertEqual(row["collectives"], expected.collectives, f"{what}: collectives")
         for key, value in (("iteration_s", expected.iteration), ("exposed_comm_s", expected.exposed),
-                           ("comm_busy_s", expected.comm_busy), ("codec_s", expected.codec)):
+                           ("straggler_s", expected.stragglers), ("comm_busy_s", expected.comm_busy),
+                           ("codec_s", expected.codec)):
             self.assert_time(row[key], value, f"{what}: {key}", slack)
         for key, value in (("speedup", expected.speedup), ("efficiency", expected.efficiency)):
             if value is not None:

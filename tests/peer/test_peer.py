@@ -207,6 +207,7 @@ class Peer(Comparison):
             self.assert_time(row["comm_busy_s"], expected.comm_busy, f"{what}: comm_busy_s", expected.collectives)
         self.assert_time(row["iteration_s"], expected.iteration, f"{what}: iteration_s", expected.collectives)
         self.assert_time(row["exposed_comm_s"], expected.exposed, f"{what}: exposed_comm_s", expected.collectives)
+        self.assert_time(row["straggler_s"], expected.stragglers, f"{what}: straggler_s", expected.collectives)
         self.assert_time(row["lower_bound_s"], expected.lower_bound, f"{what}: lower_bound_s")
         self.assertEqual(row["codec_s"], 0, what)
         for key, value in (("speedup", expected.speedup), ("efficiency", expected.efficiency)):

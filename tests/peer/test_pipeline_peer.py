@@ -77,7 +77,8 @@ class ThePeer(unittest.TestCase):
     def test_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case["name"]):
-                self.assertEqual(pipelines.replay_case(case)[1], [])
+                own = case | {"trace": program.with_degrees(case.get("trace"), case["command"])}
+                self.assertEqual(pipelines.replay_case(own)[1], [])
 
     def iteration(self, *shape, words=()):
         """us."""
@@ -129,7 +130,8 @@ class ThePeer(unittest.TestCase):
 def check_laws(test, given, what):
     """Of answers of the peer or of the program."""
     slack = ROUNDING
-    parts = [Fraction(given[key]) for key in ("update_s", "layer_comm_s", "bubble_s", "exposed_p2p_s", "exposed_dp_s")]
+    parts = [Fraction(given[key]) for key in ("update_s", "layer_comm_s", "bubble_s", "exposed_p2p_s", "exposed_dp_s",
+                                                 "straggler_s")]
     computing = Fraction(given["micro_batches"] * (Fraction(given["forward_s"]) + Fraction(given["backward_s"])),
                          given["pp"])
     iteration = Fraction(given["iteration_s"])
@@ -152,7 +154,10 @@ def refusals():
     """(what changes of a plain case, words, what the one line names as far as the contract says)."""
     return [
         # Degrees.
-        ({"workers": 6}, "--pp 4", "workers"), ({}, "--pp 2 --tp 3", "workers"), ({}, "--pp 2 --ep 3", "ep"),
+        ({"workers": 6}, "--pp 4", "workers"), ({"trace": {"parallel": {"tp": 3, "cp": 1}}}, "--pp 2 --tp 3", "workers"), ({}, "--pp 2 --ep 3", "ep"),
+        ({}, "--pp 2 --tp 2", "whole model"), ({}, "--pp 2 --cp 2", "whole model"), ({}, "--pp 2 --ep 2", "no experts"),
+        ({"trace": {"parallel": {"tp": 2, "cp": 1}}}, "--pp 2 --ep 2", "no experts"),
+        (collective(), "--pp 2 --cp 2", "whole model"),
         ({}, "--pp 0", "pp"), ({}, "--pp 2 --tp 0", "tp"), ({}, "--pp 2 --chunks 3 --schedule looped-bfs", ""),
         # The trace.
         ({"layer": {"backward_weight": 3}}, "--pp 2", "backward_weight"),
@@ -398,7 +403,7 @@ class Pipelines(program.Case):
         if "rows" in case:
             self.assertEqual(self.run_program(*shlex.split(case["command"])[1:]).stdout, case["rows"])
             return
-        own = Case(case["trace"], case["cluster"], shlex.split(case["command"])[6:], case.get("files"))
+        own = Case(program.with_degrees(case["trace"], case["command"]), case["cluster"], shlex.split(case["command"])[6:], case.get("files"))
         given, complaint = self.given(own)
         if "refused" in case:
             self.assertIn(case["refused"], complaint or "")
@@ -455,7 +460,7 @@ class Pipelines(program.Case):
     def test_a_note_of_the_degrees(self):
         """A profile that does not say at which degrees it was taken is one worker's of such a group."""
         for said, words in ((True, ["--tp", "2"]), (False, ["--tp", "1"])):
-            case = self.plain({})
+            case = self.plain(collective())
             case.write(self.folder)
             done = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "wfbp", "--pp", "2", *words)
             self.assertEqual(done.returncode, 0, done.stderr)

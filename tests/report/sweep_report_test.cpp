@@ -28,6 +28,7 @@ Row swept_row(std::int64_t workers, const std::string& cap, double iteration_s) 
   set("options", NamedValues{{"bucket_cap", cap}, {"window", "1"}});
   set("iteration_s", iteration_s);
   set("exposed_comm_s", 0.0);
+  set("straggler_s", 0.0);
   set("lower_bound_s", workers == 8 ? Cell() : Cell(iteration_s / 1.25));
   return row;
 }

@@ -124,13 +124,13 @@ class WhatIsSaid(KnownSpeed):
 
     def test_a_missing_setting(self):
         done = self.estimate(*LLAMA, "--tokens-per-second", "5000")
-        self.assertIn("and h100 has 80 GB: give the setting in which 5000 tokens/s were measured (--cluster,", done.stderr)
+        self.assertIn("and h100 has 85.02 GB: give the setting in which 5000 tokens/s were measured (--cluster,", done.stderr)
         for known in ([], ["--tokens-per-second", "5000", "--cluster", "h100x8-8x400gbps", "--strategy", "fsdp2"]):
             self.assertNotIn("give the setting", self.estimate(*LLAMA, *known).stderr)
         self.assertNotIn("give the setting", self.estimate(*GPT2, "--tokens-per-second", "50000").stderr)  # which fits
         # Nor does a whole replica: nobody measured that.
         whole = ["--tokens-per-second", "5000", "--cluster", "h100x8-8x400gbps", "--strategy"]
-        self.assertRegex(self.estimate(*LLAMA, *whole, "ddp").stderr, "in this setting a GPU needs .* GB, and h100 has 80 GB: were 5000 tokens/s measured in another")
+        self.assertRegex(self.estimate(*LLAMA, *whole, "ddp").stderr, "in this setting a GPU needs .* GB, and h100 has 85.02 GB: were 5000 tokens/s measured in another")
         self.assertNotIn("in this setting", self.estimate(*LLAMA, *whole, "fsdp2").stderr)
         # 28 bytes of each parameter at 49 % of 3.35 TB/s: 137 ms, in which 7475 tokens/s are 1024.
         said = self.refused("--model", "llama3-8b", "--device", "h100", "--batch", "1", "--seq", "1024", "--tokens-per-second", "9000")

@@ -26,10 +26,36 @@ TEST_CASE("a slowed worker delays every collective by what it should") {
   const Result slow = simulate(scenario);
   CHECK(slow.metrics.iteration_s == Approx(16e-3));
   CHECK(slow.classes.size() == 2);
-  // Speed-up and exposed time refer to unslowed workers: 4·10/16, 16 − 10.
+  // Speed-up and exposed time refer to unslowed workers: 4·10/16, 11 − 10. What the slow one costs: 16 − 11.
   CHECK(slow.metrics.speedup == Approx(4 * 10. / 16));
-  CHECK(slow.metrics.exposed_comm_s == Approx(6e-3));
+  CHECK(slow.metrics.exposed_comm_s == Approx(1e-3));
+  CHECK(slow.metrics.straggler_s == Approx(5e-3));
   CHECK(*slow.metrics.lower_bound_s == Approx(16e-3));
+}
+
+TEST_CASE("the cost of stragglers is a part of its own: the others are those of workers that nothing slows") {
+  Random random(35, 0);
+  for (int round = 0; round < 60; ++round) {
+    const Scenario even =
+        scenario_of(random_profile(random, 8), strategies()[round % strategies().size()].name, 6, 50e-6, 1e-9);
+    const Plan plan = plan_of(even);
+    const Metrics without = simulate(even, plan).metrics;
+    REQUIRE(without.straggler_s == 0);
+    for (int kind = 0; kind < 3; ++kind) {
+      Scenario slowed = even;
+      if (kind == 0) slowed.stragglers.slow = {{1, 1.25}, {4, 1.5}, {5, 0.5}};
+      if (kind == 1) slowed.stragglers.spread = Spread{.sigma = 0.1};
+      if (kind == 2) slowed.stragglers.jitter = Jitter{.sigma = 0.2, .seed = 7};
+      const Metrics with = simulate(slowed, plan).metrics;
+      REQUIRE(with.exposed_comm_s == Approx(without.exposed_comm_s).margin(1e-12));
+      REQUIRE(with.iteration_s - with.straggler_s == Approx(without.iteration_s));
+      REQUIRE((kind == 2 || with.straggler_s > 0));
+    }
+  }
+  // Workers that are faster than the profile says save time.
+  Scenario fast = scenario_of(two_layers(), "wfbp", 1, 0, 0);
+  fast.stragglers.slow = {{0, 0.5}};
+  CHECK(simulate(fast).metrics.straggler_s == Approx(-5e-3));  // half of 10 ms
 }
 
 TEST_CASE("the slow worker's gradients decide when blocks start") {

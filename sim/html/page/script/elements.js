@@ -35,6 +35,7 @@ function rowTip(x, y, row) {
   const pairs = [["profile", row.profile], ["cluster", row.cluster], ["workers", String(row.workers)], ["collective", row.collective],
     ["iteration", duration(row.iteration_s)], ["exposed comm.", duration(row.exposed_comm_s)],
     ["speed-up", digits(row.speedup)], ["efficiency", percent(row.efficiency)]];
+  if (row.straggler_s) pairs.push(["stragglers", duration(row.straggler_s)]);
   if (row.above !== null) pairs.push(["above bound", percent(row.above)]);
   if (!row.fits) pairs.push(["memory", `${bytes(row.memory_bytes)}: does not fit`]);
   if (isGuess(row)) pairs.push(["layer times", row.origin]);

@@ -7,7 +7,7 @@ const NAMES = [["profile", "profile"], ["cluster", "cluster"], ["collective", "c
 const NUMBERS = [["iteration_s", "iteration", "time"], ["exposed_comm_s", "exposed comm.", "time"], ["speedup", "speed-up", "ratio"],
   ["efficiency", "efficiency", "percent"], ["above", "above bound", "percent"]];
 const FURTHER = [["memory_bytes", "memory", "size"], ["samples_per_s", "throughput", "samples"], ["collectives", "collectives", "count"],
-  ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"],
+  ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"], ["straggler_s", "stragglers", "time"],
   ["tokens_per_s_per_gpu", "tokens/s per GPU", "rate"], ["mfu", "MFU", "percent"]];
 const OPTIONS = [["options", "options", "options"]];
 const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s",

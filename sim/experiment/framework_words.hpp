@@ -1,0 +1,25 @@
+// How Megatron-LM and torchtitan call a layout, and in which types they reduce gradients.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/experiment/layouts.hpp"
+
+namespace allreplay {
+
+/// The type in which the strategy's framework reduces gradients if its users set nothing, as `gradient_dtype` names it;
+/// none if it is the type of the parameters.
+std::optional<std::string_view> reduction_type(std::string_view strategy, std::string_view precision);
+
+struct FrameworkWords {
+  std::string framework, settings;  ///< both "": no framework runs the layout so
+};
+/// `scenario`: the layout, resolved.
+FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& layout, const Scenario& scenario);
+
+/// What to say if gradients are summed in two bytes: it saves memory and traffic, and loses digits. "" if they are not.
+std::string short_sums_note(const Scenario& scenario);
+
+}  // namespace allreplay
