@@ -84,8 +84,7 @@ std::string layouts_table(const LayoutAdvice& advice, const WinningRule& rule, c
   std::vector<std::string> alike;
   if (!strategies) alike.push_back(all.front().layout.strategy);
   if (!recomputes) alike.push_back("recompute " + recompute_text(all.front().layout));
-  return (alike.empty() ? "" : fmt::format("all rows: {}\n\n", fmt::join(alike, ", "))) +
-         table.text(screen);
+  return (alike.empty() ? "" : fmt::format("all rows: {}\n\n", fmt::join(alike, ", "))) + table.text(screen);
 }
 
 // Names the rows whose first and last stages are shorter.

@@ -8,6 +8,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/estimate/device.hpp"
+#include "sim/experiment/ranking.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/result_rows.hpp"
@@ -41,8 +42,11 @@ std::string codec_text(const Scenario& scenario) {
 
 std::string memory_text(const Scenario& scenario, const Result& result) {
   const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
-  if (fits(scenario, result)) return size;
-  return fmt::format("{}, does not fit into {}", size, limit_text(scenario));
+  if (!fits(scenario, result)) return fmt::format("{}, does not fit into {}", size, limit_text(scenario));
+  const std::optional<double> free = free_share(scenario.options.memory.limit, result.memory.peak);
+  if (leaves_room(free, WinningRule{})) return size;
+  return fmt::format("{}, fits into {} with {} free: allocators and libraries may need a tenth", size,
+                     limit_text(scenario), percent(*free));
 }
 
 namespace {

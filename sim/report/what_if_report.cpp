@@ -9,6 +9,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/ranking.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/result_rows.hpp"
@@ -101,7 +102,8 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   columns.emplace_back("memory");
   columns.push_back(TableColumn("flags").of_commands());
   Table table(columns);
-  bool all_fit = true, any_fits = false;
+  const WinningRule rule;
+  bool all_fit = true, any_fits = false, any_tight = false;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
@@ -112,7 +114,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
                                       : TableCell("-"));
       cells.push_back(row.relative_efficiency ? cell::percent(*row.relative_efficiency) : TableCell("-"));
     }
-    cells.push_back(memory_cell(result.memory.peak, fits(scenario, result)));
+    const bool roomy = leaves_room(free_share(scenario.options.memory.limit, result.memory.peak), rule);
+    cells.push_back(memory_cell(result.memory.peak, fits(scenario, result), roomy));
+    any_tight = any_tight || (fits(scenario, result) && !roomy);
     cells.emplace_back(own_flags(row, common));
     table.add(std::move(cells));
     all_fit = all_fit && fits(scenario, result);
@@ -139,7 +143,8 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   }
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
-  std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true);
+  std::string notes =
+      (all_fit ? "" : unfit_note) + (any_tight ? headroom_note(rule) : "") + limit_note(answer.base.outcome, true);
   if (rates)
     notes += fmt::format("eff.: samples/s per GPU, relative to the first row's training on {}{}\n",
                          workers_text(reference), reference > 1 ? " of the row's network" : "");

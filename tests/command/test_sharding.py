@@ -66,12 +66,12 @@ class Sharding(program.Case):
             (self.folder / "s.json").write_text(json.dumps({"profiles": [MODEL[1]], "clusters": [MODEL[3]], "workers": [64], "strategies": [{"name": "fsdp2", "memory": limit[1]}]}),
                                                 encoding="utf-8")
             told = output("sweep", "s.json", "--out", f"{tight}.csv", cwd=self.folder, env=program.WIDE)
-            self.assertEqual("^: fits with less than a tenth of the memory free" in told, tight, told)
+            self.assertEqual("*: leaves less than 10 % of the memory free" in told, tight, told)
             for words in (["compare", "-s", "fsdp2"], ["recommend", "-s", "fsdp2", "--budget", "1"], ["whatif", "-s", "fsdp2", "--budget", "1"]):
                 with self.subTest((share, words)):
                     told = output(*words, *MODEL, *limit, env=program.WIDE)
                     if words[0] != "whatif" or tight:  # of its other rows some may be tight
-                        self.assertEqual("^: fits with less than a tenth of the memory free" in told, tight, told)
+                        self.assertEqual("*: leaves less than 10 % of the memory free" in told, tight, told)
 
     def test_an_efficiency_above_all_is_explained(self):
         """Each of 64 updates a 64th, and one worker would update all, if it could hold it; DDP's all do."""
