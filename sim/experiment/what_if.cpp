@@ -53,16 +53,6 @@ struct Question {
   bool is_level = false;  ///< makes a level of the network twice as fast
 };
 
-// Returns a level of the network with its bandwidth: "inside nodes 370.8 GB/s".
-std::string limit_of(Kind kind, const Network& network) {
-  const bool inside = kind == Kind::Inner;
-  const std::optional<double> beta = !inside ? network.beta : network.node ? network.node->beta : std::nullopt;
-  double bandwidth = beta && *beta > 0 ? 1 / *beta : 0;
-  if (bandwidth == 0 && network.topology)
-    bandwidth = inside ? network.topology->inner.bandwidth : network.topology->link.bandwidth;
-  return fmt::format("{} {:.4g} GB/s", inside ? "inside nodes" : "a port's", bandwidth / 1e9);
-}
-
 Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
   return {kind, what, [=](Request& request) { set_option(request, name, value); }};
 }
@@ -95,6 +85,14 @@ constexpr std::int64_t largest_node = 8;
 std::optional<double> port_bandwidth(const Network& network) {
   if (network.topology) return network.topology->link.bandwidth;
   return network.beta && *network.beta > 0 ? std::optional(1 / *network.beta) : std::nullopt;
+}
+
+// Returns a level of the network with its bandwidth: "inside nodes 370.8 GB/s".
+std::string limit_of(Kind kind, const Network& network) {
+  if (kind != Kind::Inner) return fmt::format("a port's {:.4g} GB/s", port_bandwidth(network).value_or(0) / 1e9);
+  const std::optional<double> beta = network.node ? network.node->beta : std::nullopt;
+  const double inside = beta && *beta > 0 ? 1 / *beta : network.topology ? network.topology->inner.bandwidth : 0;
+  return fmt::format("inside nodes {:.4g} GB/s", inside / 1e9);
 }
 
 void append_network(std::vector<Question>& all, const Scenario& scenario) {
