@@ -109,11 +109,11 @@ void meet(LevelBusy& busiest, const Topology& topology, const Link& link, double
 
 }  // namespace
 
-RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels)
+RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& alphas)
     : path(from.ranks * from.streams, from.channels) {
   const std::span<const Link> links = topology.links();
   std::vector<double> total(links.size(), 0), busy(links.size(), 0);
-  TrafficCounter counter(from, topology, levels);
+  TrafficCounter counter(from, topology, alphas);
   least_latency = from.rounds.empty() ? 0 : std::numeric_limits<double>::infinity();
   for (const Round& round : from.rounds) {
     const RoundTraffic& traffic = counter.count(round);
@@ -141,7 +141,7 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
       if (alike) hop.latency = sum.latency, hop.busy = sum.busiest;
     path.add(std::move(hops));
     rounds.push_back(sum);
-    this->levels += of_round.times(static_cast<double>(round.repeat) * from.piece_share);
+    levels += of_round.times(static_cast<double>(round.repeat) * from.piece_share);
     length += round.repeat;
     messages += round.repeat * traffic.messages;
   }

@@ -67,7 +67,7 @@ struct Pace {
 
 struct RoundLoads {
   /// Rank i on host i. The work is one route per message of a distinct round, whatever the repetitions.
-  RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes, const LevelAlpha& levels = {});
+  RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes, const LevelAlpha& alphas = {});
 
   std::vector<RoundLoad> rounds;
   std::int64_t length = 0;  ///< rounds, each repetition counted
