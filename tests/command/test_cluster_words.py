@@ -155,7 +155,7 @@ class ClusterWords(program.Case):
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
                 self.assertIn(says, done.stderr)
         for command, workers, status in ((["topology"], "65", 2), (["collective"], "65", 2), (["compare", *PROFILE], "65", 2),
-                                         (["compare", *PROFILE], "16,65", 0), (["recommend", *PROFILE], "16,65", 2)):
+                                         (["compare", *PROFILE], "16,65", 0), (["recommend", *PROFILE, "-s", "ddp", "--budget", "1"], "16,65", 0)):
             done = run(*command, *words(), "--workers", workers, env=WIDE)
             self.assertEqual((done.returncode, done.stdout == ""), (status, status == 2))
             self.assertIn("--workers: 65 workers, but 4 x 4 GPUs are 16 (at most 16, or --nodes 17)", done.stderr)

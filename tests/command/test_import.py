@@ -303,7 +303,7 @@ class BadInput(Import):
         self.refused("^command line: --precision: unknown precision 'fp8'", graph, "--batch", "1", "--precision", "fp8")
         self.refused("^command line: --forward-ratio: -1 is not a valid ratio", graph, "--batch", "1", "--forward-ratio", "-1")
         self.refused("^command line: --clock: the format pipedream does not use it", graph, "--batch", "1", "--clock", "1")
-        self.refused("no model of that name", graph, "--batch", "1", "--match", "resnot")
+        self.refused("no model 'resnot', and no such file", graph, "--batch", "1", "--match", "resnot")
         self.refused("graph.txt: is of a format without ranks", graph, graph, "--batch", "1")
         self.refused("^graph.txt: has no collective whose size is known", graph, "--batch", "1", "--communication-out", "job.csv")
         done = self.run_program("import", graph, "--batch", "1", "--out", graph)

@@ -168,7 +168,7 @@ class WhatIf(program.Case):
         self.assertLess(max(gains["network bandwidth x2"], gains["bandwidth inside nodes x2"]), 0.002)
         one, other = answer["held_back"]
         self.assertEqual([one["limit"], other["limit"]], ["inside nodes 5 GB/s", "a port's 1.25 GB/s"])
-        both = run(*words[:-2], "--bandwidth", "x2", "--inner-bandwidth", "x2")
+        both = json.loads(output("run", *words[:-2], "--bandwidth", "x2", "--inner-bandwidth", "x2", "--json"))
         self.assertAlmostEqual(one["gain"], answer["base"]["iteration_s"] / both["iteration_s"] - 1, places=9)
         self.assertEqual(one["gain"], other["gain"])
         self.assertIn("network bandwidth x2 gains nothing: inside nodes 5 GB/s binds", " ".join(output("whatif", *words).split()))
