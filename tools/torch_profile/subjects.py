@@ -36,7 +36,7 @@ def llama3(name, layers, hidden, heads, ffn, tied):
 BUILT_IN = {
     "bert-base-uncased": ("bert_base", "BertConfig", "BertModel", {}, 384),
     "bert-large-uncased": ("bert_large", "BertConfig", "BertModel", BERT_LARGE, 384),
-    "gpt2": gpt("gpt2", 12, 768, 12),
+    "gpt2": ("gpt2", "GPT2Config", "GPT2LMHeadModel", {}, 1024),
     "gpt2-medium": gpt("gpt2_medium", 24, 1024, 16),
     "gpt2-large": gpt("gpt2_large", 36, 1280, 20),
     "gpt2-xl": gpt("gpt2_xl", 48, 1600, 25),
