@@ -17,7 +17,7 @@ from program import PROGRAM, needs_program, rows_of  # noqa: E402
 
 CLUSTERS = {"profiles": ["resnet50_k80_b16", "densenet161_v100_b16"], "clusters": ["k80-10gbe", "v100-10gbe", "v100-56gbib"], "workers": [64],
             "strategies": ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "horovod", "us-byte", "dear"]}
-LARGE = {"profiles": ["llama3-8b_h100_b1_bf16"], "clusters": ["h100x8-8x400gbps"], "workers": [64, 512], "strategies": ["megatron", "fsdp2"]}
+LARGE = {"profiles": ["llama3-8b_h100_b1_bf16"], "clusters": ["h100x8-8x400gbps"], "workers": [64, 512], "strategies": [{"name": name, "memory": "80GB"} for name in ("megatron", "fsdp2")]}
 ROUTES = {"profiles": ["resnet50_k80_b16"], "clusters": ["star-64-10gbe", {"cluster": "leaf-spine-64", "routing": ["d-mod-k", "ecmp"]}], "workers": [64],
           "fidelities": ["fluid"], "strategies": ["ddp"], "plot": {"kind": "columns", "x": "cluster", "series": ["routing"]}}
 CENTRE = "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
@@ -418,7 +418,7 @@ class Browser(unittest.TestCase):
         self.assertGreater(luminance(self.run_script("getComputedStyle(document.body).color")), 600)
 
     def test_what_does_not_fit_is_marked(self):
-        """megatron's two rows: 82.0 and 80.7 GB of an H100's 80."""
+        """megatron's two rows: 82.0 and 80.7 GB of 80."""
         self.browser.open(self.file.with_name("large.html"))
         self.assertEqual(self.run_script("document.querySelectorAll('.chart .cross').length"), 2)
         self.assertIn("×: does not fit into the memory of a worker", self.run_script("[...document.querySelectorAll('#panels .note')].map(e => e.textContent)"))
