@@ -111,7 +111,7 @@ struct Network {
   std::vector<std::pair<std::string, std::string>>
       by_operation;              ///< operation and collective, where the file tells them apart
   bool names_collective = true;  ///< false: a strategy that has one of its own goes before
-  std::string fidelity;  ///< "": the usual one (collective_of)
+  std::string fidelity;          ///< "": the usual one (collective_of)
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;
 };

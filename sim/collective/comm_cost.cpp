@@ -141,8 +141,8 @@ std::pair<const WorkersTable*, const WorkersTable*> neighbours(const std::vector
   return {above == tables.begin() ? &*above : &*(above - 1), &*above};
 }
 
-// Linear in log(workers), at every size of either. Beyond the most workers no size takes less than among these: measured
-// times that fall with more workers would soon be nothing.
+// Linear in log(workers), at every size of either. Beyond the most workers no size takes less than among these:
+// measured times that fall with more workers would soon be nothing.
 std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers) {
   const SourceLocation place = network.place / "tables";
   require_reach(network, network.tables.back().workers, workers, place);

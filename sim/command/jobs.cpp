@@ -51,7 +51,8 @@ void execute(Context& context, const JobsArguments& arguments) {
   require_bearable(search, file);
   Library library(context.inputs);
   JobsRunner runner(library, context.files(), file);
-  if (!context.console.output_is_captured()) runner.show_progress([&](const std::string& text) { context.console.note(text); });
+  if (!context.console.output_is_captured())
+    runner.show_progress([&](const std::string& text) { context.console.note(text); });
   const bool searches = search.place || search.stagger;
   const bool draws = !arguments.plot.empty() || !arguments.timeline.empty();
   JobsRecord record;

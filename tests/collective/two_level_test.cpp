@@ -163,7 +163,8 @@ TEST_CASE("tables by number of workers are linear in its logarithm") {
   CHECK(implausible(tables, ring, 16, {}).empty());
   CHECK(implausible(tables, ring, 8, {}) == "note: interpolated between the tables of 4 and 16 workers");
   CHECK(implausible(tables, ring, 32, {}) == "tables of 4 to 16 workers are extrapolated to 32");
-  // Where times fall with more workers they stay beyond the most: 3000 B take 40 us among 4, and 10 among 16; 1000 B grow.
+  // Where times fall with more workers they stay beyond the most: 3000 B take 40 us among 4, and 10 among 16; 1000 B
+  // grow.
   Network falling = tables;
   falling.tables = {{4, {{1000, 10e-6}, {3000, 40e-6}}}, {16, {{1000, 12e-6}, {3000, 10e-6}}}};
   const auto falling_us = [&](std::int64_t workers, Bytes bytes) {

@@ -89,8 +89,7 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
   const double iteration = ranking.front().tuned.result.metrics.iteration_s;
   INFO(page);
   CHECK(recommend_report(ranking, {}, {.width = 1000})
-            .find(fmt::format("({}) beyond it", percent((iteration - 60e-3) / iteration))) !=
-        std::string::npos);
+            .find(fmt::format("({}) beyond it", percent((iteration - 60e-3) / iteration))) != std::string::npos);
   CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
   CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
   const JsonValue best = recommend_json({ranking}, {.tie = 0.05}).items().front();

@@ -413,8 +413,8 @@ TEST_CASE("memory: the peak is between what stands and the sum of the peaks") {
     const double slack = 1e-9 * memory.peak;
     for (const double part : {parts.gathered, parts.in_reduction, parts.activations.value_or(0)})
       REQUIRE(memory.peak >= standing + part - slack);
-    REQUIRE(memory.peak <= standing + parts.gathered + parts.in_reduction + parts.activations.value_or(0) +
-                               parts.step + slack);
+    REQUIRE(memory.peak <=
+            standing + parts.gathered + parts.in_reduction + parts.activations.value_or(0) + parts.step + slack);
     double highest = 0;
     for (const MemoryPoint& point : memory.course) highest = std::max(highest, point.bytes);
     REQUIRE(highest <= memory.peak + slack);
