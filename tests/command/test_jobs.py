@@ -68,6 +68,12 @@ class Jobs(program.Case):
             for row in self.answer(document)["jobs"]:
                 self.assertEqual((row["slowdown"], row["contention"]), (1, []))
 
+    def test_shared_links_need_no_fidelity(self):
+        document = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+        usual = self.answer({name: value for name, value in document.items() if name != "fidelity"})
+        fluid = self.answer({**document, "fidelity": "fluid"})
+        self.assertEqual(*({**answer, "wall_s": 0} for answer in (usual, fluid)))
+
     def test_nccl_alone_is_run(self):
         """Whatever it chooses (rings, trees, NVLS; a size of its own for each bucket), on nodes and on one level: a job alone is `run`."""
         for network in (NODES, cluster(collective="nccl", nccl={"gpu": "v100"})):
