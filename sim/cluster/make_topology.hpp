@@ -33,7 +33,7 @@ class Connections {
  public:
   explicit Connections(const Topology& network);
 
-  /// Of hosts that messages cannot all reach: the first, and the first that it does not reach.
+  /// Returns the first host and the first one that it cannot reach; nothing if it reaches all.
   std::optional<HostPair> cut_off(std::span<const NodeId> hosts) const;
 
  private:

@@ -222,8 +222,8 @@ TextRows models(const Files& files) {
   return rows;
 }
 
-// What a cluster is: a machine has nodes of several GPUs; a paper's cluster is known by its measured costs, or its
-// source names the section; the others are shapes of networks.
+// Returns the kind under which a cluster is listed: a machine if its nodes have several GPUs; a paper's cluster if its
+// costs were measured or its source names a section; else a topology.
 std::string kind_of_cluster(const Files& files, const std::string& name) {
   const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
   const Json network = json.at("network");

@@ -1,4 +1,4 @@
-// How Megatron-LM and torchtitan call a layout, and in which types they reduce gradients.
+// The flags by which Megatron-LM and torchtitan set a layout, and the types in which they reduce gradients.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct FrameworkWords {
 /// `scenario`: the layout, resolved.
 FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& layout, const Scenario& scenario);
 
-/// What to say if gradients are summed in two bytes: it saves memory and traffic, and loses digits. "" if they are not.
+/// Returns a note if gradients are summed in two bytes, which saves memory and traffic but loses precision; else "".
 std::string short_sums_note(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -77,11 +77,11 @@ void set_strategy(Request& request, const Strategy& strategy) {
   if (strategy.shards()) set_option(request, "zero", "");
 }
 
-// What is sold: ports of at most 800 Gbit/s (ConnectX-8), and nodes of at most 8 GPUs (HGX boards).
+// The fastest port (ConnectX-8, 800 Gbit/s) and the largest node (HGX boards, 8 GPUs) on the market.
 constexpr double fastest_port = 1e11;  // bytes per second
 constexpr std::int64_t largest_node = 8;
 
-// Of the network between nodes; none where it is measured as a whole.
+// Returns the bandwidth of a port between nodes; nothing if the network was measured as a whole.
 std::optional<double> port_bandwidth(const Network& network) {
   if (network.topology) return network.topology->link.bandwidth;
   return network.beta && *network.beta > 0 ? std::optional(1 / *network.beta) : std::nullopt;

@@ -63,7 +63,7 @@ struct JobsRecord {
 /// How many iterations the run begins at least, of all jobs, unless it is found steady before.
 std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
 
-/// How many messages these iterations send at most, each of which `message` simulates by itself.
+/// Returns an upper bound of the number of messages that these iterations send; `message` simulates each of them.
 double messages_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
 
 /// Who is told how far a run has come; both may be missing.

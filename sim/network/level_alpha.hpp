@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-/// What a message costs on top of the least α of both levels, seconds. Nodes are filled in order; without nodes, every
+/// The cost of a message in addition to the smaller α of the two levels, in seconds. Nodes are filled in order; without nodes, every
 /// message goes from one to another. Below zero: so much of its route's latency is part of another cost, and only what
 /// the route takes beyond that counts.
 struct LevelAlpha {

@@ -74,7 +74,8 @@ std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& other
           : "the fastest that fits";
   std::string text = fmt::format("Run {}: {}, ", winner.name, winner.pace);
   // As rank() decides: memory first if the fastest leaves too little of it.
-  const bool roomier = fastest.free && winner.free && *fastest.free<ample_memory&& * winner.free> * fastest.free;
+  const bool is_short = fastest.free.value_or(1) < ample_memory;
+  const bool roomier = is_short && winner.free.value_or(0) > fastest.free.value_or(1);
   const std::string merit =
       roomier ? fmt::format("it leaves more memory free ({}, not {})", percent(*winner.free), percent(*fastest.free))
               : "simpler to run";

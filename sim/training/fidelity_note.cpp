@@ -44,7 +44,11 @@ std::optional<Job> on_shared_links(const Job& job) {
     return std::nullopt;
   Scenario in_fluid = scenario;
   in_fluid.fidelity = to_string(Fidelity::Fluid);
-  return job_of(std::move(in_fluid));
+  try {
+    return job_of(std::move(in_fluid));
+  } catch (const InputError&) {  // a note never stops a result that alpha-beta has
+    return std::nullopt;
+  }
 }
 
 // Returns a note if links that are shared take more than what alpha-beta says.
