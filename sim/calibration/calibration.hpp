@@ -1,5 +1,5 @@
-// Derives the constants of a network from a log: a and b of the collective, α and β of its messages, or a table; and
-// their errors.
+// Derives a network's constants from a log: a and b of the collective, α and β of its messages, or a table; with
+// errors.
 #pragma once
 
 #include <limits>
@@ -49,8 +49,8 @@ struct Calibration {
   double time_of_largest(bool table_wanted) const;
 };
 
-/// Throws InputError if the log is of another collective, if fewer than two sizes are left to fit, or if γ is larger
-/// than b allows.
+/// Throws InputError if the log is of another collective or has fewer than two sizes to fit, or if b is too small for
+/// γ.
 Calibration calibrate(MeasurementLog log, const CalibrationRequest& request);
 
 }  // namespace allreplay

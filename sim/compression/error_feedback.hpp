@@ -8,9 +8,9 @@
 
 namespace allreplay {
 
-/// One worker's residual. With a momentum m > 0 this is Deep Gradient Compression's momentum correction with momentum
-/// factor masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both restart at zero for
-/// elements that were sent.
+/// One worker's residual. With a momentum m > 0 this is Deep Gradient Compression's momentum correction with factor
+/// masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both are reset for elements that
+/// were sent.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(std::size_t elements, float momentum = 0);
@@ -18,7 +18,7 @@ class ErrorFeedback {
   /// Encodes residual + gradient, and keeps what the payload does not contain as the new residual.
   EncodedPayload encode(Compressor& compressor, std::span<const float> gradient);
 
-  /// What has not been sent yet.
+  /// The part of the gradients that has not been sent yet.
   std::span<float> residual() { return residual_; }
 
  private:
