@@ -1,6 +1,5 @@
 // Reads OSU micro-benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`,
-// rows. The number of processes is not printed; logs of B-Caffe, and possibly others, have it before the size,
-// "8,4096".
+// rows. The number of processes is not printed; logs of B-Caffe, for example, have it before the size, "8,4096".
 
 #include <algorithm>
 #include <cctype>

@@ -117,9 +117,8 @@ std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::ui
 }
 
 // An upper bound, since no formula is known: the best of a straight cut, through half of the links of one level, and of
-// corners, one server larger or smaller if their number is odd. For n > 2 corners can be better, because a switch with
-// few servers on one side is cheap to cut: a block of 4 by 4 and two more in BCube(6,2) takes 16 links, a straight cut
-// 18.
+// corners, one server larger or smaller if their number is odd. For n > 2 corners can be better, since a switch with
+// few servers on one side is cheap to cut: in BCube(6,2) a block of 4 by 4 and two more takes 16 links, not 18.
 std::int64_t bcube_bound(std::int64_t n, std::int64_t k, std::int64_t servers) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(servers));
   std::iota(order.begin(), order.end(), 0u);

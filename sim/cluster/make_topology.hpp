@@ -21,8 +21,7 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
 std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats);
 
 /// Returns the same network with other links; those of bandwidth 0 are down, and routes over them are replaced by the
-/// shortest path over the others, in its plane if possible. REQUIRES: only routes between connected hosts are
-/// requested.
+/// shortest path over the others, in its plane if possible. REQUIRES: no route between disconnected hosts is used.
 std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links);
 
 /// Returns the links, with those of other planes down.

@@ -24,8 +24,7 @@ class ShortestPaths {
   /// Appends the links of the path. REQUIRES: the two nodes are connected.
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const;
 
-  /// The number of shortest paths, at most 2^63; and one of them, appended, numbered by the order of links from the
-  /// sender on.
+  /// The number of shortest paths, at most 2^63; and one of them, appended, numbered by the order of the links.
   std::uint64_t way_count(NodeId from, NodeId to) const;
   void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const;
 

@@ -8,9 +8,8 @@
 
 namespace allreplay {
 
-/// One worker's residual. With a momentum m > 0 this is Deep Gradient Compression's momentum correction with factor
-/// masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both are reset for elements that
-/// were sent.
+/// One worker's residual. With a momentum m > 0 this is the momentum correction with factor masking of Deep Gradient
+/// Compression (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, both reset when an element is sent.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(std::size_t elements, float momentum = 0);

@@ -1,7 +1,6 @@
 // The times of operators on a device by the roofline model: the longer of computing at the peak rate and moving bytes
 // at the memory's bandwidth, plus the start of a kernel. Products and attention are cut into tiles, computed in waves
-// of one tile per multiprocessor; partly filled tiles and waves cost as much as full ones. Nothing is fitted
-// (docs/estimation.md).
+// of one per multiprocessor; partly filled ones cost as much as full ones. Nothing is fitted (docs/estimation.md).
 #pragma once
 
 #include "sim/estimate/computation.hpp"
