@@ -120,8 +120,7 @@ class Search {
 
   bool done() const { return (best_.cost.fits && best_.cost.seconds <= to_seconds(bound_)) || replayed_ >= limit_; }
 
-  // Replays one period of the slowest worker, which determines the iteration (no jitter). The schedule is moved into a
-  // plan and back.
+  // Replays one period of the slowest worker, which determines the iteration. Moves the schedule into a plan and back.
   Timeline timeline(BucketSchedule& schedule) {
     Plan whole = expand(std::move(schedule), profile_, step_);
     const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),

@@ -4,8 +4,7 @@
 // unlimited window, start-ups cost no bandwidth: each byte may be sent from `a` after its gradient is ready. This is
 // scheduling on one machine with release times, preemption, and a tail for each layer (the forward pass from there on).
 // Sending the most urgent available byte at each instant is optimal (Jackson's preemptive rule; Horn 1974), and a list
-// of blocks can express it. In other cases (fair sharing, measured tables, split stages) that plan is a good start,
-// which local moves improve.
+// of blocks can express it. In other cases (fair sharing, measured tables, split stages) local moves improve that plan.
 #pragma once
 
 #include "sim/schedule/plan.hpp"
@@ -17,8 +16,7 @@ namespace allreplay {
 /// tasks. It is never slower than another strategy at the same ZeRO stage with the scenario's options and collective
 /// (in `message`, on up to 32 workers). The search itself replays in alpha-beta, with fair sharing if the fidelity is
 /// another. A given barrier holds for all plans; other strategies' options affect the plans that it starts from. With a
-/// memory limit, returns the fastest plan that fits. Deterministic. Throws NothingFits if none does, naming the
-/// smallest need.
+/// memory limit, returns the fastest plan that fits; throws NothingFits if none does. Deterministic.
 Plan find_best(const Job& job);
 
 /// Returns the schedule of the preemptive rule above: blocks are cut when a more urgent gradient is ready.

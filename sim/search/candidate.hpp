@@ -13,8 +13,7 @@ struct PlanCost {
   double seconds = std::numeric_limits<double>::infinity(), bytes = seconds;
   bool fits = false;  ///< into the memory limit
 
-  /// Plans that fit are better than others. Plans that do not fit are compared by memory, then by time; plans that fit
-  /// by time, then by memory.
+  /// Plans that fit are better than others. Plans that fit are compared by time, then memory; others by memory first.
   bool better_than(const PlanCost& other) const;
 };
 
@@ -38,8 +37,8 @@ bool affordable(const Scenario& scenario);
 std::vector<Scenario> others(const Scenario& scenario);
 
 /// Returns the best of these plans and of the others' plans, as they will be simulated. It uses a separate fabric, so
-/// that the caller's fabric does not reuse its prices. In `message` with more than 32 workers, which would take long,
-/// returns the first plan that fits.
+/// that the caller's fabric does not reuse its prices. In `message` with more than 32 workers, returns the first that
+/// fits.
 Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others);
 
 }  // namespace allreplay

@@ -24,8 +24,7 @@ struct Range {
 /// InputError at `place` for an unknown option, a range that is empty, reversed or not above zero, or an invalid value.
 Range parse_range(const std::string& text, const Strategy& strategy, const SourceLocation& place);
 
-/// Returns ranges of the strategy's options that can be tuned and are not set, with useful values for the scenario; may
-/// be empty.
+/// Returns ranges of the strategy's options that can be tuned and are not set, with useful values; may be empty.
 std::vector<Range> default_ranges(const Scenario& scenario);
 
 /// True if default_ranges() makes a choice, not a range, for the option.
@@ -34,12 +33,11 @@ bool tuned_by_choice(std::string_view option);
 /// Returns the scenario's value of the range's option; for a choice that is not set, the first value.
 std::string given_value(const Scenario& scenario, const Range& range);
 
-/// Returns the option's text at `x` in [0, 1]: at the ends exactly, between them rounded to whole counts, whole KiB or
-/// MiB, or tens of microseconds.
+/// Returns the option's text at `x` in [0, 1]; between the ends, the value is rounded to what users would write.
 std::string value_at(const Range& range, double x);
 
-/// Returns the position of a value in [0, 1]; outside of it if the value is outside the range, NaN if it is of another
-/// kind.
+/// Returns the position of a value in [0, 1]; outside of it for a value outside the range, NaN for another kind of
+/// value.
 double place_of(const Range& range, const std::string& value);
 
 }  // namespace allreplay

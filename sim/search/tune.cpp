@@ -48,8 +48,7 @@ class Tuner {
     return setting;
   }
 
-  // Adds the setting to the next batch, unless it was taken before or the budget is spent. Returns true if it was
-  // added.
+  // Adds the setting to the next batch and returns true, unless it was taken before or the budget is spent.
   bool propose(const Point& point, Setting setting) {
     if (chosen() >= budget() || !taken_.insert(setting).second) return false;
     points_.push_back(point);

@@ -23,7 +23,6 @@ struct TuneRequest {
   std::uint64_t seed = 1;
 };
 
-/// The cost of a setting.
 struct TrialResult {
   double iteration_s = 0;
   double memory_bytes = 0;

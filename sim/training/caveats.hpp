@@ -8,9 +8,8 @@
 
 namespace allreplay {
 
-/// Returns a line for each of these, "" if there are none: costs that are implausible for the network, a collective
-/// that the topology changes, codecs that save nothing or were timed on another device. Lines that are only notes begin
-/// with "note: ".
+/// Returns warnings, one per line: implausible costs, a collective that the topology changes, codecs that save nothing
+/// or were timed on another device. Mere notes begin with "note: ".
 std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
                        const std::optional<Compression>& compression);
 

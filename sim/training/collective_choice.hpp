@@ -41,8 +41,7 @@ struct CollectiveChoice {
   bool gathers() const { return algorithm->operation == CollectiveOp::AllGather; }
 };
 
-/// Throws InputError for unknown names, for collectives that do not support their operation, and for a detailed
-/// fidelity without a topology.
+/// Throws InputError for unknown names, unsupported operations, and a detailed fidelity without a topology.
 CollectiveChoice collective_of(const Scenario& scenario);
 
 /// True if fluid can simulate everything that a plan may send, on the links in the cluster's file. False if that file
@@ -58,8 +57,7 @@ SourceLocation place_of_collective(const Scenario& scenario);
 /// Returns the number of workers in a node, or in a group of the topology.
 std::int64_t workers_together(const Scenario& scenario);
 
-/// Returns the topology that the scenario runs on. Throws InputError if it cannot be made. REQUIRES: a detailed
-/// fidelity.
+/// Returns the scenario's topology. Throws InputError if it cannot be made. REQUIRES: a detailed fidelity.
 std::shared_ptr<const Topology> topology_of(const Scenario& scenario);
 
 /// Returns the number of workers in a node, or in a host of the topology.

@@ -59,7 +59,6 @@ std::string shared_links_note(double seconds, double in_fluid) {
       in_fluid / seconds);
 }
 
-// Returns the sum of the times of a plan's transfers.
 double seconds_of(const Job& job, const Plan& plan) {
   double sum = 0;
   for (const Transfer& transfer : plan.transfers)

@@ -1,5 +1,4 @@
-// A job is a resolved scenario: names have become table rows and enumerations, and the fabric that its transfers use is
-// made.
+// A job is a resolved scenario: table rows and enumerations instead of names, and the fabric for its transfers.
 #pragma once
 
 #include <memory>
@@ -33,15 +32,13 @@ Job job_of(Scenario scenario);
 /// Returns the cost that planners see, with the codec as slow as on the slowest worker.
 BlockCost price_of_blocks(const Job& job);
 
-/// Returns the job with a fabric that offers all of the plan's calls. Throws InputError if the collective has no
-/// halves.
+/// Returns the job with a fabric that offers the plan's calls. Throws InputError if the collective has no halves.
 Job prepared_for(const Plan& plan, Job job);
 
 /// Calls unroll() with the job's profile, fabric, codec and shards.
 Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes);
 
-/// Draws the time that a task takes its class in one iteration; none for tasks that are not a worker's. `random`: by
-/// class.
+/// Draws a task's time in one iteration; none for tasks that are not a worker's. `random`: by class.
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
                           const Jitter& jitter, std::vector<Random>& random);
 

@@ -46,12 +46,10 @@ std::vector<KindUse> use_by_kind(const LinkUsage& usage);
 /// Returns a usage without any bytes or time.
 LinkUsage no_usage(std::shared_ptr<const Topology> topology);
 
-/// Returns the usage in one iteration of a run, collectives inside layers included. Throws InputError at `place` in
-/// alpha-beta, which has no links.
+/// Returns the usage in an iteration, also inside layers. Throws InputError at `place` in alpha-beta, without links.
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place);
 
-/// Returns the usage of the scenario's collective in isolation, which takes `seconds` for `bytes`. Throws InputError
-/// likewise.
+/// Returns the usage of the scenario's collective, which takes `seconds` for `bytes`. Throws InputError likewise.
 LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place);
 
 /// The bytes that one rank sends to another over a link.
@@ -67,8 +65,8 @@ struct HotLink {
 /// Returns up to `most` links by utilisation, descending, ties by link; without links that are not used.
 std::vector<HotLink> hottest(const LinkUsage& usage, std::size_t most);
 
-/// Returns the kind of a node from its name: "h12" is an "h", "h3.gpu5" a "gpu", "s1.7" of a BCube an "s1", "edge2.p3"
-/// of plane 3 an "edge".
+/// Returns a node's kind from its name: "h" of "h12", "gpu" of "h3.gpu5", "s1" of a BCube's "s1.7", "edge" of
+/// "edge2.p3".
 std::string node_kind(const std::string& name);
 
 }  // namespace allreplay

@@ -42,8 +42,7 @@ Time LowerBound::of(const Profile& slowest, const ShardingConfig& sharding) cons
 
 namespace {
 
-// Returns the shortest time in which blocks with this total of bytes can be sent, with the plan's operations and as
-// many blocks in flight.
+// Returns the shortest time to send these bytes in any blocks, with the plan's operations and blocks in flight.
 Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
   const auto call = [&](CollectiveOp op) { return Call(op, plan.groups[group_all].group); };

@@ -15,19 +15,17 @@ namespace allreplay {
 /// The terms of the bound for any lossless plan on this collective (docs/models.md):
 /// t_iter >= max(K·(t_f + t_b) + U − c₀ + max(c₀, T(bytes of layer l)), T(all bytes)), where l is the first layer that
 /// has tensors and c₀ the forward and backward time of the layers before it. The gradients of layer l are ready last
-/// and needed first; only c₀ hides their communication. If the state is sharded, or a framework determines all
-/// transfers, the bound is only for this plan: max(computing, time of its bytes), with l the input layer and nothing
-/// hidden.
+/// and needed first; only c₀ hides their communication. With sharded state, or transfers that a framework determines,
+/// the bound is max(computing, time of the plan's bytes), with l the input layer and nothing hidden.
 struct LowerBound {
   LowerBound() = default;
   /// `least` is T: the shortest time for that many bytes, cut into any blocks.
   LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least);
 
-  /// True if the task can hide the communication of layer l.
+  /// True if the task can overlap the communication of layer l.
   bool hides(const Label& label, const ShardingConfig& sharding) const;
   /// Returns the first term of the maximum for a worker, from its total compute time and its c₀.
   Time computing(Time all_computing, Time before) const;
-  /// Returns the bound.
   Time of(const Profile& slowest, const ShardingConfig& sharding = {}) const;
 
   LayerId first = 0;    ///< l

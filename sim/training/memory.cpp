@@ -67,7 +67,6 @@ class Accountant {
   Time start(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].start; }
   Time end(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].end; }
 
-  // Sets awaited_.
   void find_uses() {
     awaited_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
     for (const Gate& gate : plan_.gates)
@@ -75,7 +74,6 @@ class Accountant {
         awaited_[sent->index] = std::min<std::size_t>(awaited_[sent->index], gate.work_after()->place);
   }
 
-  // Sets units_ and unit_of_.
   void find_units() {
     const MemoryPolicy& policy = plan_.memory_policy;
     unit_of_.resize(profile_.layers.size());

@@ -9,8 +9,7 @@
 
 namespace allreplay {
 
-/// Writes a worker's memory limit: exactly if the user gave it, rounded if it is the device's. REQUIRES: there is a
-/// limit.
+/// Writes a worker's memory limit, rounded if it is the device's. REQUIRES: there is a limit.
 std::string limit_text(const Scenario& scenario);
 
 /// True if this fits into the worker's memory, or there is no limit.
@@ -29,8 +28,7 @@ struct NothingFits : InputError {
 MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
                             double shards);
 
-/// A place where a program updates parameters. An update that takes no time happens just before `work`, the first
-/// forward pass.
+/// A place where parameters are updated. Without time, that is just before `work`, the first forward pass.
 struct UpdatePlace {
   std::size_t work = 0;  ///< place in the program
   bool takes_time = true;

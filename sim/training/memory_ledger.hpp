@@ -23,8 +23,8 @@ class Ledger {
     changes_.push_back({to, Order::Free, part, -bytes});
   }
 
-  /// Holds temporaries of an update, even of one that takes no time. At the same instant, memory is freed before the
-  /// update and taken after it.
+  /// Holds temporaries of an update, which may take no time. At its instant, memory is freed before it and taken after
+  /// it.
   void hold_step(Time from, Time to, double bytes) {
     if (bytes == 0) return;
     changes_.push_back({from, Order::Update, Step, bytes});

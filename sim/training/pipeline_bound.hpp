@@ -7,8 +7,7 @@
 
 namespace allreplay {
 
-/// Returns the bound in seconds (docs/pipelines.md, "Lower bound"); none in a detailed fidelity if ranks have several
-/// lanes.
+/// Returns seconds (docs/pipelines.md, "Lower bound"); none in a detailed fidelity if ranks have several lanes.
 std::optional<double> pipeline_bound(const Job& job, const Plan& plan, const Unrolled& unrolled);
 
 }  // namespace allreplay

@@ -172,8 +172,7 @@ class PipelineReplay {
   // True for reductions and gathers; false for sends and the sum of tied tensors.
   bool is_of_data(const Transfer& one) const { return plan_.groups[one.group].group.members.empty(); }
 
-  // Returns the channels of reductions and gathers; their numbers are those of the ranks. The others carry sends and
-  // tied tensors.
+  // Returns the channels of reductions and gathers, numbered like ranks. The others carry sends and tied tensors.
   std::set<std::uint32_t> channels_of_gradients() const {
     std::set<std::uint32_t> channels;
     for (const Transfer& one : plan_.transfers)

@@ -17,7 +17,7 @@ std::int64_t stage_of(const Scenario& scenario);
 /// True if the strategy, with these options, can shard in groups of workers.
 bool takes_groups(const Scenario& scenario);
 
-/// Throws InputError for groups that do not divide the workers, and for options and codecs that the strategy does not
+/// Throws InputError for groups that do not divide the workers, and options and codecs that the strategy does not
 /// support.
 void require_sharding(const Scenario& scenario);
 

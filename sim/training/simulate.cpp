@@ -33,7 +33,6 @@ struct Mark {
   std::vector<Time> computing;  // by class: sum of its bounds (LowerBound::computing) so far
 };
 
-// Replays one iteration after another.
 class Training {
  public:
   Training(const Job& job, const Plan& plan, std::vector<WorkerClass> classes)
@@ -167,8 +166,8 @@ class Training {
   // If no two workers are identical, there are too many tasks for the engine. It then replays the tasks of one worker,
   // whose works a BatchedWorkers does on all workers.
 
-  // Builds that graph, without edges between consecutive works, which the batch implies. Returns false if a gate needs
-  // another order of works.
+  // Builds that graph, without the order of works, which the batch implies. Returns false if a gate needs another
+  // order.
   bool link_one() {
     one_ = unroll_job(job_, plan_, {WorkerClass{}});
     const TaskId places = one_.lead_in(1);

@@ -228,8 +228,7 @@ class Unroller {
   // The number of parts in which a transfer starts.
   std::size_t parties() const { return all_.per_rank_start ? all_.classes : 1; }
 
-  // Returns the task that waits for the transfer's predecessors: the class's arrival if classes start separately, else
-  // the transfer.
+  // Returns the task that waits for the transfer's predecessors: the class's arrival, or the transfer itself.
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
     if (!all_.per_rank_start) return all_.transfer(index);
     const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].micro_batch},
@@ -276,7 +275,6 @@ class Unroller {
       for (const std::uint32_t c : classes_of_role_[*role]) edge(end_of(gate.before, c), start_of(gate.after, c));
   }
 
-  // None for a transfer.
   static std::optional<std::uint32_t> role_of(const PlanPoint& point) {
     if (const auto* work = std::get_if<WorkPoint>(&point)) return work->role;
     if (const auto* start = std::get_if<StartPoint>(&point)) return start->role;
@@ -311,8 +309,7 @@ class Unroller {
     return departures_[transfer * parties() + (all_.per_rank_start ? c : 0)];
   }
 
-  // The tasks of the codec for a block go after the last work before the block is first sent, and before the first work
-  // that waits for it.
+  // The codec handles a block after the last work before it is sent, and before the first work that waits for it.
   struct Visit {
     std::size_t after = 0, before = 0;      // places in the program
     std::vector<std::uint32_t> departures;  // transfers that send the encoded block

@@ -67,8 +67,7 @@ struct Unrolled {
   /// Each class starts a transfer when it is ready itself (rendezvous.hpp), instead of all together.
   bool per_rank_start = false;
 
-  // Tasks, in this order: each class's lead-in and program; transfers; their ticks and arrivals; each class's encodings
-  // and decodings.
+  // Tasks, in this order: each class's lead-in and program; transfers; ticks and arrivals; each class's codec tasks.
   TaskId lead_in(std::size_t worker_class) const { return lead_ins[worker_class]; }
   /// The length of the class's program.
   std::size_t works(std::size_t worker_class) const { return lead_ins[worker_class + 1] - lead_ins[worker_class] - 1; }
@@ -91,8 +90,7 @@ struct Unrolled {
 
 /// Unrolls a plan. Compute and codec tasks last as long as each class's profile and slowdown say; lead-ins take no
 /// time. `shards`: number of workers that share the state. `fabric`: numbers the transfers' calls; null: no numbers.
-/// `per_rank_start`: classes start transfers separately, if there are several. REQUIRES: the fabric offers the plan's
-/// calls.
+/// `per_rank_start`: several classes start transfers separately. REQUIRES: the fabric offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const Fabric* fabric = nullptr, const std::optional<Compression>& compression = std::nullopt,
                 std::int64_t shards = 1, bool per_rank_start = false);

@@ -24,8 +24,7 @@ struct WorkerClass {
 std::vector<double> slowdowns(const Stragglers& stragglers, std::int64_t workers, std::int64_t ranks = 1,
                               bool together = true);
 
-/// Groups workers of the same role and slowdown. With jitter, or `fold` = false, each worker has its own class; results
-/// do not depend on `fold`.
+/// Groups workers by role and slowdown; not with jitter, or if `fold` is false. Results do not depend on `fold`.
 std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold = true,
                                         const std::vector<Role>& roles = std::vector<Role>(1), bool together = true);
 
