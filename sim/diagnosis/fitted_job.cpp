@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double seconds_per_ps = 1e-12;  // seconds per picosecond
+constexpr double seconds_per_ps = 1e-12;
 
 // Returns each replica's mean time in forward and backward computes per step.
 std::vector<double> computing(const Diagnosis& known) {

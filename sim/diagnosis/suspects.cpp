@@ -28,8 +28,7 @@ std::vector<double> computing(const MeasuredSteps& job, const std::vector<double
   return times;
 }
 
-// Returns, of the stages that are slow on every replica, the one whose fixing recovers most; none if that is below
-// half.
+// Returns, of the stages that are slow on every replica, the one that recovers most; none if that is below half.
 std::optional<std::uint32_t> heavy_stage(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const std::vector<double> times = computing(job, known.durations.own);

@@ -37,8 +37,7 @@ std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, 
                   node));
 }
 
-// --- forecasts
-// ----------------------------------------------------------------------------------------------------------
+// --- forecasts -------------------------------------------------------------------------------------------------------
 
 struct Forecast {
   double least_s = 0;      // computation and communication inside layers: no schedule is faster

@@ -72,8 +72,7 @@ struct LayoutRemedy {
 /// Returns none if no remedy is known.
 std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& search);
 
-/// Forecasts all layouts, and simulates the most promising ones within the budget. Throws InputError if none is
-/// possible.
+/// Forecasts all layouts, and simulates the best of them within the budget. Throws InputError if none is possible.
 LayoutAdvice search_layouts(Library& library, const LayoutSearch& search);
 
 }  // namespace allreplay

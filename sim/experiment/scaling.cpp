@@ -34,8 +34,7 @@ std::optional<Scenario> with_fewer_workers(Scenario fewer, std::int64_t workers)
   return fewer;
 }
 
-// Returns the efficiency on fewer workers. If the samples of an iteration are given, other numbers of workers have
-// other micro-batches, so compares GPU time per iteration.
+// Returns the efficiency on fewer workers. With a global batch their micro-batches differ, so compares GPU time.
 double efficiency_there(const Outcome& fewer, const Outcome& winner) {
   const Metrics &there = fewer.result.metrics, &here = winner.result.metrics;
   if (!winner.scenario.options.global_batch) return there.efficiency;

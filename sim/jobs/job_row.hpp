@@ -35,7 +35,6 @@ std::span<const JobColumn> job_columns();
 /// Returns the identifying columns: which job, in which run.
 Row job_identity(const JobRecord& record);
 
-/// Returns all columns of a job.
 Row job_row(const JobRecord& record);
 
 }  // namespace allreplay

@@ -17,8 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// A plan's program may begin with a backward pass. For such a program, adds the forward passes that precede the first
-// iteration; they wait for nothing.
+// If the plan's program begins with a backward pass, adds the forward passes before it, which wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
   const std::vector<Work>& program =
       job.plan.roles.front().program;  // in a pipeline all programs begin with a forward pass

@@ -15,8 +15,7 @@
 
 namespace allreplay {
 
-/// The result of one job. Values named "alone" come from a run of this job by itself, on the same seats, without events
-/// and background.
+/// The result of one job; "alone" means a run of only this job, on the same seats, without events and background.
 struct JobResult {
   SeatedJob seated;
   std::optional<MeasuredTimes> alone, together;  ///< none if no iteration was measured
@@ -41,8 +40,7 @@ struct JobsResult {
 /// Runs one file with any seats and starts.
 class JobsRunner {
  public:
-  /// Throws InputError if the file's cluster cannot run several jobs. REQUIRES: the library and the file outlive the
-  /// runner.
+  /// Throws InputError if the cluster cannot run several jobs. REQUIRES: the library and the file outlive the runner.
   JobsRunner(Library& library, const Files& files, const JobsFile& file);
 
   /// `choices` and `starts` are by job. `record`, if not null, is filled by the run of all jobs. `disturbed`: with the
@@ -104,8 +102,7 @@ struct FoundJobs {
   std::optional<TriedPlacements> shorter;  ///< those with the shortest iterations, if shorter than those found
 };
 
-/// Searches by coordinate descent over the jobs' candidate placements, then over their start offsets (docs/jobs.md).
-/// Without either, runs the file as it is.
+/// Coordinate descent over the jobs' placements, then over start offsets (docs/jobs.md); if none is searched, a run.
 FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search);
 
 /// The seats and starts in the file; `later` delays the starts, by job.

@@ -1,5 +1,4 @@
-// Converts a PyTorch profiler (Kineto) trace to a profile: the mean of its complete steps. kineto_layers.hpp attributes
-// time to layers.
+// Converts a PyTorch profiler (Kineto) trace to a profile, the mean of its complete steps (see kineto_layers.hpp).
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -47,8 +47,7 @@ bool contains(std::string_view text, std::initializer_list<std::string_view> wor
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// True if a span on the CPU is a collective in which ranks wait for each other. Broadcasts are left out: DDP sends
-// buffers that way before each pass.
+// True if a span is a collective in which ranks wait for each other; not a broadcast, which DDP uses before each pass.
 bool is_collective(std::string_view name) {
   return (name.starts_with("c10d::") || name.starts_with("nccl:") || name.starts_with("gloo:")) &&
          contains(name, {"reduce", "gather", "all_to_all", "alltoall", "scatter"});
