@@ -38,7 +38,7 @@ struct ChangeRow {
   std::vector<std::string> (*words)() = nullptr;  ///< the valid values, if they are words
 };
 
-/// In the order in which they are applied.
+/// Returns the kinds of change in the order in which they are applied.
 std::span<const ChangeRow> change_rows();
 
 /// Applies the changes of `what`; several of one kind are applied in turn. The changed profile or cluster has the

@@ -62,8 +62,8 @@ struct LayoutAdvice {
   std::size_t left_over = 0;         ///< not tried because of the budget
 };
 
-/// What makes a layout fit if none does: fewer fixed values, or more workers with the same samples per worker. `layout`
-/// was simulated and fits.
+/// A change that makes a layout fit if none does: fewer fixed values, or more workers with the same samples per worker.
+/// `layout` was simulated and fits.
 struct LayoutRemedy {
   std::vector<std::string> without;  ///< flags to leave out
   std::int64_t workers = 0;          ///< if `without` is empty, the number of workers

@@ -27,7 +27,7 @@ struct Advice {
   ScalingReference reference;    ///< common to all sizes
 };
 
-/// strategy_text() of the advice, which tells two variants of `best` apart.
+/// strategy_text() of the advice, which distinguishes two variants of `best`.
 std::string name_of(const Advice& advice);
 
 struct RecommendRequest {

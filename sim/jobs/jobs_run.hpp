@@ -61,8 +61,8 @@ class JobsRunner {
   };
   JobsTimes replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record = nullptr,
                    const JobsWatcher& watcher = {}) const;
-  JobsTimes watched(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
-                    JobsRecord* record = nullptr);
+  JobsTimes replay_with_progress(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
+                                 JobsRecord* record = nullptr);
   const Alone& alone(std::size_t job, const SeatedJob& seated);
   double throughput(const JobEntry& entry, const SeatedJob& seated, std::int64_t workers);
   Goodput goodput(const JobEntry& entry, const JobResult& result);
@@ -72,8 +72,8 @@ class JobsRunner {
   JobsCluster cluster_;
   Disturbances disturbances_;
   std::function<void(const std::string& text)> note_;  // empty: no progress is shown
-  bool has_noted_ = false;                             // note_ was given the expected duration
-  std::string to_note_;                                // shown once the run has begun; it may still be refused
+  bool has_told_duration_ = false;                     // note_ was given the expected duration
+  std::string pending_note_;                           // shown once the run has begun; it may still be refused
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 

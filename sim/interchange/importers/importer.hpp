@@ -16,7 +16,7 @@
 
 namespace allreplay {
 
-/// What users may state about a file. What they omit is read from the file if it is there.
+/// Facts that users may state about a file. Omitted ones are read from the file if it has them.
 struct ImportOptions {
   std::optional<std::int64_t> batch_size;
   std::string model, device, framework, precision;

@@ -15,7 +15,7 @@ namespace allreplay::kineto {
 using Id = std::uint32_t;  ///< an index
 inline constexpr Id none = ~Id{0};
 
-/// How the ends of iterations are marked.
+/// The events that mark the ends of iterations.
 enum class Marks : std::uint8_t { Profiler, Optimizer, None };
 
 struct Step {

@@ -196,11 +196,11 @@ class StepReader {
     for (Id step = 0; step < pieces_.size(); ++step) {
       std::sort(launches[step].begin(), launches[step].end(), by_start);
       std::sort(runs[step].begin(), runs[step].end(), by_start);
-      const bool apart = runs[step].size() == launches[step].size();
-      const auto& ran = apart || launches[step].empty() ? runs[step] : launches[step];
+      const bool outlast_launches = runs[step].size() == launches[step].size();
+      const auto& ran = outlast_launches || launches[step].empty() ? runs[step] : launches[step];
       for (std::size_t k = 0; k < ran.size(); ++k)
         pieces_[step].collectives.push_back(
-            {apart ? launches[step][k].launch : ran[k].launch, {ran[k].start, ran[k].end}, {}});
+            {outlast_launches ? launches[step][k].launch : ran[k].launch, {ran[k].start, ran[k].end}, {}});
     }
   }
 
