@@ -59,9 +59,9 @@ class Printout {
       print_table(console, out, [&] { return jobs_sweep_table(result, screen()); });
       return console.print("{}", jobs_sweep_verdict(result, screen()));
     }
-    const SweepResult result = parse_sweep_result(csv, "the sweep", rule_);
-    print_table(console, out, [&] { return sweep_table(result, screen()); });
-    console.print("{}", sweep_verdict(result, screen()));
+    const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_));
+    print_table(console, out, [&] { return rendered(sweep_table_view(), document, screen()); });
+    console.show(sweep_verdict_view(), document);
   }
 
  private:

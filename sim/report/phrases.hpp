@@ -19,17 +19,6 @@ std::string tie_text(double tie);                                 ///< "2 %"
 /// "a, b and c", or "a, b and 4 more"; "a, b; and c" where a name has a comma of its own.
 std::string listed(std::vector<std::string> names, std::size_t most = 5);
 
-/// One that is in a tie.
-struct Racer {
-  std::string name, pace;           ///< the latter: "101 ms"
-  double seconds = 0;               ///< what ranks it
-  std::optional<double> free = {};  ///< share of the worker's memory
-};
-
-/// What to run, of all that are in the tie: "Run ddp: 101 ms, within 2 % of the fastest (wfbp, 100 ms), and simpler to
-/// run. Also within 2 %: dear." `others` are slower, or do not fit into memory. REQUIRES: the winner first.
-std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& others, double tie);
-
 /// Decimals of a rate, so that small ones differ, too.
 int rate_decimals(double per_second);
 

@@ -1,17 +1,17 @@
-// What people read of a sweep: a table of any rows, and who wins.
+// What is printed of a sweep: its rows, and who wins where.
 #pragma once
 
-#include <string>
-
-#include "sim/core/screen.hpp"
 #include "sim/report/sweep_result.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-/// A line for each row; what all share is said once.
-std::string sweep_table(const SweepResult& result, const Screen& screen = {});
+/// rows (the columns of the CSV, relative_efficiency, names and marks), same (names that all rows share), counts of
+/// profiles, clusters and strategies, races (the verdict of each group at its largest size), wins (how many groups each
+/// series wins), notes.
+JsonValue sweep_document(const SweepResult& result);
 
-/// Who wins, and what to know of the rows.
-std::string sweep_verdict(const SweepResult& result, const Screen& screen = {});
+const View& sweep_table_view();    ///< the rows
+const View& sweep_verdict_view();  ///< who wins, and the notes
 
 }  // namespace allreplay
