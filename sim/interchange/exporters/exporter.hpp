@@ -17,7 +17,6 @@ struct ExportRequest {
   const Profile& profile;
   const Plan* plan = nullptr;  ///< nullptr: the profile alone
   std::int64_t workers = 1;    ///< that share an all-gather of a plan in two stages
-  double clock = 1e9;          ///< Hz, of formats that count cycles
   std::string collective;      ///< which the plan was made for; "": none
   std::int64_t worker = 0;     ///< whose file it is, where workers' files differ
 };
@@ -34,8 +33,7 @@ struct Exporter {
   std::string_view name;
   std::string_view summary;
   std::string_view extension;
-  bool plans;   ///< it can carry a plan
-  bool clocks;  ///< it counts cycles
+  bool plans;  ///< it can carry a plan
   Exported (*write)(const ExportRequest& request);
 };
 
@@ -44,17 +42,8 @@ std::span<const Exporter> exporters();
 /// Throws InputError at `place`, naming the nearest known one.
 const Exporter& find_exporter(std::string_view name, const SourceLocation& place);
 
-/// For formats that have layers, times and gradients alone: a note of what else the profile says, if it does.
-/// `with_groups`: those formats that have update and groups, too.
-void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups = false);
-
 /// layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the update in the first one.
 Exported export_csv(const ExportRequest& request);
-
-/// ASTRA-sim 1.0's workload text, kind DATA. The backward pass stands as weight gradient: its all-reduce starts when
-/// all of the layer's backward has run. With a plan, the blocks that a layer makes ready are that layer's all-reduce.
-/// Throws InputError when times pass what can be counted in cycles.
-Exported export_astra_sim(const ExportRequest& request);
 
 /// One iteration, from the start of the backward pass to the next (as the engine replays it), as an execution trace of
 /// MLCommons Chakra: protobuf, or JSON. Without a plan, every tensor is a block of its own, as in wfbp.

@@ -22,9 +22,7 @@ struct ImportOptions {
   std::string model, device, framework, precision;
   std::string source;                   ///< where the times are from, in words; "": the file's name and its format
   std::optional<double> forward_ratio;  ///< every layer's forward time becomes this times its backward time
-  std::optional<double> clock;          ///< Hz, of formats that count cycles
   std::optional<Model> match;           ///< whose layers the file's are, in order: gives them names and tensors
-  bool keep_overhead = false;           ///< leave in what the importer would subtract as the profiler's own cost
 };
 
 /// A collective that a file measured, on one rank: with what that waited for the others.
@@ -42,7 +40,6 @@ struct Imported {
   /// size, update as far as the file tells. The rest (bytes, origin, source, unique names) import_profile() sets.
   Profile profile;
   std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed, with numbers: a sentence each
-  bool has_forward = true;         ///< false: the file has backward times only
 
   // Of one rank of a job.
   std::vector<MeasuredCollective> collectives;  ///< of the iterations that the times are means of, as they ran
@@ -53,7 +50,6 @@ struct Imported {
 struct Importer {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> options;  ///< the special ones that it reads, as users name them: clock, keep-overhead
   /// Whether a file of this name that starts with `head` is of this format. Must not take another format's.
   bool (*recognises)(std::string_view file, std::string_view head);
   /// Throws InputError.
