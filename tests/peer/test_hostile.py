@@ -300,7 +300,7 @@ class Hostile(unittest.TestCase):
     # --- streams -----------------------------------------------------------------------------------------------------
 
     def test_a_full_disk_is_no_success(self):
-        for command in (("man",), ("--help",), ("--version",), ("run", "--help"), ("completion", "bash"), ("list", "strategies"), RUN, (*RUN, "--json"),
+        for command in (("help", "ddp"), ("--help",), ("--version",), ("run", "--help"), ("completion", "bash"), ("list", "strategies"), RUN, (*RUN, "--json"),
                         ("sweep", "s.json", "--csv")):
             with self.subTest(command=command), open("/dev/full", "wb") as full:
                 done = self.run_program(*command, stdout=full)
@@ -324,7 +324,7 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(len((self.folder / "o.csv").read_text(encoding="utf-8").splitlines()), 5)
 
     def test_a_reader_that_has_gone(self):
-        for command in (("man",), ("list", "profiles"), ("completion", "zsh")):
+        for command in (("help", "ddp"), ("list", "profiles"), ("completion", "zsh")):
             reading, writing = os.pipe()
             os.close(reading)
             done = self.run_program(*command, stdout=writing)
