@@ -86,8 +86,7 @@ class Balance {
   std::vector<std::vector<char>> reaches_;
 };
 
-// Returns the layers, or runs of layers that name the same group; a layer without a group joins the run before it, or
-// the first run.
+// Returns layers, or groups of layers; a layer without a group joins the one before it, or the first one.
 std::vector<Unit> units_to_cut(const Profile& profile) {
   std::vector<Unit> units;
   if (!has_groups(profile)) {

@@ -44,8 +44,7 @@ struct ParallelOptions {
   bool pipeline() const { return pp > 1; }
 };
 
-/// Sizes of the parallel dimensions. Worker w = t + T·(c + C·(d + D·p)): tensor parallelism varies fastest, the
-/// pipeline rank p slowest.
+/// Sizes of the parallel dimensions. Worker w = t + T·(c + C·(d + D·p)), where p is its pipeline rank.
 struct Degrees {
   std::int64_t pp = 1, tp = 1, cp = 1, ep = 1, dp = 1;
 
@@ -100,8 +99,7 @@ struct PipelinePlaces {
   SourceLocation schedule, chunks, micro_batches, group, stages;
 };
 
-/// Builds the pipeline. If `micro_batches` is none, a schedule file determines the number; a named schedule has one.
-/// Throws InputError.
+/// `micro_batches` is none if a schedule file determines it; a named schedule then has one. Throws InputError.
 Pipeline pipeline_of(const ParallelOptions& parallel, const Degrees& degrees, std::optional<std::int64_t> micro_batches,
                      const Profile& profile, const PipelinePlaces& places);
 

@@ -110,8 +110,7 @@ std::uint32_t PipelineBuilder::add_pairs(std::uint32_t from, std::uint32_t to) {
 }
 
 // Adds Megatron's blocking exchanges: between two actions, the stream waits until the first one's data is sent and the
-// second one's is received. Between a forward and a backward pass both are posted together; otherwise the receive is
-// posted after the send has ended.
+// second one's is received. Between a forward and a backward pass both start together, else the receive after the send.
 void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std::vector<std::uint32_t>& transfers) {
   // By rank and action: the transfer that it sends when it ends, and the one that it waits for.
   std::vector<std::map<std::uint32_t, std::uint32_t>> sent(ranks_.size()), received(ranks_.size());
@@ -149,8 +148,7 @@ void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std:
   }
 }
 
-// Posts each rank's first receive after the update or, without an update at the start, after the rank's last work of
-// the previous iteration.
+// Posts each rank's first receive after its update or, without one at the start, after its previous iteration.
 void PipelineBuilder::post_first_receipts(bool update_at_start) {
   for (const auto& [rank, receipt] : first_receipts_) {
     const RankProgram& program = ranks_[rank];

@@ -48,7 +48,7 @@ class PipelineBuilder {
   std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
 
  private:
-  // A send between two ranks, before it is a transfer.
+  // A send between two ranks, not yet added as a transfer.
   struct PendingSend {
     std::uint32_t from = 0, to = 0;  // ranks
     std::uint32_t chunk = 0, micro_batch = 0;

@@ -98,7 +98,7 @@ class PipelinedBlocks : PipelineBuilder {
     }
   }
 
-  // Orders blocks by the number of the gradient pass, then by chunk, then by the chunk's own priorities.
+  // Returns a priority that orders blocks by number of the gradient pass, then chunk, then the chunk's own priorities.
   std::int64_t priority_of(const GradientPass& pass, std::uint32_t index, const ChunkBlocks& own) {
     if (own.queueing.order != Order::Priority) return 0;
     std::vector<std::int64_t>& ranks = priorities_[pass.chunk];

@@ -69,8 +69,7 @@ class Gates {
         last = std::max(last.value_or(0), work->place);
     return last;
   }
-  /// Returns the first work of the role's program that waits for the transfer, in the same or (`next`) the next
-  /// iteration.
+  /// Returns the first work of the role's program that waits for the transfer, in this or (`next`) the next iteration.
   std::optional<std::uint32_t> read(std::uint32_t transfer, std::uint32_t role, bool next) const {
     std::optional<std::uint32_t> first;
     for (const Gate* gate : out_of_[transfer])

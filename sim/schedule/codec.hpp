@@ -1,5 +1,4 @@
-// The costs of gradient compression: a block's bytes on the wire, and the times of encoding and decoding. The codecs
-// themselves are in sim/compression.
+// Costs of gradient compression: bytes on the wire, times of encoding and decoding. The codecs are in sim/compression.
 #pragma once
 
 #include <cstdint>

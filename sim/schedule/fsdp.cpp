@@ -85,8 +85,7 @@ std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const
 
 namespace {
 
-// True if a part of a dotted name ends in a digit: "h.0", "block12", "layers.3.mlp". Modules in a list have such names,
-// and wrapping policies wrap those.
+// True if a part of a dotted name ends in a digit ("h.0", "block12"), as in lists of modules, which policies wrap.
 bool is_numbered(std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i)
     if (name[i] >= '0' && name[i] <= '9' && (i + 1 == name.size() || name[i + 1] == '.')) return true;

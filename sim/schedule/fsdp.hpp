@@ -1,5 +1,4 @@
-// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2), which gather parameters unit by unit. All
-// precedences are in docs/sharding.md.
+// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2). All precedences are in docs/sharding.md.
 #pragma once
 
 #include <vector>
@@ -10,8 +9,7 @@ namespace allreplay {
 
 bool has_groups(const Profile& profile);
 
-/// Returns by layer whether it begins a group after the first one. Throws InputError if the layers of a group are not
-/// consecutive.
+/// Returns by layer whether it begins a group other than the first. Throws InputError if a group is not consecutive.
 std::vector<bool> begins_of_groups(const Profile& profile);
 
 /// Returns the units in forward order. Each has tensors, unless the profile has none. Throws InputError if groups are

@@ -1,5 +1,4 @@
-// Megatron-Core's DistributedDataParallel, with or without its distributed optimizer. All precedences are in
-// docs/sharding.md.
+// Megatron-Core's DistributedDataParallel, also with its distributed optimizer. Precedences: docs/sharding.md.
 #pragma once
 
 #include "sim/schedule/strategy.hpp"

@@ -266,8 +266,7 @@ class Coverage {
         latest_[order_[i]] = std::min(latest_[order_[i]], latest_[after]);
   }
 
-  // The work of the slice's layer, or the update. If the program has no update, the layer's next forward pass stands
-  // for it.
+  // The work of the slice's layer, or the update; the layer's next forward pass, if the program has no update.
   Work work_of(WorkKind kind, const Slice& slice, std::uint32_t micro_batch) const {
     const LayerId layer = profile_.tensors[slice.tensor].layer;
     if (kind != WorkKind::Update) return {kind, layer, micro_batch};

@@ -80,8 +80,7 @@ std::string p3(const StrategyOptions& options, const Profile& profile) {
                      parameters(profile, options.partition.value_or(p3_partition.of(profile))));
 }
 
-// BytePS's own credit limits only what is summed inside a node, so only our default credit can be expressed; neither
-// can release=backward.
+// BytePS's own credit limits only sums inside a node, so it has no setting for another credit or for release=backward.
 std::string byteps(const StrategyOptions& options, const Profile&) {
   const StrategyOptions own;
   const Window& credit = options.credit;

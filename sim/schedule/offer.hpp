@@ -29,8 +29,7 @@ Framework find_framework(std::string_view name, const SourceLocation& place);
 /// Returns how the strategy can be run. `zero`: sharded by option --zero, which no framework has for a plan of blocks.
 Offered offered(const Strategy& strategy, bool zero);
 
-/// Returns the settings, or code to paste, that make a framework send what the strategy plans with these options; "" if
-/// no framework does.
+/// Returns settings, or code to paste, that make a framework send what the strategy plans; "" if there are none.
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);
 
 /// Shortens settings to one line for a table; code that begins with a comment becomes that comment.

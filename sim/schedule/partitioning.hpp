@@ -26,8 +26,7 @@ BucketSchedule schedule_bytescheduler(const PlanRequest& request);
 /// P3 (Jayarajan et al., MLSys 2019): likewise, with small slices, one at a time.
 BucketSchedule schedule_p3(const PlanRequest& request);
 
-/// BytePS (Jiang et al., OSDI 2020): each slice is a block; those ready first go first, `credit` in flight, and the
-/// next iteration waits for all.
+/// BytePS (Jiang et al., OSDI 2020): slices as they become ready, `credit` in flight; the next iteration waits for all.
 BucketSchedule schedule_byteps(const PlanRequest& request);
 
 }  // namespace allreplay

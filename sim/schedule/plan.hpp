@@ -79,8 +79,7 @@ struct Transfer {
   std::uint32_t micro_batch = 0;  ///< the one whose gradients are sent, or whose passes read the parameters
   /// If the lane has ticks: the work from whose end they are counted; none: the start of the program.
   std::optional<WorkPoint> ticks_from = {};
-  /// For gathered parameters: the work after which they are freed; none: the last one of their layers before the next
-  /// gather.
+  /// The work after which gathered parameters are freed; none: the last of their layers before the next gather.
   std::optional<WorkPoint> held_until = {};
   bool operator==(const Transfer&) const = default;
 };
@@ -114,8 +113,7 @@ inline PlanPoint work(std::size_t place, std::uint32_t role = 0) {
 inline PlanPoint transfer(std::size_t index) { return TransferPoint{static_cast<std::uint32_t>(index)}; }
 inline PlanPoint start_of_program(std::uint32_t role = 0) { return StartPoint{role}; }
 
-/// `after` starts once `before` has ended. Between a work and a transfer this holds for every worker of the work's
-/// role.
+/// `after` starts once `before` has ended; between a work and a transfer, on every worker of the work's role.
 struct Gate {
   PlanPoint before, after;
   bool next = false;  ///< `after` belongs to the next iteration
@@ -147,8 +145,7 @@ struct MemoryPolicy {
   bool whole_gradients = false;           ///< gradients are kept unsharded between micro-batches
   std::int64_t reduce_buffer = -1;        ///< elements of the reductions' buffer; -1: as the timeline shows
   std::optional<std::uint32_t> resident;  ///< a block that is never freed and is gathered once after each update
-  /// Temporary bytes of the optimizer step for each element that a worker updates; none: those of PyTorch's Adam, if
-  /// that is the optimizer.
+  /// Temporary bytes of the optimizer step per element that a worker updates; none: PyTorch's Adam's, if that runs.
   std::optional<Bytes> step = {};
   std::int64_t step_elements = 0;  ///< elements that one piece of the step updates; 0: all
   bool operator==(const MemoryPolicy&) const = default;

@@ -25,8 +25,7 @@ enum class Reshard : std::uint8_t { ButLast, All, None };
 /// When the backward pass gathers a unit: before the previous unit computes, after it has, or only when needed.
 enum class BackwardPrefetch : std::uint8_t { Pre, Post, None };
 
-/// The micro-batches in which gradients are reduced. ReplicasLast: reduce-scatters in every one, all-reduces among
-/// shard groups only in the last one.
+/// The micro-batches that reduce gradients. ReplicasLast: all-reduces among shard groups only in the last one.
 enum class Reduce : std::uint8_t { Every, ReplicasLast, Last };
 
 struct FsdpOptions {

@@ -83,8 +83,7 @@ enum class Offered : std::uint8_t {
 struct Offer {
   std::string_view framework = {};  ///< "": none
   Offered how = Offered::AsPlan;
-  /// Returns the framework's settings for these options or, without a framework, what to do instead; nullptr: only the
-  /// plan describes it.
+  /// Returns the framework's settings for these options or, without one, what to do; nullptr: only the plan says it.
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// Returns the options that the settings really mean; nullptr: exactly the given ones.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;

@@ -1,6 +1,5 @@
 // DeepSpeed's ZeRO. zero-1 and zero-2 reduce gradients in buckets and gather all parameters after the update; zero-3
-// gathers parameters layer by layer, in the order of layers in the previous iteration. All precedences are in
-// docs/sharding.md.
+// gathers parameters layer by layer, in the order of the previous iteration. Precedences: docs/sharding.md.
 #pragma once
 
 #include "sim/schedule/strategy.hpp"
