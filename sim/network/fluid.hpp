@@ -40,8 +40,7 @@ class FluidNetwork final : public NetworkOfJobs {
   /// idle; for meetings, Shapes keep whole shapes, and `meetings` outlives the network.
   void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
 
-  /// Replaces the links by changed ones: `collectives` and `nccl` are the same ones on them. `others`: see
-  /// set_others().
+  /// Replaces the links: `collectives` and `nccl` are the same ones on the new links. `others`: see set_others().
   void lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
            NcclCalls nccl, std::vector<std::uint32_t> others, Time now);
 
@@ -55,8 +54,7 @@ class FluidNetwork final : public NetworkOfJobs {
   bool wakeup_is_tentative() const override {
     return ahead_stopped_ == Stop::Patience && (!rates_ || next_end() < next_change());
   }
-  /// A collective that has the network to itself moves at the same rate in all its rounds; the rate is 0 while a round
-  /// starts up or is reduced.
+  /// A single collective has the same rate in the transfers of all its rounds, and 0 in start-ups and reductions.
   Load load() const override;
   Load load_of(const WhichCalls& which) const override;
   std::vector<double> met(Time now) const override;
@@ -85,8 +83,7 @@ class FluidNetwork final : public NetworkOfJobs {
     double left;        // ps at full speed
     std::uint32_t who;  // index into State::running
   };
-  // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
-  // beginnings of rounds are whole numbers.
+  // Everything that time changes, to look ahead on a copy. Times are ps since `origin_`, whole where rounds begin.
   struct State {
     double now = 0;
     std::vector<Running> running;      // in the order of their starts
@@ -141,8 +138,7 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> others_;  // shapes of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
-  // For meetings. By shape: its job (none for background flows), and its uses of the links that several jobs use. These
-  // links are numbered as in meeting_links_.
+  // For meetings, by shape: its job (`nobody` for background flows), and its uses of meeting_links_, by index.
   std::vector<std::uint32_t> job_of_shape_;
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;

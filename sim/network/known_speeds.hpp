@@ -1,5 +1,4 @@
-// Remembers the speeds of rounds that move simultaneously: the same combinations occur again and again, and each is
-// solved once.
+// Remembers the speeds of rounds that move simultaneously, since the same combinations occur again and again.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Launches: the time that a host spends on each collective before the network starts it. Also chains the legs of
-// collectives that consist of several.
+// Launches, the time that a host spends on a collective before the network starts it; and collectives of several legs.
 #pragma once
 
 #include <map>

@@ -7,8 +7,7 @@ namespace allreplay {
 
 namespace {
 
-// True if every link carries messages of only one sender or only one receiver, and each slot sends and receives at most
-// one message per round.
+// True if each link has a single sender or receiver, and each slot at most one message per round and direction.
 bool never_meets(const RoutedRounds& rounds, std::size_t links) {
   constexpr std::uint32_t nobody = 0xffffffff, several = nobody - 1;
   std::vector<std::uint32_t> senders(links, nobody), receivers(links, nobody);

@@ -1,5 +1,4 @@
-// Records where jobs slow each other: the full links over which bytes of several jobs moved simultaneously, and for how
-// long.
+// Records the full links on which bytes of several jobs moved simultaneously, and the durations.
 #pragma once
 
 #include <compare>

@@ -292,8 +292,7 @@ void MessageNetwork::wait(Line& line, std::uint32_t id) {
   }
 }
 
-// Notes that a message of the line's round has passed. After the last one, calls `next` for the flows of the next
-// round.
+// Counts a message of the line's round as passed. After the last, calls `next` for the flows of the next round.
 template <class Count, class Next>
 void MessageNetwork::pass(Running& running, Line& line, const Count& count, const Next& next) {
   if (--line.left > 0 || line.head == nobody) return;
@@ -515,8 +514,7 @@ std::vector<double> MessageNetwork::met(Time now) const {
   return lasted;
 }
 
-// Lists, sorted by task names, the missing messages of each round and the flows with their progress; then the remaining
-// reductions of each rank.
+// Lists missing messages and flows with their progress, sorted by task names; then the remaining reductions by rank.
 void MessageNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
   const auto rounded = [](double ps) { return from_picoseconds(std::max(0.0, ps)).count(); };
   std::map<std::int64_t, std::vector<std::int64_t>> rows;

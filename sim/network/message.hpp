@@ -36,16 +36,13 @@ class MessageNetwork final : public NetworkOfJobs {
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
                  double gamma, Parties parties = {}, NcclCalls nccl = {});
 
-  /// Assigns each call to a job, and records meetings of jobs in `meetings` unless it is null. REQUIRES: the network is
-  /// idle; `meetings` outlives it.
+  /// Assigns calls to jobs, and records their meetings unless null. REQUIRES: it is idle, and `meetings` outlives it.
   void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
 
-  /// Replaces the links by changed ones: `collectives` are the same ones on them. Messages in flight go on over their
-  /// new routes.
+  /// Replaces the links: `collectives` are the same ones on the new links. Messages in flight go on over new routes.
   void lay(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, Time now);
 
-  /// Sets the route of a background flow, which never ends; without links it pauses. REQUIRES: `way` stays valid until
-  /// the next call.
+  /// Sets the route of an endless background flow; without links it pauses. REQUIRES: `way` outlives that.
   void set_other(std::uint32_t number, std::span<const LinkId> way, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;

@@ -40,13 +40,12 @@ class NcclOnLinks final : public SizePrice {
 
   NcclWay way(double bytes) const;
 
-  /// The model's latency, plus the latency of routes beyond it, plus the time of the bytes: the model's, or that of the
-  /// links if it is longer.
+  /// The latency of the model and of routes beyond it, plus the longer of the model's and the links' time for the
+  /// bytes.
   double seconds(double bytes) const override;
   double start_up(double bytes) const override;
   double least(double bytes) const override;
-  /// A lower bound for blocks of `bytes` in total, however they overlap: the larger of the least base and the busiest
-  /// link's time.
+  /// A lower bound for any blocks of `bytes` in total: the larger of the least base and the busiest link's time.
   double least_together(double bytes) const;
   /// The busiest link's time for `bytes`.
   double least_on_links(double bytes) const;

@@ -34,8 +34,7 @@ class TrafficCounter {
   /// The result is valid until the next call.
   const RoundTraffic& count(const Round& round);
 
-  /// The messages of `round`, which was counted last. `busy`: by link, seconds per byte of M that the round takes
-  /// there.
+  /// The messages of `round`, which was counted last. `busy`: by link, the time of the round, seconds per byte of M.
   std::vector<Hop> hops(const Round& round, std::span<const double> busy);
 
  private:

@@ -48,8 +48,7 @@ class RoundsFabric : public Fabric {
   CommCost price(const Call& call = CollectiveOp::AllReduce) const override;
   Time alone(WireBytes bytes,
              const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated once per size
-  /// With several blocks in flight, the larger of rounds·(α + the least route latency) and the busiest link's bytes /
-  /// bandwidth; zero for least_behind().
+  /// With `several`: the larger of rounds·(α + the least route latency) and the busiest link's bytes / bandwidth.
   Time least(WireBytes bytes, const Call& call = CollectiveOp::AllReduce, bool several = true) const override;
   Time least_behind(WireBytes bytes, const Call& call, bool several) const override;
   Time at_best(WireBytes bytes, const Call& call) const override {
@@ -76,8 +75,7 @@ class RoundsFabric : public Fabric {
   double alpha_of(std::uint32_t number) const { return laid_[number].by_nccl ? 0 : setup_.alpha; }
   LevelAlpha levels_of(std::uint32_t number) const;
   const std::vector<std::shared_ptr<const RoundLoads>>& loads() const { return loads_; }
-  /// By call, NCCL's choices if the laid collectives load the links like this. `first`: the number of the first one in
-  /// a network that has more.
+  /// By call, NCCL's choices if the laid collectives have these loads. `first`: the number of the first in its network.
   NcclCalls nccl_on(std::span<const std::shared_ptr<const RoundLoads>> loads, std::uint32_t first = 0) const;
   /// True if some messages of the call have longer or slower routes than others.
   bool routes_differ(const Call& call) const;

@@ -1,5 +1,4 @@
-// A collective's rounds laid on a topology for the fidelity `message`: every message of every distinct round with its
-// route.
+// A collective's rounds laid on a topology for the fidelity `message`: every message with its route.
 #pragma once
 
 #include <array>

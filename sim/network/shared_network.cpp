@@ -112,8 +112,7 @@ class SharedFluid final : public SharedNetwork {
     return laid;
   }
 
-  // The shape of a background flow, which at speed 1 fills the slowest link of its way. Its private link limits its
-  // rate.
+  // The shape of a background flow. At speed 1 it fills the slowest link of its way; its private link limits its rate.
   Shape shape(std::size_t other, const std::vector<Link>& links) const {
     if (ways_[other].empty()) return {};
     double slowest = std::numeric_limits<double>::infinity();

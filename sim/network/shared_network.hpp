@@ -37,8 +37,7 @@ class SharedNetwork {
   const Meetings* meetings() const { return meetings_.get(); }
   std::vector<double> met(Time now) const { return inside_->met(now); }
 
-  /// Replaces the links of the network and the routes of all background flows. `views`: for a job that has ended, any
-  /// view with as many links.
+  /// Replaces the links and the routes of all background flows. `views`: for an ended job, any view with as many links.
   void lay(const Topology& network, const Views& views, std::vector<Way> ways, Time now);
   /// Switches a background flow on or off.
   void turn(std::size_t other, bool on, Time now);
@@ -73,8 +72,7 @@ class SharedNetwork {
   Legs legs_;
 };
 
-/// `rates`: of the background flows, bytes per second. REQUIRES: at least one tenant; all have the same fidelity, alpha
-/// and gamma, and outlive the network.
+/// `rates`: of background flows, bytes/s. REQUIRES: tenants, of the same fidelity, alpha and gamma, which outlive it.
 std::unique_ptr<SharedNetwork> shared_network(std::vector<Tenant> tenants, const Views& views, std::vector<Way> ways,
                                               std::vector<double> rates);
 

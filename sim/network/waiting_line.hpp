@@ -10,8 +10,7 @@
 
 namespace allreplay {
 
-/// Usually each entry waits as long as the one before, so that its instant is not earlier: these are appended to a
-/// sorted line. The others are in a heap.
+/// Most entries are not earlier than the one pushed before: these are appended to a sorted line. A heap has the others.
 class WaitingLine {
  public:
   struct Instant {
