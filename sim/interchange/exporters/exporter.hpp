@@ -22,7 +22,7 @@ struct ExportRequest {
 };
 
 struct Exported {
-  std::string text;                ///< the file
+  std::string text;
   std::vector<std::string> notes;  ///< what the format cannot express; one sentence each
   /// The contents of a separate file with the members of each group; workers' files then name their own groups. "": all
   /// workers are in one group, and their files are equal.
@@ -42,8 +42,7 @@ std::span<const Exporter> exporters();
 /// Throws InputError at `place`, naming the most similar format.
 const Exporter& find_exporter(std::string_view name, const SourceLocation& place);
 
-/// Writes a table with the columns layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the
-/// update in the first one.
+/// Writes layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the update in the first one.
 Exported export_csv(const ExportRequest& request);
 
 /// Writes one iteration, from the start of a backward pass to the next, as an MLCommons Chakra execution trace, in
