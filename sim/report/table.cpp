@@ -424,14 +424,17 @@ std::string Table::markdown() const {
 
 std::string Table::text(const Screen& screen) const {
   std::vector<Shown> columns;
+  std::size_t keys = keys_;
   for (std::size_t index = 0; index < columns_.size(); ++index) {
     const auto says_nothing = [&](const auto& row) {
       return row[index].kind == Kind::Text && (row[index].text.empty() || row[index].text == "-");
     };
-    if (index < keys_ || !std::all_of(rows_.begin(), rows_.end(), says_nothing))
-      columns.push_back(shown(columns_, rows_, index));
+    if (std::all_of(rows_.begin(), rows_.end(), says_nothing)) {
+      if (index < keys_) --keys;
+      continue;
+    }
+    columns.push_back(shown(columns_, rows_, index));
   }
-  std::size_t keys = keys_;
   if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {
     if (columns.front().cells != numbers_of_rows(rows_.size()).cells)
       columns.insert(columns.begin(), numbers_of_rows(rows_.size()));
