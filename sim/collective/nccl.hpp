@@ -32,9 +32,9 @@ struct NcclHops {
 };
 NcclHops longest_hops(const NcclSetup& setup);
 
-/// The cost of a message on top of its links if NCCL's model does not price it, between nodes and inside one; seconds:
-/// the alpha of the level, or, if that is 0 and NCCL runs there, NCCL's start-up of a small send, in which the latency
-/// of the topology's links is part of the hop. `otherwise`: the alpha inside a node that states none.
+/// The cost in seconds, beyond its links, of a message that NCCL's model does not price, between nodes and inside a
+/// node: the alpha of the level or, if that is 0 and NCCL runs there, NCCL's start-up of a small send less the latency
+/// of the topology's links. `otherwise`: the alpha inside a node that states none.
 double start_up_between(const Network& network);
 double start_up_inside(const Network& network, double otherwise = 0);
 

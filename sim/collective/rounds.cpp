@@ -195,7 +195,7 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
         result, 1,
         [=](Rank from, std::int64_t, std::vector<Send>& out) {
           const std::int64_t server =
-              (from * servers + ranks - 1) / ranks;  // the first whose place is not before `from`
+              (from * servers + ranks - 1) / ranks;  // the first server on `from` or a higher rank
           if (server >= servers || place(server) != from) return;
           for (Rank to = 0; to < ranks; ++to)
             if (to != from) out.push_back({.to = to, .first = server});
