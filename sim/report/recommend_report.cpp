@@ -37,7 +37,7 @@ NamedNumbers exposed_parts(const Reasons& why) {
   return parts;
 }
 
-JsonValue json_of(const Advice& advice, const WinningRule& rule) {
+JsonValue row_json(const Advice& advice, const WinningRule& rule) {
   Row row = row_of(advice.tuned);
   const std::string_view framework = strategy(advice).offer.framework;
   const auto& bound = metrics(advice).lower_bound_s;
@@ -154,7 +154,7 @@ JsonValue heading_of(const Advice& advice) {
 JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule) {
   auto rows = JsonValue::array();
   for (const auto& ranking : sizes)
-    for (const Advice& advice : ranking) rows.push_back(json_of(advice, rule));
+    for (const Advice& advice : ranking) rows.push_back(row_json(advice, rule));
   return rows;
 }
 
@@ -164,7 +164,7 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   document["rows"] = JsonValue::array();
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     const Advice& one = ranking[i];
-    JsonValue row = json_of(one, rule);
+    JsonValue row = row_json(one, rule);
     const auto free = free_share(one.tuned.scenario.options.memory.limit, one.tuned.result.memory.peak);
     add_standing(
         row, {.fits = fits(one), .wins = i == 0 && fits(one), .ties = one.ties, .is_roomy = leaves_room(free, rule)});
@@ -264,7 +264,7 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
     const auto offered = offered_ranking(ranking, rule).order;
     const bool is_compressed = ranking.front().tuned.scenario.codec.has_value();
     const Advice& best = is_compressed || offered.empty() ? ranking.front() : *offered.front();
-    JsonValue row = json_of(best, rule);
+    JsonValue row = row_json(best, rule);
     row["name"] = name_of(best);
     row["fits"] = fits(best);
     row["settings_in_one_line"] = in_one_line(best.settings);
