@@ -78,19 +78,16 @@ class Originals(Case):
                 self.assertAlmostEqual(layer["forward"], float(row["forward_us"]), delta=0.0051, msg=layer["name"])
 
     def test_caffe_googlenet(self):
-        trace, notes = self.imported(ORIGINALS / "convnet_benchmarks/output_googlenet.log")
+        trace, _ = self.imported(ORIGINALS / "convnet_benchmarks/output_googlenet.log")
         rows = reduced("googlenet_titanx_b128_caffe")
         self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
         self.equals(trace, rows)
         self.assertEqual((sum(parameters(trace)), trace["batch_size"]), (6_998_552, 128))
         # Two blobs for each of the 58 layers with parameters, as Caffe sends them.
         self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), 116)
-        self.assertIn("'inception_5b/3x3' as 'inception_5a/3x3'", notes)
-        self.assertIn("0.65 % less than the 146.263 ms", notes)  # the log's own totals
-        self.assertIn("0.30 % less than the 338.261 ms", notes)
 
     def test_bcaffe_googlenet(self):
-        trace, notes = self.imported(ORIGINALS / "bcaffe_k80/tmp8comm.log", "--batch", 32, "--forward-ratio", 0.5)
+        trace, _ = self.imported(ORIGINALS / "bcaffe_k80/tmp8comm.log", "--batch", 32, "--forward-ratio", 0.5)
         rows = reduced("googlenet_k80_b32_caffe")
         self.assertEqual(len(trace["layers"]), 64)
         for layer, row in zip(trace["layers"], rows):
@@ -101,7 +98,6 @@ class Originals(Case):
             self.assertEqual(count % 64, 0)
             self.assertLess(count - int(row["params"]), 2 * 64)
         self.assertEqual((sum(parameters(trace)), sum(int(row["params"]) for row in rows)), (13_379_136, 13_378_280))
-        self.assertIn("128 blobs, 64 layers", notes)
         for nodes, backward in ((2, 200.329), (4, 206.783)):  # sums over the logs' layers, ms
             trace, _ = self.imported(ORIGINALS / f"bcaffe_k80/tmp{nodes}comm.log", "--batch", 32, "--forward-ratio", 0.5)
             self.assertAlmostEqual(total(trace, "backward") / 1000, backward, places=3)
@@ -116,17 +112,14 @@ class Originals(Case):
         self.assertEqual(sum(parameters(trace)), 367_480_636)
 
     def test_astra_sim(self):
-        trace, notes = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32)
+        trace, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32)
         # ResNet-50 without its batch norms (53,120 parameters) and the last bias (1,000).
         self.assertEqual((len(trace["layers"]), sum(parameters(trace))), (54, 25_557_032 - 53_120 - 1_000))
         conv1 = trace["layers"][0]
         self.assertEqual((conv1["forward"], conv1["backward"]), (13.003, 12.864 + 32.291))  # cycles of a nanosecond
-        self.assertIn("at 1 GHz", notes)
         slower, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32, "--clock", 0.5)
         self.assertAlmostEqual(total(slower, "backward"), 2 * total(trace, "backward"), places=6)
-        for name, tensors, note in (("DLRM_HybridParallel", 7, "1 forward ALLTOALL, 98.3 kB"),
-                                    ("Transformer_HybridParallel", 37, "12 forward ALLREDUCEs, 100.7 MB"),
-                                    ("microAllReduce", 1, "MICRO")):
+        for name, tensors, note in (("DLRM_HybridParallel", 7, "98.3 kB"), ("Transformer_HybridParallel", 37, "100.7 MB"), ("microAllReduce", 1, "MICRO")):
             trace, notes = self.imported(ORIGINALS / f"astra-sim/{name}.txt", "--batch", 1)
             self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
             self.assertIn(note, notes)
@@ -148,8 +141,7 @@ class Export(Case):
             for form, lacking in (("chakra", []), ("chakra-json", []), ("astra-sim", ["--batch", 8, "--clock", 1000]), ("csv", ["--batch", 8])):
                 with self.subTest(profile=profile, format=form):
                     clock = ["--clock", 1000] if form == "astra-sim" else []
-                    _, notes = self.works("export", "--to", form, "--profile", profile, "--out", "file", *clock)
-                    self.assertIn("reconstructed", notes)  # as those traces are
+                    self.works("export", "--to", form, "--profile", profile, "--out", "file", *clock)
                     back, _ = self.imported("file", *lacking)
                     if form.startswith("chakra"):  # whole
                         self.assertEqual(self.iteration("trace.json", "wfbp"), self.iteration(profile, "wfbp"))
@@ -161,8 +153,8 @@ class Export(Case):
                         self.assertAlmostEqual(total(back, key), total(shipped, key), places=4)
 
     def test_a_plan_as_a_chakra_graph(self):
-        out, _ = self.works("export", "--to", "chakra-json", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe",
-                            "--workers", 4, "--strategy", "mg-wfbp", "--out", "plan.json")
+        self.works("export", "--to", "chakra-json", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe",
+                   "--workers", 4, "--strategy", "mg-wfbp", "--out", "plan.json")
         graph = json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
         plan = json.loads(self.works("plan", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", "--workers", 4,
                                      "--strategy", "mg-wfbp", "--json")[0])
@@ -171,7 +163,6 @@ class Export(Case):
         self.assertEqual([node["comm_size"] for node in reduces],
                          [sum(piece["bytes"] for piece in block["slices"]) for block in plan["blocks"]])
         self.assertTrue(all(node["comm_type"] == 0 for node in reduces))
-        self.assertIn(f"in {len(reduces)} blocks of mg-wfbp", out)
         # Each waits for the backward node of a tensor that it holds, and for the one before it.
         for before, node in zip([None, *reduces], reduces):
             waits = [nodes[other] for other in node["data_deps"]]
@@ -195,12 +186,10 @@ class Export(Case):
             self.assertAlmostEqual(max(end.values()), self.iteration("resnet50_k80_b16", strategy), places=9, msg=strategy)
 
     def test_a_file_for_each_worker(self):
-        _, notes = self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--workers", 3, "--per-worker",
-                              "--out", "net")
+        self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--workers", 3, "--per-worker", "--out", "net")
         files = sorted(self.folder.iterdir())
         self.assertEqual([file.name for file in files], ["net.0.et", "net.1.et", "net.2.et"])
         self.assertEqual(len({file.read_bytes() for file in files}), 1)
-        self.assertIn("the 3 files are identical", notes)
         self.imported("net.2.et")
 
     def test_what_makes_no_sense(self):
@@ -266,7 +255,7 @@ class Readers(Case):
         self.assertGreater(theirs, 1.4 * ours)  # 605 to 419 ms: start-ups do not overlap
 
     def test_what_the_schema_says(self):
-        _, notes = self.works("export", "--to", "chakra", *self.scenario, "--strategy", "p3", "--out", "x.et")
+        self.works("export", "--to", "chakra", *self.scenario, "--strategy", "p3", "--out", "x.et")
         metadata, nodes = chakra_replay.decode(self.folder / "x.et")
         self.assertEqual(metadata["version"], ["0.0.4"])
         self.assertEqual(chakra_replay.attributes(metadata)["batch_size"], ("int64_val", 16))
@@ -282,13 +271,11 @@ class Readers(Case):
         for node in nodes:  # each stands behind all that it waits for
             self.assertTrue(seen.issuperset(node["data_deps"]))
             seen.add(node["id"])
-        self.assertIn("a roofline must be off", notes)
 
     def test_groups(self):
         """Each worker's file names its own groups by number, and a file says who they are."""
         self.lab(4)
-        _, notes = self.works("export", "--to", "chakra", *self.scenario, "--strategy", "fsdp2", "--shard-group", 2, "--per-worker", "--out", "x")
-        self.assertIn("x.groups.json lists the members of each group", notes)
+        self.works("export", "--to", "chakra", *self.scenario, "--strategy", "fsdp2", "--shard-group", 2, "--per-worker", "--out", "x")
         groups = json.loads((self.folder / "x.groups.json").read_text(encoding="utf-8"))
         self.assertEqual(groups, {"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3]})
         for worker in range(4):
@@ -298,33 +285,22 @@ class Readers(Case):
             self.assertTrue(all(worker in groups[name] for name in named))
 
     def test_cycles(self):
-        """ASTRA-sim 1.0 counts nanoseconds, Chakra's text converter microseconds: the file is written for one of them, and says for which."""
-        _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--out", "ns.txt")
-        self.assertIn("Chakra's text converter, which counts microseconds, reads times as 1000 times as long (--clock 0.001 is for it)", notes)
-        _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--clock", 0.001, "--out", "us.txt")
-        self.assertIn("ASTRA-sim 1.0, which counts nanoseconds, reads times as 1000 times as short", notes)
-        self.assertNotIn("Chakra's text converter", notes)
+        """ASTRA-sim 1.0 counts nanoseconds, Chakra's text converter microseconds: the file is written for one of them."""
+        self.works("export", "--to", "astra-sim", *self.scenario[:2], "--out", "ns.txt")
+        self.works("export", "--to", "astra-sim", *self.scenario[:2], "--clock", 0.001, "--out", "us.txt")
         whole, _ = self.imported("ns.txt", "--batch", 16)
-        rounded, notes = self.imported("us.txt", "--batch", 16)
-        self.assertIn("at 0.001 GHz, as the file says", notes)
+        rounded, _ = self.imported("us.txt", "--batch", 16)
         for before, after in zip(whole["layers"], rounded["layers"]):
             self.assertAlmostEqual(after["backward"], before["backward"], delta=0.501)
         self.refused("^us.txt: line 3: was written in cycles of 0.001 GHz, but --clock is 1 ", "import", "us.txt", "--batch", 16, "--clock", 1,
                      "--out", "x.json")
 
     def test_naive_sgd_as_text(self):
-        """All its blocks are ready when the backward pass ends: one all-reduce at the last layer to end, which is said."""
-        _, notes = self.works("export", "--to", "astra-sim", *self.scenario, "--strategy", "s-sgd", "--out", "x.txt")
-        self.assertIn("s-sgd: its 161 blocks are ready at once, and became one all-reduce, with one start-up instead of as many", notes)
+        """All its blocks are ready when the backward pass ends: one all-reduce at the last layer to end."""
+        self.works("export", "--to", "astra-sim", *self.scenario, "--strategy", "s-sgd", "--out", "x.txt")
         rows = [line.split() for line in (self.folder / "x.txt").read_text(encoding="utf-8").splitlines()[2:]]
         self.assertEqual([row[0] for row in rows if row[9] == "ALLREDUCE"], ["conv1"])
         self.assertEqual(int(rows[0][10]), 4 * 25_557_032)
-
-    def test_parameter_servers_become_collectives_with_a_word(self):
-        for form in ("chakra", "astra-sim"):
-            for collective, said in (("parameter-server", self.assertIn), ("ring", self.assertNotIn)):
-                _, notes = self.works("export", "--to", form, *self.scenario, "--strategy", "wfbp", "--collective", collective, "--out", "x")
-                said("parameter-server: pushes to servers and pulls from them became", notes)
 
 
 class BadFiles(Case):

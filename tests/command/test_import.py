@@ -153,10 +153,9 @@ class PublishedKineto(Import):
     def test_a_trace_without_shapes_and_without_marks_of_steps(self):
         # ResNet-18 on an RTX 2080 Ti, 30 iterations, which only Optimizer.step tells apart. Its kernels carry their launch's number as id.
         file = self.file("param_resnet_2080ti")
-        trace, notes = self.imported(file, "--match", "resnet18", "--batch", 64)
+        trace, _ = self.imported(file, "--match", "resnet18", "--batch", 64)
         counts, in_all = parameters(trace)
         self.assertEqual((len(counts), in_all), (41, 11_689_512))
-        self.assertIn("means over 30 of 30 steps, which end with Optimizer.step", notes)
         # All kernels of an iteration, by the file's own launches between two ends of Optimizer.step: 135.0 to 136.8 ms
         # but for the first two (155.0, 149.7) and two of 132; their copies of the input are no kernels. So the mean is
         events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
@@ -168,9 +167,8 @@ class PublishedKineto(Import):
         self.refused("is of a compiled model", self.file("hta_df_index"), "--match", "resnet18")
 
     def test_a_job_with_ddp_and_checkpointing(self):
-        trace, notes = self.imported(self.file("tracelens"), "--match", "resnet18", "--communication-out", "job.csv")
+        trace, _ = self.imported(self.file("tracelens"), "--match", "resnet18", "--communication-out", "job.csv")
         self.assertEqual(parameters(trace)[1], 11_689_512)
-        self.assertIn("copies for communication", notes)
         rows = [row for row in program.rows_of(self.folder / "job.csv") if row["collective"] == "all-reduce"]
         # Two buckets a step, which hold all gradients in bf16.
         self.assertEqual([int(row["bytes"]) for row in rows], [5_746_640, 17_632_384] * 3)
@@ -217,8 +215,7 @@ class PipeDreamOriginals(Import):
             with self.subTest(name):
                 file = PIPEDREAM / f"{name}.txt"
                 kept, _ = self.imported(file, "--batch", 1, "--keep-overhead")
-                trace, notes = self.imported(file, "--batch", 1)
-                self.assertIn(f"subtracted: {least} us from each of {timed} forward times", notes)
+                trace, _ = self.imported(file, "--batch", 1)
                 self.assertAlmostEqual(total(kept, "forward") - total(trace, "forward"), least * timed, places=3)
                 self.assertEqual(total(kept, "backward"), total(trace, "backward"))
 
@@ -231,10 +228,8 @@ class PipeDreamOriginals(Import):
                 self.assertEqual([layer["name"] for layer in trace["model"]["layers"] if layer["tensors"]],
                                  [layer["name"] for layer in shipped["layers"] if layer.get("tensors")])
         # An image of 3x224x224 in fp32 has 602,112 bytes: 77,070,336 are 128 of them.
-        trace, notes = self.imported(PIPEDREAM / "resnet50_graph.txt")
+        trace, _ = self.imported(PIPEDREAM / "resnet50_graph.txt")
         self.assertEqual(trace["batch_size"], 128)
-        self.assertIn("the batch size, 128, is taken from an input of 128 images of 3x224x224 in fp32", notes)
-        self.assertIn("the batch size is 64, as --batch says, not 128", self.imported(PIPEDREAM / "vgg16_graph.txt", "--batch", 64)[1])
         self.refused("gnmt_graph.txt: does not say the batch size", PIPEDREAM / "gnmt_graph.txt")
         self.refused("of the model 'vgg16' has", PIPEDREAM / "resnet50_graph.txt", "--batch", "1", "--match", "vgg16")
 
@@ -310,19 +305,17 @@ class BadInput(Import):
         self.assertEqual((done.returncode, (self.folder / graph).read_text(encoding="utf-8")), (2, GRAPH))
 
     def test_what_was_said_holds(self):
-        trace, notes = self.imported(self.write("graph.txt.gz.txt", GRAPH), "--batch", 7, "--model", "tiny", "--device",
+        trace, _ = self.imported(self.write("graph.txt.gz.txt", GRAPH), "--batch", 7, "--model", "tiny", "--device",
                                      "a GPU", "--framework", "mine", "--precision", "bf16")
         self.assertEqual([trace[key] for key in ("batch_size", "device", "framework", "precision")], [7, "a GPU", "mine", "bf16"])
         self.assertEqual(trace["model"]["name"], "tiny")
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in trace["layers"]], [(1250, 2500), (0, 500)])
-        self.assertIn("1 input node (9 ms of loading data)", notes)
 
     def test_where_it_is_from_in_words(self):
         done = self.run_program("import", self.write("graph", GRAPH), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
         self.assertEqual((trace["source"], trace["details"]["notes"][-1]), ("a lab", "by hand"))
-        self.assertEqual(done.stderr.splitlines()[-1], "note: by hand")
 
     def test_a_graph_with_a_cycle(self):
         self.refused(r"^graph: line \d: 'node\d' is on a cycle", self.write("graph", GRAPH + "\tnode3 -- node2\n"), "--batch", "1")
