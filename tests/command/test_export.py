@@ -6,7 +6,6 @@ what needs them is skipped where it is absent. Run: python3 tests/command/test_e
 """
 
 import json
-import math
 import sys
 import unittest
 from pathlib import Path
@@ -50,79 +49,14 @@ class Case(program.Case):
         return json.loads(out)["iteration_s"]
 
 
-def parameters(trace):
-    """Of each layer of the trace."""
-    model = {layer["name"]: sum(math.prod(tensor["shape"]) for tensor in layer["tensors"]) for layer in trace["model"]["layers"]}
-    return [model[layer["name"]] for layer in trace["layers"]]
-
-
 def total(trace, key):
     """Microseconds of all layers."""
     return sum(layer[key] for layer in trace["layers"])
 
 
-def reduced(name):
-    """The rows of a reduced table."""
-    return program.rows_of(REFERENCE / "profiles" / f"{name}.csv")
-
-
 @unittest.skipUnless(ORIGINALS.exists(), f"no originals at {ORIGINALS}")
 class Originals(Case):
-    """Published files give the layers, parameters and times in the tables reduced from them."""
-
-    def equals(self, trace, rows, backward_only=False):
-        self.assertEqual(parameters(trace), [int(row["params"]) for row in rows])
-        for layer, row in zip(trace["layers"], rows):  # the tables are rounded to 10 ns
-            self.assertAlmostEqual(layer["backward"], float(row["backward_us"]), delta=0.0051, msg=layer["name"])
-            if not backward_only:
-                self.assertAlmostEqual(layer["forward"], float(row["forward_us"]), delta=0.0051, msg=layer["name"])
-
-    def test_caffe_googlenet(self):
-        trace, _ = self.imported(ORIGINALS / "convnet_benchmarks/output_googlenet.log")
-        rows = reduced("googlenet_titanx_b128_caffe")
-        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
-        self.equals(trace, rows)
-        self.assertEqual((sum(parameters(trace)), trace["batch_size"]), (6_998_552, 128))
-        # Two blobs for each of the 58 layers with parameters, as Caffe sends them.
-        self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), 116)
-
-    def test_bcaffe_googlenet(self):
-        trace, _ = self.imported(ORIGINALS / "bcaffe_k80/tmp8comm.log", "--batch", 32, "--forward-ratio", 0.5)
-        rows = reduced("googlenet_k80_b32_caffe")
-        self.assertEqual(len(trace["layers"]), 64)
-        for layer, row in zip(trace["layers"], rows):
-            self.assertAlmostEqual(layer["backward"], float(row["backward_us"]), places=3)
-            self.assertAlmostEqual(layer["forward"], layer["backward"] / 2, places=5)
-        # The log's blobs are padded to multiples of 64 elements, those of the table are the model's.
-        for count, row in zip(parameters(trace), rows):
-            self.assertEqual(count % 64, 0)
-            self.assertLess(count - int(row["params"]), 2 * 64)
-        self.assertEqual((sum(parameters(trace)), sum(int(row["params"]) for row in rows)), (13_379_136, 13_378_280))
-        for nodes, backward in ((2, 200.329), (4, 206.783)):  # sums over the logs' layers, ms
-            trace, _ = self.imported(ORIGINALS / f"bcaffe_k80/tmp{nodes}comm.log", "--batch", 32, "--forward-ratio", 0.5)
-            self.assertAlmostEqual(total(trace, "backward") / 1000, backward, places=3)
-        self.refused(": ", "import", ORIGINALS / "bcaffe_k80/tmp2comm.log",
-                     "--batch", 32, "--out", "trace.json.new")
-
-    def test_dnn_partitioning_bert(self):
-        trace, _ = self.imported(ORIGINALS / "dnn_partitioning/bert24_training.json", "--batch", 2)
-        rows = reduced("bert_large_gpu_1024tokens")
-        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
-        self.equals(trace, rows)
-        self.assertEqual(sum(parameters(trace)), 367_480_636)
-
-    def test_astra_sim(self):
-        trace, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32)
-        # ResNet-50 without its batch norms (53,120 parameters) and the last bias (1,000).
-        self.assertEqual((len(trace["layers"]), sum(parameters(trace))), (54, 25_557_032 - 53_120 - 1_000))
-        conv1 = trace["layers"][0]
-        self.assertEqual((conv1["forward"], conv1["backward"]), (13.003, 12.864 + 32.291))  # cycles of a nanosecond
-        slower, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32, "--clock", 0.5)
-        self.assertAlmostEqual(total(slower, "backward"), 2 * total(trace, "backward"), places=6)
-        for name, tensors, note in (("DLRM_HybridParallel", 7, "98.3 kB"), ("Transformer_HybridParallel", 37, "100.7 MB"), ("microAllReduce", 1, "MICRO")):
-            trace, notes = self.imported(ORIGINALS / f"astra-sim/{name}.txt", "--batch", 1)
-            self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
-            self.assertIn(note, notes)
+    """Published samples of Chakra."""
 
     def test_chakra_samples_are_no_profiles(self):
         self.refused(": ", "import", ORIGINALS / "chakra/small_chakra.0.json",
@@ -138,10 +72,9 @@ class Export(Case):
 
     def test_an_exported_profile_simulates_as_before(self):
         for profile in self.PROFILES:
-            for form, lacking in (("chakra", []), ("chakra-json", []), ("astra-sim", ["--batch", 8, "--clock", 1000]), ("csv", ["--batch", 8])):
+            for form, lacking in (("chakra", []), ("chakra-json", []), ("csv", ["--batch", 8])):
                 with self.subTest(profile=profile, format=form):
-                    clock = ["--clock", 1000] if form == "astra-sim" else []
-                    self.works("export", "--to", form, "--profile", profile, "--out", "file", *clock)
+                    self.works("export", "--to", form, "--profile", profile, "--out", "file")
                     back, _ = self.imported("file", *lacking)
                     if form.startswith("chakra"):  # whole
                         self.assertEqual(self.iteration("trace.json", "wfbp"), self.iteration(profile, "wfbp"))
@@ -198,8 +131,6 @@ class Export(Case):
         self.refused("--strategy: ", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
         self.refused("--strategy: ", *given, "--to", "chakra", "--strategy", "wfbp")
         self.refused("--cluster: ", *given, "--to", "chakra", "--cluster", "k80-10gbe")
-        self.refused("--clock: ", *given, "--to", "chakra", "--clock", "1")
-        self.refused("--clock: ", *given, "--to", "astra-sim", "--clock", "0")
         self.refused("--per-worker: ", *given, "--to", "csv", "--per-worker")
         self.refused("--per-worker: ", *given, "--to", "chakra", "--per-worker")
         self.refused("--codec: ", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
@@ -284,33 +215,16 @@ class Readers(Case):
             self.assertEqual(len(named), 2)
             self.assertTrue(all(worker in groups[name] for name in named))
 
-    def test_cycles(self):
-        """ASTRA-sim 1.0 counts nanoseconds, Chakra's text converter microseconds: the file is written for one of them."""
-        self.works("export", "--to", "astra-sim", *self.scenario[:2], "--out", "ns.txt")
-        self.works("export", "--to", "astra-sim", *self.scenario[:2], "--clock", 0.001, "--out", "us.txt")
-        whole, _ = self.imported("ns.txt", "--batch", 16)
-        rounded, _ = self.imported("us.txt", "--batch", 16)
-        for before, after in zip(whole["layers"], rounded["layers"]):
-            self.assertAlmostEqual(after["backward"], before["backward"], delta=0.501)
-        self.refused("us.txt: line 3: ", "import", "us.txt", "--batch", 16, "--clock", 1,
-                     "--out", "x.json")
-
-    def test_naive_sgd_as_text(self):
-        """All its blocks are ready when the backward pass ends: one all-reduce at the last layer to end."""
-        self.works("export", "--to", "astra-sim", *self.scenario, "--strategy", "s-sgd", "--out", "x.txt")
-        rows = [line.split() for line in (self.folder / "x.txt").read_text(encoding="utf-8").splitlines()[2:]]
-        self.assertEqual([row[0] for row in rows if row[9] == "ALLREDUCE"], ["conv1"])
-        self.assertEqual(int(rows[0][10]), 4 * 25_557_032)
 
 
 class BadFiles(Case):
     """One line, exit status 2, nothing written."""
 
     def test_each_format(self):
-        for form in ("astra-sim", "chakra", "chakra-json", "caffe-time", "bcaffe", "dnn-partitioning"):
+        for form in ("chakra", "chakra-json", "csv"):
             (self.folder / form).write_bytes(b"")
             self.refused(f"{form}: ", "import", form, "--from", form, "--batch", 1, "--out", "trace.json")
-        self.refused(": ", "import", "astra-sim", "--batch", 1, "--out", "trace.json")
+        self.refused("chakra: ", "import", "chakra", "--batch", 1, "--out", "trace.json")
 
     def test_a_cut_et_file(self):
         self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--out", "net.et")

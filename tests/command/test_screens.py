@@ -23,7 +23,7 @@ RESNET = ("--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe")
 SMALL = ("--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe")
 FABRIC = ("--cluster", "fat-tree-4", "--workers", "8", "--fidelity", "fluid")
 MEASURED = ("list strategies", "list collectives", "list codecs", "list topologies", "list options", "list profiles", "list clusters",
-            "list models", "list devices", "list configs", "list importers", "list exporters", "list columns", "list job-columns", "list profiles --verbose")
+            "list models", "list devices", "list configs", "list importers", "list exporters", "list columns", "list job-columns")
 
 
 def screens():

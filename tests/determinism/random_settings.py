@@ -162,7 +162,7 @@ class Settings:
                 "calibrate", "osu.log", "--workers", self.one(("4", "8")), *self.few(few, 2), *table, "--json"]
 
     def export(self):
-        kind = self.one(("chakra-json", "astra-sim", "csv"))
+        kind = self.one(("chakra-json", "csv"))
         plan = ["--cluster", self.one(CLUSTERS), "--workers", self.one("48"), "--strategy", self.one(STRATEGIES)]
         return ["export", "--to", kind, "--profile", self.one(SMALL), *([] if kind == "csv" else plan), "--out", "out.json"]
 
