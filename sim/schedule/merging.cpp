@@ -66,8 +66,7 @@ BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
 }
 
 // f(j) = min over i < j of max(f(i), ready(j)) + T(bytes(i..j)) is the earliest end of the first j gradients. It is
-// exact over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Ties go to larger
-// blocks.
+// exact over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Larger blocks win ties.
 BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<Time> finish(list.size() + 1, Time(0));

@@ -166,8 +166,7 @@ class Training {
   // If no two workers are identical, there are too many tasks for the engine. It then replays the tasks of one worker,
   // whose works a BatchedWorkers does on all workers.
 
-  // Builds that graph, without the order of works, which the batch implies. Returns false if a gate needs another
-  // order.
+  // Builds that graph, without the order of works, which the batch implies. Returns false if gates need another order.
   bool link_one() {
     one_ = unroll_job(job_, plan_, {WorkerClass{}});
     const TaskId places = one_.lead_in(1);
