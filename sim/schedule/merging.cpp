@@ -70,8 +70,7 @@ BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
 BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<Time> finish(list.size() + 1, Time(0));
-  std::vector<std::size_t> start(list.size() + 1,
-                                 0);  // by j: start of the last block in the best merge of the first j gradients
+  std::vector<std::size_t> start(list.size() + 1, 0);  // by j: start of its last block
   for (std::size_t j = 1; j <= list.size(); ++j) {
     finish[j] = never;
     Bytes bytes = 0;
