@@ -169,8 +169,7 @@ std::vector<std::vector<std::size_t>> groups_of(const MeasuredFile& measured,
   return groups;
 }
 
-// Computes the errors of the rows to which a group's constants are fitted. A row is simulated once for the same values
-// of the constants that hold for it.
+// The errors of the rows to which a group's constants are fitted. Each row is simulated once for the same constants.
 class Misfit {
  public:
   Misfit(const MeasuredFile& measured, std::vector<FittedConstant> constants, Library& library)
@@ -332,8 +331,7 @@ class GroupFit {
   }
 
   // Gives the least determined constant that the rows can do without back to the files; returns false if there is none.
-  // A constant is open if directions along which a factor of two does not show (untold()) have a part of 0.01 or more
-  // in it.
+  // A constant is open if its part in directions along which a factor of two does not show (untold()) is 0.01 or more.
   bool leave_one_to_the_files() {
     constexpr double part = 0.01;
     leave_0();

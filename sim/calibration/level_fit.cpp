@@ -42,8 +42,7 @@ Network scaled(Network network, const Factors& factors) {
   return network;
 }
 
-// The operation whose cost is compared with the log. NCCL's model prices the halves of an all-reduce separately; all
-// other algorithms have one cost.
+// The operation to be priced. Only NCCL's model prices the halves of an all-reduce separately.
 CollectiveOp op_of(const Calibration& log) {
   if (log.algorithm->coefficients) return CollectiveOp::AllReduce;
   const CollectiveOp op = log.log.operation.value_or(CollectiveOp::AllReduce);
@@ -197,8 +196,7 @@ class LevelSearch {
   }
 
  private:
-  // The order in which constants keep the cluster's values: first those that are part of another, then those that
-  // matter little for large messages.
+  // The order in which constants keep the cluster's values: parts of others first, then those of small messages.
   static std::size_t turn_of(std::size_t axis) {
     constexpr std::array order{ll_bandwidth_outside, tree_bandwidth_outside, latency_outside, latency_inside,
                                rendezvous_time,      bandwidth_outside,      bandwidth_inside};
@@ -285,8 +283,7 @@ class LevelSearch {
     best_ = std::move(candidate);
   }
 
-  // Moves an undetermined constant as close to the assumed value as it can be without an effect: elsewhere it may
-  // matter.
+  // Moves an undetermined constant as close to the assumed value as it can be without an effect on the logs.
   void raise(std::size_t axis, double slack) {
     const double most = cost(best_) + slack;
     Factors at = best_;
@@ -316,8 +313,7 @@ class LevelSearch {
     }
   }
 
-  // Searches one constant after another, starting at the values that NCCL's tuner assumes; adds a rendezvous only if it
-  // helps.
+  // Searches one constant after another, from the values that NCCL's tuner assumes; adds a rendezvous if it helps.
   void search_between_nodes() {
     if (!known_[bandwidth_outside] || !base_.nccl) return;
     for (const std::size_t axis : {tree_bandwidth_outside, ll_bandwidth_outside})

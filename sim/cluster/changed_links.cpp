@@ -57,8 +57,7 @@ class ChangedLinks final : public Topology {
     network_->way(from, to, up[number], path);
   }
 
-  // The closed form still holds if no link is down, and if latencies, and so the longest and shortest routes, are the
-  // same.
+  // The closed form holds if routes and latencies, and so the longest and shortest routes, are unchanged.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     return !broken_ && !delayed_ && network_->count_all(from, to, loads, ends);
   }

@@ -126,8 +126,7 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
 
 namespace {
 
-// The bound over the routes to every `step`th rank from the one before it; for bandwidths, without `ends` links at
-// either end.
+// The bound over the routes to every `step`th rank from its predecessor; bandwidths without `ends` links at either end.
 RouteBound route_bound(const Topology& topology, std::int64_t workers, std::int64_t step, std::size_t ends) {
   RouteBound bound{0, std::numeric_limits<double>::infinity()};
   std::vector<LinkId> path;

@@ -173,8 +173,7 @@ class Torus final : public Topology {
                       most_of(axis, way, torus_.axes_[axis].moved(host, length - half), half));
     }
 
-    // Counts the links from `low` up to the one before `high`; `round`: past the end of the axis they continue at its
-    // start.
+    // Counts the links from `low` up to the one before `high`; `round`: past the end of the axis to its start.
     void mark(LinkId first, NodeId low, NodeId high, bool round, const Axis& axis, std::int64_t times) {
       marks_[first + 2 * low] += times;
       marks_[first + 2 * high] -= times;

@@ -32,8 +32,7 @@ double draw(Distribution distribution, Random& random) {
   return random.normal();
 }
 
-// Draws √c·(a common vector) + √(1−c)·(a new vector for every worker and iteration), so that any two have correlation
-// c.
+// Draws √c·(a common vector) + √(1−c)·(a new vector for every worker and iteration): any two have correlation c.
 class Gradients {
  public:
   explicit Gradients(const CodecRequest& request) : request_(request) {

@@ -1,5 +1,4 @@
-// Builds transformers from the few numbers that define them, with tensors named and shaped as in Hugging Face
-// Transformers.
+// Builds transformers from the few numbers that define them, with Hugging Face's names and shapes of tensors.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +53,7 @@ struct Split {
 };
 
 /// The computation for samples of `tokens` tokens (ViT: those of its images); with a split, one worker's part
-/// (docs/estimation.md). Throws InputError at `place` if there are fewer learned positions, and at the option of a
-/// split that does not divide.
+/// (docs/estimation.md). Throws InputError at `place` beyond learned positions, and at the split's option if uneven.
 Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place,
                   const Split& split = {});
 
