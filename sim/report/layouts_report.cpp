@@ -200,8 +200,8 @@ const View& layouts_view() {
       verdict_view().parts[0],
       ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},
       ViewText{"To repeat the first row:"},
-      ViewCode{"allreplay estimate {estimate:words}"},
-      ViewCode{"allreplay run {run:words}"},
+      ViewCode{"allreplay estimate {estimate:words}", true},
+      ViewCode{"allreplay run {run:words}", true},
   }};
   return view;
 }

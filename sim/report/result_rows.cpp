@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace allreplay {
 
 void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
@@ -34,19 +36,20 @@ void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRu
 
 ViewTable result_table(const std::string& rows) {
   std::vector<ViewColumn> columns;
-  for (const std::string_view name : named_by)
-    columns.push_back({std::string(name), "{names/" + std::string(name) + "}"});
+  for (const char* name :
+       {"profile", "workers", "layout", "micro-batches", "strategy", "cluster", "collective", "fidelity", "codec"})
+    columns.push_back({name, fmt::format("{{names/{}}}", name)});
   const ViewColumn numbers[] = {
       {"iteration", "{iteration_s}", "", "~ ties"},
       {"exposed comm.", "{exposed_comm_s}", "iteration"},
       {"stragglers", "{straggler_s:nonzero}", "iteration"},
       {"bubble", "{bubble_s:nonzero}", "iteration"},
-      {"samples/s", "{samples_per_s}"},
-      {"tokens/s per GPU", "{tokens_per_s_per_gpu:0}"},
-      {"MFU", "{mfu}"},
       {"eff.", "{relative_efficiency}"},
       {"above bound", "{above_bound_share}"},
       {"memory", "{memory_bytes}", "", "! !fits|* tight"},
+      {"samples/s", "{samples_per_s}"},
+      {"tokens/s per GPU", "{tokens_per_s_per_gpu:0}"},
+      {"MFU", "{mfu}"},
   };
   columns.insert(columns.end(), std::begin(numbers), std::end(numbers));
   return {.rows = rows, .columns = std::move(columns), .keys = std::size(named_by)};

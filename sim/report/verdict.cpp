@@ -127,12 +127,14 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
 
 const View& verdict_view() {
   static const View view{{
-      ViewList{.items = "races",
-               .text = "[{group}: ][{workers} workers: ][{fidelity}: ]run {winner}, [{iteration_s}][{samples_per_s} "
-                       "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
-                       "{fastest/name} is faster, but less simple to run or fuller][. Within the tie: {ties}][. Next: "
-                       "{next/name}, {next/times:longer}].",
-               .most = 8},
+      ViewList{
+          .items = "races",
+          .text =
+              "[{group}: ][{workers} workers: ][{fidelity}: ]run {winner}, [{iteration_s}][{samples_per_s} "
+              "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
+              "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. Next: "
+              "{next/name}, {next/times:longer}].",
+          .most = 8},
       ViewList{.items = "races",
                .text = "[{group}: ][{workers} workers: ][{fidelity}: ]nothing fits into memory.",
                .when = "nothing_fits",

@@ -215,10 +215,12 @@ class Output {
   void sentence(const std::string& text) {
     text_ += is_markdown_ ? text + "\n" : wrapped(text, screen_.width, 2) + "\n";
   }
-  void code(std::string_view text) {
-    for (const std::string_view line : split(text, "\n"))
-      text_ +=
-          is_markdown_ ? fmt::format("    {}\n", line) : wrapped(fmt::format("    {}", line), screen_.width, 8) + "\n";
+  void code(std::string_view text, bool is_command) {
+    const auto broken = is_command ? wrapped_command : wrapped;
+    for (const std::string_view line : split(text, "\n")) {
+      const std::string indented = fmt::format("    {}", line);
+      text_ += (is_markdown_ ? indented : broken(indented, screen_.width, 8)) + "\n";
+    }
   }
   void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) {
     if (!is_markdown_) {
@@ -245,7 +247,7 @@ void render(const ViewText& part, const Place& place, Output& out) {
 }
 
 void render(const ViewCode& part, const Place& place, Output& out) {
-  if (const auto text = filled(part.text, place)) out.code(*text);
+  if (const auto text = filled(part.text, place)) out.code(*text, part.is_command);
 }
 
 void render(const ViewFacts& part, const Place& place, Output& out) {

@@ -27,9 +27,10 @@ struct ViewText {
   std::string when = {};
 };
 
-/// Lines of code, indented.
+/// Lines of code, or a command, indented so that they can be pasted.
 struct ViewCode {
   std::string text;
+  bool is_command = false;
 };
 
 /// Names with a value each, aligned. A line whose value is left out is not shown.
