@@ -59,7 +59,7 @@ class Printout {
       print_table(console, out, [&] { return jobs_sweep_table(result, screen()); });
       return console.print("{}", jobs_sweep_verdict(result, screen()));
     }
-    const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_));
+    const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_), shows_all());
     print_table(console, out, [&] { return rendered(sweep_table_view(), document, screen()); });
     console.show(sweep_verdict_view(), document);
   }
@@ -67,9 +67,11 @@ class Printout {
  private:
   static constexpr std::size_t few = 30;  // as a screen shows
 
+  bool shows_all() const { return table_ || lines_.size() <= few; }
+
   template <class Text>
   void print_table(Console& console, const std::string& out, const Text& text) const {
-    if (table_ || lines_.size() <= few) return console.print("{}\n", text());
+    if (shows_all()) return console.print("{}\n", text());
     console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
                                               out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
                                   screen().width));

@@ -119,9 +119,9 @@ void add_races(const SweepResult& result, JsonValue& document) {
 
 }  // namespace
 
-JsonValue sweep_document(const SweepResult& result) {
+JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   const ScenarioLabels labels = labels_of(result);
-  JsonValue document{{"rows", rows_of(result, labels)},
+  JsonValue document{{"rows", with_rows ? rows_of(result, labels) : JsonValue::array()},
                      {"same", JsonValue::object()},
                      {"races", JsonValue::array()},
                      {"wins", JsonValue::array()},

@@ -8,8 +8,8 @@ namespace allreplay {
 
 /// rows (the columns of the CSV, relative_efficiency, names and marks), same (names that all rows share), counts of
 /// profiles, clusters and strategies, races (the verdict of each group at its largest size), wins (how many groups each
-/// series wins), notes.
-JsonValue sweep_document(const SweepResult& result);
+/// series wins), notes. Without rows, which may be many, if the table is not shown.
+JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
 const View& sweep_table_view();    ///< the rows
 const View& sweep_verdict_view();  ///< who wins, and the notes

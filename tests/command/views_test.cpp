@@ -22,14 +22,14 @@ const char* const command_lines[] = {
     "run --profile resnet50_k80_b16 --cluster fat-tree-16 --workers 64 --strategy wfbp --fidelity fluid --links",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2 --budget 1",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --budget 1",
-    "whatif --profile resnet50_k80_b16 --cluster k80-56gbib --budget 1",
+    "whatif --profile resnet50_k80_b16 --cluster v100-56gbib --budget 1",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8,16 --strategies ddp,wfbp,best,zero-3",
     "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,ddp,zero-3,megatron --pp "
     "1,2 "
     "--accumulate 2",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --strategies wfbp,s-sgd --accumulate 1,2 --codec dgc",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp,fsdp2,byteps,mg-wfbp --budget 2",
-    "recommend --profile resnet50_k80_b16 --cluster k80-1gbe --strategies ddp,wfbp --stragglers 0:1.5 --budget 1",
+    "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies ddp,wfbp --stragglers 0:1.5 --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies wfbp,mg-wfbp --codec dgc --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp,wfbp --workers 8,16 --budget 1",
     "recommend --model llama3-8b --device h100 --cluster h100x8-8x400gbps --workers 64 --global-batch 512 --budget 20",
