@@ -56,11 +56,17 @@ class Printout {
     if (csv_) return console.print("{}", csv);
     if (of_jobs_) {
       const ResultTable result = parse_results(csv, "the sweep");
-      print_table(console, out, [&] { return jobs_sweep_table(result, screen()); });
+      if (shows_all())
+        console.print("{}\n", jobs_sweep_table(result, screen()));
+      else
+        print_count(console, out);
       return console.print("{}", jobs_sweep_verdict(result, screen()));
     }
     const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_), shows_all());
-    print_table(console, out, [&] { return rendered(sweep_table_view(), document, screen()); });
+    if (shows_all())
+      console.show(sweep_table_view(), document);
+    else
+      print_count(console, out);
     console.show(sweep_verdict_view(), document);
   }
 
@@ -69,9 +75,7 @@ class Printout {
 
   bool shows_all() const { return table_ || lines_.size() <= few; }
 
-  template <class Text>
-  void print_table(Console& console, const std::string& out, const Text& text) const {
-    if (shows_all()) return console.print("{}\n", text());
+  void print_count(Console& console, const std::string& out) const {
     console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
                                               out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
                                   screen().width));

@@ -197,16 +197,21 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
 namespace {
 
 // The parts of the view on one winner.
-void add_advice(View& view, const std::string& key, const std::string& heading) {
-  const auto at = [&](const std::string& name) { return "{" + key + "/" + name + "}"; };
-  view.parts.push_back(ViewText{heading + at("winner") + ": " + at("iteration_s") + "[, " + at("saves_share") +
-                                " less than untuned][ (" + at("above_bound_share") +
-                                " above its lower bound)][. Within "
-                                "the tie: " +
-                                at("ties") + "][. Next: " + at("next/name") + ", {" + key + "/next/times:longer}]."});
-  view.parts.push_back(ViewText{"Settings: " + at("settings")});
-  view.parts.push_back(ViewCode{at("code")});
-  view.parts.push_back(ViewText{"To replay it: `allreplay run {" + key + "/run:words}`."});
+void add_advice(View& view, const std::string& key, const std::string& heading, const std::string& more = "") {
+  std::string text =
+      heading +
+      "{KEY/winner}: {KEY/iteration_s}[, {KEY/saves_share} less than untuned][ ({KEY/above_bound_share} above "
+      "its lower bound)]" +
+      more + "[. Next: {KEY/next/name}, {KEY/next/times:longer}].";
+  const auto add = [&](auto part) {
+    for (std::size_t at = part.text.find("KEY"); at != std::string::npos; at = part.text.find("KEY", at))
+      part.text.replace(at, 3, key);
+    view.parts.push_back(part);
+  };
+  add(ViewText{text});
+  add(ViewText{"Settings: {KEY/settings}"});
+  add(ViewCode{"{KEY/code}"});
+  add(ViewText{"To replay it: `allreplay run {KEY/run:words}`."});
 }
 
 View make_recommend_view() {
@@ -242,7 +247,7 @@ View make_recommend_view() {
       ViewText{"Nothing fits into the memory.", "best/nothing_fits"},
   }};
   add_advice(view, "offered", "Of maintained frameworks, run ");
-  add_advice(view, "best", "Run ");
+  add_advice(view, "best", "Run ", "[. Within the tie: {KEY/ties}]");
   view.parts.push_back(ViewText{"The settings of the other rows: --json."});
   return view;
 }
