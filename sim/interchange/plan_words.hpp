@@ -39,7 +39,7 @@ class PlanNames {
 constexpr std::string_view start_word = "start", everything_word = "everything";
 
 /// Whether a work's item is a layer; else it is a block, or of a mark a chunk.
-bool is_of_layer(WorkKind kind);
+bool is_of_layer(Activity kind);
 
 Order read_order(const Json& json);
 Barrier read_barrier(const Json& json);

@@ -18,24 +18,18 @@ std::string name_of(const Work& work, const Profile& profile) {
   return fmt::format("{} of {} in micro-batch {}", to_string(work.kind), item, work.micro_batch);
 }
 
-std::optional<ActionKind> kind_of_action(WorkKind kind) {
-  for (const auto& [action, pass] : passes_of_actions)
-    if (pass == kind) return action;
-  return std::nullopt;
-}
-
 // The actions of a program: each runs its chunk's layers back to back; updates and marks stand between.
 ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profile& profile,
                  const SourceLocation& place) {
   ActionRow row;
   std::size_t next = 0;
   const auto skip = [&] {
-    while (next < role.program.size() && !kind_of_action(role.program[next].kind)) ++next;
+    while (next < role.program.size() && !is_pass(role.program[next].kind)) ++next;
     return next < role.program.size();
   };
   while (skip()) {
     const Work first = role.program[next];
-    const bool forward = first.kind == WorkKind::Forward;
+    const bool forward = first.kind == Activity::Forward;
     const auto chunk = std::find_if(chunks.begin(), chunks.end(), [&](const Chunk& one) {
       return one.first <= first.item && first.item <= one.last;
     });
@@ -46,7 +40,7 @@ ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profi
                          fmt::format("a chunk's layers run back to back, but {} is missing", name_of(wanted, profile)),
                          "every layer of the chunk, or other \"stages\"");
     }
-    row.push_back({*kind_of_action(first.kind), static_cast<std::uint32_t>(chunk - chunks.begin()), first.micro_batch});
+    row.push_back({first.kind, static_cast<std::uint32_t>(chunk - chunks.begin()), first.micro_batch});
   }
   return row;
 }
@@ -129,11 +123,11 @@ class PipelineCoverage {
     // Updates and marks belong to the action behind them.
     const std::vector<Work>& program = plan_.roles[to].program;
     const auto pass = std::find_if(program.begin() + *place, program.end(), [](const Work& one) {
-      return kind_of_action(one.kind) && one.kind != WorkKind::BackwardWeight;
+      return is_pass(one.kind) && one.kind != Activity::BackwardWeight;
     });
     if (pass == program.end()) return std::nullopt;
     const std::uint32_t chunk = chunk_of(pass->item);
-    const bool forward = pass->kind == WorkKind::Forward;
+    const bool forward = pass->kind == Activity::Forward;
     const std::uint32_t neighbour = forward ? chunk - 1 : chunk + 1;  // none below 0: larger than any
     if (neighbour >= pipeline_.chunks.size() || pipeline_.index.rank_of[neighbour] != from) return std::nullopt;
     if (pass->item != (forward ? pipeline_.chunks[chunk].first : pipeline_.chunks[chunk].last)) return std::nullopt;
@@ -162,7 +156,7 @@ class PipelineCoverage {
     const auto found = places_[rank].find(work);
     return found ? std::optional(static_cast<std::uint32_t>(*found)) : std::nullopt;
   }
-  bool updates_at_start(std::uint32_t rank) const { return place(rank, {WorkKind::Update, everything}).has_value(); }
+  bool updates_at_start(std::uint32_t rank) const { return place(rank, {Activity::Update, everything}).has_value(); }
 
   // A rank's lanes are its own, and sends have theirs.
   std::optional<Complaint> wrong_lane() const {
@@ -197,7 +191,7 @@ class PipelineCoverage {
     const std::vector<Work>& program = plan_.roles[rank].program;
     const bool by_layer = !updates_at_start(rank);
     const bool marks =
-        std::any_of(program.begin(), program.end(), [](const Work& one) { return one.kind == WorkKind::Mark; });
+        std::any_of(program.begin(), program.end(), [](const Work& one) { return one.kind == Activity::Mark; });
     if (by_layer && (plan_.together || plan_.sharding.shards_optimizer() || plan_.pipeline->barrier != Barrier::Layer))
       return Complaint{fmt::format("the program of rank {} does not begin with {{\"update\": \"everything\"}}", rank),
                        "that; or update_barrier stage, barrier layer, and no shards"};
@@ -237,10 +231,10 @@ class PipelineCoverage {
 
   // The work that makes what is sent: the sender's last layer, forward; its first, backward.
   Work work_of_sender(const Delivery& one) const {
-    if (one.forward) return {WorkKind::Forward, pipeline_.chunks[one.cut].last, one.micro_batch};
+    if (one.forward) return {Activity::Forward, pipeline_.chunks[one.cut].last, one.micro_batch};
     const LayerId first = pipeline_.chunks[one.cut + 1].first;
-    const Work whole{WorkKind::Backward, first, one.micro_batch};
-    return place(one.from, whole) ? whole : Work{WorkKind::BackwardInput, first, one.micro_batch};
+    const Work whole{Activity::Backward, first, one.micro_batch};
+    return place(one.from, whole) ? whole : Work{Activity::BackwardInput, first, one.micro_batch};
   }
 
   // Where a layer's gradients of a micro-batch are made; of none: the last of them.
@@ -248,21 +242,21 @@ class PipelineCoverage {
     std::uint32_t last = 0;
     for (std::uint32_t m = micro_batch.value_or(0);
          m < (micro_batch ? *micro_batch + 1 : pipeline_.index.micro_batches); ++m) {
-      const auto weights = place(rank, {WorkKind::BackwardWeight, layer, m});
-      last = std::max(last, weights ? *weights : place(rank, {WorkKind::Backward, layer, m}).value());
+      const auto weights = place(rank, {Activity::BackwardWeight, layer, m});
+      last = std::max(last, weights ? *weights : place(rank, {Activity::Backward, layer, m}).value());
     }
     return last;
   }
   std::uint32_t first_pass(std::uint32_t rank, LayerId layer) const {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
     for (std::uint32_t m = 0; m < pipeline_.index.micro_batches; ++m)
-      first = std::min(first, place(rank, {WorkKind::Forward, layer, m}).value());
+      first = std::min(first, place(rank, {Activity::Forward, layer, m}).value());
     return first;
   }
   // The work of the next iteration that a layer's reductions have to be awaited by.
   std::uint32_t needed_at(std::uint32_t rank, LayerId layer) const {
-    if (const auto update = place(rank, {WorkKind::Update, everything}); update && !by_layer()) return *update;
-    const auto update = place(rank, {WorkKind::Update, layer});
+    if (const auto update = place(rank, {Activity::Update, everything}); update && !by_layer()) return *update;
+    const auto update = place(rank, {Activity::Update, layer});
     return update ? *update : first_pass(rank, layer);
   }
   bool by_layer() const { return plan_.pipeline->barrier == Barrier::Layer && !plan_.sharding.shards_optimizer(); }

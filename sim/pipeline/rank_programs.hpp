@@ -11,14 +11,6 @@
 
 namespace allreplay {
 
-/// What an action that computes is in a program, layer by layer.
-inline constexpr std::pair<ActionKind, WorkKind> passes_of_actions[] = {
-    {ActionKind::Forward, WorkKind::Forward},
-    {ActionKind::Backward, WorkKind::Backward},
-    {ActionKind::BackwardInput, WorkKind::BackwardInput},
-    {ActionKind::BackwardWeight, WorkKind::BackwardWeight},
-};
-
 /// Which works stand in the programs besides passes.
 struct ProgramShape {
   bool update_by_layer = false;  ///< each layer's share before its first forward pass; else all at the start
@@ -39,7 +31,7 @@ struct GradientPass {
   std::uint32_t chunk = 0, micro_batch = 0;
   std::uint32_t number = 0;  ///< among its chunk's
   std::uint32_t action = 0;  ///< of the row
-  WorkKind kind = WorkKind::Backward;
+  Activity kind = Activity::Backward;
   bool last = false;  ///< of its chunk
 };
 
@@ -66,8 +58,8 @@ class RankProgram {
 
   PlanPoint point(std::size_t place) const { return work(place, rank_); }
   /// REQUIRES: it is there.
-  std::uint32_t place(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const;
-  std::optional<std::uint32_t> find(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const;
+  std::uint32_t place(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const;
+  std::optional<std::uint32_t> find(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const;
 
  private:
   std::uint32_t rank_;

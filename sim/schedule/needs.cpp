@@ -16,12 +16,12 @@ std::vector<Need> needs_of(const ShardingConfig& sharding) {
   using enum Payload::Kind;
   const auto last = static_cast<std::uint32_t>(sharding.accumulate - 1);
   if (!sharding.shards_optimizer())
-    return {{CollectiveOp::AllReduce, group_all, Gradients, last, WorkKind::Backward, WorkKind::Update}};
+    return {{CollectiveOp::AllReduce, group_all, Gradients, last, Activity::Backward, Activity::Update}};
   std::vector<Need> needs{
-      {CollectiveOp::ReduceScatter, group_shard, Gradients, last, WorkKind::Backward, WorkKind::Update}};
+      {CollectiveOp::ReduceScatter, group_shard, Gradients, last, Activity::Backward, Activity::Update}};
   if (sharding.shard_group > 0)
-    needs.push_back({CollectiveOp::AllReduce, group_replica, Gradients, last, WorkKind::Backward, WorkKind::Update});
-  needs.push_back({CollectiveOp::AllGather, group_shard, Parameters, 0, WorkKind::Update, WorkKind::Forward});
+    needs.push_back({CollectiveOp::AllReduce, group_replica, Gradients, last, Activity::Backward, Activity::Update});
+  needs.push_back({CollectiveOp::AllGather, group_shard, Parameters, 0, Activity::Update, Activity::Forward});
   return needs;
 }
 
@@ -269,14 +269,14 @@ class Coverage {
 
   // The work that a need of a tensor names: its layer's, or everybody's update. An update that takes no time may be
   // left out of the program, and is then at the layer's next forward pass.
-  Work work_of(WorkKind kind, const Slice& slice, std::uint32_t micro_batch) const {
+  Work work_of(Activity kind, const Slice& slice, std::uint32_t micro_batch) const {
     const LayerId layer = profile_.tensors[slice.tensor].layer;
-    if (kind != WorkKind::Update) return {kind, layer, micro_batch};
-    for (const Work& update : {Work{WorkKind::Update, everything}, Work{WorkKind::Update, layer}})
+    if (kind != Activity::Update) return {kind, layer, micro_batch};
+    for (const Work& update : {Work{Activity::Update, everything}, Work{Activity::Update, layer}})
       if (places_.find(update)) return update;
-    return {WorkKind::Forward, layer, 0};
+    return {Activity::Forward, layer, 0};
   }
-  std::size_t place_of(WorkKind kind, const Slice& slice, std::uint32_t micro_batch) const {
+  std::size_t place_of(Activity kind, const Slice& slice, std::uint32_t micro_batch) const {
     return *places_.find(work_of(kind, slice, micro_batch));
   }
 
@@ -284,7 +284,7 @@ class Coverage {
     for (const auto& [slice, index] : pieces) {
       const Work read = work_of(need.before, slice, 0);
       if (latest_[index] <= *places_.find(read)) continue;
-      if (read.kind == WorkKind::Update)
+      if (read.kind == Activity::Update)
         return Complaint{fmt::format("{} may end after the update has started", name(index)), "before the update"};
       return Complaint{fmt::format("{} may end after the next forward pass of '{}' has started", name(index),
                                    layer_of(slice.tensor)),
@@ -316,15 +316,15 @@ class Coverage {
   std::vector<std::size_t> uses_of(LayerId layer) const {
     std::vector<std::size_t> uses;
     for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
-      uses.push_back(places_(WorkKind::Forward, layer, micro_batch));
-      uses.push_back(places_(WorkKind::Backward, layer, micro_batch));
+      uses.push_back(places_(Activity::Forward, layer, micro_batch));
+      uses.push_back(places_(Activity::Backward, layer, micro_batch));
     }
     return uses;
   }
 
   std::optional<Complaint> gathers_in_time(const Need& need) const {
     const std::size_t update = places_(need.after, everything, 0);
-    const bool update_first = update < places_(WorkKind::Forward, 0, 0);
+    const bool update_first = update < places_(Activity::Forward, 0, 0);
     // By use: a gather serves the first one that it cannot miss.
     const bool freed = plan_.sharding.shards_parameters();
     std::vector<std::vector<Piece>> serving(freed ? 2 * static_cast<std::size_t>(plan_.sharding.accumulate) : 1);
@@ -417,9 +417,9 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
   std::map<LayerId, std::size_t> updates;  // by layer, or `everything`: how many passes came before it
   std::size_t count = 0;                   // of updates
   for (const Work& one : role.program) {
-    if (one.kind == WorkKind::Forward || one.kind == WorkKind::Backward) {
+    if (one.kind == Activity::Forward || one.kind == Activity::Backward) {
       passes.push_back(one);
-    } else if (one.kind == WorkKind::Update) {
+    } else if (one.kind == Activity::Update) {
       updates.emplace(one.item, passes.size());
       ++count;
     } else if (one.item >= plan.blocks.size() || one.micro_batch >= plan.sharding.accumulate) {
@@ -427,15 +427,15 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
     }
   }
   for (std::uint32_t micro_batch = 0; micro_batch < plan.sharding.accumulate; ++micro_batch) {
-    for (std::uint32_t layer = 0; layer < layers; ++layer) wanted.push_back({WorkKind::Forward, layer, micro_batch});
-    for (std::uint32_t layer = layers; layer-- > 0;) wanted.push_back({WorkKind::Backward, layer, micro_batch});
+    for (std::uint32_t layer = 0; layer < layers; ++layer) wanted.push_back({Activity::Forward, layer, micro_batch});
+    for (std::uint32_t layer = layers; layer-- > 0;) wanted.push_back({Activity::Backward, layer, micro_batch});
   }
   const Complaint wrong{"the program is not one iteration",
                         "every forward and backward pass of each micro-batch, in turn, and the update after them"};
   const auto first = passes.empty() ? wanted.end() : std::find(wanted.begin(), wanted.end(), passes.front());
   if (first == wanted.end() || passes.size() != wanted.size()) return wrong;
   const bool from_forward = first == wanted.begin();
-  if (!from_forward && !(first->kind == WorkKind::Backward && first->item + 1 == layers)) return wrong;
+  if (!from_forward && !(first->kind == Activity::Backward && first->item + 1 == layers)) return wrong;
   const auto before = static_cast<std::size_t>(wanted.end() - first);  // passes up to the last backward
   std::rotate(wanted.begin(), first, wanted.end());
   if (passes != wanted) return wrong;

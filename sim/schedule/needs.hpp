@@ -17,7 +17,7 @@ struct Need {
   std::uint32_t group = group_all;
   Payload::Kind payload = Payload::Kind::Gradients;
   std::uint32_t micro_batch = 0;  ///< the micro-batch whose gradients it is about, or for whose passes parameters come
-  WorkKind after = WorkKind::Backward, before = WorkKind::Update;
+  Activity after = Activity::Backward, before = Activity::Update;
   bool operator==(const Need&) const = default;
 };
 

@@ -22,35 +22,11 @@ namespace allreplay {
 
 /// What a task is. Everything that reads a timeline reads these.
 struct Label {
-  enum class Kind : std::uint8_t {
-    LeadIn,          ///< how far the class starts behind the first
-    Backward,        ///< of layer `item`
-    Forward,         ///< likewise
-    Update,          ///< of layer `item`, or of everything
-    CopyOut,         ///< of block `item`
-    CopyIn,          ///< likewise
-    Encode,          ///< of block `item`; lumped with its decoding unless Unrolled::decodes
-    Decode,          ///< of block `item`
-    Transfer,        ///< `item` of the plan
-    Tick,            ///< the wait of transfer `item` for its lane's tick
-    Arrival,         ///< the class is ready for transfer `item`, where classes start apart
-    BackwardInput,   ///< of layer `item`: the part that makes the gradient of its input
-    BackwardWeight,  ///< likewise: the part that makes those of weights
-    Mark,            ///< an instant of the program that ticks are counted from
-    Origin,          ///< of a clock's ticks
-  };
-  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Origin) + 1;
-  Kind kind = Kind::LeadIn;
+  Activity kind = Activity::LeadIn;
   std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's, and for what all wait for
-  std::uint32_t item = 0;
-  std::uint32_t micro_batch = 0;  ///< the micro-batch
+  std::uint32_t item = 0;          ///< as in Work; of the codec the block; of transfers and their waits the transfer
+  std::uint32_t micro_batch = 0;
 };
-
-/// Whether a worker's streams do it: no wait, and no transfer.
-inline bool is_of_worker(const Label& label) {
-  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick &&
-         label.kind != Label::Kind::Arrival && label.kind != Label::Kind::Mark && label.kind != Label::Kind::Origin;
-}
 
 struct Unrolled {
   TaskGraph graph;

@@ -71,8 +71,8 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
   // Once for all micro-batches; of a copy or an update, the layer of the last pass before it.
   const auto layer_at = [&](std::uint32_t place) {
     const std::vector<Work>& program = plan.program();
-    while (place > 0 && program[place].kind != WorkKind::Backward && program[place].kind != WorkKind::Forward) --place;
-    return program[place].kind == WorkKind::Backward ? program[place].item : LayerId{0};
+    while (place > 0 && program[place].kind != Activity::Backward && program[place].kind != Activity::Forward) --place;
+    return program[place].kind == Activity::Backward ? program[place].item : LayerId{0};
   };
   const std::uint32_t last = static_cast<std::uint32_t>(plan.sharding.accumulate) - 1;
   for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
