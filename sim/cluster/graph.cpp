@@ -29,7 +29,7 @@ class Graph final : public Topology {
     paths_->way(from, to, number, path);
   }
 
-  // Receiver by receiver: the ways to it are a tree. Latencies are summed as they are met, which no tree can share.
+  // Walks the routes to each receiver. Latencies are added from the sender on, to round as elsewhere.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     double most = -1, least = std::numeric_limits<double>::infinity();
     HostPair farthest, nearest;

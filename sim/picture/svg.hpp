@@ -1,4 +1,4 @@
-// Drawings as SVG: text that can be searched and copied, and a word about each shape under the pointer.
+// Writes drawings as SVG: text can be searched and copied, and hovering over a shape shows its title.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace allreplay {
 
-/// One SVG document. The same drawing gives the same bytes everywhere. `ids` is what all its ids begin with: where
-/// several stand on one page, each has its own.
+/// Returns an SVG document; the same drawing gives the same bytes everywhere. `ids` is the prefix of all its ids, which
+/// has to be unique among the drawings of a page.
 std::string to_svg(const Drawing& drawing, const std::string& ids = "");
 
-/// As text or in an attribute of SVG and HTML.
+/// Escapes text for SVG and HTML, also in attributes.
 std::string escaped(std::string_view text);
 
 }  // namespace allreplay

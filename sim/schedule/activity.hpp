@@ -1,5 +1,5 @@
-// What takes time in a training step, or is said of it: works of programs, tasks of replays, bars of pictures and
-// actions of pipeline schedules. One row says all names of one.
+// The activities of a training step: works of programs, tasks of replays, bars of pictures and actions of pipeline
+// schedules are all of one enumeration. A table has their names.
 #pragma once
 
 #include <algorithm>
@@ -13,37 +13,37 @@ namespace allreplay {
 enum class Activity : std::uint8_t {
   // Works of a program, on a compute stream:
   Backward,        ///< the whole backward pass of a layer, or of a chunk
-  BackwardInput,   ///< the part of it that makes the gradient of the input
-  BackwardWeight,  ///< the part that makes the gradients of the weights
+  BackwardInput,   ///< the part of it that computes the gradient of its input
+  BackwardWeight,  ///< the part that computes the gradients of the weights
   Forward,
-  Update,        ///< the optimizer's, of a layer or of everything
-  CopyOut,       ///< a block, from where a gather has put it to where the layers read it
+  Update,        ///< the optimizer step, of a layer or of everything
+  CopyOut,       ///< copies a gathered block from the gather's buffer to where the layers read it
   CopyOutAgain,  ///< likewise, for the backward pass
-  CopyIn,        ///< a block's gradients, to where a reduction reads them
-  Mark,          ///< no work: an instant that ticks are counted from
-  // A codec's, on a compute stream or next to it:
+  CopyIn,        ///< copies a block's gradients to the buffer of a reduction
+  Mark,          ///< takes no time: an instant from which ticks are counted
+  // Tasks of a codec, on a compute stream or on a stream of its own:
   Encode,
   Decode,
-  Codec,  ///< a picture's: encoding and decoding in one
-  // Transfers; pictures tell those of plans that shard, and sends between ranks, from others:
+  Codec,  ///< in pictures: encoding and decoding in one task
+  // Transfers. Tasks are all of kind Transfer; pictures tell the operations apart if the plan shards:
   Transfer,
   AllReduce,
   ReduceScatter,
   AllGather,
   Send,
   // Tasks of a replay that only wait:
-  LeadIn,   ///< how far a class of workers starts behind the first
-  Tick,     ///< until a transfer's lane may look for what is ready
-  Arrival,  ///< a class is ready for a transfer, where classes start separately
-  Origin,   ///< of a clock's ticks
+  LeadIn,   ///< the delay of a class of workers after the earliest one
+  Tick,     ///< the wait of a transfer for its lane's tick
+  Arrival,  ///< a class is ready for a transfer (Unrolled::per_rank_start)
+  Origin,   ///< sets the origin of a clock's ticks
   // Actions of a pipeline schedule, in addition to passes:
-  SendForward,  ///< a chunk's activations to the next chunk
+  SendForward,  ///< sends a chunk's activations to the next chunk
   ReceiveForward,
-  SendBackward,  ///< their gradient to the chunk before
+  SendBackward,  ///< sends the gradient of a chunk's input to the previous chunk
   ReceiveBackward,
-  Unshard,     ///< FSDP gathers a chunk's parameters
-  Reshard,     ///< frees them
-  ReduceGrad,  ///< reduces its gradients
+  Unshard,     ///< FSDP: gathers a chunk's parameters
+  Reshard,     ///< FSDP: frees them
+  ReduceGrad,  ///< FSDP: reduces the chunk's gradients
 };
 
 struct ActivityRow {
@@ -84,7 +84,7 @@ inline constexpr ActivityRow activity_rows[] = {
     {Activity::ReduceGrad, "reduce-grad", "", "REDUCE_GRAD"},
 };
 
-/// The table has the order of the enumeration.
+/// The rows have the order of the enumeration.
 constexpr const ActivityRow& row_of(Activity activity) { return activity_rows[static_cast<std::size_t>(activity)]; }
 static_assert(std::ranges::all_of(activity_rows,
                                   [](const ActivityRow& row) { return row_of(row.value).value == row.value; }));
@@ -99,7 +99,7 @@ constexpr bool is_work(Activity activity) { return activity <= Activity::Mark; }
 constexpr bool is_pass(Activity activity) { return activity <= Activity::Forward; }
 constexpr bool is_copy(Activity activity) { return Activity::CopyOut <= activity && activity <= Activity::CopyIn; }
 constexpr bool is_codec(Activity activity) { return Activity::Encode <= activity && activity <= Activity::Codec; }
-/// True if a worker's streams do it: it is no wait, and no transfer.
+/// True if it runs on a stream of a worker: not a wait, and not a transfer.
 constexpr bool is_on_stream(Activity activity) { return activity <= Activity::Codec && activity != Activity::Mark; }
 
 }  // namespace allreplay
