@@ -25,7 +25,9 @@ constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", CollectiveOp::AllRe
 constexpr std::size_t block_columns = 3;  // time, algbw, busbw; then #wrong, or error before NCCL 2.13's tests
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
-bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+}
 
 // The part of a line before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`, if there is one.
 std::string_view before_chatter(std::string_view line) {
@@ -35,7 +37,7 @@ std::string_view before_chatter(std::string_view line) {
     while (end < line.size() && digit(line[end])) ++end;
     if (end == colon + 1 || end + 1 >= line.size() || line[end] != ':' || !digit(line[end + 1])) continue;
     std::size_t begin = colon;
-    while (begin > 0 && of_name(line[begin - 1])) --begin;
+    while (begin > 0 && is_name_character(line[begin - 1])) --begin;
     while (begin < colon && !std::isalpha(static_cast<unsigned char>(line[begin]))) ++begin;  // skips a row's `-1`
     return line.substr(0, begin);
   }

@@ -97,8 +97,7 @@ class Topology {
   }
   virtual std::span<const Link> links() const { return links_; }
 
-  /// The size of groups of consecutive ranks that are closest (in one machine, under one edge switch); 1 without
-  /// groups.
+  /// The size of groups of consecutive ranks that are closest (in one machine, under one edge switch); else 1.
   std::int64_t group_size() const { return group_size_; }
 
   /// The host of a rank.

@@ -20,7 +20,7 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
   WhatIfRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = parse_seed(arguments.seed);
-  how.jobs = threads_for(arguments.jobs);
+  how.jobs = parse_jobs(arguments.jobs);
   return how;
 }
 
@@ -32,8 +32,7 @@ void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* far
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
   context.console.warn(answer.base.outcome.result.warning);
-  if (arguments.json) return context.console.print_json(what_if_json(answer));
-  context.console.print("{}", what_if_report(answer, screen()));
+  context.console.show(what_if_view(), what_if_json(answer), arguments.json);
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {

@@ -24,8 +24,8 @@ struct Transformer {
   std::int64_t types = 2;      ///< BERT's number of token types
   bool mlm = false;            ///< BERT's pretraining: masked tokens and next sentences
   bool tied = false;           ///< input and output embedding are one tensor, counted once
-  bool qkv_bias = false, output_bias = false,
-       mlp_bias = false;  ///< for LLaMA's relatives; the other families have biases everywhere
+  /// Of LLaMA's relatives (qkv_bias also of ViT); the others have biases everywhere.
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  ///< ViT's
 
   std::int64_t tokens() const;  ///< the default length of a sample
