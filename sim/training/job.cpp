@@ -19,7 +19,7 @@ namespace allreplay {
 namespace {
 
 // Rejects collectives of so many messages that one takes a quarter of an hour, at about 40 ns per message.
-void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Fabric& fabric) {
+void require_feasible_duration(const Scenario& scenario, const CollectiveChoice& choice, const Fabric& fabric) {
   constexpr std::int64_t most_messages = 20'000'000'000;
   if (choice.fidelity == Fidelity::Message && fabric.messages(planned_call(scenario)) > most_messages)
     throw InputError(
@@ -84,8 +84,8 @@ ChannelCosts prices_of(const std::vector<Call>& calls, const Scenario& scenario,
   return costs;
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {},
-                                       bool (*is_launched)(const Call& call) = nullptr) {
+std::shared_ptr<const Fabric> with_launches(std::shared_ptr<const Fabric> fabric, const Options& options,
+                                            Legs legs = {}, bool (*is_launched)(const Call& call) = nullptr) {
   if (options.launch == Time(0) && options.launch_tensor == Time(0) && legs.empty()) return fabric;
   return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor,
                                           is_launched);
@@ -104,9 +104,9 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
     calls.push_back(leg.call);
     costs.push_back({leg.cost, leg.channels});
   }
-  return launched(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
-                                                    scenario.options.sharing, asks_for_rates(scenario)),
-                  scenario.options, std::move(legs));
+  return with_launches(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
+                                                         scenario.options.sharing, asks_for_rates(scenario)),
+                       scenario.options, std::move(legs));
 }
 
 // The calls of a pipeline: inside layers, of gradients, sends between ranks, and the sum of tied tensors.
@@ -142,7 +142,7 @@ Job pipeline_job(Job made) {
     made.fabric = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
                                                     scenario.options.sharing, asks_for_rates(scenario));
   }
-  made.fabric = launched(made.fabric, scenario.options, {}, is_launched);
+  made.fabric = with_launches(made.fabric, scenario.options, {}, is_launched);
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
   return made;
@@ -170,13 +170,13 @@ Job job_of(Scenario of) {
   if (scenario.options.parallel.any())
     for (Call& call : layer_calls(scenario, made.choice)) made.setup.calls.push_back(std::move(call));
   made.rounds = lay_on(made.setup, *made.topology);
-  made.fabric = launched(made.rounds, scenario.options);
+  made.fabric = with_launches(made.rounds, scenario.options);
   if (scenario.options.parallel.any()) {
     made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
     made.scenario.profile = Shared<Profile>(made.parallel->profile);
   }
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
-  require_bearable(scenario, made.choice, *made.fabric);
+  require_feasible_duration(scenario, made.choice, *made.fabric);
   return made;
 }
 
@@ -239,7 +239,7 @@ Job prepared_for(const Plan& plan, Job job) {
     }
   if (calls.size() > known) {
     job.rounds = lay_on(job.setup, *job.topology);
-    job.fabric = launched(job.rounds, job.scenario.options);
+    job.fabric = with_launches(job.rounds, job.scenario.options);
   }
   return job;
 }
