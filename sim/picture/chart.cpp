@@ -65,7 +65,7 @@ std::vector<EndName> names_of(const Chart& chart) {
     if (series.name.empty() || series.points.empty()) continue;
     const Position& last = series.points.back();
     const bool beyond = chart.y.to && last.y > *chart.y.to;
-    EndName name{series.name, {}, last, last.y};
+    EndName name{series.name, series.name, {}, last, last.y};
     if (beyond) name.text += fmt::format(" ↑ {}", chart.y.label(std::stod(fmt::format("{:.3g}", last.y))));
     if (!series.reference) name.look = series_look(place_of(chart, i));
     names.push_back(std::move(name));
@@ -145,7 +145,11 @@ double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
   const ChartPainter painter(drawing, chart, axes);
   for (const bool reference : {true, false})
     for (std::size_t i = 0; i < chart.series.size(); ++i)
-      if (chart.series[i].reference == reference) painter.paint(chart.series[i], series_look(place_of(chart, i)));
+      if (chart.series[i].reference == reference) {
+        const std::size_t first = drawing.shapes.size();
+        painter.paint(chart.series[i], series_look(place_of(chart, i)));
+        drawing.mark_series(chart.series[i].name, first);
+      }
   for (EndName& name : names) name.end = axes.at(name.end);
   if (!names.empty()) add_end_names(drawing, axes.field(), std::move(names));
   return axes.bottom();

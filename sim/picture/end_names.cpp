@@ -72,6 +72,7 @@ void add_end_names(Drawing& drawing, const Box& field, std::vector<EndName> name
   for (std::size_t i = 0; i < names.size(); ++i) {
     const EndName& name = names[i];
     const Position sample{field.right() + to_sample, places[i]};
+    const std::size_t first = drawing.shapes.size();
     if (name.end.y >= field.y) {
       Look lead = name.look ? line_look(*name.look) : reference_look();
       lead.width = 0.7;
@@ -87,6 +88,7 @@ void add_end_names(Drawing& drawing, const Box& field, std::vector<EndName> name
                      .size = name_size,
                      .colour = style::ink,
                      .kind = "series"});
+    drawing.mark_series(name.series, first);
   }
 }
 

@@ -10,7 +10,7 @@
 namespace allreplay {
 
 struct EndName {
-  std::string text;
+  std::string series, text;
   std::optional<SeriesLook> look;  ///< none: a reference, in grey dashes
   Position end;                    ///< of the curve; above the field where it left it
   double value = 0;                ///< there: of those above the field the greatest stands first

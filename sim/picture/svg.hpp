@@ -8,8 +8,9 @@
 
 namespace allreplay {
 
-/// One SVG document. The same drawing gives the same bytes everywhere. `ids` is what all its ids begin with: where
-/// several stand on one page, each has its own.
+/// Writes one SVG document. The same drawing gives the same bytes everywhere. A drawing for a page has `ids`, a prefix
+/// of its ids that no other drawing of the page has; its series are groups with `data-series`, and the meaning of a
+/// shape is `data-says` instead of a title, so that the page's script shows it.
 std::string to_svg(const Drawing& drawing, const std::string& ids = "");
 
 /// As text or in an attribute of SVG and HTML.

@@ -58,8 +58,7 @@ std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptio
 
 }  // namespace
 
-ResultTable read_plot_table(const Files& files, const std::string& file) {
-  ResultTable table = read_results(files, file);
+ResultTable plot_table(ResultTable table) {
   const std::size_t columns = table.columns.size();
   for (ResultLine& row : table.rows) add_options(table, row, columns);
   for (ResultLine& row : table.rows) row.cells.resize(table.columns.size());

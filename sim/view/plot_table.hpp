@@ -9,8 +9,8 @@
 
 namespace allreplay {
 
-/// Its columns are those of the file, and one for each option of the rows that is none already. Throws InputError.
-ResultTable read_plot_table(const Files& files, const std::string& file);
+/// Adds a column for each option of the rows that is not one already. Throws InputError.
+ResultTable plot_table(ResultTable table);
 
 /// Whether the row is one of those.
 bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row);
