@@ -21,7 +21,7 @@ const Algorithm& algorithm_for(const MeasurementLog& log, const CalibrationReque
                          [&](const Algorithm& one) { return one.operation == operation; });
   if (!request.algorithm->coefficients &&
       (operation == CollectiveOp::ReduceScatter || operation == CollectiveOp::AllGather))
-    return *request.algorithm;  // nccl, which prices them, too
+    return *request.algorithm;  // nccl, which models these, too
   if (log.operation && request.algorithm->operation != operation)
     throw InputError(request.place_of_collective,
                      fmt::format("{} is {}, but the log is of {} ({})", request.algorithm->name,

@@ -1,5 +1,5 @@
-// The constants of a network out of a log: a and b of the collective, α and β of its messages, or a table; and how far
-// each is from what was measured.
+// Derives the constants of a network from a log: a and b of the collective, α and β of its messages, or a table; and
+// their errors.
 #pragma once
 
 #include <limits>
@@ -14,7 +14,7 @@
 namespace allreplay {
 
 struct CalibrationRequest {
-  const Algorithm* algorithm = nullptr;  ///< null: the first that does what the log's benchmark does, or ring
+  const Algorithm* algorithm = nullptr;  ///< null: the first for the log's operation, or ring
   CollectiveOptions options;
   double gamma = 0;                                        ///< seconds per byte reduced, known from elsewhere
   Bytes from = 1, to = std::numeric_limits<Bytes>::max();  ///< the sizes to fit
@@ -30,27 +30,27 @@ struct RelativeErrors {
 };
 
 struct Calibration {
-  MeasurementLog log;  ///< with the rows that were fitted; an all-gather's bytes are one worker's payload
+  MeasurementLog log;  ///< with the fitted rows; the bytes of an all-gather are one worker's payload
   const Algorithm* algorithm = nullptr;
   CollectiveOptions options;
   LineFit line;
   double alpha = 0, beta = 0, gamma = 0;  ///< of one message: seconds, seconds per byte; 0 for nccl
   TableFit table;
-  bool table_is_better = false;         ///< the table has several pieces (fit_table() says when)
-  std::vector<RelativeErrors> decades;  ///< by powers of ten of the size, those with rows
+  bool table_is_better = false;         ///< the table has several pieces
+  std::vector<RelativeErrors> decades;  ///< by powers of ten of the size, if there are rows
   RelativeErrors overall;
   std::vector<std::string> warnings;
 
   std::int64_t workers() const { return log.workers; }
   Bytes largest() const { return overall.to; }
-  /// Whether one line is off by more than 10 % in the median of all rows: a table says better what was measured.
+  /// True if the median error of the line is above 10 %: a table fits better.
   bool line_misses() const { return overall.line_median > 0.1; }
-  /// What the table (or else the line) makes of the largest size, seconds.
+  /// The time of the largest size by the table (or else by the line), seconds.
   double time_of_largest(bool table_wanted) const;
 };
 
-/// Throws InputError when the log is of another kind of collective, when fewer than two sizes are left to fit, and when
-/// γ exceeds what b leaves for it.
+/// Throws InputError if the log is of another collective, if fewer than two sizes are left to fit, or if γ is larger
+/// than b allows.
 Calibration calibrate(MeasurementLog log, const CalibrationRequest& request);
 
 }  // namespace allreplay

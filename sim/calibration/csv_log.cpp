@@ -1,5 +1,5 @@
-// A CSV of sizes and times: a column of sizes (bytes, size_KiB, …), one of times (time_us, latency_ms, …), or both with
-// their units in the cells, and perhaps one of workers (nodes, ranks, …) and one of collectives.
+// Reads a CSV with a column of sizes (bytes, size_KiB, …) and one of times (time_us, latency_ms, …), whose units may
+// also be in the cells, and optional columns of workers (nodes, ranks, …) and of collectives.
 
 #include <algorithm>
 #include <cctype>
@@ -27,7 +27,7 @@ bool among(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// "latency_us", "Latency (us)", "latency [us]": a name and a unit, which may be "".
+// A column's name and unit, which may be "": "latency_us", "Latency (us)", "latency [us]".
 struct Title {
   std::string name, unit;
 };
@@ -87,14 +87,14 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
   return columns;
 }
 
-// The cell's number in the column's unit; or with a unit of its own where the column has none.
+// The cell with the column's unit; if the column has none, with its own, or else with the unit `without`.
 std::string with_unit(const std::string& cell, const Title& title, std::string_view without) {
   const bool own = cell.find_first_not_of("0123456789+-.eE ") != cell.npos;
   const std::string_view unit = title.unit.empty() && !own ? without : std::string_view(title.unit);
   return unit.empty() ? cell : fmt::format("{} {}", cell, unit);
 }
 
-// Which of the collectives that a file's rows name it is read for: the one that is asked for, or the only one.
+// The collective whose rows are read: the requested one, or the only one. Nothing if there is no such column.
 std::optional<CollectiveOp> chosen(const std::vector<CsvRow>& rows, const Columns& columns, const LogRequest& request,
                                    MeasurementLog& log) {
   if (!columns.collective) return std::nullopt;
@@ -135,7 +135,7 @@ bool is_measurement_csv(std::string_view text) {
       size |= is_size(title);
       time |= is_time(title);
       if (size && time) return true;
-      if (end == rest.size()) return size || time;  // a CSV of something: the reader says what it lacks
+      if (end == rest.size()) return size || time;  // some other CSV: the reader reports what is missing
       rest.remove_prefix(end + 1);
     }
   }

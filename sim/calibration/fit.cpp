@@ -15,9 +15,9 @@ using Eigen::ArrayXd;
 using Sizes = Eigen::Ref<const ArrayXd>;
 
 constexpr double huber = 1.345;          // 95 % of least squares' efficiency under normal noise (Huber 1981)
-constexpr double normal_scale = 1.4826;  // a standard deviation is so many median absolute deviations
+constexpr double normal_scale = 1.4826;  // a standard deviation in median absolute deviations, of normal noise
 
-constexpr double outlier_cost = 25, piece_price = 26;  // fit_table()
+constexpr double outlier_cost = 25, piece_price = 26;  // see fit_table()
 
 double median_of(const ArrayXd& values) { return median(std::vector<double>(values.begin(), values.end())); }
 
@@ -56,8 +56,8 @@ struct Line {
   ArrayXd at(const Sizes& bytes) const { return a + b * bytes; }
 };
 
-// Weighted least squares with b >= 0 and, if wanted, a >= 0. The problem is convex in two unknowns: where the free
-// optimum has one of them below zero, the best has it at zero. Sizes are centred, which keeps the precision of a.
+// Weighted least squares with b >= 0 and, if wanted, a >= 0. The problem is convex in two unknowns: if the free optimum
+// has one of them below zero, the constrained one has it at zero. Sizes are centred, which keeps the precision of a.
 Line weighted_line(const Sizes& weights, const Sizes& bytes, const Sizes& seconds, bool start_held) {
   const double sum = weights.sum(), centre = (weights * bytes).sum() / sum, mean = (weights * seconds).sum() / sum;
   const double spread = (weights * (bytes - centre).square()).sum();
@@ -71,7 +71,7 @@ Line weighted_line(const Sizes& weights, const Sizes& bytes, const Sizes& second
 // Huber's weights of errors in units of their scale.
 ArrayXd huber_weights(const ArrayXd& errors) { return huber / errors.abs().max(huber); }
 
-// The medians of the slopes between all pairs, and of what they leave (Theil 1950, Sen 1968).
+// The line with the median of the slopes between all pairs, and the median of the remainders (Theil 1950, Sen 1968).
 Line theil_sen(const Data& data) {
   std::vector<double> slopes;
   for (Eigen::Index i = 0; i < data.bytes.size(); ++i)
@@ -82,9 +82,9 @@ Line theil_sen(const Data& data) {
   return line;
 }
 
-// The relative standard deviation of a time about the line through its two neighbours, whatever law the times follow.
+// The relative standard deviation of a time from the line through its two neighbours, for any dependence on the size.
 double noise_of(const Data& data) {
-  constexpr double least = 0.01;  // differences below one per cent deserve no piece of their own
+  constexpr double least = 0.01;  // differences below one per cent deserve no piece
   const Eigen::Index count = data.bytes.size();
   if (count < 3) return least;
   std::vector<double> errors;
@@ -92,13 +92,13 @@ double noise_of(const Data& data) {
     const double right = (data.bytes[i] - data.bytes[i - 1]) / (data.bytes[i + 1] - data.bytes[i - 1]);
     const double before = (1 - right) * data.seconds[i - 1], after = right * data.seconds[i + 1];
     const double middle = before + after;
-    // The variance of (t − middle)/middle: of t and of both neighbours by their shares.
+    // The variance of (t − middle)/middle is that of t plus that of both neighbours, by their shares.
     errors.push_back(std::abs(data.seconds[i] - middle) / std::sqrt(middle * middle + before * before + after * after));
   }
   return std::max(least, normal_scale * median(std::move(errors)));
 }
 
-// The line through some sizes, and what it costs: squared errors in units of the noise, up to a limit each.
+// A line, and its cost: squared errors in units of the noise, each up to a limit.
 struct Fitted {
   Line line;
   double cost = 0;
@@ -109,7 +109,7 @@ Fitted fit_piece(const Sizes& bytes, const Sizes& seconds, double noise) {
   Line line = weighted_line(scale.square().inverse(), bytes, seconds, false);
   const auto expected = [&]() -> ArrayXd {
     return line.at(bytes).max(0.1 * seconds);
-  };  // above zero, wherever the line goes
+  };  // positive even if the line is not
   for (int iteration = 0; iteration < 8; ++iteration) {
     scale = expected() * noise;
     const ArrayXd errors = (seconds - line.at(bytes)) / scale;
@@ -119,14 +119,14 @@ Fitted fit_piece(const Sizes& bytes, const Sizes& seconds, double noise) {
   return {line, ((seconds - line.at(bytes)) / scale).square().min(outlier_cost).sum()};
 }
 
-// Whether the sizes from `begin` to below `end` may be a piece: a protocol that rules less than a doubling of the size
-// is noise to us, and the slope of the last piece must carry beyond the log.
+// True if the sizes from `begin` to below `end` may be a piece: a protocol for less than a doubling of the size is
+// treated as noise, and the slope of the last piece has to extrapolate.
 bool may_be_piece(const Data& data, Eigen::Index begin, Eigen::Index end) {
   const bool all = begin == 0 && end == data.bytes.size();
   return all || data.bytes[end - 1] >= 2 * data.bytes[begin];
 }
 
-// The pieces of least cost: best[j] is that of the first j sizes, the last piece of which begins at cut[j].
+// The pieces of least cost: best[j] is the cost of the first j sizes, whose last piece begins at cut[j].
 std::vector<Piece> cut_into_pieces(const Data& data, double noise) {
   const Eigen::Index count = data.bytes.size();
   std::vector<double> best(static_cast<std::size_t>(count) + 1, std::numeric_limits<double>::infinity());
@@ -154,8 +154,8 @@ std::vector<Piece> cut_into_pieces(const Data& data, double noise) {
   return pieces;
 }
 
-// The ends of all pieces. Where one falls below the one before, both take their mean, weighted by the pieces' sizes
-// (pool adjacent violators; Barlow et al. 1972).
+// The ends of all pieces. If one has a shorter time than the one before, both get the mean, weighted by the pieces'
+// sizes (pool adjacent violators; Barlow et al. 1972).
 std::vector<CostPoint> ends_of(const std::vector<Piece>& pieces, double least) {
   struct Pool {
     double seconds, weight;
@@ -202,7 +202,7 @@ LineFit fit_line(std::span<const Measurement> points) {
     expected = line.at(data.bytes);
     const ArrayXd errors = (data.seconds - expected) / expected;
     if (iteration < 50)
-      scale = std::max(1e-12, normal_scale * median_of(ArrayXd(errors.abs())));  // then held: it converges
+      scale = std::max(1e-12, normal_scale * median_of(ArrayXd(errors.abs())));  // later held, to converge
     weights = huber_weights(errors / scale) / expected.square();
     const Line next = weighted_line(weights, data.bytes, data.seconds, true);
     const double change = ((next.at(data.bytes) - expected) / expected).abs().maxCoeff();
@@ -210,7 +210,7 @@ LineFit fit_line(std::span<const Measurement> points) {
     if (change < 1e-14) break;
   }
   LineFit fit{line.a, line.b, 0, 0, line.a == 0, line.b == 0};
-  // Covariance of weighted least squares with the scale above; Huber's weights leave 95 % of its information.
+  // The covariance of weighted least squares with the scale above; Huber's weights keep 95 % of its information.
   const double variance = scale * scale / 0.95, sum = weights.sum();
   const double centre = (weights * data.bytes).sum() / sum, spread = (weights * (data.bytes - centre).square()).sum();
   if (fit.a_held) {

@@ -28,7 +28,7 @@ bool is_of_links(Constant constant) {
   return constant == Constant::Alpha || constant == Constant::Beta || constant == Constant::Server;
 }
 
-// Of what may well not be there at all.
+// True if zero is plausible: the effect may not exist.
 bool none_is_an_answer(Constant constant) { return constant == Constant::Interference || constant == Constant::Spread; }
 
 double most_of(Constant constant) {
@@ -36,7 +36,7 @@ double most_of(Constant constant) {
   return constant == Constant::Spread ? 0.3 : std::numeric_limits<double>::infinity();
 }
 
-// So many times its start.
+// The start value times `times`, within its bounds.
 double times_start(const FittedConstant& one, double times) {
   return std::clamp(one.value * times, one.least, most_of(one.constant));
 }
@@ -45,7 +45,7 @@ bool within_node(const Network& network, std::int64_t workers) {
   return network.node && workers <= network.node->workers;
 }
 
-// Where a constant of the links stands in a network.
+// The field of a network with a constant of its links.
 std::optional<double>& link_constant(Network& network, Constant constant, bool inside) {
   if (constant == Constant::Server) {
     if (!network.server) network.server.emplace();
@@ -90,7 +90,7 @@ Scenario resolved(const MeasuredPoint& point, const Request& request, Library& l
   return request.strategy.empty() && point.bytes > 0 ? library.resolve_network(request) : library.resolve(request);
 }
 
-constexpr std::size_t most_fitted = 500;  // each is asked of every row
+constexpr std::size_t most_fitted = 500;  // each is compared with every row
 
 std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& library) {
   std::vector<FittedConstant> all;
@@ -123,7 +123,7 @@ std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& libr
   return all;
 }
 
-// NCCL's model divides by bandwidths: no time per byte at all is none of a link that it knows.
+// Sets a lower bound for a beta that NCCL's model uses, because that divides by bandwidths.
 void set_least(std::vector<FittedConstant>& constants, const MeasuredFile& measured, Library& library) {
   for (FittedConstant& one : constants) {
     if (one.constant != Constant::Beta) continue;
@@ -134,7 +134,7 @@ void set_least(std::vector<FittedConstant>& constants, const MeasuredFile& measu
   }
 }
 
-// Two that hold for one row would each have to be obeyed.
+// Rejects two values of one constant for the same row.
 void require_one_each(const MeasuredFile& measured, const std::vector<FittedConstant>& fitted) {
   for (const MeasuredPoint& point : measured.points)
     for (std::size_t i = 0; i < fitted.size(); ++i)
@@ -146,7 +146,7 @@ void require_one_each(const MeasuredFile& measured, const std::vector<FittedCons
                            "the same columns after `by` in all rows that fit it");
 }
 
-// Those that share a row that fits, directly or through others: by group, the places of constants.
+// Groups the constants, by index, that share a fitting row, directly or through others.
 std::vector<std::vector<std::size_t>> groups_of(const MeasuredFile& measured,
                                                 const std::vector<FittedConstant>& fitted) {
   std::vector<std::size_t> group(fitted.size());
@@ -169,8 +169,8 @@ std::vector<std::vector<std::size_t>> groups_of(const MeasuredFile& measured,
   return groups;
 }
 
-// The errors of the rows that fit a group's constants. A row is simulated again only where one that it knows has
-// changed.
+// Computes the errors of the rows to which a group's constants are fitted. A row is simulated once for the same values
+// of the constants that hold for it.
 class Misfit {
  public:
   Misfit(const MeasuredFile& measured, std::vector<FittedConstant> constants, Library& library)
@@ -184,7 +184,8 @@ class Misfit {
 
   const std::vector<std::size_t>& rows() const { return rows_; }
 
-  /// Where the constants `free` are so many times their starts. The others are the files' own, or as they start.
+  /// The errors if the constants `free` are `times` times their start values. The others have the files' values, except
+  /// `at_start`, which has its start value.
   std::vector<double> errors(const std::vector<std::size_t>& free, const std::vector<double>& times,
                              std::optional<std::size_t> at_start = std::nullopt) {
     std::vector<FittedConstant> tried = constants_;
@@ -210,7 +211,7 @@ class Misfit {
     return found->second;
   }
 
-  // A trial may be too slow to be simulated: it is slower than all that are.
+  // A trial that is too slow to be simulated counts as slower than all others.
   double value_of(const MeasuredPoint& point, const std::vector<FittedConstant>& tried) {
     try {
       return predict(scenario_of(point, tried, library_), point, measured_.quantity).value;
@@ -232,7 +233,7 @@ double squares_of(const std::vector<double>& errors) {
   return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0);
 }
 
-// Along each constant by itself, from a thousandth to a thousand times the start.
+// Searches along one constant after another, from a thousandth to a thousand times its start value.
 std::vector<double> best_of_grid(const Residuals& errors, std::size_t count) {
   std::vector<double> best(count, 1.0);
   double least = squares_of(errors(best));
@@ -250,7 +251,8 @@ std::vector<double> best_of_grid(const Residuals& errors, std::size_t count) {
   return best;
 }
 
-// The files' own constants, the best of the grid, and a tenth or ten times the former, alike for all of one name.
+// The start values, the best of the grid, and all combinations of a tenth and ten times the start values, with the same
+// factor for constants of the same name.
 std::vector<std::vector<double>> starts(const Residuals& errors, const std::vector<FittedConstant>& constants) {
   std::set<Constant> names;
   for (const FittedConstant& one : constants) names.insert(one.constant);
@@ -264,7 +266,7 @@ std::vector<std::vector<double>> starts(const Residuals& errors, const std::vect
   return all;
 }
 
-// One group's constants: those that are free are fitted, the others are the files' own.
+// Fits one group's constants: free ones are fitted, the others have the files' values.
 class GroupFit {
  public:
   GroupFit(Misfit misfit, const std::vector<FittedConstant>& constants)
@@ -277,7 +279,7 @@ class GroupFit {
     look_elsewhere();
   }
 
-  /// `one` is `members[place]`.
+  /// Returns the constant `members[place]`, given as `one`, with the result of the fit.
   FittedConstant fitted(FittedConstant one, std::size_t place, const std::vector<std::size_t>& members) const {
     const auto found = std::find(free_.begin(), free_.end(), place);
     one.used = found != free_.end();
@@ -294,9 +296,8 @@ class GroupFit {
     return [this, free, at_start](const std::vector<double>& times) { return misfit_.errors(free, times, at_start); };
   }
 
-  // What a row is not told by: a thousandth, or less where the rows agree better with one another than that (by what
-  // the fit leaves of them, which is nothing where there are no more rows than constants). What is rounded is a
-  // millionth.
+  // The relative change of a row that counts as noise: 1e-3, or the size of the fit's residuals if that is smaller and
+  // there are more rows than constants, but at least the 1e-6 of rounding.
   double noise() const {
     constexpr double most = 1e-3, least = 1e-6;
     if (misfit_.rows().size() <= free_.size()) return most;
@@ -304,7 +305,7 @@ class GroupFit {
     return std::clamp(std::sqrt(best_.squares / more), least, most);
   }
 
-  // The others fitted again, while the one at that place among the free ones is the files' own, or as it starts.
+  // Fits the other free constants again, with free_[place] at the files' value or, if `at_start`, at its start value.
   LeastSquares without(std::size_t place, bool at_start) {
     std::vector<std::size_t> others = free_;
     std::vector<double> from = best_.at;
@@ -315,7 +316,7 @@ class GroupFit {
     return least_squares(errors, {from});
   }
 
-  // What may be 0 is 0, unless it may as well be what it starts with.
+  // Sets each constant that may be 0 to 0 or, if that fits as well, to its start value.
   void leave_0() {
     constexpr double next_to_0 = 1e-3;
     for (std::size_t i = 0; i < free_.size(); ++i) {
@@ -330,8 +331,9 @@ class GroupFit {
     }
   }
 
-  // Of what the rows leave open, what they leave most open and do without. A constant counts as open where others can
-  // make up for twice of it, and it moves by a hundredth or more.
+  // Gives the least determined constant that the rows can do without back to the files; returns false if there is none.
+  // A constant is open if directions along which a factor of two does not show (untold()) have a part of 0.01 or more
+  // in it.
   bool leave_one_to_the_files() {
     constexpr double part = 0.01;
     leave_0();
@@ -360,7 +362,7 @@ class GroupFit {
     return false;
   }
 
-  // Whether rows fit worse somewhere on the way to that point.
+  // True if the rows fit worse somewhere on the straight line to that point.
   bool is_apart(const Residuals& errors, const std::vector<double>& other) const {
     constexpr int parts = 8;
     for (int part = 1; part < parts; ++part) {
@@ -371,8 +373,8 @@ class GroupFit {
     return false;
   }
 
-  // Times may rise and fall with a constant, and a fit as good may lie elsewhere: looked for from twice and half of
-  // each. All that differs there by a hundredth or more is open.
+  // Looks for other fits that are as good, starting from twice and half of each constant, since times may rise and fall
+  // with it. Constants that differ there by 1 % or more are open.
   void look_elsewhere() {
     constexpr double part = 0.01;
     const Residuals errors = errors_of(free_);
@@ -395,11 +397,11 @@ class GroupFit {
 
   Misfit misfit_;
   const std::vector<FittedConstant>& constants_;
-  std::map<std::size_t, double> others_;     // of constants that fit as well elsewhere: what they are there
-  std::vector<std::set<std::size_t>> open_;  // of each that the rows leave open: itself, and what may make up for it
+  std::map<std::size_t, double> others_;     // by constant: its value in another fit that is as good
+  std::vector<std::set<std::size_t>> open_;  // by constant: if it is open, itself and those that can compensate for it
   std::vector<std::size_t> free_;
-  LeastSquares best_;  // of those
-  double most_ = 0;    // squares that are as good as the least
+  LeastSquares best_;  // of the free constants
+  double most_ = 0;    // sums of squares up to this are as good as the least
 };
 
 }  // namespace
@@ -432,13 +434,13 @@ bool FittedConstant::holds_for(const MeasuredPoint& point) const {
 
 namespace {
 
-// An option's own cell goes before what was fitted.
+// True if the row has its own value of an option, which takes precedence over the fitted one.
 bool gives_itself(const MeasuredPoint& point, Constant constant) {
   const auto own = point.cells.find(std::string(name_of(constant_words, constant)));
   return own != point.cells.end() && !own->second.empty();
 }
 
-// Whether the scenario has what the constant is of.
+// True if the scenario has what the constant describes.
 bool has_place_for(const FittedConstant& one, const Scenario& scenario) {
   if (one.inside) return scenario.cluster.network.node.has_value();
   return one.constant != Constant::Server || find_algorithm(collective_named(scenario), {}).servers;

@@ -1,4 +1,4 @@
-// Constants that measured rows fit, and what they are for any row.
+// Fits constants to measured rows, and predicts any row with them.
 #pragma once
 
 #include <optional>
@@ -12,45 +12,45 @@ namespace allreplay {
 
 struct FittedConstant {
   Constant constant = Constant::Launch;
-  bool inside = false;                                     ///< of alpha and beta: of the level inside a node
+  bool inside = false;                                     ///< alpha and beta: those of the level inside a node
   std::vector<std::pair<std::string, std::string>> scope;  ///< columns and cells of the rows for which it holds
-  /// Seconds, or seconds per byte; of interference by how much `compute` exceeds 1, of the spread its sigma.
+  /// Seconds, or seconds per byte; for interference `compute` − 1; for the spread its sigma.
   double value = 0;
-  double least = 0;                        ///< the least that is fitted: where 0 is none, as of NCCL's bandwidths
-  bool used = true;                        ///< false: the files' own is simulated, and `value` says nothing
-  bool known = true;                       ///< false: the rows do not tell it (untold()), by itself or
-  std::vector<std::size_t> not_told_from;  ///< from these, which may make up for it: places among the file's constants
-  std::optional<double> other;             ///< a value elsewhere that the rows fit as well: then it is not known
-  std::vector<std::size_t> rows;           ///< which fit it: their places in the file
+  double least = 0;   ///< the smallest value of the fit; above 0 if 0 is impossible, as for NCCL's bandwidths
+  bool used = true;   ///< false: simulations use the files' value, and `value` has no meaning
+  bool known = true;  ///< false: the rows do not determine it (see untold())
+  std::vector<std::size_t> not_told_from;  ///< constants that can compensate for it, by index
+  std::optional<double> other;             ///< another value that fits the rows as well; then it is not known
+  std::vector<std::size_t> rows;           ///< the rows to which it is fitted, by index
 
   bool holds_for(const MeasuredPoint& point) const;
-  /// Whether it ended at the most that is fitted, and the rows would have more; or at the least, if that is not 0.
+  /// True if the fit ended at its upper bound, or at a lower bound above 0.
   bool at_limit() const;
-  /// As files have it: of interference `compute`.
+  /// The value as files have it: for interference `compute`.
   double in_files() const { return constant == Constant::Interference ? 1 + value : value; }
 };
 
-/// What is simulated for a measured point with some of the constants. Throws InputError.
+/// Returns the scenario of a measured point with the fitted constants. Throws InputError.
 Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstant>& fitted, Library& library);
 
-/// How many scored rows a constant has a say in: those for which it holds, and which use what it is of.
+/// Returns the number of scored rows that a constant affects: it holds for them, and they use what it describes.
 std::size_t scored_rows(const FittedConstant& one, const MeasuredFile& measured, Library& library);
 
-/// What is predicted for a point, in the unit of what was measured. The null models are what anybody could say: that
-/// communication takes no time, and that none of it overlaps with computing.
+/// The prediction for a point, in the unit of the measurement, and those of two null models: communication takes no
+/// time, or none of it overlaps with computation.
 struct Predicted {
-  double value = 0, no_communication = 0, no_overlap = 0;  ///< of a collective alone: value only
+  double value = 0, no_communication = 0, no_overlap = 0;  ///< for single collectives only `value`
   double efficiency = 0;
   std::string warning;  ///< about the cluster's costs; "" if none
 };
-/// REQUIRES: a batch size where a throughput was measured. Throws InputError.
+/// REQUIRES: a batch size if a throughput was measured. Throws InputError.
 Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity quantity);
 
-/// Relative, above zero where `predicted` is too fast.
+/// The relative error, positive if `predicted` is too fast.
 double error_of(double predicted, double measured, Quantity quantity);
 
-/// The constants that a file asks for, as they start, and the places of those that have to be fitted together: rows and
-/// constants that have nothing in common are fitted apart.
+/// The constants that a file asks for, with their start values, and groups of their indices. Constants that share no
+/// rows, not even through other constants, are fitted separately.
 struct ConstantsToFit {
   std::vector<FittedConstant> constants;
   std::vector<std::vector<std::size_t>> groups;
@@ -59,10 +59,10 @@ struct ConstantsToFit {
 /// Throws InputError.
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library);
 
-/// One group's, in its order. Least squares of the relative errors of the rows that fit, from several starts; what they
-/// do not tell is left to the files where they fit as well without it. A trial too slow to be
-/// simulated counts as slower than all that are. Throws InputError, also where fewer rows than
-/// constants belong together.
+/// Fits one group's constants and returns them in its order: least squares of the relative errors of the rows, from
+/// several starts. A constant that the rows do not determine keeps the files' value if they fit as well without it. A
+/// trial too slow to be simulated counts as slower than all others. Throws InputError, also if the group has fewer rows
+/// than constants.
 std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
                                       Library& library);
 

@@ -12,10 +12,10 @@ namespace allreplay {
 
 namespace {
 
-constexpr double near_enough = 1e-9, promised = 1e-6;  // in parts of an iteration
-constexpr double longest = 1e6;                        // seconds: what a profile may say of a layer
+constexpr double near_enough = 1e-9, promised = 1e-6;  // relative to an iteration
+constexpr double longest = 1e6;                        // seconds: the limit of a layer's time in a profile
 
-// Seconds of an iteration of that speed.
+// The seconds of an iteration at that speed.
 double goal_of(const Scenario& setting, const KnownSpeed& known) {
   const auto all = static_cast<double>(degrees_of(setting).dp * setting.options.strategy.sharding.accumulate *
                                        setting.profile->batch_size.value());
@@ -32,8 +32,8 @@ class Search {
  public:
   Search(const Scenario& setting, double goal) : setting_(setting), goal_(goal) {}
 
-  /// How much longer than asked for an iteration is, in parts of it; 0 where the factor will do. The longer computing
-  /// takes the longer the iteration, as long as the plan stays the same.
+  /// Returns how much longer than the goal an iteration is, relative to the goal; 0 if close enough. Increases with the
+  /// factor as long as the plan stays the same.
   double operator()(double factor) {
     Scenario scenario = setting_;
     for (Layer& layer : scenario.profile.own().layers) {
@@ -74,7 +74,7 @@ std::string KnownSpeed::text(double other) const {
 }
 
 AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
-  constexpr double hardly = 1e-6;  // of what computing may take at most: the least that is tried
+  constexpr double hardly = 1e-6;  // the smallest factor that is tried, relative to the largest
   const double goal = goal_of(setting, known);
   const double computing = static_cast<double>(setting.options.strategy.sharding.accumulate) *
                            to_seconds(add(setting.profile->forward(), setting.profile->backward())) /
@@ -90,7 +90,7 @@ AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
                      hint(setting, limit));
   }
   double at_high = search(high);
-  while (at_high < 0) {  // all workers are faster than the profile says
+  while (at_high < 0) {  // all workers are faster than in the profile
     low = high, at_low = at_high;
     at_high = search(high *= 2);
   }

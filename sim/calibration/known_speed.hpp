@@ -1,4 +1,4 @@
-// A speed that was measured, and the computing times that give it back where it was measured.
+// Scales compute times so that a simulated run has a measured speed.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace allreplay {
 
-/// How fast one worker was, in a unit of its own.
+/// The measured speed of one worker, in any unit.
 struct KnownSpeed {
   double value = 0;       ///< in the unit
-  double per_sample = 1;  ///< of the unit: a sample is 2048 tokens
+  double per_sample = 1;  ///< units per sample, such as 2048 tokens
   std::string unit;       ///< "tokens/s"
   SourceLocation place;   ///< where it was given
 
@@ -20,16 +20,15 @@ struct KnownSpeed {
 };
 
 struct AtSpeed {
-  double factor = 1;   ///< what the forward and backward times of all layers were multiplied by
-  Outcome outcome;     ///< of the setting with those
-  std::string note{};  ///< where the plan changes and no factor gives that speed: which speeds are nearest
+  double factor = 1;   ///< on the forward and backward times of all layers
+  Outcome outcome;     ///< of the setting with these times
+  std::string note{};  ///< the nearest speeds, if no factor gives that speed because the plan changes
 };
 
-/// The setting, its layers' times multiplied by the one factor that makes its simulated run as fast as `known`, to 10⁻⁶
-/// at the worst; the update stays. Where the plan of a strategy that looks at times changes and leaves a gap, it is the
-/// nearest speed, and a note says so. Throws InputError at the speed's place where computing would have to take less
-/// than no time, and as run() does.
-/// REQUIRES: a profile that says its batch size.
+/// Multiplies the times of all layers by the one factor that makes the simulated run as fast as `known`, to 10⁻⁶; the
+/// update stays the same. If the plan of a strategy that depends on times changes and leaves a gap, the nearest speed
+/// is taken, and a note says so. Throws InputError as run() does, and at the speed's place if computation would need
+/// less than no time. REQUIRES: a profile with a batch size.
 AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known);
 
 }  // namespace allreplay

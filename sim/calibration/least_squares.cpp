@@ -25,7 +25,7 @@ VectorXd left_at(const Residuals& residuals, const Numbers& at) {
   return Eigen::Map<const VectorXd>(found.data(), std::ssize(found));
 }
 
-// The residuals, and their slopes over a part of each number.
+// Computes residuals, and their slopes by differences over `width` times each number.
 class Slopes {
  public:
   Slopes(const Residuals& residuals, double width) : residuals_(residuals), width_(width) {}
@@ -49,7 +49,7 @@ class Slopes {
   double width_;
 };
 
-// As Eigen asks for them: of the numbers that are free, held within their bounds.
+// The residuals as Eigen needs them: a function of the free numbers, which are clamped to their bounds.
 class Problem : public Eigen::DenseFunctor<double> {
  public:
   Problem(const Slopes& slopes, LeastSquares& best, std::vector<std::size_t> free, Index rows)
@@ -91,7 +91,7 @@ class Problem : public Eigen::DenseFunctor<double> {
   Numbers start_;
 };
 
-// Those that are not at 0, or would leave it.
+// The numbers that are not at 0, or that improve the result by leaving it.
 std::vector<std::size_t> free_at(const Slopes& slopes, const Numbers& at) {
   std::vector<std::size_t> free(at.size());
   std::iota(free.begin(), free.end(), std::size_t{0});
@@ -105,7 +105,7 @@ LeastSquares descent(const Residuals& residuals, const Numbers& start) {
   LeastSquares best{start, here.squaredNorm()};
   for (const double width : {0.3, 1e-4}) {  // first across kinks, then between them
     const Slopes slopes(residuals, width);
-    for (int round = 0; round < 2; ++round) {  // what has met 0 may have to leave it again
+    for (int round = 0; round < 2; ++round) {  // a number at 0 may have to leave it again
       const double before = best.squares;
       const std::vector<std::size_t> free = free_at(slopes, best.at);
       if (free.empty() || is_nothing(best.squares, here.size())) break;

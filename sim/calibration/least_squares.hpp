@@ -1,4 +1,4 @@
-// The least squares of residuals that a few numbers leave, of which only values are known.
+// Minimises the sum of squared residuals over a few numbers, without derivatives.
 #pragma once
 
 #include <functional>
@@ -6,25 +6,26 @@
 
 namespace allreplay {
 
-/// What is left at a point: as many numbers wherever it is.
+/// The residuals at a point; their number does not depend on it.
 using Residuals = std::function<std::vector<double>(const std::vector<double>& at)>;
 
 struct LeastSquares {
   std::vector<double> at;  ///< each from 0 to most_times
-  double squares = 0;      ///< of the residuals, summed
+  double squares = 0;      ///< sum of squared residuals
 };
 inline constexpr double most_times = 4096;
 
-/// The best that is reached from any of the starts: Levenberg and Marquardt 1963, as Eigen has it, over numbers of
-/// about 1 that are not below 0. Residuals may have kinks, and be flat in places: there another start has to help. Once
-/// they are next to nothing, no further start is tried. REQUIRES: a start; as many residuals as numbers.
+/// Returns the best point reached from any of the starts, by Levenberg and Marquardt 1963 as implemented in Eigen. The
+/// numbers are not negative, and should be about 1. Residuals may have kinks and flat parts, which is why several
+/// starts help. No further start is tried once the residuals are almost zero. REQUIRES: at least one start, and at
+/// least as many residuals as numbers.
 LeastSquares least_squares(const Residuals& residuals, const std::vector<std::vector<double>>& starts);
 
-/// How little residuals tell of each number by itself, and of pairs: the projection on all directions, in the
-/// logarithms of the numbers, along which a factor of two moves the residuals by less than `noise` (Euclidean). On the
-/// diagonal 0 says that a number is told, and 1 that it is told by nothing; beside the diagonal what is not 0 says
-/// which two make up for each other. Of a hundredth more and a hundredth less the smaller change counts; less alone of
-/// a number that is at its most.
+/// Returns what the residuals do not determine: the projection onto all directions, in the logarithms of the numbers,
+/// along which a factor of two changes the residuals by less than `noise` (Euclidean). A diagonal entry is 0 if the
+/// number is determined, and 1 if nothing determines it; an off-diagonal entry other than 0 means that two numbers
+/// compensate for each other. Each number is changed by 1 % up and down, and the smaller effect counts; only down if it
+/// is at its limit `most`.
 std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
                                         const std::vector<double>& most = {});
 

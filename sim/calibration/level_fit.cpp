@@ -22,7 +22,7 @@ constexpr std::array<const char*, level_constants> names = {
     "the bandwidth inside a node", "the start-up inside a node",        "the bandwidth between nodes",
     "the start-up between nodes",  "the trees' share of the bandwidth", "LL's share of the bandwidth",
     "the time of a rendezvous"};
-constexpr NcclRendezvous some_rendezvous{2048, 10e-6};  // where the search begins
+constexpr NcclRendezvous some_rendezvous{2048, 10e-6};  // the start of the search
 
 Network scaled(Network network, const Factors& factors) {
   if (network.nccl) {
@@ -42,7 +42,8 @@ Network scaled(Network network, const Factors& factors) {
   return network;
 }
 
-// NCCL prices the halves of an all-reduce by themselves; every other algorithm is what its name says.
+// The operation whose cost is compared with the log. NCCL's model prices the halves of an all-reduce separately; all
+// other algorithms have one cost.
 CollectiveOp op_of(const Calibration& log) {
   if (log.algorithm->coefficients) return CollectiveOp::AllReduce;
   const CollectiveOp op = log.log.operation.value_or(CollectiveOp::AllReduce);
@@ -73,9 +74,9 @@ Factors exponentials(Factors logarithms) {
   return logarithms;
 }
 
-// The lines of the smallest log inside a node and of the largest across nodes, as if each were of one level.
+// Starts from the logs' lines, as if each log used only one level.
 void start_from_lines(Network& network, std::span<const Calibration> logs) {
-  constexpr double some_time = 1e-6, some_per_byte = 1e-9;  // where a line has none
+  constexpr double some_time = 1e-6, some_per_byte = 1e-9;  // if a line has none
   const auto positive = [](double value, double other) { return value > 0 ? value : other; };
   for (const Calibration& log : logs) {
     const double alpha = positive(log.alpha, some_time), beta = positive(log.beta, some_per_byte);
@@ -88,18 +89,18 @@ void start_from_lines(Network& network, std::span<const Calibration> logs) {
     }
   }
   network.gamma = logs.front().gamma;
-  if (!network.node->alpha) {  // to be searched for, with nothing to start from
+  if (!network.node->alpha) {  // no log determines a start
     network.node->alpha = network.alpha.value_or(some_time) / 4;
     network.node->beta = network.beta.value_or(some_per_byte) / 4;
   }
   if (!network.alpha) network.alpha = network.node->alpha, network.beta = network.node->beta;
 }
 
-// NCCL's model with the cluster's own constants meets logs to a factor; far beyond that it is of something else. What a
-// cluster without start-ups leaves out is in its latency.
+// Warns of factors that are too large for NCCL's model with the cluster's own constants: the log is of something else.
+// If the cluster has no start-up, the latency includes it.
 void warn_of_no_link(LevelFit& fit) {
   for (std::size_t axis = 0; axis <= latency_outside; ++axis) {
-    const double most = axis % 2 == 0 ? 2 : 10;  // a rate is a data sheet's, a start-up has software in it
+    const double most = axis % 2 == 0 ? 2 : 10;  // rates are from data sheets, start-ups include software
     if (!fit.known[axis] || (fit.factors[axis] < most && fit.factors[axis] > 0.1)) continue;
     const bool no_start_up = axis == latency_outside && !(fit.network.alpha.value_or(0) > 0) && fit.factors[axis] > 1;
     fit.warnings.push_back(fmt::format(
@@ -115,8 +116,8 @@ bool spans_nodes(const Calibration& log, const Network& base) {
   return layout_of(log.workers(), base.node->workers).nodes > 1;
 }
 
-// Which constants the logs can tell at all. What starts up messages of several nodes is the latency up to where a
-// rendezvous begins, and the rendezvous beyond.
+// The constants that the logs can determine. Between nodes, messages up to the start of a rendezvous determine the
+// latency, and larger ones the rendezvous.
 std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, const Network& base, bool nccl) {
   std::array<bool, level_constants> known{};
   for (const Calibration& log : logs) {
@@ -135,13 +136,13 @@ std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, co
   return known;
 }
 
-// Of both levels alone.
+// Only the constants of both levels.
 std::array<bool, level_constants> of_levels(std::array<bool, level_constants> known) {
   for (std::size_t axis = tree_bandwidth_outside; axis < level_constants; ++axis) known[axis] = false;
   return known;
 }
 
-// The search for the factors, in their logarithms.
+// Searches for the factors, in their logarithms.
 class LevelSearch {
  public:
   LevelSearch(std::span<const Calibration> logs, Network base, bool nccl)
@@ -157,7 +158,7 @@ class LevelSearch {
   const std::array<bool, level_constants>& known() const { return known_; }
   Factors factors() const { return exponentials(best_); }
 
-  // What leaves no trace where it is twice as large, or half.
+  // Drops constants that may be twice or half as large without an effect.
   void drop_untold(LevelFit& fit) {
     for (std::size_t axis = 0; axis < best_.size(); ++axis) {
       if (!known_[axis]) continue;
@@ -175,8 +176,8 @@ class LevelSearch {
     }
   }
 
-  // What others may make up for: the logs agree with twice of it as well as they agree with the fit. That is said. Of
-  // several NCCL's model has constants of the cluster to stay at: one does, and the others are fitted beside it.
+  // Drops constants for which others can compensate, so that the logs agree with twice the value as well as with the
+  // fit, and adds a warning. For NCCL, one of several keeps the cluster's value, and the others are fitted again.
   void drop_open(LevelFit& fit) {
     for (auto open = open_together(); !open.empty(); open = open_together()) {
       const std::set<std::size_t>& those = *open.begin();
@@ -196,8 +197,8 @@ class LevelSearch {
   }
 
  private:
-  // In which turn they are left to the cluster: first what is a part of something else, then what is small beside large
-  // messages.
+  // The order in which constants keep the cluster's values: first those that are part of another, then those that
+  // matter little for large messages.
   static std::size_t turn_of(std::size_t axis) {
     constexpr std::array order{ll_bandwidth_outside, tree_bandwidth_outside, latency_outside, latency_inside,
                                rendezvous_time,      bandwidth_outside,      bandwidth_inside};
@@ -220,8 +221,8 @@ class LevelSearch {
                                         words_of(those)));
   }
 
-  // From where it stands. Either both levels come first, or what is of NCCL between nodes does: one may take what is
-  // the other's.
+  // Searches from the current point in two orders, and keeps the better result: both levels first, or NCCL's constants
+  // between nodes first, since the earlier ones may absorb the effect of the later ones.
   void search() {
     least_ = cost(best_);
     LevelSearch other = *this;
@@ -238,9 +239,9 @@ class LevelSearch {
     if (other.least_ < least_) *this = std::move(other);
   }
 
-  // Sets of constants that make up for each other, or of one that nothing tells.
+  // Returns sets of constants that compensate for each other, or of a single one that nothing determines.
   std::set<std::set<std::size_t>> open_together() const {
-    constexpr double part = 0.1;  // of a factor of two: what moves by less is told well enough
+    constexpr double part = 0.1;  // constants with a smaller part are determined well enough
     std::vector<std::size_t> axes;
     std::vector<double> at;
     for (std::size_t axis = 0; axis < best_.size(); ++axis) {
@@ -284,7 +285,8 @@ class LevelSearch {
     best_ = std::move(candidate);
   }
 
-  // What nobody can tell from less is as near to what is believed as leaves no trace: elsewhere it may count.
+  // Moves an undetermined constant as close to the assumed value as it can be without an effect: elsewhere it may
+  // matter.
   void raise(std::size_t axis, double slack) {
     const double most = cost(best_) + slack;
     Factors at = best_;
@@ -314,7 +316,8 @@ class LevelSearch {
     }
   }
 
-  // One after another, down from what NCCL's tuner believes; no rendezvous unless that helps.
+  // Searches one constant after another, starting at the values that NCCL's tuner assumes; adds a rendezvous only if it
+  // helps.
   void search_between_nodes() {
     if (!known_[bandwidth_outside] || !base_.nccl) return;
     for (const std::size_t axis : {tree_bandwidth_outside, ll_bandwidth_outside})
@@ -329,7 +332,7 @@ class LevelSearch {
 
   void scan(std::size_t axis) {
     const Factors start = best_;
-    for (const int step : {0, -1, 1, -2, 2, -3, 3, -4, -5, -6}) {  // of equals the nearest to what is believed
+    for (const int step : {0, -1, 1, -2, 2, -3, 3, -4, -5, -6}) {  // of equals, the nearest to 1 is kept
       Factors candidate = start;
       candidate[axis] = 0.5 * step;
       take(std::move(candidate));
@@ -350,7 +353,7 @@ class LevelSearch {
   double least_ = 0;
 };
 
-// Where all sizes of several nodes are beyond a rendezvous, or none is.
+// Warns if all sizes of several nodes are beyond the start of a rendezvous, or none is.
 void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs, const std::array<bool, level_constants>& reach) {
   if (std::none_of(logs.begin(), logs.end(), [&](const Calibration& log) { return spans_nodes(log, fit.network); }))
     return;
@@ -380,7 +383,7 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
   const bool nccl = !logs.front().algorithm->coefficients;
   if (!nccl) start_from_lines(base, logs);
   LevelSearch search(logs, base, nccl);
-  // A flag of NCCL's stays turned where the squares fall by a tenth.
+  // Flips a flag of NCCL's if the squares fall by a tenth.
   for (bool NcclSetup::*const flag : {&NcclSetup::ll128, &NcclSetup::two_node_tree}) {
     if (!nccl || !search.spans_nodes()) break;
     Network turned = base;

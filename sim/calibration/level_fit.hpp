@@ -1,4 +1,4 @@
-// The constants of two levels out of several logs, inside a node and across nodes: of closed forms, or of NCCL's model.
+// Fits the constants of two levels, inside a node and between nodes, to several logs: for closed forms or NCCL's model.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 
 namespace allreplay {
 
-/// How far the fitted levels are from one log: |fitted − measured| / measured.
+/// The errors of the fitted levels for one log: |fitted − measured| / measured.
 struct LevelErrors {
   std::int64_t workers = 0, nodes = 0;
   double median = 0, worst = 0;
 };
 
-/// What is fitted: of both levels, and of nccl between nodes what its tuner believes too much of.
+/// The fitted constants: those of both levels and, for nccl between nodes, those that its tuner overestimates.
 enum LevelConstant : std::size_t {
   bandwidth_inside,
   latency_inside,
@@ -32,29 +32,28 @@ enum LevelConstant : std::size_t {
 inline constexpr std::size_t level_constants = 7;
 
 struct LevelFit {
-  /// With node, alpha and beta fitted; or with nccl's scale, rendezvous and flags.
+  /// The network with fitted node, alpha and beta; or with nccl's fitted scale, rendezvous and flags.
   Network network;
-  /// How many times the starting constants. Those of a level without logs are 1, and `known` is false, as it is where
-  /// something else hides them.
+  /// The constants relative to their start values. Those of a level without logs are 1 and not `known`; nor are those
+  /// that something else hides.
   std::array<double, level_constants> factors{1, 1, 1, 1, 1, 1, 1};
   std::array<bool, level_constants> known{};
-  bool ll128_known = false, two_node_tree_known = false;  ///< of nccl's flags: turned, they would leave a trace
-  std::vector<LevelErrors> errors;                        ///< of each log
+  bool ll128_known = false, two_node_tree_known = false;  ///< true if flipping the nccl flag would change the errors
+  std::vector<LevelErrors> errors;                        ///< by log
   double median = 0;                                      ///< the largest of their medians
   std::vector<std::string> warnings;
 };
 
-/// Least squares of (T − t)/t over all rows of all logs, in the logarithms of four factors: by pattern search (Hooke
-/// and Jeeves 1961) from the best of a grid. `start` has node, its rails, and nccl with bandwidths where the algorithm
-/// is nccl, of which a factor that no link can have is warned of, and whose flags `ll128` and `two_node_tree` are
-/// turned where the squares fall by a tenth; of a closed form it needs no constants, the logs' own lines being the
-/// start. Inside a node only a log inside one node has a say, between nodes only those of several: of nccl, sizes up to
-/// where a rendezvous begins on the latency, and those above on the rendezvous. What nccl's logs do not tell apart
-/// stays the cluster's, one after another, until they tell the rest. REQUIRES: logs of one algorithm, each fitted by
-/// calibrate().
+/// Minimises Σ ((T − t)/t)² over all rows of all logs, in the logarithms of the factors, by pattern search (Hooke and
+/// Jeeves 1961) from the best of a grid. `start` has node, its rails and, for nccl, bandwidths; closed forms start from
+/// the logs' own lines. Constants inside a node are fitted to logs of one node, those between nodes to logs of several:
+/// for nccl the latency to sizes up to the start of a rendezvous, the rendezvous to larger ones. For nccl the flags
+/// `ll128` and `two_node_tree` are flipped if that reduces the sum by a tenth, implausible factors cause warnings, and
+/// constants that the logs cannot separate keep the cluster's values, one after another, until the rest is determined.
+/// REQUIRES: logs of one algorithm, each fitted by calibrate().
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);
 
-/// What the fitted levels ask for the log's collective among its workers.
+/// The cost of the log's collective among its workers, with the fitted levels.
 CommCost level_price(const LevelFit& fit, const Calibration& log);
 
 }  // namespace allreplay

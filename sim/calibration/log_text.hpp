@@ -1,4 +1,4 @@
-// What the readers of logs share: lines, words, and numbers that know where they stand.
+// Helpers of the log readers: lines, words, and numbers whose errors name their place.
 #pragma once
 
 #include <cctype>
@@ -17,38 +17,39 @@ inline bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) !
 /// The lines of a text, without their ends.
 std::vector<std::string_view> lines_of(std::string_view text);
 
-/// The words of a line: what stands between blanks.
+/// The words of a line, which blanks separate.
 std::vector<std::string_view> words_of(std::string_view line);
 
-/// The line without what launchers write before it: "host: ", "0: ", "[1,0]<stdout>:", "[2024-01-31 12:00:00] ".
+/// The line without a launcher's prefix: "host: ", "0: ", "[1,0]<stdout>:", "[2024-01-31 12:00:00] ".
 std::string_view without_prefix(std::string_view line);
 
-/// Whether a line looks like a row of numbers: its first word begins like a number.
+/// True if a line looks like a row of numbers: its first word begins like one.
 bool starts_like_a_row(std::string_view line);
 
 SourceLocation line_of(const MeasurementLog& log, std::size_t index);  ///< index counts from 0
 
-/// The last `columns` words of a row, the first of them freed of what a launcher glued to it. Throws InputError when
-/// there are not so many.
+/// The last `columns` words of a row, the first of them without a launcher's prefix. Throws InputError if there are
+/// fewer.
 std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const SourceLocation& place);
 
-/// Throw InputError unless the word is a size of at least 0 bytes, or a time from 1 ps to 10⁶ s.
+/// Parse a number of units of `scale` bytes or seconds. Throw InputError unless it is at least 0 bytes, or 1 ps to 10⁶
+/// s.
 Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place);
 double parse_log_time(std::string_view word, double scale, const SourceLocation& place);
 double require_time(double seconds, std::string_view word, const SourceLocation& place);
 
-/// A benchmark's word, and what it measures.
+/// A word in a benchmark's name, and the operation that it measures.
 struct Benchmark {
   std::string_view word;
   CollectiveOp operation;
 };
 
-/// Notes that the log is of the benchmark `name`, the first of `known` whose word stands in it. Throws InputError when
-/// there is none, or when the log was of another before.
+/// Sets the log's benchmark to `name`, and its operation to that of the first of `known` whose word is in the name.
+/// Throws InputError if there is none, or if the log has another operation already.
 void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known,
                    const SourceLocation& place);
 
-/// Rows that name their number of workers: keeps those of the one that was asked for, or the only one. Throws
+/// Collects rows with their numbers of workers, and keeps those of the requested number, or of the only one. Throws
 /// InputError.
 class WorkersColumn {
  public:
@@ -59,7 +60,7 @@ class WorkersColumn {
   std::vector<std::pair<std::int64_t, Measurement>> rows_;
 };
 
-// The formats, a file each.
+// The formats, each in a file of its own.
 bool is_nccl_tests(std::string_view text);
 void read_nccl_tests(std::string_view text, const LogRequest& request, MeasurementLog& log);
 bool is_osu(std::string_view text);

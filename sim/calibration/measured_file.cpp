@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view own_columns[] = {"profile", "cluster", "workers",       "strategy", "collective", "fidelity",
                                             "codec",   "bytes",   "forward_ratio", "group",    "calibrate"};
 
-constexpr std::size_t most_points = 200'000;  // each of kilobytes
+constexpr std::size_t most_points = 200'000;  // each takes kilobytes
 
 bool has(const std::vector<std::string>& columns, std::string_view name) {
   return std::find(columns.begin(), columns.end(), name) != columns.end();
@@ -31,9 +31,9 @@ void require_columns(const std::vector<std::string>& columns, const SourceLocati
   std::vector<std::string> known(std::begin(own_columns), std::end(own_columns));
   for (const auto& row : quantities) known.emplace_back(row.name);
   for (const OptionRow& row : option_rows()) known.emplace_back(row.name);
-  std::map<std::string_view, std::string> seen;  // by the name that an option is known by
+  std::map<std::string_view, std::string> seen;  // by the option's main name
   for (const std::string& name : columns) {
-    const OptionRow* option = option_named(name);  // also by its other name
+    const OptionRow* option = option_named(name);  // also finds its other name
     if (!option && !has(known, name))
       throw InputError(place, fmt::format("unknown column '{}'", name), suggest(name, known));
     const auto [other, fresh] = seen.emplace(option ? option->name : std::string_view(name), name);
@@ -56,7 +56,7 @@ Quantity quantity_of(const std::vector<std::string>& columns, const SourceLocati
   return row_named(quantities, found.front())->value;
 }
 
-// What a collective alone needs, and what it cannot have; and of an iteration.
+// Rejects missing columns and those that do not apply, for measured collectives and for measured iterations.
 void require_kind(const std::vector<std::string>& columns, Quantity quantity, const SourceLocation& place) {
   const bool alone = quantity == Quantity::CollectiveTime;
   std::vector<std::string_view> needed{"cluster"}, refused;
@@ -73,8 +73,8 @@ void require_kind(const std::vector<std::string>& columns, Quantity quantity, co
                        alone ? "a collective alone has none" : "time_s: bytes are of a collective alone");
 }
 
-// Where nothing is said: the network's constants, its launches and its workers are a cluster's, the update is a
-// profile's, what communication takes from computing both's, what a library spends on a tensor a group's.
+// The default columns: constants of the network, launches and spreads are a cluster's, the update is a profile's,
+// interference is both's, and the time that a library takes per tensor is a group's.
 std::vector<std::string> default_scope(Constant constant) {
   switch (constant) {
     case Constant::Update:
@@ -93,7 +93,7 @@ bool is_of_training(Constant constant) {
          constant == Constant::Spread;
 }
 
-// "beta by cluster workers; launch by strategy"
+// Parses "beta by cluster workers; launch by strategy".
 std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std::string>& columns, Quantity quantity,
                                    const SourceLocation& place) {
   std::vector<FitRequest> fits;
@@ -246,7 +246,7 @@ class PointReader {
 
   const MeasuredFile& measured_;
   MeasuredPoint point_;
-  std::map<std::string_view, std::string_view> other_names_;  // of options: the columns that have them
+  std::map<std::string_view, std::string_view> other_names_;  // by option: the column that has its other name
 };
 
 }  // namespace

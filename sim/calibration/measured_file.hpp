@@ -1,4 +1,4 @@
-// What real clusters did, out of a CSV: a row for each measured point, and how to predict it.
+// Reads measurements of real clusters from a CSV: each row is a measured point, with the setting that predicts it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace allreplay {
 
-/// What was measured; the columns have the same names.
+/// The measured quantity, which has the name of its column.
 enum class Quantity : std::uint8_t { IterationTime, Throughput, Speedup, CollectiveTime };
 inline constexpr Word<Quantity> quantities[] = {{Quantity::IterationTime, "iteration_s"},
                                                 {Quantity::Throughput, "samples_per_s"},
@@ -23,7 +23,7 @@ inline bool is_time(Quantity quantity) {
   return quantity == Quantity::IterationTime || quantity == Quantity::CollectiveTime;
 }
 
-/// What measured rows may fit.
+/// The constants that can be fitted to measured rows.
 enum class Constant : std::uint8_t {
   Launch,
   Alpha,
@@ -46,7 +46,7 @@ inline constexpr Word<Constant> constant_words[] = {
 };
 inline constexpr std::size_t most_constants = 4;
 
-/// A constant that a row fits, and for which rows it then holds: those with the same cells in these columns.
+/// A constant to be fitted to a row. It holds for all rows with the same cells in the columns `by`.
 struct FitRequest {
   Constant constant = Constant::Launch;
   std::vector<std::string> by;
@@ -54,25 +54,25 @@ struct FitRequest {
 
 struct MeasuredPoint {
   Request request;
-  Bytes bytes = 0;   ///< of a collective alone
+  Bytes bytes = 0;   ///< if only a collective was measured
   double value = 0;  ///< as measured
   std::string group;
-  std::map<std::string, std::string> cells;  ///< by column; and always that of `group`
-  std::vector<FitRequest> fits;              ///< such a row is not scored
+  std::map<std::string, std::string> cells;  ///< by column, always with that of `group`
+  std::vector<FitRequest> fits;              ///< if any: the row is not scored
   SourceLocation place;
 
   bool scored() const { return fits.empty(); }
 };
 
 struct MeasuredFile {
-  Inputs inputs;  ///< what the names in it mean
+  Inputs inputs;  ///< resolve the names in the file
   std::string file;
   Quantity quantity = Quantity::IterationTime;
   std::vector<std::string> columns;
   std::vector<MeasuredPoint> points;
 };
 
-/// Profiles, clusters and codecs stand relative to the file, or to the working directory. Throws InputError.
+/// Paths of profiles, clusters and codecs are relative to the file or to the working directory. Throws InputError.
 MeasuredFile read_measured_file(const Inputs& inputs, const std::string& file);
 MeasuredFile parse_measured_file(const Inputs& inputs, const std::string& text, const std::string& file);
 

@@ -26,7 +26,7 @@ constexpr LogFormat formats[] = {
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// A word of a log as a message may show it.
+// A word of a log, shortened and made printable for messages.
 std::string shown(std::string_view word) {
   constexpr std::size_t most = 40;
   std::string text(word.substr(0, most));
@@ -35,7 +35,7 @@ std::string shown(std::string_view word) {
   return word.size() > most ? text + "…" : text;
 }
 
-// Control characters other than those of a terminal's log say that this is no text.
+// Rejects text with control characters that no terminal's log has.
 void require_text(std::string_view text, const std::string& file) {
   int line = 1;
   for (const char c : text) {
@@ -85,8 +85,8 @@ std::size_t matched(std::string_view line, std::string_view prefix) {
   return at;
 }
 
-// Returns the text without what stands before the table's header and, in the same form, before the other lines: the
-// time stamps of kubectl and of CI, `(head, rank=0, pid=7)`, `> `. Also without the backslash of Markdown's `\#`.
+// Returns the text without the prefix of the table's header, and without prefixes of the same form on other lines: time
+// stamps of kubectl and of CI, `(head, rank=0, pid=7)`, `> `. Also removes the backslash of Markdown's `\#`.
 std::string without_common_prefix(std::string_view text) {
   std::string_view prefix;
   for (const std::string_view line : lines_of(text))

@@ -1,5 +1,5 @@
-// Times of a collective by message size, read from what the usual benchmarks print: nccl-tests, OSU micro-benchmarks,
-// CSV.
+// Reads the times of a collective by message size from the output of common benchmarks: nccl-tests, OSU
+// micro-benchmarks, CSV.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace allreplay {
 
-/// One line of a log: so many bytes took so long.
+/// One row of a log: the time of one message size.
 struct Measurement {
   Bytes bytes = 0;     ///< above zero
   double seconds = 0;  ///< above zero
 };
 
-/// What a log is asked for. Empty: what it says itself.
+/// The choice among the rows and times of a log. Empty fields leave it to the log.
 struct LogRequest {
-  std::string format;        ///< a name of log_formats(); "": recognised
-  std::string time;          ///< which of the times: out-of-place, in-place; avg, min, max; a CSV column
-  std::int64_t workers = 0;  ///< chooses among the rows of a log that has several; 0: there is one
+  std::string format;        ///< a name of log_formats(); "": recognised by its content
+  std::string time;          ///< the time to read: out-of-place, in-place; avg, min, max; a CSV column
+  std::int64_t workers = 0;  ///< chooses rows if a log has several numbers of workers; 0: it has one
   SourceLocation place_of_format, place_of_time, place_of_workers;
-  std::optional<CollectiveOp> operation = {};  ///< chooses among the rows of a log of several collectives
+  std::optional<CollectiveOp> operation = {};  ///< chooses rows if a log has several collectives
 };
 
 struct MeasurementLog {
@@ -36,14 +36,14 @@ struct MeasurementLog {
   std::string benchmark;  ///< as the log names it ("all_reduce_perf", "MPI Allreduce"); "" if it does not
   std::optional<CollectiveOp> operation;  ///< of that benchmark
   bool total_gathered = false;            ///< the size of an all-gather is that of all payloads together (nccl-tests)
-  std::int64_t workers = 0;               ///< among which these times were taken; 0: the log does not say
-  std::int64_t per_host = 0;              ///< of these on one host, at most; 0: the log does not say
-  std::string time;                       ///< which of its times these are
+  std::int64_t workers = 0;               ///< number of workers; 0: the log does not say
+  std::int64_t per_host = 0;              ///< the most workers on one host; 0: the log does not say
+  std::string time;                       ///< the name of the time that was read
   std::vector<Measurement> points;        ///< in the order of the log
-  std::vector<std::string> notes;         ///< what the user should know: rows left out, wrong results
+  std::vector<std::string> notes;         ///< for the user: rows left out, wrong results
 };
 
-/// One format, and how its files are known.
+/// A format, how it is recognised, and its reader.
 struct LogFormat {
   std::string_view name;
   std::string_view summary;
@@ -53,9 +53,9 @@ struct LogFormat {
 
 std::span<const LogFormat> log_formats();
 
-/// Reads the text of a log. Rows of zero bytes are left out, and noted. Throws InputError, with the line, for what is
-/// not text, for rows that are cut short or hold no times, for several datatypes, for numbers of workers that
-/// contradict each other, and for benchmarks of what allreplay does not simulate.
+/// Reads the text of a log. Rows of zero bytes are left out, with a note. Throws InputError, with the line, if this is
+/// not text, rows are cut short or have no times, there are several datatypes, numbers of workers contradict each
+/// other, or the benchmark is of an operation that allreplay does not simulate.
 MeasurementLog read_measurements(std::string_view text, const std::string& file, const LogRequest& request);
 
 }  // namespace allreplay

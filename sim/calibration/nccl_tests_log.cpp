@@ -1,6 +1,6 @@
-// nccl-tests (all_reduce_perf, …): rows `size count type [redop] [root]`, then time, algbw, busbw, #wrong, out of place
-// and in place. Through mpirun or srun every line has a prefix, and with NCCL_DEBUG=INFO other lines stand between, or
-// even within rows, since a row is printed in pieces.
+// Reads nccl-tests (all_reduce_perf, …): rows `size count type [redop] [root]`, then time, algbw, busbw, #wrong, out of
+// place and in place. With mpirun or srun every line has a prefix. With NCCL_DEBUG=INFO there are other lines between
+// rows or even within them, since a row is printed in pieces.
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
 bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
 
-// What of a line stands before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`; all of it if none does.
+// The part of a line before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`; the whole line if there is
+// none.
 std::string_view before_chatter(std::string_view line) {
   if (line.find(" NCCL ") == line.npos) return line;
   for (std::size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1)) {
@@ -36,7 +37,7 @@ std::string_view before_chatter(std::string_view line) {
     if (end == colon + 1 || end + 1 >= line.size() || line[end] != ':' || !digit(line[end + 1])) continue;
     std::size_t begin = colon;
     while (begin > 0 && of_name(line[begin - 1])) --begin;
-    while (begin < colon && !std::isalpha(static_cast<unsigned char>(line[begin]))) ++begin;  // a row's `-1` before it
+    while (begin < colon && !std::isalpha(static_cast<unsigned char>(line[begin]))) ++begin;  // skips a row's `-1`
     return line.substr(0, begin);
   }
   return line;
@@ -71,12 +72,12 @@ std::vector<LogLine> joined_lines(std::string_view text) {
 struct Header {
   std::size_t columns = 0;
   std::array<std::size_t, blocks.size()> times{};  // where the columns of each block begin
-  bool reduction = false;                          // there is the column redop
-  bool counts_wrong = false;                       // #wrong follows a block; an older error is the largest deviation
+  bool reduction = false;                          // there is a column redop
+  bool counts_wrong = false;                       // a block ends with #wrong, not with the older largest error
 };
 
-// The header of the table, `# size count type …`, or nothing. Columns are found by their names: later versions add
-// some.
+// Reads the table's header, `# size count type …`; nothing for other lines. Columns are found by name, since later
+// versions add some.
 std::optional<Header> header_of(const std::vector<std::string_view>& words) {
   const std::vector names(std::find(words.begin(), words.end(), "size"), words.end());
   if (names.size() < 3 || names[1] != "count" || names[2] != "type") return std::nullopt;
@@ -96,7 +97,7 @@ std::optional<Header> header_of(const std::vector<std::string_view>& words) {
 // The ranks as the log's head lists them: `#  Rank  0 Group  0 Pid 1887 on worker-1 device 0 …`.
 class RankList {
  public:
-  // Takes the line if it is one of the list's. Throws InputError for lists that contradict each other.
+  // Returns true and reads the line if it belongs to the list. Throws InputError if lists contradict each other.
   bool take(const std::vector<std::string_view>& words, const SourceLocation& place) {
     const auto rank = std::find(words.begin(), words.end(), "Rank");
     if (words.end() - rank < 4 || (rank[2] != "Group" && rank[2] != "Pid")) return false;
@@ -120,7 +121,7 @@ class RankList {
                        "one number of workers per file");
   }
 
-  // Of one group, which is what a collective runs among.
+  // The number of ranks in one group, among which a collective runs.
   std::int64_t size() const {
     std::int64_t sum = 0;
     for (const auto& [host, ranks] : by_host()) sum += ranks;
@@ -130,7 +131,7 @@ class RankList {
   // The highest listed rank + 1.
   std::int64_t size_by_number() const { return ranks_.empty() ? 0 : ranks_.rbegin()->first + 1; }
 
-  // True if somebody shortened the list: it lacks ranks below the highest.
+  // True if the list lacks ranks below the highest: somebody has shortened it.
   bool is_incomplete() const { return size_by_number() > std::ssize(ranks_); }
 
   // True if the collective ran in several groups simultaneously, each with its own busbw.
@@ -139,7 +140,7 @@ class RankList {
     return !std::all_of(ranks_.begin(), ranks_.end(), is_of_first);
   }
 
-  // Of these on one host, at most; 0 where the list names none.
+  // The most ranks of one group on a host; 0 if the list names no hosts.
   std::int64_t per_host() const {
     std::int64_t most = 0;
     for (const auto& [host, ranks] : by_host()) {
@@ -155,7 +156,7 @@ class RankList {
     std::string host;
   };
 
-  // The ranks of the first group.
+  // The number of ranks of the first group by host.
   std::map<std::string, std::int64_t> by_host() const {
     std::map<std::string, std::int64_t> hosts;
     for (const auto& [number, rank] : ranks_)
@@ -195,7 +196,7 @@ double rounding_of(std::string_view word) {
   return 0.5 * (point == word.npos ? 1 : std::pow(10, -static_cast<double>(word.size() - point - 1)));
 }
 
-// A log that does not name its benchmark tells it by its rates: busbw is algbw times what the collective needs.
+// Infers the benchmark of a log that does not name it from the rates: busbw is algbw times a factor of the collective.
 class Rates {
  public:
   void add(std::string_view algbw, std::string_view busbw, std::optional<std::string_view> reduction) {
@@ -206,13 +207,13 @@ class Rates {
     reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
   }
 
-  // True if busbw / algbw is not that of so many workers, to 2 %.
+  // True if busbw / algbw is not the factor of `workers` workers, to 2 %.
   bool contradict(const std::optional<CollectiveOp>& operation, std::int64_t workers) const {
     if (!operation || workers < 2 || algbw_ < 1) return false;
     return std::abs(busbw_ / algbw_ / factor(*operation, workers) - 1) > 0.02;
   }
 
-  // The error for a number of workers that they contradict.
+  // The error for a number of workers that the rates contradict.
   InputError complaint(const MeasurementLog& log, std::int64_t workers, const SourceLocation& place,
                        std::string_view right) const {
     return {place,
@@ -246,7 +247,7 @@ class Rates {
   std::optional<bool> reduces_;
 };
 
-// Throws InputError if a row's size, time and algbw are not those of one measurement, to what rounding hides.
+// Throws InputError if a row's size, time and algbw do not agree within their rounding.
 void require_agreement(Bytes bytes, double seconds, std::string_view time, std::string_view algbw,
                        const SourceLocation& place) {
   const double rate = number_in(algbw);
@@ -258,8 +259,8 @@ void require_agreement(Bytes bytes, double seconds, std::string_view time, std::
                      "the columns of the table's header");
 }
 
-// Sets the number of workers and, if all are listed, of those of a host. A list may have been shortened, or be absent:
-// the number asked for then counts, if the rates agree.
+// Sets the number of workers and, if all are listed, the number per host. If the list was shortened or is absent, the
+// requested number is used, provided that the rates agree.
 void set_workers(MeasurementLog& log, const RankList& ranks, const Rates& rates, const LogRequest& request) {
   log.workers = ranks.size();
   log.per_host = ranks.per_host();
@@ -325,7 +326,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     }
     rates.add(row[first + 1], row[first + 2], header->reduction ? std::optional(row[3]) : std::nullopt);
     log.points.push_back({bytes, bytes > 0 ? parse_log_time(row[first], 1e-6, place) : 0});
-    // The oldest versions divided the bytes of gathers otherwise.
+    // The oldest versions compute the algbw of gathers in another way.
     if (header->counts_wrong || log.operation == CollectiveOp::AllReduce)
       require_agreement(bytes, log.points.back().seconds, row[first], row[first + 1], place);
     ranks.measured(place);

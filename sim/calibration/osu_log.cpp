@@ -1,6 +1,6 @@
-// OSU micro-osu_benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`,
-// rows. The program does not say how many processes ran. Logs of B-Caffe have it before the size, "8,4096"; so may
-// yours.
+// Reads OSU micro-benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`,
+// rows. They do not print the number of processes. Logs of B-Caffe have it before the size, "8,4096", and others may
+// too.
 
 #include <algorithm>
 #include <cctype>
@@ -38,13 +38,13 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-// "Size       Avg Latency(us)   Min Latency(us)": columns stand at least two blanks, or a tab, apart.
+// Splits a header such as "Size       Avg Latency(us)   Min Latency(us)" at tabs and at two or more blanks.
 std::vector<std::string> titles(std::string_view header) {
   std::vector<std::string> found;
   bool open = false;
   for (std::size_t i = 0; i < header.size(); ++i) {
     const bool blank =
-        header[i] == ' ' && i + 1 < header.size() && header[i + 1] != ' ' && open;  // one, within a title
+        header[i] == ' ' && i + 1 < header.size() && header[i + 1] != ' ' && open;  // a single one, within a title
     if (header[i] == '\t' || (header[i] == ' ' && !blank)) {
       open = false;
       continue;
@@ -74,7 +74,7 @@ OsuColumns osu_columns(std::string_view header, const LogRequest& request, const
                    "avg, min or max, as osu_allreduce -f prints them");
 }
 
-// "8,4096": the number of workers before the size.
+// Removes the number of workers before a size, "8,4096", and returns it; 0 if there is none.
 std::int64_t take_workers(std::string_view& size, const SourceLocation& place) {
   const std::size_t comma = size.find(',');
   if (comma == size.npos) return 0;
@@ -83,7 +83,7 @@ std::int64_t take_workers(std::string_view& size, const SourceLocation& place) {
   return workers;
 }
 
-// "# OSU MPI-CUDA Allreduce Latency Test v7.4" gives "MPI-CUDA Allreduce"; "" if it is no such line.
+// Returns "MPI-CUDA Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v7.4"; "" for other lines.
 std::string_view title_in_comment(std::string_view comment) {
   const std::size_t begin = comment.find("OSU "), end = comment.find(" Test");
   if (begin == comment.npos || end == comment.npos || end < begin) return {};

@@ -1,4 +1,4 @@
-// The least of a function of a few numbers, of which only values are known.
+// Minimises a function of a few numbers, without derivatives.
 #pragma once
 
 #include <functional>
@@ -6,13 +6,13 @@
 
 namespace allreplay {
 
-/// From the first step to the last, and no further than `bound` from 0 along any axis.
+/// The first and the last size of a step, and the largest distance from 0 along any axis.
 struct PatternSteps {
   double first = 0.35, last = 1e-7, bound = 12;
 };
 
-/// Hooke and Jeeves 1961: steps along each free axis, halved when none helps, and once more along what a round has
-/// gained. Returns where `cost` was least.
+/// The method of Hooke and Jeeves 1961: makes a step along each free axis, and another one along the sum of those that
+/// helped; halves the step if none did. Returns the point of the least cost.
 std::vector<double> pattern_search(const std::function<double(const std::vector<double>&)>& cost,
                                    std::vector<double> start, const std::vector<bool>& free, PatternSteps steps = {});
 

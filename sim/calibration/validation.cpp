@@ -17,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// A row that cannot be simulated is said before the others have taken their time.
+// Rejects rows that cannot be simulated, before any simulation.
 void require_all_possible(const MeasuredFile& measured, Library& library) {
   for (const MeasuredPoint& point : measured.points) {
     const Scenario scenario = scenario_of(point, {}, library);
@@ -30,7 +30,7 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
   }
 }
 
-// What a spread is fitted to has to compute: else it would take what communication takes.
+// Rejects rows with much communication for the fit of a spread, which would absorb the communication's time.
 void require_told_of_spread(const Validation& of, const std::vector<Predicted>& predicted) {
   constexpr double most = 0.05;
   for (std::size_t row = 0; row < predicted.size(); ++row) {
@@ -48,10 +48,10 @@ void require_told_of_spread(const Validation& of, const std::vector<Predicted>& 
   }
 }
 
-// By row: the error of what was measured at the next smaller number of workers, all else being equal.
+// By row: the error of the value measured with the next smaller number of workers, all else being equal.
 std::vector<std::optional<double>> errors_of_smaller(const MeasuredFile& measured, Library& library) {
   using Key = std::tuple<std::string, std::string, Bytes>;
-  std::map<Key, std::map<std::int64_t, std::pair<double, int>>> times;  // by workers: their sum, and how many
+  std::map<Key, std::map<std::int64_t, std::pair<double, int>>> times;  // by workers: sum and count
   std::vector<std::pair<Key, std::int64_t>> keys;
   for (const MeasuredPoint& point : measured.points) {
     const Scenario scenario = library.resolve_network(point.request);
@@ -160,7 +160,7 @@ void compare_methods(Validation& of) {
   }
 }
 
-// Of another process of a farm: the constants of a group, or a row with all constants.
+// The work for another process of a farm: fit the constants of a group, or predict a row with all constants.
 enum class Wanted : std::uint8_t { Fit, Predict };
 
 void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {

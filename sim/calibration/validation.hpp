@@ -1,4 +1,4 @@
-// Predictions beside measurements: constants fitted to some rows, every other row predicted and scored.
+// Compares predictions with measurements: fits constants to some rows, and predicts and scores all others.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace allreplay {
 
-/// 1 − efficiency: what scaling costs, as measured and as predicted.
+/// The loss of scaling, 1 − efficiency.
 struct ScalingLoss {
   double measured = 0, predicted = 0;
 };
 
 struct ValidatedPoint {
   Predicted predicted;
-  double error = 0;                             ///< relative, above zero where the prediction is too fast
+  double error = 0;                             ///< relative, positive if the prediction is too fast
   double no_communication = 0, no_overlap = 0;  ///< the errors of the null models
-  std::optional<ScalingLoss> loss;              ///< none of a collective alone
-  std::optional<double> smaller;  ///< the error of what was measured at the next smaller number of workers
+  std::optional<ScalingLoss> loss;              ///< none for single collectives
+  std::optional<double> smaller;  ///< the error of the value measured with the next smaller number of workers
 };
 
-/// The third null model, of collectives alone: as measured at the next smaller number of workers; and the predictions
-/// beside it.
+/// The third null model, for single collectives: the value measured with the next smaller number of workers; and the
+/// predictions for the same rows.
 struct SmallerScore {
   ErrorSummary smaller, error;
 };
@@ -33,37 +33,37 @@ struct SmallerScore {
 struct GroupScore {
   std::string name;
   ErrorSummary error, no_communication, no_overlap;
-  std::optional<SmallerScore> smaller;        ///< where a smaller number was measured, too
+  std::optional<SmallerScore> smaller;        ///< of rows for which there is a smaller number
   double loss = 0;                            ///< the median of the measured scaling loss
-  double loss_error = 0, loss_error_p90 = 0;  ///< of |predicted − measured| loss, in shares of 1
+  double loss_error = 0, loss_error_p90 = 0;  ///< median and 90th percentile of |predicted − measured| loss
 };
 
 /// The methods of one setting: rows with the same profile, cluster, workers and micro-batches.
 struct Setting {
-  std::vector<std::size_t> rows;  ///< places in the file; at least two
-  Contest contest;                ///< its places are those in `rows`
+  std::vector<std::size_t> rows;  ///< indices of at least two rows
+  Contest contest;                ///< its indices are those of `rows`
 };
 
 struct Validation {
   MeasuredFile measured;
   std::vector<FittedConstant> fitted;
-  std::vector<std::size_t> reached;    ///< of each of these: how many scored rows it has a say in
-  std::vector<ValidatedPoint> points;  ///< of every row, those that fit as well
+  std::vector<std::size_t> reached;    ///< by constant: the number of scored rows that it affects
+  std::vector<ValidatedPoint> points;  ///< of every row, including those for fitting
   std::vector<GroupScore> groups;      ///< in the order of the file
   GroupScore all;
-  std::optional<GroupScore> matters;  ///< the rows in which communication matters, if that was asked for
+  std::optional<GroupScore> matters;  ///< the rows in which communication matters, if requested
   std::vector<Setting> settings;
 
-  /// Whether computing and communicating are there to be told apart.
+  /// True if iterations were measured, and not single collectives.
   bool trains() const { return measured.quantity != Quantity::CollectiveTime; }
 };
 
-/// Everything is checked before anything is simulated. `matters`: how far "no communication" misses a row in which
-/// communication matters, if there shall be a group of these. By the other processes of a farm (answer_validation())
-/// where there are any. Throws InputError.
+/// Checks everything before anything is simulated. `matters`: rows in which the error of "no communication" exceeds
+/// this form a group of their own. The other processes of a farm, if any, do the work (answer_validation()). Throws
+/// InputError.
 Validation validate(MeasuredFile measured, Farm* farm = nullptr, std::optional<double> matters = std::nullopt);
 
-/// What these do: fit the constants of one group, or predict one row.
+/// The function of a farm's other processes: fits the constants of one group, or predicts one row.
 Farm::Answer answer_validation(MeasuredFile measured);
 
 }  // namespace allreplay

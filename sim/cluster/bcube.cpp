@@ -21,7 +21,7 @@ class BCube final : public Topology {
     group_size_ = n;
     links_.reserve(std::size_t{2} * power_[k_] * k_);
     for (NodeId server = 0; server < power_[k_]; ++server) {
-      for (std::uint32_t level = 0; level < k_; ++level) {  // cable server·k + level
+      for (std::uint32_t level = 0; level < k_; ++level) {  // in both directions, as number server·k + level
         const NodeId box = switch_of(server, level);
         links_.push_back({server, box, link.latency, link.bandwidth});
         links_.push_back({box, server, link.latency, link.bandwidth});
@@ -46,7 +46,7 @@ class BCube final : public Topology {
 
   std::unique_ptr<RouteCount> route_count() const override { return std::make_unique<Digits>(*this); }
 
-  // On level l a route has the receiver's digits above l, and still the sender's from l down.
+  // When a route is at level l, the digits above l are the receiver's, and those from l down still the sender's.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     const auto farthest = shifted(from, to, power_[k_] - 1);
     std::optional<HostPair> nearest;
@@ -56,7 +56,7 @@ class BCube final : public Topology {
     for (std::uint32_t level = 0; level < k_; ++level) {
       const std::uint32_t unit = power_[level], block = unit * n_;
       const std::vector<std::int64_t> above = by_block(to, block), at = by_block(to, unit);
-      std::vector<std::int64_t> from_here(block, 0), below(unit, 0);  // senders by their digits up to l, and below l
+      std::vector<std::int64_t> from_here(block, 0), below(unit, 0);  // senders by their digits 0 … l, and below l
       for (NodeId host = 0; host < hosts_; ++host) {
         from_here[host % block] += from[host];
         below[host % unit] += from[host];
@@ -77,7 +77,7 @@ class BCube final : public Topology {
   }
 
  private:
-  // A route is not written down before it is counted.
+  // Counts routes without listing their links.
   class Digits final : public RouteCount {
    public:
     explicit Digits(const BCube& bcube) : RouteCount(bcube), bcube_(bcube), routes_(bcube.links_.size(), 0) {}
@@ -86,7 +86,7 @@ class BCube final : public Topology {
       if (from == to) return latency;
       const double link = bcube_.links_[0].latency;
       std::uint32_t ahead = from, there = to;
-      for (std::uint32_t level = bcube_.k_; ahead != there;) {  // both 0 once the last digit is gone
+      for (std::uint32_t level = bcube_.k_; ahead != there;) {  // both are 0 after the last digit
         --level;
         const std::uint32_t unit = bcube_.power_[level], old_digit = ahead / unit, new_digit = there / unit;
         ahead -= old_digit * unit;
@@ -109,13 +109,13 @@ class BCube final : public Topology {
     std::vector<std::int64_t> routes_;  // by link
   };
 
-  // Counted by the server's number without the digit of that level.
+  // The switches of a level are numbered by the server's number without the digit of that level.
   NodeId switch_of(NodeId server, std::uint32_t level) const {
     const std::uint32_t low = server % power_[level], high = server / power_[level + 1];
     return power_[k_] + level * per_level_ + high * power_[level] + low;
   }
 
-  // A sender and a receiver whose numbers differ by one, modulo n, in every digit of `digits` that is not 0.
+  // Finds a sender and a receiver whose numbers differ by one, modulo n, in every digit in which `digits` is not 0.
   std::optional<HostPair> shifted(Census from, Census to, std::uint32_t digits) const {
     for (NodeId host = 0; host < hosts_; ++host) {
       if (from[host] == 0) continue;
@@ -133,7 +133,7 @@ class BCube final : public Topology {
   std::uint32_t n_;
   std::uint32_t k_;
   std::uint32_t per_level_ = 0;       // switches
-  std::vector<std::uint32_t> power_;  // of n
+  std::vector<std::uint32_t> power_;  // powers of n
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace allreplay {
 
-// Capacities are whole bytes per second, or as many more that all of them together can be counted: with integers the
-// flow is exact and the algorithm sure to end.
+// Capacities are integers, so that the flow is exact and the algorithm terminates: bytes per second, or a larger unit
+// if their sum would overflow.
 struct Cut::Graph {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using Edge = Traits::edge_descriptor;
@@ -42,7 +42,7 @@ Cut::Cut(const Topology& topology) : graph_(std::make_unique<Graph>(static_cast<
   const auto links = topology.links();
   double all = 0;
   for (const auto& link : links) all += link.bandwidth;
-  constexpr double countable = 1e18;  // an eighth of what a number holds: no sum of flows passes it
+  constexpr double countable = 1e18;  // an eighth of the range: no sum of flows overflows
   if (all > countable) graph_->unit = std::exp2(std::ceil(std::log2(all / countable)));
   const auto units = [&](double bandwidth) { return std::llround(bandwidth / graph_->unit); };
   for (std::size_t id = 0; id < links.size(); id += 2)
@@ -59,7 +59,7 @@ Cut::~Cut() = default;
 
 double Cut::operator()(const std::vector<bool>& in_set) {
   constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max() / 4;
-  // More than a machine's links could carry would only make work.
+  // A capacity above that of a machine's links would only cost time.
   for (std::size_t machine = 0; machine < in_set.size(); ++machine) {
     const std::size_t node = boost::target(graph_->sources[machine], graph_->graph);
     std::int64_t most = 0;
@@ -78,14 +78,15 @@ double Cut::operator()(const std::vector<bool>& in_set) {
 
 namespace {
 
-constexpr std::int64_t most_tried = 16;              // machines of which every division is tried: 6435 of them
-constexpr std::size_t most_links_of_flow = 1 << 17;  // beyond, a maximum flow takes too long
+constexpr std::int64_t most_tried = 16;              // machines; every division is tried: 6435 of them
+constexpr std::size_t most_links_of_flow = 1 << 17;  // with more, a maximum flow takes too long
 
-// All equal links; halves of an odd number differ by one.
+// The formulas are for equal links; halves of an odd number differ by one.
 
-// Links cut in a torus (also the ring). Even sizes: straight through the largest dimension (Dally 1990). Odd ones: the
-// plane has to step, and cuts some of each further dimension up to the first even one (Aroca and Fernández Anta, IEEE
-// TPDS 2014: 2·Ψ). A dimension of two is one link here, not two, so the order of the dimensions is tried.
+// The number of links cut in a torus (also a ring). Even sizes: straight through the largest dimension (Dally 1990).
+// Odd ones: the cut has a step, and cuts some links of each further dimension up to the first even one (Aroca and
+// Fernández Anta, IEEE TPDS 2014: 2·Ψ). A dimension of two has one link here, not two, so all orders of the dimensions
+// are tried.
 std::int64_t torus_cut(std::vector<std::int64_t> sizes) {
   std::sort(sizes.begin(), sizes.end());
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -101,8 +102,8 @@ std::int64_t torus_cut(std::vector<std::int64_t> sizes) {
   return least;
 }
 
-// Links cut in BCube when the first `count` servers, in the given order, are parted from the rest: each switch goes to
-// the side where most of its servers are.
+// The number of links cut in BCube if the first `count` servers of `order` are separated from the rest: each switch is
+// on the side of most of its servers.
 std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::uint32_t>& order, std::size_t count) {
   std::int64_t cut = 0;
   std::vector<bool> in_set(order.size());
@@ -117,10 +118,10 @@ std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::ui
   return cut;
 }
 
-// For n > 2 half of the links of one level need not be the least: a switch with few of its servers on one side is cheap
-// to cut, so that corners are (BCube(6,2): 16 links part a block of 4 by 4 and two more from the rest, a straight cut
-// takes 18). No formula is known; the best of the straight cut and the corners, one server larger or smaller where
-// their number is odd, is an upper bound.
+// An upper bound, since no formula is known: the best of a straight cut, through half of the links of one level, and of
+// corners, one server larger or smaller if their number is odd. For n > 2 corners can be better, because a switch with
+// few servers on one side is cheap to cut: in BCube(6,2) a block of 4 by 4 and two more takes 16 links, a straight cut
+// 18.
 std::int64_t bcube_bound(std::int64_t n, std::int64_t k, std::int64_t servers) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(servers));
   std::iota(order.begin(), order.end(), 0u);
@@ -145,10 +146,10 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
       return Bisection{static_cast<double>(torus_cut({machines})) * spec.link.bandwidth};
     case TopologyKind::Torus:
       return Bisection{static_cast<double>(torus_cut(spec.dimensions)) * spec.link.bandwidth};
-    // Rearrangeably non-blocking (Al-Fares et al. 2008); oversubscribed, half of the edges' links up.
+    // Rearrangeably non-blocking (Al-Fares et al. 2008); if oversubscribed, half of the edges' uplinks.
     case TopologyKind::FatTree:
       return Bisection{half * spec.link.bandwidth / spec.oversubscription};
-    // Half of the leaves, and of an odd one half of its hosts: a leaf's links up carry no more than its hosts' own.
+    // Half of the leaves and, if one is left over, half of its hosts: uplinks carry no more than the hosts' own links.
     case TopologyKind::LeafSpine: {
       const auto per_leaf = static_cast<double>(spec.hosts_per_leaf);
       const double odd = spec.leaves % 2 == 1 ? static_cast<double>(spec.hosts_per_leaf / 2) : 0;
@@ -159,7 +160,7 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
       if (spec.k == 1 || spec.n == 2) return Bisection{half * spec.link.bandwidth};  // a star; a hypercube
       if (machines <= most_tried) return std::nullopt;
       return Bisection{static_cast<double>(bcube_bound(spec.n, spec.k, machines)) * spec.link.bandwidth, false};
-    // Every port of the smaller half's, over the rail switches alone.
+    // All ports of the smaller half, over the rail switches.
     case TopologyKind::Rail:
       return Bisection{half * static_cast<double>(spec.rails) * spec.link.bandwidth};
     case TopologyKind::DoubleBinaryTree:
@@ -169,7 +170,7 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
   return std::nullopt;
 }
 
-// Every division once: of an even number, that side of it which holds machine 0; of an odd number, the smaller side.
+// Tries every division once: if the number is even, as the side with machine 0, else as the smaller side.
 double least_cut(const Topology& topology) {
   const int machines = static_cast<int>(topology.machines());
   Cut cut(topology);
@@ -191,7 +192,7 @@ std::optional<Bisection> bisection(const Topology& topology, const TopologySpec&
   if (machines < 2) return std::nullopt;
   if (spec.changed_links() == 0)
     if (auto ruled = by_rule(topology, spec)) {
-      ruled->bandwidth *= static_cast<double>(spec.nics.value_or(1));  // cables beside each other, or planes
+      ruled->bandwidth *= static_cast<double>(spec.nics.value_or(1));  // parallel links, or planes
       return ruled;
     }
   if (machines <= most_tried) return Bisection{least_cut(topology)};

@@ -1,4 +1,4 @@
-// How much passes between two halves of the machines.
+// The bisection bandwidth of a network of machines.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 
 namespace allreplay {
 
-/// The most bytes per second that a set of machines can send to all others, whatever way they take through switches
-/// and other machines: the maximum flow.
+/// Computes the maximum flow, in bytes per second, from a set of machines to all others, over any switches and
+/// machines.
 class Cut {
  public:
   explicit Cut(const Topology& topology);
   ~Cut();
 
-  /// REQUIRES: one entry per machine; both sides have some.
+  /// REQUIRES: one entry per machine; neither side is empty.
   double operator()(const std::vector<bool>& in_set);
 
  private:
@@ -27,11 +27,11 @@ class Cut {
 
 struct Bisection {
   double bandwidth = 0;  ///< bytes per second, one way
-  bool exact = true;     ///< or an upper bound: the best division that was tried
+  bool exact = true;     ///< false: an upper bound, from the best division that was tried
 };
 
-/// The least flow over all divisions of the machines into halves (of an odd number, one more on one side). Nothing for
-/// a single machine, and for large networks without a rule.
+/// Returns the least flow over all divisions of the machines into halves (of an odd number, with one more on one side).
+/// Nothing for a single machine, or for large networks without a formula.
 std::optional<Bisection> bisection(const Topology& topology, const TopologySpec& spec);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// Sums over many routes at once: what the closed forms of Topology::count_all share.
+// Sums over senders and receivers, for the closed forms of Topology::count_all.
 #pragma once
 
 #include <numeric>
@@ -11,16 +11,16 @@ namespace allreplay {
 
 std::int64_t everybody(Census hosts);
 
-/// Of each run of so many hosts.
+/// The sums of each `block` consecutive hosts.
 std::vector<std::int64_t> by_block(Census hosts, std::size_t block);
 
-/// Somebody of `from` and somebody of `to` on two hosts, if there are any.
+/// Finds a member of `from` and a member of `to` on different hosts.
 std::optional<HostPair> apart(Census from, Census to);
 
-/// In two runs of so many hosts.
+/// The same in different blocks of `block` hosts.
 std::optional<HostPair> apart_in_blocks(Census from, Census to, std::size_t block);
 
-/// In one run of `block` hosts, and there in two of `inner`.
+/// The same in one block of `block` hosts, but in different blocks of `inner`.
 std::optional<HostPair> apart_within(Census from, Census to, std::size_t block, std::size_t inner);
 
 }  // namespace allreplay

@@ -35,7 +35,7 @@ class ChangedLinks final : public Topology {
     if (broken_ && planes_ > 1) across_ = std::make_unique<ShortestPaths>(nodes(), links_);
   }
 
-  /// Whose ways they are, where none is down.
+  /// The network without changes, which determines the ways while none is down.
   const std::shared_ptr<const Topology>& beneath() const { return network_; }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
@@ -46,7 +46,7 @@ class ChangedLinks final : public Topology {
     detour(from, to, path);
   }
 
-  // Those that are up; where none is, the shortest path.
+  // The ways that are up; if there are none, the shortest path.
   std::uint64_t way_count(NodeId from, NodeId to) const override {
     return broken_ ? std::max<std::uint64_t>(1, ways_up(from, to).size()) : network_->way_count(from, to);
   }
@@ -57,7 +57,8 @@ class ChangedLinks final : public Topology {
     network_->way(from, to, up[number], path);
   }
 
-  // As long as the same routes are the longest and the shortest.
+  // The closed form still holds if no link is down, and if latencies, and so the longest and shortest routes, are the
+  // same.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     return !broken_ && !delayed_ && network_->count_all(from, to, loads, ends);
   }
@@ -73,7 +74,7 @@ class ChangedLinks final : public Topology {
   std::string name(NodeId node) const override { return network_->name(node); }
 
  private:
-  // In its plane; across planes, which hosts join as they do rails, where its plane no longer leads there.
+  // Takes the shortest path in the plane or, if it is disconnected there, across planes, which hosts connect.
   void detour(NodeId from, NodeId to, std::vector<LinkId>& path) const {
     const std::uint32_t plane = plane_to(to);
     const bool leaves_plane = across_ && part_of_[plane][from] != part_of_[plane][to];
@@ -104,13 +105,13 @@ class ChangedLinks final : public Topology {
 
   std::shared_ptr<const Topology> network_;
   std::vector<std::unique_ptr<ShortestPaths>> detours_;  // by plane
-  std::vector<std::vector<int>> part_of_;                // by plane, if there are several, and by node
-  std::unique_ptr<ShortestPaths> across_;                // through all planes
-  bool broken_ = false;                                  // any link is down,
-  bool delayed_ = false;                                 // or has another latency
+  std::vector<std::vector<int>> part_of_;                // connected component by plane (if there are several) and node
+  std::unique_ptr<ShortestPaths> across_;                // over the links of all planes
+  bool broken_ = false;                                  // some link is down
+  bool delayed_ = false;                                 // some link has another latency
 };
 
-// As the file has them.
+// Returns the network's links with the changes applied.
 std::vector<Link> changed(const Topology& network, std::span<const LinkChange> changes) {
   const NodeNames names(network);
   std::vector<Link> links(network.links().begin(), network.links().end());

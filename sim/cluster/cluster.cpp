@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-// The options that belong to a cluster as much as to a run, as given after --option.
+// The run's options that a cluster file can set, with the names that --option has.
 constexpr std::string_view network_options[] = {
     "sharing", "servers",       "server_hosts", "local",          "chunks",         "tree_bandwidth",
     "launch",  "launch_tensor", "accumulate",   "zero",           "barrier",        "shard_group",
@@ -45,7 +45,7 @@ std::vector<CostPoint> read_table(const Json& json) {
     points.push_back(point);
   }
   if (points.size() < 2) json.fail(fmt::format("has {} sizes", points.size()), "at least two");
-  // The slope of the last two goes on for whatever is larger.
+  // Larger sizes are extrapolated with the slope of the last two.
   if (points.back().seconds < points[points.size() - 2].seconds)
     json.items().back().at("time").fail(
         "is less than the time of the smaller size before it, and the table would be extrapolated downwards",
@@ -67,14 +67,14 @@ std::vector<WorkersTable> read_tables(const Json& json) {
   return tables;
 }
 
-// A topology of one GPU a host may yet draw nodes, unless it has rails.
+// With one GPU per host, a topology other than rail can still model nodes by its links.
 void require_same_nodes(const Json& workers, std::int64_t count, const TopologySpec& topology) {
   const std::int64_t gpus = topology.gpus_per_host;
   if (count != gpus && (gpus > 1 || topology.kind == TopologyKind::Rail))
     workers.fail(fmt::format("{} contradict the topology's {} GPUs per host", count, gpus), fmt::format("{}", gpus));
 }
 
-// Of what the topology says, too, where it has rails.
+// Reads "rails", which has to agree with the topology's ports, and defaults to them.
 std::int64_t read_rails(const Json& network, std::int64_t node_workers, const std::optional<TopologySpec>& topology) {
   const bool has_rails = topology && (topology->kind == TopologyKind::Rail || topology->nics);
   const auto json = network.find("rails");
@@ -100,7 +100,7 @@ void require_rate(const Json& json) {
     json.fail("the key 'bandwidth' (or 'beta') is missing", "add \"bandwidth\"; see docs/formats.md");
 }
 
-// `links`: the network gives the cost of its links, and not of whole collectives.
+// `links`: true if the network gives the costs of links instead of whole collectives.
 NodeLevel read_node(const Json& network, bool links, const std::optional<TopologySpec>& topology) {
   const Json json = network.at("node");
   json.allow_only({"workers", "alpha", "beta", "bandwidth"});
@@ -120,7 +120,7 @@ NodeLevel read_node(const Json& network, bool links, const std::optional<Topolog
   return node;
 }
 
-// A number, or one for each of several numbers of nodes: the first of them, until settle_alpha().
+// Reads one alpha, or one for each of several numbers of nodes; then the first is used until settle_alpha() chooses.
 void read_alpha(const Json& json, Network& network) {
   if (!json.is_array()) {
     network.alpha = json.duration();
@@ -150,7 +150,7 @@ ServerLinks read_server(const Json& json) {
   return server;
 }
 
-// Which of the words a key holds; the first where there is no such key.
+// Returns the index of the word that a key holds; 0 if the key is missing.
 std::size_t one_of(const Json& json, std::string_view key, const std::vector<std::string>& words) {
   const auto value = json.find(key);
   if (!value) return 0;
@@ -221,7 +221,7 @@ MessageCost read_message_cost(const Json& json) {
   return cost;
 }
 
-// Options by another way: who reads them checks them.
+// Reads "parallel" as options, which are checked when they are used.
 std::vector<std::pair<std::string, std::string>> read_parallel(const Json& json) {
   json.allow_only({"pp", "tp", "cp", "ep", "schedule", "chunks", "stages"});
   std::vector<std::pair<std::string, std::string>> options;
@@ -236,7 +236,7 @@ std::vector<std::pair<std::string, std::string>> read_parallel(const Json& json)
   return options;
 }
 
-// What the keys mean together.
+// Rejects values that do not fit together.
 void require_consistent(const Json& json, const Network& network) {
   if (network.nccl && network.node && !(network.node->beta > 0.0 && network.beta > 0.0))
     json.at("nccl").fail("needs links with a bandwidth", "a bandwidth of both levels");
@@ -267,7 +267,7 @@ void require_one_cost(const Json& json) {
   }
 }
 
-// One for all, or by operation.
+// Reads one collective for all operations, or one for each.
 void read_collective_name(const Json& json, Network& network) {
   if (!json.is_object()) {
     network.collective = json.text();
@@ -320,14 +320,14 @@ Network read_network(const Json& json) {
   return network;
 }
 
-// As a link of the topology that nodes stand for.
+// Converts the time per byte of a level to a link of the topology that is equivalent to "node".
 LinkSpec implied_link(double beta, const SourceLocation& place) {
   if (beta <= 0)
     throw InputError(place, "gives links no time per byte", "a bandwidth of both levels, or the fidelity alpha-beta");
   return {0, 1 / beta};
 }
 
-// Either a factor, or the thread blocks that communication takes of a GPU's: the others do all the work.
+// Reads a factor, or how many of a GPU's SMs communication takes: then the others do all the work.
 Interference read_interference(const Json& json) {
   json.allow_only({"compute", "at", "sms", "of"});
   Interference interference;

@@ -1,4 +1,4 @@
-// A cluster: how many workers, and what connects them. Files: topologies/*.json.
+// A cluster: its workers, the network that connects them, and the costs of communication. Files: topologies/*.json.
 #pragma once
 
 #include <cstdint>
@@ -13,88 +13,89 @@
 
 namespace allreplay {
 
-/// A cost T(M) = a + b·M that somebody measured, for a named collective among a number of workers.
+/// A measured cost T(M) = a + b·M of a collective of M bytes among `workers` workers.
 struct MeasuredCost {
   std::string collective;
   std::int64_t workers = 0;
   double a = 0;      ///< seconds
   double b = 0;      ///< seconds per byte
-  double gamma = 0;  ///< what of b is reduction: seconds per byte reduced
+  double gamma = 0;  ///< the part of b that is reduction: seconds per byte reduced
   SourceLocation place;
 };
 
-/// One row of a measured table: what the cluster's collective took for that many bytes.
+/// One row of a measured table: the time that the cluster's collective took for a number of bytes.
 struct CostPoint {
   Bytes bytes = 0;
   double seconds = 0;
 };
 
-/// A table of a cluster's collective, measured among so many workers.
+/// A table of the cluster's collective, measured among `workers` workers.
 struct WorkersTable {
   std::int64_t workers = 0;
   std::vector<CostPoint> table;
 };
 
-/// The level inside a node. The network's alpha and beta are then those of one port, of which a node has `rails`.
+/// The links inside a node, in a network of two levels. The network's alpha and beta then describe one port of a node,
+/// which has `rails` of them.
 struct NodeLevel {
   std::int64_t workers = 1;
-  std::optional<double> alpha, beta;  ///< seconds, s/B; may be left out beside what was measured as a whole
+  std::optional<double> alpha, beta;  ///< seconds, s/B; optional if whole collectives were measured
   std::int64_t rails = 1;
   SourceLocation place;
 };
 
-/// What pushes to parameter servers and pulls from them have between hosts, in the place of the network's own.
+/// The costs between hosts of pushes to and pulls from parameter servers, in place of the network's own.
 struct ServerLinks {
-  std::optional<double> alpha, beta;  ///< seconds, s/B; the network's own where they are missing
+  std::optional<double> alpha, beta;  ///< seconds, s/B; if missing, the network's own
 };
 
-/// A start-up between nodes, where so many take part.
+/// The start-up time between nodes if `nodes` nodes take part.
 struct AlphaOfNodes {
   std::int64_t nodes = 1;
   double alpha = 0;  ///< seconds
 };
 
-/// What a calibration found the constants of one level to be worth.
+/// Calibrated factors on the bandwidth and latency of one level.
 struct LevelScale {
   double bandwidth = 1, latency = 1;
 };
 struct NetworkScale : LevelScale {
-  double tree = 1;  ///< of a tree's bandwidth in Simple and LL128, on three nodes and more
-  double ll = 1;    ///< of LL's, ring and tree
+  double tree = 1;  ///< on a tree's bandwidth with Simple and LL128, on three and more nodes
+  double ll = 1;    ///< on the bandwidth of LL, ring and tree
 };
 
-/// What messages between nodes take more from a size on, since both ends have to meet first.
+/// The extra time of large messages between nodes, whose two ends have to meet first.
 struct NcclRendezvous {
-  Bytes from = 0;   ///< collectives of more bytes
-  double time = 0;  ///< seconds a hop
+  Bytes from = 0;   ///< applies to collectives of more bytes than this
+  double time = 0;  ///< seconds per hop
 };
 
-/// What NCCL's cost model wants to know of the machines (sim/collective/nccl.hpp).
+/// The machines' properties for NCCL's cost model (sim/collective/nccl.hpp).
 struct NcclSetup {
   enum class Gpu : std::uint8_t { Volta, Ampere, Hopper, Blackwell };
   Gpu gpu = Gpu::Volta;
-  bool pcie = false;  ///< inside a node; else NVLink
-  bool amd = false;   ///< the processor; else Intel
+  bool pcie = false;  ///< GPUs of a node are linked by PCIe instead of NVLink
+  bool amd = false;   ///< the processor is AMD's instead of Intel's
   std::optional<std::int64_t> channels;
   bool nvls = true, ll128 = true;
-  bool two_node_tree = true;  ///< on two nodes a tree sends half of what a ring sends
-  bool pat = false;           ///< may gather and scatter by PAT, where a node has one GPU
+  bool two_node_tree = true;  ///< on two nodes a tree sends half as much as a ring
+  bool pat = false;           ///< may gather and scatter by PAT, if nodes have one GPU
   std::optional<NcclRendezvous> rendezvous;
   LevelScale node;
   NetworkScale network;
   SourceLocation place;
 };
 
-/// What one message from a worker to another costs: seconds, and seconds per byte.
+/// The cost of one message between two workers: seconds, and seconds per byte.
 struct MessageCost {
   double alpha = 0, beta = 0;
 };
 
-/// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
-/// is where a complaint about them points.
+/// The value of "network" in a cluster file. Names (collective, fidelity) are checked by the code that resolves them;
+/// errors about them point to `place`.
 struct Network {
   std::optional<double> alpha;  ///< start-up per message, on top of a topology's links; seconds
-  /// Where it depends on how many nodes there are, which settle_alpha() is told; nodes increasing.
+  /// Alpha by the number of nodes (increasing), if it depends on that; settle_alpha() then sets `alpha`.
   std::vector<AlphaOfNodes> alpha_of_nodes;
   std::optional<double> beta;  ///< transfer time per byte, seconds
   double gamma = 0;            ///< reduction time per byte, seconds
@@ -104,22 +105,22 @@ struct Network {
   std::optional<NodeLevel> node;
   std::optional<ServerLinks> server;
   std::optional<NcclSetup> nccl;
-  std::optional<MessageCost> p2p;        ///< of sends between the ranks of a pipeline; none: as any message
-  std::optional<TopologySpec> topology;  ///< beta may then be left to it
-  std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
+  std::optional<MessageCost> p2p;        ///< of sends between the ranks of a pipeline; none: the same as other messages
+  std::optional<TopologySpec> topology;  ///< if given, beta is optional
+  std::optional<double> line_rate;  ///< of the physical links, bytes per second; costs that are faster get a warning
   std::string collective = "ring";
-  std::vector<std::pair<std::string, std::string>>
-      by_operation;              ///< operation and collective, where the file tells them apart
-  bool names_collective = true;  ///< false: a strategy that has one of its own goes before
-  std::string fidelity;          ///< "": the usual one (collective_of)
+  /// Pairs of operation and collective, if the file distinguishes operations.
+  std::vector<std::pair<std::string, std::string>> by_operation;
+  bool names_collective = true;                              ///< false: a strategy's own collective takes precedence
+  std::string fidelity;                                      ///< "": the default (collective_of)
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;
 };
 
-/// How much slower workers compute while any of their transfers is in flight; or, with `at`, in proportion to the rate
-/// at which its bytes move.
+/// The slow-down of a worker's computation while any of its transfers is in flight; with `at`, in proportion to the
+/// rate at which its bytes move.
 struct Interference {
-  double compute = 1;        ///< at least 1
+  double compute = 1;        ///< factor on compute times, at least 1
   std::optional<double> at;  ///< bytes per second at which it is `compute`
 };
 
@@ -128,22 +129,22 @@ struct Cluster {
   std::int64_t workers = 0;
   Network network;
   std::optional<Interference> interference;
-  bool in_words = false;  ///< described by flags (cluster_words.hpp)
-  /// Of "parallel": degrees and schedule, as options have them, and where each stands.
+  bool in_words = false;  ///< described by command-line flags (cluster_words.hpp)
+  /// The entries of "parallel" (degrees, schedule) as options with their values.
   std::vector<std::pair<std::string, std::string>> parallel;
   SourceLocation place;
 };
 
-/// What the detailed fidelities run on: the file's topology, or the one of kind `rail` that "node" with its links
-/// stands for, of links without latency; nothing where the network gives the cost of whole collectives only. Throws
-/// InputError for links that take no time per byte.
+/// Returns the topology for the detailed fidelities: the file's own, or one of kind `rail`, with links without latency,
+/// that is equivalent to "node"; nothing if the network gives only the costs of whole collectives. Throws InputError if
+/// links take no time per byte.
 std::optional<TopologySpec> topology_of(const Network& network);
 
-/// Throws InputError where a topology places ranks elsewhere than in the nodes that stand beside it.
+/// Throws InputError if the topology's placement separates ranks that "node" puts into one node.
 void require_placed_in_nodes(const Network& network);
 
-/// Reads the keys "name", "workers", "network" and "interference" of a cluster file. Throws InputError. `counts`:
-/// it has to say how many workers there are; else 0 where it does not.
+/// Reads the keys "name", "workers", "network", "interference" and "parallel" of a cluster file. Throws InputError.
+/// Unless `counts`, "workers" may be missing and is then 0.
 Cluster read_cluster(const Json& json, bool counts = true);
 
 inline constexpr std::int64_t most_workers = 1 << 24;

@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t most_measured = 2048;  // hosts of which every route is looked at
+constexpr std::int64_t most_measured = 2048;  // hosts; in larger networks not every route is walked
 
 Diameter measure(const Topology& topology) {
   Diameter longest;
@@ -28,7 +28,7 @@ Diameter measure(const Topology& topology) {
   return longest;
 }
 
-// Links between the two machines that are furthest apart.
+// Returns the number of links between the two machines that are farthest from each other, if there is a formula.
 std::optional<std::int64_t> hops_by_rule(const Topology& topology, const TopologySpec& spec) {
   if (spec.changed_links() > 0) return std::nullopt;
   if (topology.machines() == 1) return 0;
@@ -70,7 +70,7 @@ std::optional<Diameter> diameter(const Topology& topology, const TopologySpec& s
   return measure(topology);
 }
 
-// The NIC at a link's end, where it has one: `taillabel="nic5", `.
+// Returns an attribute with the NIC at which a link begins, if it has one: `taillabel="nic5", `.
 std::string nic_label(const Topology& topology, LinkId from, std::string_view attribute) {
   const NodeId port = topology.port(from);
   if (port == topology.links()[from].from) return "";

@@ -1,4 +1,4 @@
-// Facts about a topology, for people and for papers' tables.
+// Describes a topology: its sizes, diameter and bisection bandwidth, and a drawing in Graphviz's language.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace allreplay {
 
-/// The longest of the routes between two ranks: by links, and by latency (not always the same route).
+/// The longest route between two ranks, by links and by latency (not always the same route).
 struct Diameter {
   std::int64_t hops = 0;  ///< links; from host to host through one switch is two
   double latency = 0;     ///< seconds
@@ -22,20 +22,20 @@ struct TopologyFacts {
   std::int64_t hosts = 0;  ///< machines
   std::int64_t gpus_per_host = 1;
   std::int64_t switches = 0;
-  std::int64_t links = 0;  ///< full-duplex, those that are down left out
+  std::int64_t links = 0;  ///< full-duplex links that are up
   std::int64_t links_down = 0;
-  std::optional<Diameter> diameter;  ///< of what has no rule, only up to some thousand hosts
+  std::optional<Diameter> diameter;  ///< missing if there is no formula and more than 2048 hosts
   std::optional<Bisection> bisection;
 };
 
 TopologyFacts describe(const Topology& topology, const TopologySpec& spec);
 
-/// A cluster's name as people are told it: with the routing, where one is given: "leaves (routing ecmp:flows=4)".
+/// The name of a cluster in results, with its routing if one was chosen: "leaves (routing ecmp:flows=4)".
 std::string named_with_routing(const Cluster& cluster);
 std::string named_with_routing(const std::string& cluster, const std::string& routing);
 
-/// In Graphviz's language: hosts are boxes, switches ellipses, an edge per full-duplex link (dashed: down), with
-/// the NIC at its end.
+/// Writes the topology in Graphviz's language: hosts are boxes, switches ellipses, full-duplex links edges (dashed if
+/// down) with the names of NICs at their ends.
 std::string to_dot(const Topology& topology, const std::string& name);
 
 }  // namespace allreplay

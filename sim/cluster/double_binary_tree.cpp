@@ -10,8 +10,8 @@ namespace {
 
 NodeId parent(NodeId place) { return (place - 1) / 2; }
 
-// The number of edges between two places of a heap-ordered tree. The larger of two numbers is never the higher in the
-// tree, so it climbs.
+// The number of edges between two places of a heap-ordered tree. The larger number is never closer to the root, so it
+// moves up.
 int distance(NodeId a, NodeId b) {
   int edges = 0;
   for (; a != b; ++edges) (a > b ? a : b) = parent(std::max(a, b));
@@ -22,7 +22,7 @@ class DoubleBinaryTree final : public Topology {
  public:
   DoubleBinaryTree(std::int64_t hosts, const LinkSpec& link) {
     hosts_ = hosts;
-    // The link of place p > 0 with its parent: 2(p − 1) up and 2(p − 1) + 1 down in tree 1, then the same in tree 2.
+    // The link of place p > 0 to its parent has id 2(p − 1) up and 2(p − 1) + 1 down in tree 1; then tree 2.
     for (const bool mirrored : {false, true}) {
       for (NodeId place = 1; place < hosts; ++place) {
         const NodeId low = rank(place, mirrored), high = rank(parent(place), mirrored);
@@ -36,7 +36,7 @@ class DoubleBinaryTree final : public Topology {
     const bool mirrored = distance(rank(from, true), rank(to, true)) < distance(from, to);
     const LinkId first = mirrored ? static_cast<LinkId>(2 * (hosts_ - 1)) : 0;
     NodeId a = rank(from, mirrored), b = rank(to, mirrored);
-    std::size_t turn = path.size();  // where the way down begins; its links are met from below, so each goes in there
+    std::size_t turn = path.size();  // the way down begins here; its links are inserted here, found from the bottom up
     while (a != b) {
       if (a > b) {
         path.insert(path.begin() + static_cast<std::ptrdiff_t>(turn++), first + 2 * (a - 1));

@@ -9,9 +9,9 @@ namespace allreplay {
 
 namespace {
 
-// With h = k/2: N = k·h² hosts; switches are the k·h edges, then the k·h aggregations, then the h² cores. Three layers
-// of N cables each: host x to its edge; edge e to the a-th aggregation of its pod (cable e·h + a); aggregation g to its
-// c-th core (g·h + c), which is core a·h + c for the a-th aggregation of any pod.
+// With h = k/2: N = k·h² hosts; switches are the k·h edges, then the k·h aggregations, then the h² cores. Links are
+// three layers of N, each in both directions: host x to its edge; edge e to the a-th aggregation of its pod (number e·h
+// + a); aggregation g to its c-th core (g·h + c), which is core a·h + c for the a-th aggregation of any pod.
 class FatTree final : public Topology {
  public:
   FatTree(std::int64_t ports, double oversubscription, const LinkSpec& link)
@@ -73,7 +73,8 @@ class FatTree final : public Topology {
     }
     const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
     for (NodeId host = 0; host < hosts_; ++host) {
-      // Also receiver a of edge e; e's a-th way up, and down; and, seen from the a-th aggregation, its core e mod half.
+      // `host` also numbers edge e's link to the a-th aggregation, and the a-th aggregation's link to its core e mod
+      // half.
       const std::uint32_t e = host / half_, a = host % half_, p = host / pod_hosts;
       const LinkId core = core_ + 2 * ((p * half_ + a) * half_ + e % half_);
       add(2 * host, from[host] * (receivers - to[host]));
@@ -89,7 +90,7 @@ class FatTree final : public Topology {
     return true;
   }
 
-  // At an edge, else at aggregation a = tree mod k/2 of the pod, else at core ⌊tree/(k/2)⌋ mod k/2 of those over a.
+  // The root is the common edge, else aggregation a = tree mod k/2 of the pod, else core ⌊tree/(k/2)⌋ mod k/2 above a.
   std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
     std::vector<LinkId> up;
     std::set<std::uint32_t> edges, pods;

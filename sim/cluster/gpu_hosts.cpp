@@ -10,8 +10,8 @@ namespace allreplay {
 
 namespace {
 
-// The network's hosts become the machines' nodes. Its cables stand in its order, each for every NIC where it has one of
-// its own; then one per GPU.
+// The network's hosts become the nodes of machines. The order of the links: the network's, with as many copies as there
+// are NICs if each NIC has its own; then one per GPU.
 class GpuHosts final : public Topology {
  public:
   GpuHosts(std::unique_ptr<Topology> network, const TopologySpec& spec)
@@ -30,7 +30,7 @@ class GpuHosts final : public Topology {
         for (Link link : links.subspan(id, 2)) {
           link.from = node_of(link.from, nic);
           link.to = node_of(link.to, nic);
-          if (!is_copied(id)) link.bandwidth *= static_cast<double>(ports_);  // between switches of hosts with as many
+          if (!is_copied(id)) link.bandwidth *= static_cast<double>(ports_);  // between switches, for all NICs
           links_.push_back(link);
         }
     }
@@ -51,7 +51,7 @@ class GpuHosts final : public Topology {
     between(from, to, path, [&] { network_->way(machine_of(from), machine_of(to), number, path); });
   }
 
-  // NIC by NIC: the messages to its GPUs.
+  // Counts, for each NIC, the messages to its GPUs.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     const auto gpus = static_cast<std::size_t>(gpus_per_host_);
     const std::vector<std::int64_t> sending = by_block(from, gpus);
@@ -80,7 +80,7 @@ class GpuHosts final : public Topology {
     return true;
   }
 
-  // Of NIC `tree`.
+  // The tree of NIC `tree` (modulo the number of NICs).
   std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
     std::set<NodeId> machines;
     for (const NodeId gpu : ranks) machines.insert(machine_of(gpu));
@@ -121,7 +121,7 @@ class GpuHosts final : public Topology {
     const std::int64_t before = planes_ > 1 ? plane * network_->switches() : 0;
     return static_cast<NodeId>(hosts_ + before + of_network - machines());
   }
-  // Whether each NIC has one of its own: of a host's cables, and of whatever stands in a plane.
+  // True if each NIC has its own copy of a link: links of hosts, and all links if there are planes.
   bool is_copied(LinkId of_network) const {
     const Link& link = network_->links()[of_network];
     return planes_ > 1 || std::min(link.from, link.to) < network_->hosts();
@@ -145,8 +145,8 @@ class GpuHosts final : public Topology {
   }
 
   std::unique_ptr<Topology> network_;
-  std::uint32_t ports_;        // of a host
-  std::vector<LinkId> first_;  // by cable of the network: where its copies begin
+  std::uint32_t ports_;        // NICs of a host
+  std::vector<LinkId> first_;  // by full-duplex link of the network: its first copy
   LinkId first_inner_ = 0;
 };
 

@@ -29,7 +29,8 @@ class Graph final : public Topology {
     paths_->way(from, to, number, path);
   }
 
-  // Receiver by receiver: the ways to it are a tree. Latencies are summed as they are met, which no tree can share.
+  // Walks the tree of routes to each receiver. Latencies are summed from the sender on, as elsewhere: in another order
+  // they might be rounded differently.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     double most = -1, least = std::numeric_limits<double>::infinity();
     HostPair farthest, nearest;

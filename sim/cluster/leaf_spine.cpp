@@ -9,7 +9,7 @@ namespace allreplay {
 
 namespace {
 
-// Cables: host x to its leaf; then leaf l to spine s (l·spines + s).
+// The order of the links: host x to its leaf, then leaf l to spine s (number l·spines + s), each in both directions.
 class LeafSpine final : public Topology {
  public:
   explicit LeafSpine(const TopologySpec& spec)
@@ -64,7 +64,7 @@ class LeafSpine final : public Topology {
     return true;
   }
 
-  // At a leaf, else at spine `tree` mod spines.
+  // The root is the common leaf, else spine `tree` mod spines.
   std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
     std::vector<LinkId> up;
     std::set<std::uint32_t> leaves;

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// In doubles, so that no size overflows before it is refused.
+// In doubles, so that no size overflows before it is rejected.
 struct Size {
   double hosts;
   double links;  // both directions
@@ -46,7 +46,7 @@ Size size_of(const TopologySpec& spec, double needed) {
     }
     case TopologyKind::Rail: {
       const auto rails = static_cast<double>(spec.rails);
-      return {needed, 2 * needed * rails * (rails > 1 ? 2 : 1)};  // the ports; as many up to spines
+      return {needed, 2 * needed * rails * (rails > 1 ? 2 : 1)};  // the ports, and as many links to spines
     }
     case TopologyKind::Graph:
       return {static_cast<double>(spec.hosts.size()), 2 * static_cast<double>(spec.graph_links.size())};
@@ -112,13 +112,13 @@ std::unique_ptr<Topology> make_shape(const TopologySpec& spec, std::int64_t host
 }  // namespace
 
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers) {
-  const std::int64_t hosts = (workers + spec.gpus_per_host - 1) / spec.gpus_per_host;  // where the workers decide
+  const std::int64_t hosts = (workers + spec.gpus_per_host - 1) / spec.gpus_per_host;  // if the kind has no fixed size
   require_fits(spec, size_of(spec, static_cast<double>(hosts)), workers);
   auto topology = make_shape(spec, hosts);
-  const bool bare = spec.kind != TopologyKind::Rail;  // its routes ask for the GPU: it has them itself
+  const bool bare = spec.kind != TopologyKind::Rail;  // a rail has its GPUs already, since its routes depend on them
   if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec);
   if (!spec.changes.empty()) topology = with_changes(std::move(topology), spec.changes);
-  topology->set_routing(spec.routing);  // complaints of failed links name it
+  topology->set_routing(spec.routing);  // errors about failed links need it
   if (!spec.placement.packed()) topology = with_placement(std::move(topology), spec, workers);
   topology->set_routing(spec.routing);
   return topology;
@@ -126,7 +126,8 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
 
 namespace {
 
-// From every `step`th rank on to the next; of bandwidths, without so many links at either end.
+// The bound over the routes to every `step`th rank from the one before it; for bandwidths, without `ends` links at
+// either end.
 RouteBound route_bound(const Topology& topology, std::int64_t workers, std::int64_t step, std::size_t ends) {
   RouteBound bound{0, std::numeric_limits<double>::infinity()};
   std::vector<LinkId> path;

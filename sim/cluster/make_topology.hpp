@@ -1,4 +1,4 @@
-// From what a file says to a network with routes.
+// Builds a network with routes from the description in a cluster file, and derives changed networks from it.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,24 @@
 
 namespace allreplay {
 
-/// A network for that many workers, rank i on host i unless it is placed elsewhere. `star`, `ring`,
-/// `double-binary-tree` and `rail` have as many hosts as workers need; the others what their sizes say. Throws
-/// InputError where they are too few, too many to hold, or cut off from each other.
+/// Builds a network for `workers` workers, rank i on host i unless placed elsewhere. `star`, `ring`,
+/// `double-binary-tree` and `rail` get as many hosts as the workers need; the others have fixed sizes. Throws
+/// InputError if the hosts are too few, too many to hold, or disconnected.
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
 
-/// The same network with rank i on seats[i]; hosts that nobody was given follow. REQUIRES: each host once at most.
+/// Returns the same network with rank i on seats[i], and further ranks on the other hosts. REQUIRES: no host occurs
+/// twice.
 std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats);
 
-/// The same network with its links so, those of bandwidth 0 down: where a route meets one, the shortest path over the
-/// others is taken instead, in its plane if that leads there. REQUIRES: nobody asks for a way between hosts that are
-/// cut off.
+/// Returns the same network with other links; those of bandwidth 0 are down. A route that would use one is replaced by
+/// the shortest path over the others, in its plane if possible. REQUIRES: no route is requested between disconnected
+/// hosts.
 std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links);
 
-/// The links, with those of other planes down.
+/// Returns the links, with those of other planes down.
 std::vector<Link> links_in(const Topology& network, std::uint32_t plane);
 
-/// The hosts among which links that are up lead.
+/// Tells which hosts are connected by links that are up.
 class Connections {
  public:
   explicit Connections(const Topology& network);
@@ -40,17 +41,17 @@ class Connections {
   std::vector<int> part_of_;  // by node
 };
 
-/// What a collective between neighbouring ranks meets at worst.
+/// The worst latency and bandwidth on the routes between neighbouring ranks.
 struct RouteBound {
   double latency = 0;    ///< of the longest route, seconds
-  double bandwidth = 0;  ///< of the slowest link, bytes per second; infinite where no link is used
+  double bandwidth = 0;  ///< of the slowest link, bytes per second; infinite if no link is used
 };
 
-/// Over the routes from each rank to the next, and from the last to the first.
+/// The bound over the routes from each rank to the next, and from the last to the first.
 RouteBound consecutive_route_bound(const Topology& topology, std::int64_t workers);
 
-/// Over the routes from each machine's last GPU to the next machine's first, and from the last machine's to the first:
-/// of bandwidths, those between machines.
+/// The bound over the routes from each machine's last GPU to the next machine's first, and from the last machine to the
+/// first. Its bandwidth is that of links between machines.
 RouteBound machine_route_bound(const Topology& topology, std::int64_t workers);
 
 }  // namespace allreplay

@@ -17,7 +17,7 @@ NodeNames::NodeNames(const Topology& network) : network_(network) {
 NodeId NodeNames::node(const std::string& name, const SourceLocation& place) const {
   const auto found = node_called_.find(name);
   if (found != node_called_.end()) return found->second;
-  // The first and the last of each sort: hosts (or their GPUs), switches, hosts of GPUs, NICs.
+  // Examples: the first and the last host (or GPU), switch, machine and NIC.
   std::set<std::string> examples;
   const std::int64_t switches = network_.hosts() + network_.switches();
   std::int64_t from = 0;
@@ -46,7 +46,7 @@ void NodeNames::no_link(NodeId a, const std::string& a_name, const std::string& 
   int count = 0;
   for (LinkId id = 0; id < links.size(); ++id) {
     const NodeId here = network_.port(id), there = network_.port(id ^ 1U);
-    const bool host = links[id].from == a;  // of several NICs: it tells their names
+    const bool host = links[id].from == a;  // lists the names of its NICs
     if ((here == a || host) && ++count <= 4)
       neighbours += fmt::format("{}'{}'", count > 1 ? ", " : "", network_.name(here == a ? there : here));
   }

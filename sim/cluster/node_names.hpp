@@ -1,4 +1,4 @@
-// Nodes and links by the names that files use.
+// Finds nodes and links by the names that files use.
 #pragma once
 
 #include <map>
@@ -16,11 +16,11 @@ class NodeNames {
  public:
   explicit NodeNames(const Topology& network);
 
-  /// Also of a NIC. Throws InputError where there is no such node.
+  /// Finds a node or a NIC. Throws InputError if there is none of that name.
   NodeId node(const std::string& name, const SourceLocation& place) const;
 
-  /// Both directions of all links that join these two. `at`: the place of either name, `place`: of both. Throws
-  /// InputError where there is none.
+  /// Returns both directions of all links between two nodes. `at_a`, `at_b`: where the names are given; `place`: where
+  /// the pair is. Throws InputError if there is no link.
   const std::vector<LinkId>& between(const std::string& a, const SourceLocation& at_a, const std::string& b,
                                      const SourceLocation& at_b, const SourceLocation& place) const;
 
@@ -30,7 +30,7 @@ class NodeNames {
 
   const Topology& network_;
   std::unordered_map<std::string, NodeId> node_called_;
-  std::map<std::pair<NodeId, NodeId>, std::vector<LinkId>> links_;  // by their ports, the lower first
+  std::map<std::pair<NodeId, NodeId>, std::vector<LinkId>> links_;  // by the two ports, the lower first
 };
 
 }  // namespace allreplay

@@ -19,7 +19,7 @@ constexpr Word<Placement::Kind> placement_words[] = {{Placement::Kind::Packed, "
 
 constexpr std::string_view placement_right = R"("packed", "spread", or a list of hosts, such as ["h0", "h4"])";
 
-// The network's nodes stay what they are; ranks sit on other hosts.
+// A network whose ranks are on other hosts.
 class Placed final : public Topology {
  public:
   Placed(std::shared_ptr<const Topology> network, std::vector<NodeId> seats, std::int64_t workers)
@@ -73,7 +73,7 @@ class Placed final : public Topology {
     return seated;
   }
 
-  // Whether so many consecutive ranks, from each multiple on, still sit where so many hosts lie together.
+  // True if each group of `size` consecutive ranks is still in one group of `size` hosts.
   bool keeps_together(std::int64_t size, std::int64_t workers) const {
     for (NodeId rank = 0; rank < workers; ++rank)
       if (seats_[rank] / size != seats_[rank - rank % size] / size) return false;
@@ -85,13 +85,13 @@ class Placed final : public Topology {
   std::vector<NodeId> rank_on_;  // by host
 };
 
-// Of the i-th of so many, dealt in turn to piles of `size`, one after another: its place, counted pile by pile.
+// Deals `all` items in turn to piles of `size`. Returns the position of item i, counted pile by pile.
 std::int64_t dealt(std::int64_t i, std::int64_t all, std::int64_t size) {
   const std::int64_t piles = all / size;
   return i % piles * size + i / piles;
 }
 
-// The machines in the order of the list, then all others.
+// Returns the machines in the order of the list, then all others.
 std::vector<std::int64_t> listed_machines(const Topology& network, const Placement& placement, std::int64_t workers) {
   std::map<std::string, std::int64_t> machine_called;
   std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// Which host each rank sits on.
+// The placement of ranks on hosts, as users choose it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-/// A host as somebody named it.
+/// A host's name, and where it was given.
 struct NamedHost {
   std::string name;
   SourceLocation place;
@@ -26,10 +26,10 @@ struct Placement {
   bool packed() const { return kind == Kind::Packed; }
 };
 
-/// "packed", "spread", or a list of hosts. Throws InputError.
+/// Reads "packed", "spread", or a list of hosts. Throws InputError.
 Placement read_placement(const Json& json);
 
-/// The same as one text: "h0,h4". Throws InputError at `place`.
+/// Parses the same words, or a list such as "h0,h4". Throws InputError at `place`.
 Placement parse_placement(std::string_view text, const SourceLocation& place);
 
 /// "packed", "spread", or "12 hosts as listed".

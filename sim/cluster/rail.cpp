@@ -9,7 +9,7 @@ namespace allreplay {
 
 namespace {
 
-// Links: the ports (machine m's port p), then those from rail switch p to spine j, then the GPUs' own.
+// The order of the links: machine m's port p to its rail switch, rail switch p to spine j, then GPUs to machines.
 class Rail final : public Topology {
  public:
   Rail(const TopologySpec& spec, std::int64_t machines)
@@ -58,7 +58,8 @@ class Rail final : public Topology {
       if (const auto pair = apart_within(from, to, gpus, 1)) ends.push_back(*pair);
     }
     for (std::uint32_t port = 0; port < rails_; ++port) {
-      // By machine, those of this port: they leave through it, and arrive through it. With PXN it is the receiver's.
+      // Those whose port this is. They arrive through it, and leave through it; with PXN, messages leave by the
+      // receiver's.
       std::vector<std::int64_t> out(from.begin(), from.end()), in(to.begin(), to.end()), others = in;
       for (NodeId gpu = 0; gpu < hosts_; ++gpu) (port_of(gpu) == port ? others : in)[gpu] = 0;
       for (NodeId gpu = 0; gpu < hosts_; ++gpu)

@@ -33,7 +33,7 @@ class Walked final : public RouteCount {
 
  private:
   std::span<const Link> links_;
-  std::vector<double> loads_;  // whole numbers on one way: exact in any order
+  std::vector<double> loads_;  // whole numbers if messages have one way: exact in any order
 };
 
 }  // namespace

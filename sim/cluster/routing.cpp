@@ -8,7 +8,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::uint64_t most_ways = 1 << 16;  // of which each is walked
+constexpr std::uint64_t most_ways = 1 << 16;  // more are not walked
 
 // splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
 std::uint64_t mix(std::uint64_t h) {
@@ -34,7 +34,7 @@ void Topology::route_part(NodeId from, NodeId to, std::uint32_t stream, std::uin
   way(from, to, hash % way_count(from, to), path);
 }
 
-// Of one way there is, all parts take it.
+// If there is one way, all parts take it.
 std::uint64_t Topology::ways_walked(NodeId from, NodeId to) const {
   if (routing_.kind == Routing::Kind::ByDestination) return 1;
   const std::uint64_t ways = way_count(from, to);

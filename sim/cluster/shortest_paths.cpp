@@ -15,11 +15,11 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_distances = std::size_t{1} << 24;  // kept at a time: 256 MB
+constexpr std::size_t most_distances = std::size_t{1} << 24;  // kept simultaneously: 256 MB
 
 }  // namespace
 
-// The graph as Boost wants it. Built with the links' own order within each node.
+// The graph for Boost. The links of a node keep their order.
 struct ShortestPaths::Graph {
   struct Edge {
     Distance length;
@@ -92,10 +92,10 @@ bool ShortestPaths::on_the_way(const Distances& distances, NodeId at, LinkId lin
   return there.latency + latency_[link] == here.latency && there.links + 1 == here.links;
 }
 
-// A host with one link is reached through its neighbour, whose distances serve all such hosts around it.
+// A node with one link is reached through its neighbour, whose distances serve all such nodes around it.
 NodeId ShortestPaths::goal_of(NodeId to) const { return out(to).size() == 1 ? to_[out(to)[0]] : to; }
 
-// From the nearest nodes to those further away.
+// Counts from the nearest nodes to the farthest.
 std::shared_ptr<const ShortestPaths::Counts> ShortestPaths::counts_to(NodeId node) const {
   const auto distances = distances_to(node);
   const std::lock_guard lock(mutex_);
@@ -138,7 +138,7 @@ void ShortestPaths::way(NodeId from, NodeId to, std::uint64_t number, std::vecto
   if (goal != to) path.push_back(out(to)[0] ^ 1u);
 }
 
-// The link by which whoever is at `at`, on the way to `to`, comes nearer.
+// Returns the next link from `at` on the route to `to`.
 LinkId ShortestPaths::way(const Distances& distances, NodeId at, NodeId to) const {
   std::uint32_t ways = 0;
   LinkId chosen = 0;

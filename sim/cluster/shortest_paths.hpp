@@ -1,4 +1,4 @@
-// Shortest paths where no rule says the way: by latency, then number of links.
+// Shortest paths by latency, then by number of links, for networks without a routing rule.
 #pragma once
 
 #include <compare>
@@ -14,24 +14,24 @@
 
 namespace allreplay {
 
-/// Which of the equally short paths: at every node the ways on are counted in the order of their links, and destination
-/// d takes number d modulo their count, so that the destinations share them. Latencies count in whole picoseconds, so
-/// that equal is equal. Links of bandwidth 0 are left out.
+/// Shares equally short paths between destinations: if c links of a node lead on, in the order of the links,
+/// destination d takes number d mod c. Latencies are compared in whole picoseconds, so that equal ones are equal. Links
+/// of bandwidth 0 are left out.
 class ShortestPaths {
  public:
   ShortestPaths(std::int64_t nodes, std::span<const Link> links);
   ~ShortestPaths();
 
-  /// Appends the links. REQUIRES: the two are connected.
+  /// Appends the links of the path. REQUIRES: the two nodes are connected.
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const;
 
-  /// How many shortest paths there are, at most 2^63; and one of them, counted by its links as they are listed, the
-  /// sender's first.
+  /// The number of shortest paths, at most 2^63; and one of them, appended. Paths are numbered by the order of links,
+  /// the sender's first.
   std::uint64_t way_count(NodeId from, NodeId to) const;
   void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const;
 
-  /// The same routes to one host, from every node that leads there: by node, the link that they take; at `to` itself,
-  /// and where no way leads there, anything.
+  /// Returns, by node, the next link on the route to `to`; undefined at `to` itself and at nodes that are not connected
+  /// to it.
   std::vector<LinkId> ways_to(NodeId to) const;
 
  private:
@@ -40,10 +40,10 @@ class ShortestPaths {
     std::uint32_t links;
     auto operator<=>(const Distance&) const = default;
   };
-  using Distances = std::vector<Distance>;  // to one node, from each
+  using Distances = std::vector<Distance>;  // to one node, by node
   struct Graph;
 
-  using Counts = std::vector<std::uint64_t>;  // of ways to one node, from each
+  using Counts = std::vector<std::uint64_t>;  // of paths to one node, by node
   bool on_the_way(const Distances& distances, NodeId at, LinkId link) const;
   NodeId goal_of(NodeId to) const;
   std::shared_ptr<const Counts> counts_to(NodeId node) const;
@@ -61,15 +61,14 @@ class ShortestPaths {
   std::vector<LinkId> out_;
   std::unique_ptr<Graph> graph_;
 
-  // Distances are computed when first asked for. All of them together would not fit for large networks, so the oldest
-  // make room.
+  // Distances are computed when first needed. Large networks have too many to keep: the oldest are dropped.
   mutable std::mutex mutex_;
   mutable std::unordered_map<NodeId, std::shared_ptr<const Distances>> known_;
   mutable std::deque<NodeId> order_;
   mutable std::unordered_map<NodeId, std::shared_ptr<const Counts>> known_counts_;
 };
 
-/// For each node, the number of its connected part (by links that are up), counted from 0.
+/// By node, the number of its connected component over links that are up, from 0 on.
 std::vector<int> connected_parts(std::int64_t nodes, std::span<const Link> links);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// What connects the workers: hosts, switches, full-duplex links, and the way from host to host.
+// The network between workers: hosts, switches, full-duplex links, and routes from host to host.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace allreplay {
 
-/// Hosts first (0 … hosts − 1), then switches, then, where hosts have several GPUs, the hosts' own nodes.
+/// Hosts (0 … hosts − 1), then switches, then the nodes of machines if these have several GPUs (see Topology::hosts).
 using NodeId = std::uint32_t;
 using LinkId = std::uint32_t;
 
@@ -25,21 +25,21 @@ struct Link {
   double bandwidth = 0;  ///< bytes per second; 0: the link is down, and no route uses it
 };
 
-/// Which of several ways messages take.
+/// The rule that chooses among several ways from host to host.
 struct Routing {
   enum class Kind : std::uint8_t {
-    ByDestination,  ///< d-mod-k: one, by the receiver
-    Ecmp,           ///< one for each flow, by a hash of sender, receiver and channel
-    Adaptive,       ///< all of them evenly
+    ByDestination,  ///< d-mod-k: one way, chosen by the receiver
+    Ecmp,           ///< one way for each flow, by a hash of sender, receiver and channel
+    Adaptive,       ///< all ways evenly
   };
   Kind kind = Kind::ByDestination;
-  std::int64_t flows = 1;  ///< of ecmp: equal parts of a message
-  std::uint64_t seed = 1;  ///< of its hash
+  std::int64_t flows = 1;  ///< ecmp: the number of equal parts of a message
+  std::uint64_t seed = 1;  ///< ecmp: seed of the hash
   SourceLocation place;
-  bool given = false;  ///< by the file, or in its place
+  bool given = false;  ///< true if the file or an option chose the routing
 };
 
-/// A link that a message uses, for that part of its bytes.
+/// A link that a message uses, and the share of its bytes that cross it.
 struct LinkShare {
   LinkId link = 0;
   double share = 1;
@@ -47,24 +47,24 @@ struct LinkShare {
 
 class Topology;
 
-/// Of many routes, one after another: how often each link is used, and the most of what their links weigh.
+/// Counts how often routes use each link, and finds the largest weight of a route's links.
 class RouteCount {
  public:
   /// REQUIRES: the topology outlives it.
   explicit RouteCount(const Topology& topology) : topology_(topology) {}
   virtual ~RouteCount() = default;
 
-  /// So many routes more. Gives `latency` plus those of the route's links, in their order.
-  /// `stream`: of the sender, which ecmp asks for. Where a message has several ways: the longest of them.
+  /// Counts a route `times` times. Returns `latency` plus the latencies of the route's links, added in their order; of
+  /// the longest way if a message has several. `stream`: the sender's channel, for ecmp.
   virtual double add(NodeId from, NodeId to, std::uint32_t stream, std::int64_t times, double latency) = 0;
 
-  /// Adds what was counted to `loads`, by LinkId, and starts again.
+  /// Adds the counts to `loads`, by LinkId, and resets them.
   virtual void take(std::span<double> loads) = 0;
 
-  /// What most() is asked of, by LinkId, at least 0. REQUIRES: `weights` outlives these questions.
+  /// Sets the weights for most(), by LinkId, at least 0. REQUIRES: `weights` outlives the calls of most().
   virtual void weigh(std::span<const double> weights) { weights_ = weights; }
 
-  /// The largest weight on the route, or on any of its ways. REQUIRES: weigh() was called.
+  /// Returns the largest weight on the route, or on any way that a message takes. REQUIRES: weigh() was called.
   virtual double most(NodeId from, NodeId to, std::uint32_t stream);
 
  protected:
@@ -74,7 +74,7 @@ class RouteCount {
   std::vector<LinkShare> shares_;
 };
 
-/// By rank, how many; and two ranks.
+/// A number of senders or receivers by rank; and a pair of ranks.
 using Census = std::span<const std::int64_t>;
 using HostPair = std::pair<NodeId, NodeId>;
 
@@ -82,35 +82,35 @@ class Topology {
  public:
   virtual ~Topology() = default;
 
-  /// Where ranks sit: rank i on host i, unless it is placed elsewhere. With several GPUs per host each GPU is a "host"
-  /// here, consecutive ones in one machine.
+  /// The places for ranks: rank i is on host i, unless placed elsewhere. If machines have several GPUs, each GPU is a
+  /// "host" here, and consecutive ones share a machine.
   std::int64_t hosts() const { return hosts_; }
   std::int64_t switches() const { return switches_; }
   std::int64_t gpus_per_host() const { return gpus_per_host_; }
-  std::int64_t nics() const { return nics_; }      ///< of a machine, where its cables have names of their own; else 0
-  std::int64_t planes() const { return planes_; }  ///< networks side by side
+  std::int64_t nics() const { return nics_; }      ///< of a machine, if they are named; else 0
+  std::int64_t planes() const { return planes_; }  ///< copies of the network
   std::int64_t machines() const { return hosts_ / gpus_per_host_; }
   std::int64_t nodes() const { return hosts_ + switches_ + (gpus_per_host_ > 1 ? machines() : 0); }
-  /// The node of a machine that links to the network: the host itself, or what its GPUs hang on.
+  /// The node that links a machine to the network: the host itself, or the node to which its GPUs are linked.
   NodeId machine_node(std::int64_t machine) const {
     return static_cast<NodeId>(gpus_per_host_ > 1 ? hosts_ + switches_ + machine : machine);
   }
   virtual std::span<const Link> links() const { return links_; }
 
-  /// So many consecutive ranks, from each multiple on, sit closest together (in one machine, under one edge switch);
-  /// 1 where no such group stands out.
+  /// The size of the groups of consecutive ranks that are closest together (in one machine, under one edge switch),
+  /// which start at its multiples; 1 if there are no such groups.
   std::int64_t group_size() const { return group_size_; }
 
-  /// Where a rank sits.
+  /// The host of a rank.
   virtual NodeId seat(NodeId rank) const { return rank; }
 
-  /// Appends the links from rank to rank, in order; nothing when they are the same. Computed, not stored, wherever
-  /// the structure gives a rule. May be called from several threads.
+  /// Appends the links of the route between two ranks, in order; none if they are the same. Computed, not stored, if
+  /// the shape has a rule. May be called from several threads.
   virtual void route(NodeId from, NodeId to, std::vector<LinkId>& path) const = 0;
 
-  /// The shape's ways from rank to rank: up and down through each of its spines or cores, or all shortest ones of a
-  /// graph; those over links that are down left out. Numbered by spine; by aggregation, then core; by links as listed,
-  /// the sender's first. One: route().
+  /// The number of ways between two ranks, and one of them, appended: up and down through each spine or core, or all
+  /// shortest paths of a graph, without those over links that are down. Numbered by spine; by aggregation, then core;
+  /// by the order of links, the sender's first. A single way is route().
   virtual std::uint64_t way_count(NodeId /*from*/, NodeId /*to*/) const { return 1; }
   virtual void way(NodeId from, NodeId to, std::uint64_t /*number*/, std::vector<LinkId>& path) const {
     route(from, to, path);
@@ -119,42 +119,41 @@ class Topology {
   const Routing& routing() const { return routing_; }
   void set_routing(const Routing& routing) { routing_ = routing; }
 
-  /// In how many parts a message travels, each on one way; and the way of one of them, appended. REQUIRES: the routing
-  /// is not adaptive.
+  /// The number of parts of a message, each on one way; and the way of one part, appended. REQUIRES: the routing is not
+  /// adaptive.
   std::uint32_t parts() const;
   void route_part(NodeId from, NodeId to, std::uint32_t stream, std::uint32_t part, std::vector<LinkId>& path) const;
 
-  /// How many ways shares() walks: all of them, or that of each part.
+  /// The number of ways that shares() walks: all (adaptive), or one per part.
   std::uint64_t ways_walked(NodeId from, NodeId to) const;
 
-  /// Appends the links that a message uses, each once, in all its parts or on all its ways. Gives `latency` plus those
-  /// of its longest way. Throws InputError for graphs with too many ways to list.
+  /// Appends the links that the parts of a message use, each link once. Returns `latency` plus that of the longest way.
+  /// Throws InputError if there are too many ways to list.
   double shares(NodeId from, NodeId to, std::uint32_t stream, double latency, std::vector<LinkShare>& links) const;
 
-  /// Walks each route, where the shape knows no shorter way. REQUIRES: the topology outlives it.
+  /// Makes a counter, which walks each route unless the shape has a faster method. REQUIRES: the topology outlives it.
   virtual std::unique_ptr<RouteCount> route_count() const;
 
-  /// From each of `from` to each other one of `to`, in closed form: adds to `loads`, by LinkId, how many routes
-  /// use a link, and appends pairs of ranks among whose routes, inside machines and between them, are those with the
-  /// most and the least latency. False, and nothing added: where only walking tells.
+  /// Counts the routes from each rank of `from` to each other rank of `to` in closed form. Adds the uses of each link
+  /// to `loads`, by LinkId, and appends to `ends` pairs of ranks that include the routes with the most and the least
+  /// latency, inside machines and between them. Returns false and adds nothing if there is no closed form.
   virtual bool count_all(Census /*from*/, Census /*to*/, std::span<double> /*loads*/,
                          std::vector<HostPair>& /*ends*/) const {
     return false;
   }
 
-  /// The links up from these ranks to the lowest switch above all of them, each once: of several such switches number
-  /// `tree` counts. Of `rail` the switch of rail `tree`. Empty: of kinds that have no such trees.
+  /// The links up from these ranks to the lowest switch above all of them, each once. If there are several such
+  /// switches, `tree` chooses one; for kind `rail`, the switch of rail `tree`. Empty for kinds without such trees.
   virtual std::vector<LinkId> tree_above(std::uint32_t /*tree*/, std::span<const NodeId> /*ranks*/) const { return {}; }
 
-  /// Where a link begins: its node, or, where hosts have several NICs, one of those. They are numbered behind all
-  /// nodes.
+  /// The node where a link begins or, if hosts have several NICs, the NIC. NICs are numbered after all nodes.
   virtual NodeId port(LinkId link) const { return links()[link].from; }
 
-  /// The plane that a link belongs to, and that of messages to a rank. None: all planes' (a GPU's own link).
+  /// The plane of a link (none for a GPU's own link, which all planes share), and the plane of messages to a rank.
   virtual std::optional<std::uint32_t> plane_of(LinkId /*link*/) const { return std::nullopt; }
   virtual std::uint32_t plane_to(NodeId /*rank*/) const { return 0; }
 
-  /// As files and DOT name it: "h0", "edge3"; of a NIC "h0.nic2".
+  /// The name of a node in files and DOT, "h0" or "edge3", and of a NIC, "h0.nic2".
   virtual std::string name(NodeId node) const = 0;
 
  protected:

@@ -33,7 +33,7 @@ constexpr KindSummary kinds[] = {
     {TopologyKind::Graph, "graph", "nodes and links listed in the file, shortest paths", {"hosts", "switches"}},
 };
 
-constexpr std::int64_t largest_size = 1 << 24;  // of any one number; the product is checked where links are made
+constexpr std::int64_t largest_size = 1 << 24;  // of each number; make_topology() checks their product
 
 TopologyKind read_kind(const Json& json) {
   return find_by_name(kinds, json.text(), json.place(), "unknown topology '{}'").value;
@@ -143,7 +143,7 @@ void read_rail(const Json& json, TopologySpec& spec) {
   if (const auto pxn = json.find("pxn")) spec.pxn = pxn->boolean();
 }
 
-/// The two names of "between".
+/// Reads the two names of "between".
 std::pair<Json, Json> read_between(const Json& json) {
   const Json between = json.at("between");
   const std::vector<Json> names = between.items();
@@ -187,7 +187,7 @@ std::int64_t find_node(const Json& json, const Names& known) {
   json.fail(fmt::format("there is no node '{}'", json.text()), suggest(json.text(), names));
 }
 
-// Its "links" are the network itself, so what would be a change elsewhere is just how the link is.
+// The "links" of a graph are the network itself, so that their latencies and bandwidths are not changes.
 void read_graph(const Json& json, TopologySpec& spec) {
   Names known;
   read_names(json.at("hosts"), spec.hosts, known);

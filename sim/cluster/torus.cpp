@@ -72,7 +72,7 @@ class Torus final : public Topology {
   struct Axis {
     std::uint32_t size;
     std::uint32_t step;  // from a host to the next along the axis
-    LinkId first;        // then two per host, upwards from it and back; of a pair, the lower one only
+    LinkId first;  // two links per host, upwards from it and back; if size is 2, only for the lower host of each pair
 
     std::uint32_t digit(NodeId host) const { return host / step % size; }
     NodeId next(NodeId host) const { return digit(host) + 1 == size ? host - (size - 1) * step : host + step; }
@@ -82,8 +82,8 @@ class Torus final : public Topology {
     }
   };
 
-  // A run of links along an axis is two marks, where it begins and behind its end; take() sums them up. The most of
-  // what they weigh is that of two runs whose length is a power of two, which may overlap.
+  // Counts a run of links along an axis by two marks, at its start and behind its end, of which take() forms prefix
+  // sums. The largest weight of a run is that of two runs, which may overlap, whose length is a power of two.
   class Differences final : public RouteCount {
    public:
     explicit Differences(const Torus& torus) : RouteCount(torus), torus_(torus), marks_(torus.links_.size(), 0) {}
@@ -162,7 +162,7 @@ class Torus final : public Topology {
     }
 
    private:
-    // On so many links, a power of two, from the host's upwards, of those that lead up (0) or back (1).
+    // The largest weight of `length` links, a power of two, from the host's upwards: of links up (way 0) or back (1).
     double most_of(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
       if (length == 1) return weights_[torus_.axes_[axis].first + 2 * host + way];
       return runs_[axis][static_cast<std::size_t>(std::bit_width(length)) - 2][2 * host + way];
@@ -173,13 +173,14 @@ class Torus final : public Topology {
                       most_of(axis, way, torus_.axes_[axis].moved(host, length - half), half));
     }
 
-    // Links from `low` upwards, up to the one before `high`; past the end of the axis, `round`, they begin anew.
+    // Counts the links from `low` up to the one before `high`; `round`: past the end of the axis they continue at its
+    // start.
     void mark(LinkId first, NodeId low, NodeId high, bool round, const Axis& axis, std::int64_t times) {
       marks_[first + 2 * low] += times;
       marks_[first + 2 * high] -= times;
       if (round) marks_[first + 2 * (low - axis.digit(low) * axis.step)] += times;
     }
-    // One link's latency after another, as a walk adds them up.
+    // Adds the latencies link by link, with the same rounding as a walk.
     double along(std::uint32_t hops, double latency) {
       const double link = torus_.links_.empty() ? 0 : torus_.links_[0].latency;
       if (latency != 0) {
@@ -197,14 +198,14 @@ class Torus final : public Topology {
     std::vector<std::vector<std::vector<double>>> runs_;  // by axis, and by length 2, 4, 8, …: by host and way
   };
 
-  // Across an axis of two.
+  // Appends the link across an axis of size 2.
   void cross(const Axis& axis, NodeId from, std::vector<LinkId>& path) const {
     const bool back = axis.digit(from) == 1;
     const NodeId low = back ? from - axis.step : from;
     path.push_back(axis.first + 2 * (low / (2 * axis.step) * axis.step + low % axis.step) + back);
   }
 
-  // A sender and a receiver with half of every axis between them: no route is longer.
+  // Finds a sender and a receiver half-way round every axis from each other: no route is longer.
   std::optional<HostPair> half_way_round(Census from, Census to) const {
     for (NodeId host = 0; host < hosts_; ++host) {
       NodeId other = host;
@@ -222,8 +223,8 @@ class Torus final : public Topology {
     return std::nullopt;
   }
 
-  // On each line of an axis run the routes of who has the sender's digits behind the axis to who has the receiver's
-  // before it: B of them start at each place, A end there, in all combinations.
+  // When a route moves along an axis, its earlier digits are already the receiver's and its later ones still the
+  // sender's. So B routes start at each place of a line of the axis, A end at each, in all combinations.
   struct Line {
     std::vector<std::int64_t> ends, starts;  // A and B, by place
   };
@@ -253,12 +254,12 @@ class Torus final : public Topology {
     });
   }
 
-  // Over the link from place k to the next go those that start at most `most` − 1 before k, and end behind k, at most
-  // `most` from their start. With the line unrolled three times, sums up to a place say how many.
+  // The link from place k to the next carries the routes that start at most `most` − 1 places before k, and end behind
+  // k, at most `most` places from their start. Prefix sums, over the line three times in a row, count them.
   void count_lines(const Axis& axis, Census from, Census to, std::span<double> loads) const {
     const std::int64_t size = axis.size;
     std::vector<std::int64_t> until(3 * size + 1), before(2 * size + 1), weighted(2 * size + 1);
-    // `starts` and `ends` by place along the way; how many go over the link behind each place.
+    // Calls `visit` with each place and the number of routes over the link behind it; `starts` and `ends` are by place.
     const auto count = [&](const auto& starts, const auto& ends, std::int64_t most, const auto& visit) {
       for (std::int64_t i = 0; i < 3 * size; ++i) until[i + 1] = until[i] + ends(i % size);
       for (std::int64_t i = 0; i < 2 * size; ++i) {
@@ -274,7 +275,7 @@ class Torus final : public Topology {
             [&](std::int64_t place, std::int64_t routes) {
               loads[axis.first + 2 * (host + place * axis.step)] += static_cast<double>(routes);
             });
-      // Downwards the line is read backwards, and a link bears the number of the place that it leads to.
+      // Downwards the line is read backwards, and a link has the number of the place to which it leads.
       const auto back = [&](std::int64_t place) { return size - 1 - place; };
       count([&](std::int64_t i) { return line.starts[back(i)]; }, [&](std::int64_t i) { return line.ends[back(i)]; },
             (size - 1) / 2,

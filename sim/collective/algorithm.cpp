@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// MG-WFBP (Shi, Chu, Li), Table 2, with the α that its double-binary-tree row lacks.
+// MG-WFBP (Shi, Chu, Li), Table 2; its double-binary-tree row lacks the α.
 
 Coefficients binary_tree(double n, const CollectiveOptions&) {
   return {2 * std::log2(n), 2 * std::log2(n), std::log2(n)};
@@ -32,15 +32,15 @@ Coefficients double_binary_tree(double n, const CollectiveOptions& options) {
 
 Coefficients ring(double n, const CollectiveOptions&) { return {2 * (n - 1), 2 * (n - 1) / n, (n - 1) / n}; }
 
-// Push and pull: each of S servers exchanges M/S bytes with the N − 1 other workers. S = N is a server on each. On
-// hosts of their own all N workers are others, and each of them has a port, too.
+// Push and pull: each of S servers exchanges M/S bytes with the N − 1 other workers; S = N is a server on every worker.
+// A dedicated server exchanges with all N workers, whose own ports may be the bottleneck.
 Coefficients parameter_server(double n, const CollectiveOptions& options) {
   const double servers = options.servers > 0 ? static_cast<double>(options.servers) : n;
   if (options.server_hosts == ServerHosts::Dedicated) return {2, 2 * std::max(1.0, n / servers), (n - 1) / servers};
   return {2, 2 * (n - 1) / servers, (n - 1) / servers};
 }
 
-// The rounds of ring, whatever the groups: g − 1 and G − 1 of them, out and back.
+// The bytes of ring, for any number of groups; in each half g − 1 rounds inside the groups and G − 1 across.
 Coefficients hierarchical(double n, const CollectiveOptions& options) {
   const auto groups = static_cast<double>(options.groups);
   return {2 * (n / groups - 1) + 2 * (groups - 1), 2 * (n - 1) / n, (n - 1) / n};
@@ -56,7 +56,7 @@ Coefficients reduce_scatter(double n, const CollectiveOptions&) { return {n - 1,
 
 Coefficients broadcast(double n, const CollectiveOptions&) { return {std::log2(n), std::log2(n), 0}; }
 
-// gTop-k (Shi et al.), Table I; the block is one worker's values and indices, 2k.
+// gTop-k (Shi et al.), Table I; the block is one worker's 2k values and indices.
 Coefficients all_gather(double n, const CollectiveOptions&) { return {std::log2(n), n - 1, 0}; }
 
 Coefficients gtopk_tree(double n, const CollectiveOptions&) { return {2 * std::log2(n), 2 * std::log2(n), 0}; }
@@ -67,7 +67,7 @@ Coefficients pat(double n, const CollectiveOptions&) {
 
 Coefficients all_to_all(double n, const CollectiveOptions&) { return {1, (n - 1) / n, 0}; }
 
-// The last of C chunks leaves C − 1 after the first, and passes N − 1 hops.
+// The last of C chunks leaves C − 1 rounds after the first, and passes N − 1 hops.
 Coefficients chain(double n, const CollectiveOptions& options) {
   const auto chunks = static_cast<double>(options.chunks);
   return {n - 1, (n + chunks - 2) / chunks, 0};
@@ -97,7 +97,7 @@ TransferCost recursive_doubling_on_nodes(const NodeSymbols& s) {
 
 TransferCost parameter_server_on_nodes(const NodeSymbols& s) {
   const double inside = (s.N - 1) / s.N * s.b_i, outside = (s.N - s.g) / s.N * s.h * s.b_o;
-  const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;  // `outside` where the last node is full
+  const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;  // equals `outside` if the last node is full
   return {2 * s.a_o, 2 * std::max({inside, outside, last})};
 }
 
@@ -114,13 +114,13 @@ TransferCost double_binary_tree_on_nodes(const NodeSymbols& s) {
   return {2 * (s.g - 1) * s.a_i + 2 * s.log_n * s.a_o, 2 * std::max(s.b_i, s.c / s.r * s.b_o)};
 }
 
-// Hop after hop, and at the slowest of them the other chunks.
+// The first chunk passes all hops; the others follow at the pace of the slowest hop.
 TransferCost chain_on_nodes(const NodeSymbols& s) {
   return {(s.N - s.n) * s.a_i + (s.n - 1) * s.a_o,
           ((s.N - s.n) * s.b_i + (s.n - 1) * s.b_o + (s.chunks - 1) * std::max(s.b_i, s.b_o)) / s.chunks};
 }
 
-// Around each node, and with each GPU's share to the switches between.
+// Reduce-scatter and all-gather around each node; each GPU's share goes through the switches between nodes.
 TransferCost in_network_on_nodes(const NodeSymbols& s) {
   return {2 * (s.g - 1) * s.a_i + s.a_o, 2 * (s.g - 1) / s.g * s.b_i + s.b_x() / s.g, (s.g - 1) / s.g};
 }
@@ -222,7 +222,7 @@ Rounds in_network_messages(std::int64_t n, const Options& options, CollectiveOp,
   return in_network_rounds(static_cast<Rank>(n), options.hosts, options.rails);
 }
 
-// Made when first asked for, since rows hold functions.
+// Created on first use, since the rows hold std::function objects.
 std::span<const Algorithm> table() {
   static const Algorithm all[] = {
       {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
@@ -271,7 +271,7 @@ std::span<const Algorithm> table() {
   return all;
 }
 
-// NCCL's sends, which it does not tune, go as these do.
+// NCCL does not tune its all-to-all, which is sent as `direct`.
 constexpr std::string_view nccl = "nccl", direct = "all-to-all";
 
 const Algorithm* row(std::string_view name) { return row_named(table(), name); }

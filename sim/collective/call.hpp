@@ -1,4 +1,4 @@
-// What is asked of a network.
+// A collective that is requested from a network: its operation, its group and its algorithm.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace allreplay {
 struct Call {
   CollectiveOp op = CollectiveOp::AllReduce;
   Group group;
-  const Algorithm* algorithm = nullptr;  ///< null where a call is looked for: any
+  const Algorithm* algorithm = nullptr;  ///< null in a look-up: any
 
-  Call(CollectiveOp what) : op(what) {}  // NOLINT(*-explicit-*): among everybody, if nothing else is said
+  Call(CollectiveOp what) : op(what) {}  // NOLINT(*-explicit-*): an operation among all workers
   Call(CollectiveOp what, Group among, const Algorithm* by = nullptr)
       : op(what), group(std::move(among)), algorithm(by) {}
   bool operator==(const Call&) const = default;

@@ -17,8 +17,10 @@ namespace allreplay {
 namespace {
 
 constexpr std::int64_t most_ranks = 65'536, most_chunks = 1 << 24, most_repeats = 65'536;
-constexpr std::int64_t most_bits = std::int64_t{1} << 33;  // of what ranks have of chunks, while the file is checked
-constexpr double most_work = 3e8;  // words moved for that, 2.4 GB where all move in one round, and ranks of rounds
+// Limits of the check: bits of memory (ranks x chunks x ranks), and work, in words moved (2.4 GB if all move in one
+// round) plus the ranks of each round.
+constexpr std::int64_t most_bits = std::int64_t{1} << 33;
+constexpr double most_work = 3e8;
 
 struct FileSend {
   Rank from = 0;
@@ -68,7 +70,7 @@ FileRound read_round(const Json& json, const Schedule& schedule) {
 
 std::size_t words_of(Rank ranks) { return (ranks + 63) / 64; }
 
-// Its bits, and where it is.
+// The words that the check moves for a chunk: its bits, and its place.
 double work_of_chunk(Rank ranks) { return static_cast<double>(words_of(ranks) + 3); }
 
 double work_of(const FileRound& round, Rank ranks) {
@@ -107,7 +109,8 @@ Schedule read_schedule(const Json& json) {
   return schedule;
 }
 
-// Whose contributions are in what ranks have of chunks: a bit for each rank, and whether any is there twice.
+// Tracks which ranks have contributed to each rank's copy of each chunk (a bit per contributor), and if one did so
+// twice.
 class Contents {
  public:
   explicit Contents(const Schedule& schedule)
@@ -124,7 +127,7 @@ class Contents {
   void run(const FileRound& round) {
     std::size_t chunks = 0;
     for (const FileSend& one : round.sends) chunks += static_cast<std::size_t>(one.send.count);
-    std::vector<std::uint64_t> bits;  // what was there before the round
+    std::vector<std::uint64_t> bits;  // of the chunks that are sent, before the round
     std::vector<bool> doubled;
     bits.reserve(chunks * words_);
     doubled.reserve(chunks);
@@ -185,7 +188,7 @@ class Contents {
   bool due(Rank rank, std::int64_t chunk) const {
     return schedule_.operation != CollectiveOp::ReduceScatter || rank == schedule_.owner(chunk);
   }
-  // Everything that anybody began with of the chunk, once.
+  // True if the rank's copy contains the contribution of every rank that began with this chunk, exactly once.
   bool whole(Rank rank, std::int64_t chunk) const {
     const std::size_t here = place(rank, chunk);
     for (Rank from = 0; from < schedule_.ranks; ++from)
@@ -207,7 +210,7 @@ void require_ranks(const Schedule& schedule, std::int64_t workers) {
                      fmt::format("{} workers", schedule.ranks));
 }
 
-// α a round; β and γ for the rank with most to do.
+// Each round costs α, and β and γ for the rank that sends or receives, and reduces, the most.
 Coefficients coefficients_of(const Schedule& schedule) {
   Coefficients sum;
   std::vector<std::array<std::int64_t, 3>> chunks;  // by rank: sent, received, reduced

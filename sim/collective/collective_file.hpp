@@ -1,5 +1,5 @@
-// A collective as a file: rounds of sends of chunks, checked over symbols before anything is timed
-// (docs/formats.md, "Collective").
+// Reads a collective from a file: rounds of sends of chunks, which are checked for correctness (docs/formats.md,
+// "Collective").
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ namespace allreplay {
 
 struct CollectiveFile {
   std::string name;
-  Algorithm algorithm;  ///< a row of its own, called `name`
+  Algorithm algorithm;  ///< views `name`
 };
 
-/// Throws InputError for what is no such file, for a send of what is not there, for chunks written twice in a round,
-/// and where in the end a rank lacks what the operation promises. The row's functions throw it for other numbers of
-/// workers than the file's.
+/// Throws InputError if the file is malformed, a rank sends a chunk that it does not have, a chunk is written twice in
+/// a round, or a rank lacks its result at the end. The algorithm's functions throw it for another number of workers
+/// than the file's.
 std::shared_ptr<const CollectiveFile> read_collective(const Json& json);
 
-/// Whether a collective's name is that of a file.
+/// True if a collective's name is that of a file.
 bool names_a_file(std::string_view collective);
 
 }  // namespace allreplay

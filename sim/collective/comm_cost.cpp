@@ -45,7 +45,7 @@ Time CommCost::least(WireBytes bytes) const {
   return to_time(before_ + least_per_byte(bytes) * bytes);
 }
 
-// Of a table, over the sizes up to `bytes`.
+// The least time per byte of a table over the sizes up to `bytes`.
 double CommCost::least_per_byte(double bytes) const {
   double per_byte = interpolate(bytes) / bytes;
   for (const CostPoint& point : points_)
@@ -109,7 +109,7 @@ LinkCosts links_of(const Network& network, std::int64_t workers, const Collectiv
   return {start_up_between(network), network.beta.value_or(0), network.gamma};
 }
 
-// Of what was measured as a whole: all of it, or half.
+// The cost from a measured table: all of it, or half for one half of the collective.
 CommCost part_of(std::vector<CostPoint> table, bool whole) {
   for (CostPoint& point : table) point.seconds /= whole ? 1 : 2;
   return CommCost(table);
@@ -123,7 +123,7 @@ CommCost part_of(std::vector<CostPoint> table, bool whole) {
                    "alpha and beta, or measured, which hold for other numbers of workers");
 }
 
-// What was measured inside one node says nothing of two.
+// Rejects a measurement inside one node for a collective of several nodes.
 void require_reach(const Network& network, std::int64_t measured, std::int64_t workers, const SourceLocation& place) {
   if (!network.node || measured > network.node->workers || workers <= measured) return;
   throw InputError(
@@ -131,7 +131,7 @@ void require_reach(const Network& network, std::int64_t measured, std::int64_t w
       "a measurement of two or more nodes");
 }
 
-// The tables between whose numbers of workers `workers` lies, or the nearest two, or the only one twice.
+// The two tables that enclose `workers`; the two nearest ones if it is outside their range; the only one twice.
 std::pair<const WorkersTable*, const WorkersTable*> neighbours(const std::vector<WorkersTable>& tables,
                                                                std::int64_t workers) {
   auto above = std::find_if(tables.begin(), tables.end(), [&](const auto& one) { return one.workers >= workers; });
@@ -141,8 +141,8 @@ std::pair<const WorkersTable*, const WorkersTable*> neighbours(const std::vector
   return {above == tables.begin() ? &*above : &*(above - 1), &*above};
 }
 
-// Linear in log(workers), at every size of either. Beyond the most workers no size takes less than among these:
-// measured times that fall with more workers would soon be nothing.
+// Interpolates linearly in log(workers), at every size of either table. Beyond the largest number of workers, times do
+// not fall below those of that table: falling times would soon reach zero.
 std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers) {
   const SourceLocation place = network.place / "tables";
   require_reach(network, network.tables.back().workers, workers, place);
@@ -169,15 +169,15 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   return points;
 }
 
-// A topology whose hosts are nodes for the collective: where they have ports for all, else for what is itself made of
-// groups, and for switches above them.
+// The topology, if its hosts are nodes for the collective: if hosts have ports, or the algorithm works in groups or in
+// switches. Null otherwise.
 const TopologySpec* nodes_drawn(const Network& network, const Algorithm& algorithm, const CollectiveOptions& options) {
   if (network.node || network.measured || !network.topology || network.topology->gpus_per_host == 1) return nullptr;
   const bool grouped = algorithm.in_switches || (algorithm.grouped && options.groups > 1);
   return grouped || has_ports(*network.topology) ? &*network.topology : nullptr;
 }
 
-// On one level every worker is a node of its own.
+// On a network with one level, every worker is a node.
 std::int64_t node_workers(const Network& network, const TopologySpec* drawn) {
   return network.node ? network.node->workers : drawn ? drawn->gpus_per_host : 1;
 }
@@ -189,7 +189,7 @@ TwoLevels with_servers(const Network& network, TwoLevels levels) {
   return levels;
 }
 
-// A beta in the file goes before the topology's links between hosts.
+// A beta in the file has precedence over the topology's links between hosts.
 TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int64_t workers) {
   const double inside = start_up_inside(network), between = start_up_between(network);
   const double beta_in = 1 / drawn.inner.bandwidth;
@@ -199,7 +199,7 @@ TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int6
           drawn.ports_of_host()};
 }
 
-// A failed link, or one unlike the others, which no closed form has.
+// Rejects failed or changed links, which closed forms cannot represent.
 void require_equal_links(const Network& network) {
   const std::int64_t changed = network.topology ? network.topology->changed_links() : 0;
   if (changed == 0) return;
@@ -208,7 +208,7 @@ void require_equal_links(const Network& network) {
                    "--fidelity fluid or message");
 }
 
-// α's, and β's part of b.
+// The parts of the cost that α and β cause (and the coefficient of γ, if nodes change it).
 TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                          const LinkCosts& links, const Coefficients& times, const CollectiveOptions& options) {
   if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options)) {
@@ -249,7 +249,7 @@ Network levels_of_hosts(const Network& network, std::int64_t workers) {
   return nccl_levels(network);
 }
 
-// Each of a family's collectives costs this among `layout.workers`; `all` workers are there.
+// The cost of one of a family's simultaneous collectives, among `layout.workers` of `all` workers.
 CommCost price_op(const Network& network, const Algorithm& algorithm, CollectiveOp op, const NodeLayout& layout,
                   std::int64_t all, std::int64_t table_workers, const CollectiveOptions& options) {
   const std::int64_t workers = layout.workers;
@@ -322,7 +322,7 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
 
 namespace {
 
-// A measurement used elsewhere than where it was taken.
+// Describes a measurement that is used for other numbers of nodes or workers than it was taken with.
 std::string carried(const Network& network, std::int64_t workers) {
   if (network.measured && network.node) {
     const auto nodes = [&](std::int64_t count) { return layout_of(count, network.node->workers).nodes; };
@@ -341,7 +341,7 @@ std::string carried(const Network& network, std::int64_t workers) {
   return fmt::format("tables of {} to {} workers are extrapolated to {}", least, most, workers);
 }
 
-// Costs that no such network can have.
+// Describes costs that no such network can have.
 std::string impossible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                        const CollectiveOptions& options) {
   const bool tables = !network.table.empty() || !network.tables.empty();

@@ -1,4 +1,4 @@
-// The cost of a collective alone: T(M), a function of the message size in bytes.
+// The cost of a collective that has the network to itself: T(M), a function of the block's size in bytes.
 #pragma once
 
 #include <array>
@@ -20,20 +20,20 @@ class SizePrice {
  public:
   virtual ~SizePrice() = default;
   virtual double seconds(double bytes) const = 0;
-  virtual double start_up(double bytes) const = 0;  ///< what of it may pass while others' bytes move; seconds
-  /// Below what blocks of so many bytes in all take, however they are cut and overlap; seconds.
+  virtual double start_up(double bytes) const = 0;  ///< the part that may overlap with other transfers; seconds
+  /// A lower bound for blocks of `bytes` in total, however they are cut and overlap; seconds.
   virtual double least(double bytes) const = 0;
 };
 
-/// T(M) for M > 0 bytes; T(0) = 0. Either a + b·M, or linear between measured points, or what a SizePrice says.
+/// T(M) for M > 0 bytes; T(0) = 0. Either a + b·M, or linear between measured points, or given by a SizePrice.
 class CommCost {
  public:
   /// a in seconds, b in seconds per byte.
   CommCost(double a, double b);
-  /// REQUIRES: at least two points, sizes increasing. Below the first size its time holds; beyond the last the
-  /// slope of the last two goes on.
+  /// Below the first size, the first time; beyond the last, the line through the last two points. REQUIRES: at least
+  /// two points, sizes increasing.
   explicit CommCost(std::span<const CostPoint> points);
-  /// Copies share it.
+  /// Copies share `price`.
   explicit CommCost(std::shared_ptr<const SizePrice> price);
 
   Time operator()(WireBytes bytes) const { return to_time(seconds(bytes)); }
@@ -45,22 +45,23 @@ class CommCost {
     return points_.empty() ? a_ + b_ * bytes : before_ + interpolate(bytes);
   }
 
-  /// The same, once `before` has passed: a longer start-up.
+  /// The same cost with a start-up that is longer by `before`.
   CommCost after(Time before) const {
     CommCost other = *this;
     (price_ || !points_.empty() ? other.before_ : other.a_) += to_seconds(before);
     return other;
   }
 
-  /// What of T(M) passes while others may start up, too: T(M) less the start-up. For a table the start-up is
-  /// its first time, but no more than what leaves least(M): the links are never faster than their best measurement.
+  /// T(M) without the start-up, which may overlap with other transfers. A table's start-up is its first time, but
+  /// leaves at least M times the least time per byte: links are never faster than their best measurement.
   Time transfer(WireBytes bytes) const;
 
-  /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table M times the least
-  /// time per byte over the sizes up to M; for a SizePrice what it says.
+  /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table, M times the least time per
+  /// byte over the sizes up to M; SizePrice::least().
   Time least(WireBytes bytes) const;
 
-  /// What the bytes alone take at the best speed of all sizes: b·M, or M times a table's least time per byte.
+  /// The time of the bytes at the best speed of any size, without a start-up: b·M, or M times a table's least time per
+  /// byte; SizePrice::least().
   Time at_best(WireBytes bytes) const;
 
  private:
@@ -69,25 +70,25 @@ class CommCost {
 
   double a_ = 0;  // seconds (the ps are rounded once, in T)
   double b_ = 0;
-  double before_ = 0;  // seconds, before a table's or a SizePrice's
+  double before_ = 0;  // seconds; added to the time of a table or a SizePrice
   std::vector<CostPoint> points_;
   std::shared_ptr<const SizePrice> price_;
 };
 
-/// What single messages cost: start-up (s), and per byte sent and reduced (s/B).
+/// The costs of single messages: start-up (s), and time per byte sent and reduced (s/B).
 struct LinkCosts {
   double alpha = 0, beta = 0, gamma = 0;
 };
 
-/// What pushes and pulls have in the place of the network's own between hosts.
+/// The costs of pushes and pulls between hosts: those that the network states for servers, else `own`.
 LinkCosts links_of_servers(const Network& network, LinkCosts own);
 
-/// α and β out of a measured a and b (docs/models.md, "Measured constants"), by the coefficients of its collective:
-/// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
+/// Derives α and β from a measured a and b by the coefficients of its collective: α = a/c_α, β = (b − c_γ·γ)/c_β
+/// (docs/models.md, "Measured constants"). Throws InputError at `place_of_gamma` if c_γ·γ exceeds b.
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,
                      const SourceLocation& place_of_gamma);
 
-/// What an all-reduce costs, and its halves.
+/// The costs of an all-reduce and of its halves.
 struct OpCosts {
   CommCost all_reduce, reduce_scatter, all_gather;
 
@@ -95,26 +96,26 @@ struct OpCosts {
   const CommCost& operator[](CollectiveOp op) const;
 };
 
-/// Which channels a collective occupies, one bit each: the levels of a network of nodes (on one level there is only the
-/// first), and the way back from servers on hosts of their own.
+/// The channels that a collective occupies, one bit each: the two levels of a network of nodes (the first one is the
+/// only level otherwise), and the way back from dedicated servers.
 using Channels = std::uint8_t;
 inline constexpr Channels channel_inside = 1, channel_outside = 2, channel_back = 4;
 inline constexpr unsigned channel_count = 3;
 inline constexpr Channels all_channels = (1U << channel_count) - 1;
 
-/// The closed form of `algorithm` among `workers` on `network`, on two levels where it has nodes. One worker: no cost
-/// at all. Throws InputError where the network's measurement or table does not reach, and for what two_level_transfer()
-/// or NCCL's model refuse.
+/// The closed form of `algorithm` among `workers` on `network`, on two levels if it has nodes. Zero for one worker.
+/// Throws InputError if the network's measurement or table does not apply to `workers`, and if two_level_transfer() or
+/// NCCL's model do.
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options);
 
-/// The same for each half, too. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of
-/// β each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves. What does one of
-/// the two itself has no halves: it is the whole.
+/// The same for the all-reduce and both halves. Reduce-scatter and all-gather take a/2 and half of β's part each, and γ
+/// is added to the reduce-scatter; measured costs are halved; NCCL prices the halves separately. An algorithm whose own
+/// operation is one of the two is not halved.
 OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                   const CollectiveOptions& options);
 
-/// One call, among all the groups of its family at once, of `workers` workers.
+/// The cost of one call that all groups of its family make simultaneously, among `workers` workers in total.
 struct CallCost {
   CommCost cost;
   Channels channels = channel_inside;
@@ -122,8 +123,8 @@ struct CallCost {
 CallCost price_call(const Network& network, const Call& call, std::int64_t workers, std::int64_t table_workers,
                     const CollectiveOptions& options);
 
-/// Complaints about costs that no such network can have, and about measurements that are carried to other numbers of
-/// nodes or beyond their tables (docs/models.md, "Measured constants"): "" when there is none.
+/// Describes costs that no such network can have, and measurements that are extrapolated to other numbers of nodes or
+/// beyond their tables (docs/models.md, "Measured constants"); "" if there are none.
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         const CollectiveOptions& options);
 

@@ -1,4 +1,4 @@
-// Among whom a collective goes.
+// The workers among which a collective runs.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,20 @@
 
 namespace allreplay {
 
-/// A family of equal groups of workers that act at once, each among itself: `ranks` workers a group, `stride` apart,
-/// `repeats` groups that together are all workers, or so many from the `first` on. What is 0 follows from how many
-/// workers there are (of()).
+/// A family of equal groups of workers that run the same collective simultaneously, each within itself. A group has
+/// `ranks` workers, `stride` apart; the `repeats` groups cover all workers, or a range that starts at `first`. A value
+/// of 0 is open: it follows from the number of workers (see of()).
 struct Group {
   std::int64_t ranks = 0;
   std::int64_t stride = 1;
   std::int64_t repeats = 1;
   std::int64_t first = 0;
-  /// Where they follow no stride: who they are, in their order, in the first of the groups; the others are behind them.
+  /// If there is no stride: the workers of group 0, in order; those of group i are i higher.
   std::vector<std::int64_t> members = {};
 
   bool operator==(const Group&) const = default;
 
-  /// The same with nothing left open. REQUIRES: what is given divides `workers`.
+  /// The same with its open values set. REQUIRES: the given value divides `workers`.
   Group of(std::int64_t workers) const {
     Group whole = *this;
     if (ranks == 0) whole.ranks = repeats > 0 ? workers / repeats : workers;
@@ -27,19 +27,19 @@ struct Group {
     return whole;
   }
 
-  /// Which of the groups holds the worker, counted by their first. REQUIRES: it is in one, nothing is left open, and
-  /// they have strides.
+  /// The index of the worker's group, in the order of their first workers. REQUIRES: it is in a group, no value is
+  /// open, and `members` is empty.
   std::int64_t index_of(std::int64_t worker) const {
     return (worker - first) / (ranks * stride) * stride + (worker - first) % stride;
   }
-  /// How many workers are in any of the groups. REQUIRES: nothing is left open.
+  /// The number of workers in all groups. REQUIRES: no value is open.
   std::int64_t workers() const { return ranks * repeats; }
 };
 
 inline Group everybody() { return {}; }
-/// `ranks` consecutive workers each.
+/// Groups of `ranks` consecutive workers each.
 inline Group consecutive(std::int64_t ranks) { return {ranks, 1, 0}; }
-/// Those of equal place in `groups` of so many consecutive workers.
+/// Groups of the workers that have the same place in runs of `size` consecutive workers.
 inline Group of_equal_place(std::int64_t size) { return {0, size, size}; }
 
 }  // namespace allreplay

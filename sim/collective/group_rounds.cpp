@@ -41,7 +41,7 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
 
 namespace {
 
-// Who is where in the groups of a family.
+// A worker's place in a family: its group, and its rank in that group.
 struct Seat {
   std::int64_t group = 0, place = 0;
 };

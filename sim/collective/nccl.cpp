@@ -13,8 +13,8 @@ namespace allreplay {
 
 namespace {
 
-// Of src/graph/tuning.cc, NCCL 2.30, by protocol: LL, LL128, Simple; and by GPU: Volta, Ampere, Hopper, Blackwell.
-// Times in us, bandwidths in GB/s.
+// The constants of NCCL 2.30's src/graph/tuning.cc, by protocol (LL, LL128, Simple) and by GPU (Volta, Ampere, Hopper,
+// Blackwell). Times in us, bandwidths in GB/s.
 enum Protocol : int { LL, LL128, Simple };
 constexpr std::array<std::string_view, 3> protocol_names = {"LL", "LL128", "Simple"};
 using ByProtocol = std::array<double, 3>;
@@ -26,9 +26,10 @@ constexpr ByProtocol pcie_ring = {1, 2.5, 5.7}, pcie_tree = {1, 1.9, 4};
 constexpr ByProtocol net_ring = {2.7, 4, 14}, net_tree = {5, 8.5, 14};
 constexpr double nic_overhead_intel = 1, nic_overhead_amd = 2, nvls_latency = 25;
 constexpr double unlimited = std::numeric_limits<double>::infinity();
-constexpr double pat_base = 8, pat_rank = 2.8, pat_net = 3.5, pat_bus = 0.75;  // divides the net's; part of the bus
+// pat_net divides the network's latency; pat_bus is a fraction of the bus.
+constexpr double pat_base = 8, pat_rank = 2.8, pat_net = 3.5, pat_bus = 0.75;
 
-// On one node, on two, on more.
+// For one node, for two, for more.
 using ByNodes = std::array<ByGpu, 3>;
 constexpr ByGpu ll_most_in_node = {39, 87.7, 141, 282};
 constexpr std::array<double, 2> ll_most_intel = {39, 20.4}, ll_most_amd = {22.5, 19};  // two nodes, more
@@ -37,10 +38,10 @@ constexpr ByNodes tree_ll128 = {{{20, 20, 36.7, 55.6}, {20, 20, 36.7, 31.67}, {2
 constexpr ByNodes tree_channel = {{{26.5, 24, 38.7, 70}, {18.5, 23.6, 41.4, 42.8}, {10, 17.8, 36, 24}}};
 constexpr std::array<double, 5> nvls_speeds = {60, 50, 40, 30, 24};
 constexpr ByGpu nvls_efficiency = {0, 0, 0.85, 0.74};
-// Of all channels together: a GPU's links carry each byte once up and once down, however few GPUs take part.
+// Limits all channels together: a GPU's links carry each byte once up and once down, however few GPUs take part.
 constexpr double nvls_most_hopper = 320;
 
-// What a tree keeps of its bandwidth, by floor(log2(bytes / 64)).
+// The fraction of its bandwidth that a tree reaches, by protocol and floor(log2(bytes / 64)).
 constexpr std::array<std::array<double, 23>, 3> tree_correction = {{
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
@@ -82,7 +83,7 @@ Rounds tree_messages(std::int64_t workers, const CollectiveOptions& options, Col
                           Edges::Shared);
 }
 
-// The switch of the node has the bytes; the topology's links do not see them.
+// NVLS: the bytes pass the node's switch, and no link of the topology.
 Rounds switch_messages(std::int64_t workers, const CollectiveOptions&, CollectiveOp, const SourceLocation&) {
   return {.ranks = static_cast<Rank>(workers), .rounds = {{.sends = [](auto&&...) {}}}};
 }
@@ -110,7 +111,8 @@ NcclHops longest_hops(const NcclSetup& setup) {
 
 namespace {
 
-// NCCL sends little in LL: its base, and what a hop takes beyond links that have latencies of their own.
+// The start-up of a small send, which NCCL makes in LL: its base, and the part of a hop's latency that the topology's
+// links do not already have.
 double send_start_up(const NcclSetup& setup, double hop, double latency_of_links) {
   return setup.node.latency * at(base_ring, LL) * 1e-6 + std::max(0.0, hop * 1e-6 - latency_of_links);
 }
@@ -180,7 +182,7 @@ NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Collectiv
   alpha_ = network.alpha.value_or(0) * 1e6;
 }
 
-// Down the ring: one hop in a node, else as many of the net as there are ranks; without what stands between steps.
+// Down the ring: one hop inside a node; with several nodes, one network hop per rank, without NIC overhead and alpha.
 NcclChoice NcclPrice::broadcast(int protocol, double bytes) const {
   const double base = setup_.node.latency * at(base_ring, protocol);
   const double inside = setup_.node.latency * at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
@@ -212,7 +214,7 @@ std::array<double, 2> NcclPrice::on_links(BandwidthOf of) const {
   return {of(links_[0]) * 1e9, of(links_[1]) * 1e9};
 }
 
-// Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
+// Steps inside a node and between nodes; the latter have the network's latency and alpha (twice in Simple).
 NcclChoice NcclPrice::ring(int protocol, double bytes) const {
   const double rounds = op_ == CollectiveOp::AllReduce ? 2 : 1;
   const double steps = rounds * (workers_ - 1), outside = nodes_ > 1 ? rounds * (nodes_ - 1) : 0;
@@ -267,7 +269,7 @@ double NcclPrice::tree_part(int protocol) const {
 double NcclPrice::tree_reach(int protocol, double scale, double bus, double inside, double bytes) const {
   if (one_gpu_) bus *= 0.85;
   double reached = scale * bus * correction(protocol, bytes);
-  // Of two nodes each holds the root of one of the two trees, which send half of what a ring sends.
+  // Each of two nodes holds the root of one of the two trees, which send half of the bytes of a ring.
   if (nodes_ == 2 && setup_.two_node_tree)
     reached = std::min(reached, inside / 2);
   else
@@ -291,7 +293,7 @@ double NcclPrice::nvls_speed() const {
   return speed == nvls_speeds.end() ? 0 : *speed;
 }
 
-// The switch reduces: a channel a GPU.
+// The switch reduces; there is one channel per GPU.
 NcclChoice NcclPrice::nvls() const {
   const double most = setup_.gpu == NcclSetup::Gpu::Hopper ? nvls_most_hopper : std::numeric_limits<double>::infinity();
   double bus = std::min(workers_ * nvls_speed(), most) * at(nvls_efficiency, setup_.gpu) * (workers_ - 1) / workers_;
@@ -302,8 +304,8 @@ NcclChoice NcclPrice::nvls() const {
   return {"nvls", "Simple", latency, bandwidth, {bandwidth, bandwidth}, latency};
 }
 
-// In Simple, among nodes of one GPU: a base with a part for each rank, and log N messages of the net, faster than a
-// ring's.
+// PAT runs in Simple, on nodes of one GPU: a base that grows with the ranks, and log N network messages, each with less
+// latency than a ring's.
 NcclChoice NcclPrice::pat(double bytes) const {
   const double base = setup_.node.latency * (pat_base + pat_rank * workers_);
   const double hops = std::floor(std::log2(nodes_));
@@ -361,8 +363,8 @@ double NcclPrice::seconds(double bytes) const {
   return best.start_up + bytes / best.bandwidth;
 }
 
-// The least start-up, and all bytes at the largest bandwidth, of whatever choice. One byte sees no correction of a
-// tree's bandwidth, and no factor on a ring's start-up.
+// The least start-up and the largest bandwidth of any choice. Those for one byte have no correction of a tree's
+// bandwidth, and no factor on a ring's start-up.
 double NcclPrice::least(double bytes) const {
   double start_up = std::numeric_limits<double>::infinity(), bandwidth = 0;
   each_choice(1, [&](const NcclChoice& one) {

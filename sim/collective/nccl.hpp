@@ -1,4 +1,4 @@
-// NCCL's own model of what its collectives cost: of every algorithm and protocol, and which of them its tuner chooses.
+// NCCL's cost model of its collectives: the cost of every algorithm and protocol, and the choice that its tuner makes.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ struct NcclChoice {
   std::string_view protocol;   ///< LL, LL128 or Simple
   double start_up = 0;         ///< seconds
   double bandwidth = 0;        ///< bytes of the block per second
-  /// The same if nothing but links inside a node limited it, and nothing but those between nodes.
+  /// The bandwidth if only the links inside a node limited it, and if only those between nodes did.
   std::array<double, 2> on_links{};
-  // What the start-up is made of: once, and for each message inside a node and between nodes; seconds.
+  // The parts of the start-up in seconds: once, per message inside a node, and per message between nodes.
   double base = 0, inside = 0, between = 0;
 };
 
-/// The longest hops of the model, those in Simple; seconds.
+/// The model's latencies of the slowest hops, which are those in Simple; seconds.
 struct NcclHops {
   double inside = 0, between = 0;
 };
@@ -38,22 +38,22 @@ NcclHops longest_hops(const NcclSetup& setup);
 double start_up_between(const Network& network);
 double start_up_inside(const Network& network, double otherwise = 0);
 
-/// The network as NCCL sees it: two levels, those of its topology's hosts, inner links and links where it has no node;
-/// and no topology. REQUIRES: network.nccl.
+/// The network as NCCL sees it: two levels and no topology. Without a "node" in the file, the levels are those of the
+/// topology's hosts, inner links and links. REQUIRES: network.nccl.
 Network nccl_levels(const Network& network);
 
-/// Throws InputError where the network's file says nothing of what runs NCCL, naming what is missing.
+/// Throws InputError, with the missing key, if the network's file does not describe the hardware that runs NCCL.
 void require_nccl(const Network& network, std::string_view algorithm);
 
-/// Whether the model prices, and chooses, what the call sends: not what goes between two, or from all to all.
+/// True if NCCL's model chooses and prices the call's algorithm; it does not for sends and all-to-alls.
 bool is_nccl(const Call& call);
 
-/// What carries out an operation of the algorithm that NCCL has chosen, in 16 chunks where it goes in chunks.
+/// The algorithm whose rounds carry out `op` if NCCL has chosen `chosen`. Pipelined ones use 16 chunks.
 const Algorithm& nccl_algorithm(std::string_view chosen, CollectiveOp op);
 
-/// The least of all choices at every size, after src/graph/tuning.cc of NCCL 2.30 with its constants, but for NVLSTree
-/// and CollNet. Start-ups are the model's own, on top of which the network's alpha comes for every message
-/// between nodes. A reduce-scatter and an all-gather have rings and NVLS of their own; sizes are of the whole block.
+/// The cost of the fastest choice at every size, after src/graph/tuning.cc of NCCL 2.30 with its constants, without
+/// NVLSTree and CollNet. Start-ups are those of the model plus the network's alpha per message between nodes.
+/// Reduce-scatter and all-gather are priced as operations of their own; sizes are those of the whole block.
 class NcclPrice final : public SizePrice {
  public:
   /// REQUIRES: network.nccl, with node and bandwidths, and two workers or more.
@@ -62,8 +62,8 @@ class NcclPrice final : public SizePrice {
       : NcclPrice(network, layout_of(workers, network.node->workers), op) {}
 
   NcclChoice choice(double bytes) const;
-  std::vector<NcclChoice> choices(double bytes) const;  ///< from which it takes that
-  std::vector<std::string_view> algorithms() const;     ///< of these, each once; a ring first
+  std::vector<NcclChoice> choices(double bytes) const;  ///< all candidates of choice()
+  std::vector<std::string_view> algorithms() const;     ///< the candidates' algorithms, each once; the ring first
   double seconds(double bytes) const override;
   double start_up(double bytes) const override { return choice(bytes).start_up; }
   double least(double bytes) const override;
@@ -74,33 +74,33 @@ class NcclPrice final : public SizePrice {
   NcclChoice tree(int protocol, double bytes) const;
   NcclChoice nvls() const;
   NcclChoice pat(double bytes) const;
-  double nvls_speed() const;             // of a channel; 0: there is no NVLS
-  double ll_part() const;                // of LL's bandwidth
-  double ring_bus(int protocol) const;   // GB/s
-  double ring_part(int protocol) const;  // of links
-  double tree_part(int protocol) const;  // likewise
-  // GB/s, of a bus; on two nodes no more than half of what goes inside.
+  double nvls_speed() const;             // of a channel, GB/s; 0 without NVLS
+  double ll_part() const;                // the calibrated factor on LL's bandwidth
+  double ring_bus(int protocol) const;   // the bandwidth of the bus, GB/s
+  double ring_part(int protocol) const;  // the fraction of a link's bandwidth that a ring reaches
+  double tree_part(int protocol) const;  // the same for a tree
+  // The bandwidth of a tree on a bus, GB/s; on two nodes at most half of `inside`.
   double tree_reach(int protocol, double scale, double bus, double inside, double bytes) const;
   template <class BandwidthOf>
-  std::array<double, 2> on_links(BandwidthOf of) const;  // of what each level's links carry
+  std::array<double, 2> on_links(BandwidthOf of) const;  // `of` the bandwidth of each level's links
   double rendezvous(double bytes, double hops) const;    // us
   template <class Visit>
   void each_choice(double bytes, Visit visit) const;
 
   NcclSetup setup_;
   CollectiveOp op_;
-  double workers_, nodes_, per_node_;  // n, N and n/N
-  bool one_gpu_;                       // in a node, at most
+  double workers_, nodes_, per_node_;
+  bool one_gpu_;  // per node, at most
   double channels_;
   double node_bandwidth_;
-  double bus_;                   // GB/s, as the data sheets say
-  double scale_;                 // what a calibration makes of it
-  std::array<double, 2> links_;  // GB/s, likewise: inside a node, and of its ports
+  double bus_;                   // GB/s, uncalibrated
+  double scale_;                 // calibration factor of bus_
+  std::array<double, 2> links_;  // GB/s, calibrated: inside a node, and of a node's ports
   double alpha_;                 // between nodes, us
 };
 
-/// Of the call among the groups of its family, of `workers` workers. REQUIRES: `levels` is what nccl_levels() says, and
-/// groups have two ranks or more.
+/// The price of a call by all groups of its family, among `workers` workers in total. REQUIRES: `levels` comes from
+/// nccl_levels(), and groups have at least two ranks.
 NcclPrice nccl_price(const Network& levels, const Call& call, std::int64_t workers);
 
 }  // namespace allreplay

@@ -14,14 +14,14 @@ namespace allreplay {
 
 namespace {
 
-// Of a time per byte, for a change of the bandwidth.
+// The time per byte after a change of the bandwidth.
 double time_per_byte(double now, const Adjustment& change) {
   return change.factor ? now / *change.factor : 1 / change.value;
 }
 
-// How many messages, one after another, what was measured is.
+// The coefficients of the measured collective.
 Coefficients times_of(const MeasuredCost& measured) {
-  link_costs(measured, {}, measured.place / "gamma");  // complains of what has none
+  link_costs(measured, {}, measured.place / "gamma");  // throws if it has none
   return find_algorithm(measured.collective, {}).coefficients(static_cast<double>(measured.workers), {});
 }
 
@@ -39,7 +39,7 @@ void change_a(MeasuredCost& measured, const Adjustment& change) {
   throw InputError(place, fmt::format("a measured table has no {} of a link", what), "a factor, such as x2");
 }
 
-// Every table of the network.
+// Applies `change` to every table of the network.
 template <class Change>
 void for_each_table(Network& network, const Change& change) {
   if (!network.table.empty()) change(network.table);
@@ -56,7 +56,7 @@ void scale_links(TopologySpec& spec, double factor, double LinkSpec::*part,
     if (one.*changed) one.*changed = *(one.*changed) * factor;
 }
 
-// A value in the place of many needs one that they share.
+// The bandwidth of the topology's links. Throws InputError if they differ: one value cannot replace them.
 double link_bandwidth(const TopologySpec& spec, const SourceLocation& place) {
   if (spec.kind != TopologyKind::Graph) return spec.link.bandwidth;
   for (const GraphLink& one : spec.graph_links)
@@ -82,7 +82,7 @@ void change_inner_bandwidth(Network& network, const Adjustment& change, const So
   if (has_gpus(network)) network.topology->inner.bandwidth = change(network.topology->inner.bandwidth);
 }
 
-// True if start-ups that change by a factor are NCCL's: of its collectives, and of all messages without an alpha.
+// True if a factor applies to NCCL's start-ups: for its own collectives, and for all messages without an alpha.
 bool starts_up_as_nccl(const Network& network, bool without_alpha, const Adjustment& change) {
   return without_alpha && network.nccl && change.factor;
 }
@@ -97,7 +97,7 @@ void change_inner_latency(Network& network, const Adjustment& change, bool nccl,
   if (has_gpus(network)) network.topology->inner.latency = change(network.topology->inner.latency);
 }
 
-// Links of parameter servers go with the network's: at a rate of their own in proportion to it.
+// The links of parameter servers change with those of the network, in proportion.
 void change_server_bandwidth(Network& network, const Adjustment& change) {
   if (!network.server || !network.server->beta) return;
   double& beta = *network.server->beta;
@@ -190,7 +190,7 @@ void change_rails(Network& network, std::int64_t rails, const SourceLocation& pl
 
 void change_routing(Network& network, std::string_view text, const SourceLocation& place) {
   if (!network.topology) {
-    parse_routing_in_words({}, text, TopologyKind::Rail, place);  // of nodes alone, which have one way
+    parse_routing_in_words({}, text, TopologyKind::Rail, place);  // checks it only: without a topology there is one way
     return;
   }
   network.topology->routing = parse_routing_in_words(network.topology->routing, text, network.topology->kind, place);

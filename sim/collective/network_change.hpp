@@ -1,5 +1,4 @@
-// A cluster's network as it might be: faster links, shorter start-ups, larger nodes. What flags such as --bandwidth x4
-// make of what the cluster file says.
+// Changes a cluster's network as flags such as --bandwidth x4 ask: faster links, shorter start-ups, larger nodes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace allreplay {
 
-/// A number of times what there is, or a value in its place.
+/// A factor on the present value, or a new value.
 struct Adjustment {
   std::optional<double> factor;
   double value = 0;  ///< bytes per second, or seconds
@@ -20,35 +19,36 @@ struct Adjustment {
 
 enum class Level : std::uint8_t { Outside, Inside };  ///< between nodes (or workers, without nodes); inside a node
 
-// Each throws InputError at `place` where the network does not say what is to change.
+// Each throws InputError at `place` if the network does not state the quantity to change.
 
-/// Of each link of the level: beta, the topology's links, and of what was measured as a whole the part that is neither
-/// start-up nor reduction: of b, and of a table's times what exceeds the first.
+/// Changes the links of the level: beta, the topology's links, and, in costs measured as a whole, the part that is
+/// neither start-up nor reduction: in b, and in what a table's times exceed its first.
 void change_bandwidth(Network& network, Level level, const Adjustment& change, const SourceLocation& place);
 
-/// The start-up of messages: alpha, a, a table's first time; a factor also changes the latencies of the topology's
-/// links and, for `nccl`, NCCL's own.
+/// Changes the start-up of messages: alpha, a, a table's first time. A factor also changes the latencies of the
+/// topology's links and, for `nccl`, NCCL's latencies.
 void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const SourceLocation& place);
 
-/// How many workers a node has.
+/// Sets the number of workers per node.
 void change_node(Network& network, std::int64_t workers, const SourceLocation& place);
 
-/// How many network ports a node has.
+/// Sets the number of network ports per node.
 void change_rails(Network& network, std::int64_t rails, const SourceLocation& place);
 
-/// Where ranks sit: what a topology's "placement" may be, as one text.
+/// Sets the placement of ranks; `text` is a topology's "placement" written as one text.
 void change_placement(Network& network, std::string_view text, const SourceLocation& place);
 
-/// Which of several ways messages take on a topology.
+/// Sets the topology's routing.
 void change_routing(Network& network, std::string_view text, const SourceLocation& place);
 
-/// How many workers a node has; 1 where there are no nodes.
+/// The number of workers per node; 1 if there are no nodes.
 std::int64_t node_workers_of(const Network& network);
 
-/// Takes the start-up between nodes for what so many workers fill: linear in log(nodes), beyond an end that end's.
+/// Sets the start-up between nodes for as many nodes as the workers fill: interpolated linearly in log(nodes), and
+/// constant beyond either end.
 void settle_alpha(Network& network, std::int64_t workers);
 
-/// Says so where the start-up was taken from beyond an end; "" elsewhere.
+/// A note if settle_alpha() has used the value of an end; "" otherwise.
 std::string alpha_caveat(const Network& network, std::int64_t workers);
 
 }  // namespace allreplay

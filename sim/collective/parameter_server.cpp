@@ -31,7 +31,7 @@ void require_local(const Network& network, const NodeLayout& layout) {
         fmt::format("a multiple of {}", layout.per_node));
 }
 
-// Each of g GPUs pushes its 1/g of what the node has summed; h of them share a port; n nodes share S servers.
+// Each of the g GPUs of a node pushes 1/g of the node's sum; h of them share a port; n nodes share S servers.
 LocalLegs local_legs(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {
   require_local(network, layout);
   const NodeLevel& node = *network.node;
@@ -62,7 +62,7 @@ OpCosts local_ops(const Network& network, const NodeLayout& layout, const Collec
 
 namespace {
 
-// Who pushes and pulls together: all workers, or one of each node, and servers on hosts of their own behind them.
+// The group that pushes and pulls: all workers, or one of each node; dedicated servers follow the workers.
 Group with_servers(std::int64_t workers, std::int64_t node_workers, const CollectiveOptions& options) {
   const std::int64_t step = options.local ? std::min(node_workers, workers) : 1, senders = workers / step;
   if (options.server_hosts != ServerHosts::Dedicated) return {senders, step, step};

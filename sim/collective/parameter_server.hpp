@@ -1,5 +1,5 @@
-// Parameter servers whose pushes and pulls travel on channels of their own: on hosts of their own, or behind sums
-// inside the nodes (docs/models.md).
+// Parameter servers whose pushes and pulls use channels of their own: dedicated servers, and servers that receive sums
+// made inside the nodes (docs/models.md).
 #pragma once
 
 #include <vector>
@@ -17,16 +17,16 @@ struct ServerLeg {
   Channels channels = channel_inside;
 };
 
-/// Whether a block goes to the servers and back in legs; else in one op on one channel.
+/// True if a block goes to the servers and back in legs; otherwise it is one operation on one channel.
 bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options);
 
-/// In their order: two, or with local sums four. Throws InputError where the network has no such servers: no nodes to
-/// sum in, or servers of whole nodes without sums in them.
+/// The legs in order: two, or four with local sums. Throws InputError if local sums have no nodes, or nodes that are
+/// not full, and if nodes have dedicated servers without local sums.
 std::vector<ServerLeg> server_legs(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                                    std::int64_t table_workers, const CollectiveOptions& options);
 
-/// What the legs make of an all-reduce and its halves: all; as a reduce-scatter those there; as an all-gather those
-/// back.
+/// The costs with local sums: of all legs as an all-reduce, of those to the servers as a reduce-scatter, and of those
+/// back as an all-gather.
 OpCosts local_ops(const Network& network, const NodeLayout& layout, const CollectiveOptions& options);
 
 }  // namespace allreplay

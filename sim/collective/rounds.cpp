@@ -21,8 +21,8 @@ std::int64_t modulo(std::int64_t value, std::int64_t n) { return (value % n + n)
 
 Rank log2_of(Rank power) { return static_cast<Rank>(std::bit_width(power) - 1); }
 
-// Where ranks lie. A ring, or a pair of trees, enters a node of s at its rank number k mod s and goes through it from
-// there: so ranks have places, which count through the nodes.
+// The distribution of ranks over nodes. Ring k, or pair of trees k, enters a node of s ranks at its rank k mod s and
+// passes through the node from there; a rank's place is its position on this way through all nodes.
 class Nodes {
  public:
   explicit Nodes(InNodes in_nodes) : first_(in_nodes.size() + 1, 0) {
@@ -48,10 +48,10 @@ class Nodes {
     return static_cast<Rank>(std::upper_bound(first_.begin(), first_.end(), rank) - first_.begin() - 1);
   }
 
-  std::vector<Rank> first_;  // of each node; one more at the end
+  std::vector<Rank> first_;  // by node: its first rank; and the number of ranks
 };
 
-// The rank's bits, the lowest first.
+// The rank with its bits in reverse order.
 std::int64_t reversed(Rank rank, Rank bits) {
   std::int64_t result = 0;
   for (Rank bit = 0; bit < bits; ++bit) result = 2 * result + (rank >> bit & 1);
@@ -78,9 +78,9 @@ bool AllPairs::is_wall() const {
 }
 
 Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op) {
-  // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces,
-  // across the groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end
-  // it has run p + 1.
+  // The rank at place p of group q has number q·g + p. Piece p·G + q belongs to it: inside a group, runs of G pieces
+  // are sent, across groups single pieces. In turn t a rank passes on the run that it received in the previous turn, p
+  // − t; in the end it has the sum of run p + 1.
   const std::int64_t g = ranks / groups;
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
   const auto inner = [=](std::int64_t offset, bool reduce) {
@@ -115,7 +115,7 @@ Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, CollectiveOp op) 
                 .piece_share = 1 / (static_cast<double>(rings) * ranks),
                 .streams = rings};
   const auto nodes = std::make_shared<const Nodes>(std::move(in_nodes));
-  // A rank at place p of a ring passes on run p + offset − t of it in turn t, as in the ring above.
+  // As in ring_rounds(), a rank at place p of a ring passes on run p + offset − t in turn t.
   const auto around = [=](std::int64_t offset, bool reduce) {
     return [=](Rank from, std::int64_t turn, std::vector<Send>& out) {
       for (std::uint32_t ring = 0; ring < rings; ++ring) {
@@ -134,8 +134,8 @@ Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, CollectiveOp op) 
 }
 
 Rounds halving_doubling_rounds(Rank ranks, CollectiveOp op) {
-  // After r halvings a rank is left with N/2^r pieces: those whose number begins with its r lowest bits, reversed. So
-  // pieces that stay together are neighbours.
+  // After r halvings a rank has N/2^r pieces: those whose number begins with the reversed r lowest bits of the rank. So
+  // the pieces of a message are consecutive.
   const Rank bits = log2_of(ranks);
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
   if (op != CollectiveOp::AllGather)
@@ -220,7 +220,7 @@ Rounds all_to_all_rounds(Rank ranks) {
 }
 
 Rounds pat_rounds(Rank ranks, CollectiveOp op) {
-  // Before round k of the gathering rank i has i − m·2^(k+1) for all m that are no further than once around.
+  // Before round k of the all-gather, rank i has the pieces i − m·2^(k+1) for all m up to once around.
   const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
   const auto due = [=](Rank k) {
@@ -269,7 +269,7 @@ Rounds broadcast_chain_rounds(InNodes in_nodes, std::uint32_t chains, std::int64
 }
 
 Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees) {
-  // Of hierarchical: what goes around hosts. GPU p is then left with run p + 1 of its host's, of `hosts` pieces.
+  // Uses the rounds of `hierarchical` around hosts, after which GPU p has run p + 1, of `hosts` pieces.
   Rounds around = ring_rounds(ranks, hosts, CollectiveOp::AllReduce);
   const std::int64_t gpus = ranks / hosts;
   Rounds result{.ranks = ranks, .pieces = around.pieces, .piece_share = around.piece_share};
@@ -281,8 +281,8 @@ Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees) {
 }
 
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op) {
-  // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the
-  // first the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).
+  // Thread t corrects the digits t, t + 1, … (mod k). Its pieces are numbered by their digits in that order, the first
+  // one being the most significant: the pieces with given first w + 1 digits are a run of n^(k−1−w).
   std::vector<std::int64_t> power(static_cast<std::size_t>(levels + 1), 1);
   for (std::size_t i = 1; i < power.size(); ++i) power[i] = power[i - 1] * n;
   const std::int64_t count = power.back();
@@ -290,7 +290,7 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op) {
                 .pieces = levels * count,
                 .piece_share = 1.0 / static_cast<double>(levels * count),
                 .streams = static_cast<std::uint32_t>(levels)};
-  // What every thread exchanges under its switch of step w: the pieces that the receiver (or the sender) is to collect.
+  // The exchange of all threads in step w: sends the pieces that the receiver (or the sender) collects.
   const auto exchange = [=](std::int64_t w, bool reduce) {
     return [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::int64_t t = 0; t < levels; ++t) {
@@ -344,7 +344,7 @@ namespace {
 
 // The parents and children of ranks.
 struct Tree {
-  // `order`: every rank once, after its parent; the root is its own.
+  // `order`: every rank once, after its parent. The root is its own parent.
   Tree(std::span<const Rank> order, std::vector<Rank> parents)
       : parent(std::move(parents)), depth(parent.size(), 0), first(parent.size() + 1, 0), children(parent.size() - 1) {
     for (const Rank rank : order.subspan(1)) {
@@ -363,12 +363,12 @@ struct Tree {
 
   std::vector<Rank> parent;
   std::vector<std::int64_t> depth;
-  std::vector<Rank> first, children;  // a rank's children, in the order that was given
+  std::vector<Rank> first, children;  // the children of each rank, in the given order, and the index of the first
 };
 
-// With H the largest depth, a node at depth d sends chunk c up in round H − d + c, one after its children did; the root
-// has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
-// alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
+// Let H be the largest depth. A rank at depth d sends chunk c up in round H − d + c, one round after its children; the
+// root has chunk c after round H − 1 + c; a rank at depth d sends it down in round H + d + c. A single half has
+// H + C − 1 rounds. Each tree has a stream up and a stream down; the root receives into the stream down.
 Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op, Edges edges) {
   const auto trees = std::make_shared<const std::vector<Tree>>(std::move(made));
   const auto ranks = static_cast<Rank>(trees->front().parent.size());

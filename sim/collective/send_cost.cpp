@@ -38,7 +38,7 @@ LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to,
   LinkCosts costs = of_messages(network, workers, options);
   if (!network.node || network.measured) return costs;
   const NodeLevel& node = *network.node;
-  std::int64_t most = 0, current = -1, senders = 0;  // of pairs that cross, in one node
+  std::int64_t most = 0, current = -1, senders = 0;  // the most senders to other nodes that a node has
   for (std::int64_t worker = from * of_rank; worker < (from + 1) * of_rank; ++worker) {
     const std::int64_t home = worker / node.workers;
     if (home == (worker + (to - from) * of_rank) / node.workers) continue;

@@ -1,25 +1,25 @@
-// What sends between the ranks of a pipeline cost, and whether its groups lie evenly in nodes.
+// The costs of messages between the ranks of a pipeline, and a check that its groups lie evenly in nodes.
 #pragma once
 
 #include "sim/collective/comm_cost.hpp"
 
 namespace allreplay {
 
-/// α and β of a send from each of the `of_rank` workers of rank `from` to its like on rank `to`, all at once: the
-/// network's "p2p", or else its own, as of a message; on two levels those inside where no pair crosses a node, else
-/// those of a port, which ⌈x/r⌉ of the at most x senders in one node share. Throws InputError where the network says
-/// neither.
+/// α and β of simultaneous sends from each of the `of_rank` workers of pipeline rank `from` to its counterpart on rank
+/// `to`: the network's "p2p", else those of its messages. On two levels these are the costs inside a node if no pair
+/// crosses nodes, else those of a port, which ⌈x/r⌉ senders share if a node has r ports and at most x senders. Throws
+/// InputError if the network states neither.
 LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t of_rank,
                      std::int64_t workers, const CollectiveOptions& options);
 
-/// What sums between the ranks of a pipeline, where this one is named: NCCL's choice between two is a ring.
+/// The algorithm that sums tied weights between two pipeline ranks if `named` is chosen: for nccl a ring.
 const Algorithm& algorithm_of_tied(const Algorithm& named);
 
-/// An all-reduce between two ranks: the closed form for two, of the α and β of a send between them.
+/// The cost of an all-reduce between two ranks: the closed form for two, with the α and β of a send between them.
 CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options);
 
-/// Throws InputError where a node holds parts of ranks of so many workers, or groups of theirs have not equally many
-/// workers in each node that they touch, or not all the same shape.
+/// Throws InputError unless nodes and pipeline ranks of `of_rank` workers divide each other, and each group has equally
+/// many workers in each of its nodes, and as many nodes as the other groups.
 void require_even(const Network& network, const Group& group, std::int64_t of_rank, std::int64_t workers,
                   const SourceLocation& place);
 

@@ -27,7 +27,7 @@ NodeSymbols symbols_of(const NodeLayout& layout, const TwoLevels& levels, const 
   s.h = ceil_div(layout.beside * layout.per_node, levels.rails);
   s.h_last = ceil_div(layout.beside * layout.last, levels.rails);
   s.flows = ceil_div(layout.beside, levels.rails);
-  // r rings leave a node of q workers by min(r, q) of its ports.
+  // r rings leave a node of q workers through min(r, q) of its ports.
   s.ring_share = s.c * (layout.full() ? 1 : ceil_div(levels.rails, std::min(levels.rails, layout.last))) / s.r;
   s.log_g = std::log2(s.g);
   s.log_n = std::log2(s.n);
@@ -77,7 +77,7 @@ std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::in
                                                    std::int64_t node_workers) {
   std::vector<std::vector<NodeShare>> groups;
   for (std::int64_t first = 0; first < workers; ++first) {
-    if (first / stride % ranks != 0) continue;  // not the first of its group
+    if (first / stride % ranks != 0) continue;  // not the first worker of its group
     std::vector<NodeShare>& group = groups.emplace_back();
     for (std::int64_t i = 0; i < ranks; ++i) {
       const std::int64_t node = (first + i * stride) / node_workers;
@@ -96,7 +96,7 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
                                  workers, node_workers),
                      fmt::format("a multiple of {}", node_workers));
   NodeLayout layout{ranks, 1, 1, 1, 1};
-  // Who crosses nodes, by node: those groups share its ports.
+  // By node: the groups that cross it share its ports.
   std::map<std::int64_t, std::int64_t> crossing;
   for (const std::vector<NodeShare>& group : groups_by_node(workers, ranks, stride, node_workers)) {
     layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(group.size()));
@@ -120,7 +120,7 @@ TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& la
     throw InputError(place, fmt::format("{} sums in switches, but one node has none", algorithm.name),
                      "workers on several nodes, or ring");
   CollectiveOptions flat = options;
-  flat.groups = 1;  // of a hierarchy one level is left
+  flat.groups = 1;  // only one level of a hierarchy is left
   const Coefficients times = algorithm.coefficients(symbols.N, flat);
   if (layout.nodes == 1) return {times.alpha * symbols.a_i, times.beta * symbols.b_i};
   return {times.alpha * symbols.a_o, times.beta * symbols.flows * symbols.b_o};

@@ -12,73 +12,74 @@
 
 namespace allreplay {
 
-/// How the workers of a collective lie in nodes, filled in order.
+/// The distribution of a collective's workers over nodes, which are filled in order.
 struct NodeLayout {
   std::int64_t workers = 1;   ///< N
   std::int64_t nodes = 1;     ///< n
-  std::int64_t per_node = 1;  ///< g, at most, in one node
-  std::int64_t last = 1;      ///< q, in the last node
-  std::int64_t beside = 1;    ///< c: such collectives that share each node at the same time (shard groups)
+  std::int64_t per_node = 1;  ///< g, the most workers in one node
+  std::int64_t last = 1;      ///< q, the workers in the last node
+  std::int64_t beside = 1;    ///< c, the simultaneous collectives of this kind that share a node (shard groups)
 
   bool full() const { return last == per_node; }
 };
 
-/// All of `workers` in nodes of `node_workers`. N <= g is one node of N.
+/// All `workers` in nodes of `node_workers`; a single node if they fit.
 NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers);
 
-/// The groups of `hierarchical` among so many ranks, `stride` apart, where `together` consecutive ones lie side by
-/// side: one that holds all, unless they fill several.
+/// The number of groups of `hierarchical` among `ranks` ranks that are `stride` apart, if `together` consecutive
+/// workers share a node: one group per node, or 1 if they do not fill nodes.
 std::int64_t hierarchy_groups(std::int64_t ranks, std::int64_t stride, std::int64_t together);
 
-/// So many ranks of a group lie in a node.
+/// The number of a group's ranks in a node.
 struct NodeShare {
   std::int64_t node = 0, ranks = 0;
 };
 
-/// Of all the groups of `ranks` workers, `stride` apart, that divide `workers`, counted by their first: the nodes in
-/// which one has ranks, in order.
+/// Divides `workers` into groups of `ranks` workers that are `stride` apart. Returns for each group, in the order of
+/// first workers, the nodes in which it has ranks, in order.
 std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
                                                    std::int64_t node_workers);
 
-/// A group of `ranks` workers, `stride` apart, of all the groups that divide `workers` so: what the one that spans the
-/// most nodes sees. Throws InputError at `place` where several nodes are filled and the last is not.
+/// The layout of such groups: the most nodes, ranks per node and simultaneous groups per node of any of them. Throws
+/// InputError at `place` if there are several nodes and the last is not full.
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
                      const SourceLocation& place);
 
-/// A group of a family: its `ranks` in nodes, or, where the family has several, the same.
+/// The layout of a family's groups. REQUIRES: no value of `whole` is open.
 NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const SourceLocation& place);
 
-/// Of messages: seconds, and seconds per byte. Outside: of one of a node's `rails` ports.
+/// α (s) and β (s/B) of messages inside a node and outside; β outside is that of one of a node's `rails` ports.
 struct TwoLevels {
   double alpha_in = 0, beta_in = 0, alpha_out = 0, beta_out = 0;
   std::int64_t rails = 1;
 };
 
-/// a (s) and the part of b that is no reduction (s/B); and γ's coefficient, where nodes have another.
+/// a (s) and the part of b that is no reduction (s/B); γ's coefficient, if it differs from that of one level.
 struct TransferCost {
   double a = 0, b = 0;
   std::optional<double> gamma = std::nullopt;
 };
 
-/// What closed forms on two levels are made of: the symbols of the table in docs/models.md.
+/// The symbols of the closed forms on two levels, as in the table of docs/models.md.
 struct NodeSymbols {
-  double N, n, g, q;          // workers, nodes, in a full node, in the last
+  double N, n, g, q;          // workers, nodes, workers in a full node, workers in the last node
   double a_i, b_i, a_o, b_o;  // α and β, inside and outside
-  double h;                   // GPUs to a port of a full node
-  double h_last;              // the same of the last node
-  double c, r;                // collectives side by side, ports
-  double ring_share;          // of a port's β_o that the rings of a node pay: c/r where all nodes are full
-  double flows;               // messages of collectives side by side to a port: ⌈c/r⌉
+  double h;                   // GPUs per port of a full node
+  double h_last;              // GPUs per port of the last node
+  double c, r;                // simultaneous collectives, ports of a node
+  double ring_share;          // the factor on β_o for the rings of a node: c/r if all nodes are full
+  double flows;               // messages of simultaneous collectives per port: ⌈c/r⌉
   double log_g, log_n;
   double chunks;
 
   double b_x() const { return std::max(b_i, h * b_o); }
 };
 
-/// With n = 1 the closed form of one level with what holds inside, with g = 1 that with what holds outside, where c
-/// collectives share a node's ports. A first half (reduce-scatter, broadcast) is half of its whole. Throws InputError
-/// at `place` for bml, pat and files, for named servers, for the tree's bandwidth as printed, for a last node that
-/// hierarchical, halving-doubling and in-network find part empty, and for in-network inside one node.
+/// The closed form on two levels. For one node (n = 1) it is that of one level with the costs inside; for one worker
+/// per node (g = 1), with the costs outside, where c collectives share a node's ports. Reduce-scatter and broadcast
+/// cost half of ring and binary-tree. Throws InputError at `place` for bml, pat and files, for a given number of
+/// servers or dedicated servers, for tree_bandwidth=paper, for hierarchical, halving-doubling and in-network if the
+/// last node is not full, and for in-network inside one node.
 TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
                                 const CollectiveOptions& options, const SourceLocation& place);
 

@@ -32,7 +32,8 @@ double draw(Distribution distribution, Random& random) {
   return random.normal();
 }
 
-// √c·(what all have in common) + √(1−c)·(new for every worker and iteration): any two correlate by c.
+// Draws √c·(a common vector) + √(1−c)·(a new vector for every worker and iteration), so that any two have correlation
+// c.
 class Gradients {
  public:
   explicit Gradients(const CodecRequest& request) : request_(request) {
@@ -88,8 +89,8 @@ double size_of(const Sum& x) {
   return sum;
 }
 
-// Processor seconds of one action(i), so that what else runs on the machine counts little: the median over
-// `repetitions` rounds, each of as many calls as take a millisecond or more. i goes round below `end`.
+// The processor seconds of one action(i), so that other programs matter little: the median over `repetitions` rounds,
+// each of enough calls to take a millisecond. i cycles from 0 to `end` − 1.
 template <class Action>
 double measured(std::int64_t repetitions, std::size_t end, const Action& action) {
   std::size_t next = 0;
@@ -102,7 +103,7 @@ double measured(std::int64_t repetitions, std::size_t end, const Action& action)
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
   std::int64_t calls = 1;
-  while (seconds_of(calls) < 1e-3) calls *= 2;  // and warms up
+  while (seconds_of(calls) < 1e-3) calls *= 2;  // this also warms up
   std::vector<double> times;
   for (std::int64_t round = 0; round < repetitions; ++round)
     times.push_back(seconds_of(calls) / static_cast<double>(calls));
@@ -111,7 +112,7 @@ double measured(std::int64_t repetitions, std::size_t end, const Action& action)
   return *middle;
 }
 
-// Small gradients are many, one after the other: of a single one the processor would learn every branch by heart.
+// Measures many different gradients if they are small: with one, the processor would learn to predict every branch.
 void measure_times(const CodecRequest& request, const Vector& x, RoundTrip& result) {
   constexpr std::size_t enough = std::size_t{1} << 18;
   const auto n = x.size();

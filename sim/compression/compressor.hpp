@@ -1,5 +1,5 @@
-// Codecs at work on real vectors. What they cost in time is sim/schedule's; that it assumes the right bytes is tested
-// against these.
+// Codecs that compress real vectors. Simulations only use their sizes and costs (sim/schedule); tests compare these
+// with the bytes produced here.
 #pragma once
 
 #include <cstddef>
@@ -18,25 +18,25 @@ namespace allreplay {
 struct CompressionOptions {
   double density = 0.001;  ///< sparsifying codecs: the share of elements that is sent, in (0, 1]
   std::int64_t bits = 8;   ///< qsgd: bits per element, sign included, in [1, 16]
-  std::uint64_t seed = 1;  ///< of all that is drawn
+  std::uint64_t seed = 1;  ///< of all random numbers
 };
 
-/// One worker's end of a codec: it may draw at random, and signum keeps a momentum.
+/// One worker's encoder and decoder: it may draw random numbers, and signum keeps a momentum.
 class Compressor {
  public:
   virtual ~Compressor() = default;
 
-  /// The payload of n > 0 elements; its size depends on n and the options alone. Not finite values are no fault: they
-  /// come out not finite, or stand where they stood.
+  /// Encodes n > 0 elements. The payload's size depends only on n and the options. Infinities and NaN are accepted, and
+  /// decode to values that are not finite, or stay in place.
   virtual EncodedPayload encode(std::span<const float> values) = 0;
 
-  /// Writes all elements. Throws std::logic_error when the payload is not one of so many elements.
+  /// Writes all elements. Throws std::logic_error if the payload is not one of that many elements.
   virtual void decode(const EncodedPayload& payload, std::span<float> out) const = 0;
 };
 
-/// How payloads of several workers become one gradient.
+/// The method that combines the payloads of several workers into one gradient.
 enum class Aggregation {
-  AllReduce,  ///< summed on the way, in the codec's own numbers
+  AllReduce,  ///< partial sums are encoded again on the way
   AllGather,  ///< every worker decodes all payloads
   GTopKTree,  ///< gTop-k's Algorithm 3
 };
@@ -45,15 +45,15 @@ enum class Aggregation {
 struct CompressorKind {
   std::string_view name;
   Aggregation aggregation;
-  bool error_feedback;  ///< whether the method keeps what it did not send for the next iteration
-  /// Workers have different `stream`s, so that they draw independently.
+  bool error_feedback;  ///< true if the method keeps what it did not send for the next iteration
+  /// Makes a worker's compressor; workers have different `stream`s, so that they draw independently.
   std::unique_ptr<Compressor> (*make)(const CompressionOptions& options, std::uint64_t stream);
 };
 
-/// All of them.
+/// All codecs.
 std::span<const CompressorKind> compressors();
 
-/// Throws InputError at `place`, naming the nearest one.
+/// Finds a codec by name. Throws InputError at `place`, which suggests the nearest name.
 const CompressorKind& find_compressor(std::string_view name, const SourceLocation& place);
 
 /// The momentum of signum (Bernstein et al. 2018).

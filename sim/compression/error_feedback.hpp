@@ -1,4 +1,4 @@
-// Error feedback: what a codec did not send is added to the next gradient, so that it is late and not lost.
+// Error feedback: what a codec did not send is added to the next gradient, so that it is delayed instead of lost.
 #pragma once
 
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace allreplay {
 
-/// One worker's memory. With momentum m > 0 it is Deep Gradient Compression's momentum correction with momentum factor
-/// masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both start anew
-/// where an element was sent.
+/// One worker's residual. With a momentum m > 0 this is Deep Gradient Compression's momentum correction with momentum
+/// factor masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both restart at zero for
+/// elements that were sent.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(std::size_t elements, float momentum = 0);
 
-  /// Encodes residual + gradient, and keeps the difference to what the payload says.
+  /// Encodes residual + gradient, and keeps what the payload does not contain as the new residual.
   EncodedPayload encode(Compressor& compressor, std::span<const float> gradient);
 
-  /// What is still to be sent.
+  /// What has not been sent yet.
   std::span<float> residual() { return residual_; }
 
  private:

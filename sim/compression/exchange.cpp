@@ -39,8 +39,7 @@ std::vector<float> Exchange::step(std::span<const std::vector<float>> gradients)
   return mean;
 }
 
-// In the order of the ranks, each partial sum in the codec's numbers: what a ring does to the piece that starts at rank
-// 0.
+// Adds in the order of the ranks and encodes each partial sum, as a ring does with the piece that starts at rank 0.
 std::vector<float> Exchange::all_reduce(std::span<const EncodedPayload> payloads) {
   std::vector<float> total(elements_), one(elements_);
   compressors_[0]->decode(payloads[0], total);

@@ -12,22 +12,22 @@
 
 namespace allreplay {
 
-/// The most bytes that one worker sends, and as many that it receives, when `workers` exchange payloads of `bytes`
-/// bytes. All-reduce: 2(P−1)/P payloads (a ring). All-gather: the P−1 other payloads arrive, and as much is sent on.
-/// gTop-k's tree: rank 0 receives log₂P payloads, and sends as many in the broadcast.
+/// The bytes sent by the worker that sends most (one receives as many) if `workers` exchange payloads of `bytes` bytes.
+/// All-reduce: 2(P−1)/P payloads (a ring). All-gather: P−1 payloads arrive, and as many are passed on. gTop-k's tree:
+/// rank 0 receives log₂P payloads, and sends as many in the broadcast.
 double traffic(Aggregation aggregation, std::int64_t workers, std::size_t bytes);
 
-/// P workers with a compressor each, and a residual each where the method has error feedback.
+/// P workers, each with a compressor, and with a residual if the method has error feedback.
 class Exchange {
  public:
-  /// `workers` is a power of two for gTop-k's tree.
+  /// REQUIRES: for gTop-k's tree `workers` is a power of two.
   Exchange(const CompressorKind& kind, const CompressionOptions& options, std::int64_t workers, std::size_t elements,
            Residuals residuals = Residuals::Conserving);
 
-  /// One iteration: `gradients[g]` is worker g's. Returns the mean over the workers of what is applied.
+  /// Runs one iteration; `gradients[g]` is worker g's. Returns the mean over the workers of what is applied.
   std::vector<float> step(std::span<const std::vector<float>> gradients);
 
-  /// The sum of all workers' residuals: what is late. Zeros where the method has no error feedback.
+  /// The sum of all workers' residuals, which is still to be sent. Zeros if the method has no error feedback.
   std::vector<double> owed();
 
   std::size_t payload_bytes() const { return payload_bytes_; }  ///< of the last step
@@ -41,7 +41,7 @@ class Exchange {
   std::size_t elements_;
   Residuals residuals_;
   std::vector<std::unique_ptr<Compressor>> compressors_;
-  std::vector<ErrorFeedback> feedback_;  // empty where the method has none
+  std::vector<ErrorFeedback> feedback_;  // empty if the method has none
   std::size_t payload_bytes_ = 0;
 };
 

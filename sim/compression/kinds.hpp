@@ -1,4 +1,4 @@
-// The kinds of compressors, for the table in compressor.cpp alone.
+// Constructors of the compressors, used only by the table in compressor.cpp.
 #pragma once
 
 #include "sim/compression/compressor.hpp"
@@ -6,18 +6,19 @@
 namespace allreplay {
 
 enum class Choice { Strongest, Sampled, Random };
-/// Sends the kept(density, n) entries that are chosen so, as write_sparse() lays them.
+/// Sends kept(density, n) entries, chosen by `choice`, in the format of write_sparse().
 std::unique_ptr<Compressor> make_sparsifier(Choice choice, const CompressionOptions& options, std::uint64_t stream);
 
-/// IEEE 754 binary16, rounded to the nearest, ties to even; beyond 65504 (rounded) infinity.
+/// Sends IEEE 754 binary16, rounded to nearest, ties to even; infinity above 65504 (rounded).
 std::unique_ptr<Compressor> make_half();
 
-/// QSGD (Alistarh et al. 2017) with `bits` bits an element.
+/// QSGD (Alistarh et al. 2017) with `bits` bits per element.
 std::unique_ptr<Compressor> make_qsgd(const CompressionOptions& options, std::uint64_t stream);
 
-/// What a sign stands for: ±1, ± the mean magnitude, or the mean of those of its sign.
+/// The values that signs are decoded to: ±1, ± the mean magnitude, or the mean of the elements of that sign.
 enum class Scale { One, Mean, TwoMeans };
-/// A bit an element, set where it (or with `momentum` m the running m·average + (1−m)·element) is at least zero.
+/// Sends one bit per element, set if the element is at least zero. With a `momentum` m the sign is that of the running
+/// average m·average + (1−m)·element.
 std::unique_ptr<Compressor> make_sign(Scale scale, float momentum = 0);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// What a codec puts on the wire: real bytes, and how numbers and bits are laid into them.
+// The bytes that a codec sends, and how numbers and bits are stored in them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace allreplay {
 
 using EncodedPayload = std::vector<std::byte>;
 
-/// Copies `values` to the payload from byte `at` on, in the byte order of this machine.
+/// Copies `values` into the payload from byte `at` on, in this machine's byte order.
 template <class T>
 void put(EncodedPayload& payload, std::size_t at, std::span<const T> values) {
   if (!values.empty()) std::memcpy(payload.data() + at, values.data(), values.size_bytes());
@@ -23,13 +23,13 @@ void get(const EncodedPayload& payload, std::size_t at, std::span<T> values) {
   if (!values.empty()) std::memcpy(values.data(), payload.data() + at, values.size_bytes());
 }
 
-/// Throws std::logic_error unless the payload has `bytes` bytes: it was made by another codec, or for another length.
+/// Throws std::logic_error unless the payload has `bytes` bytes, as one of another codec or length has.
 void require_size(const EncodedPayload& payload, std::size_t bytes);
 
-/// How many bytes `count` codes of `bits` bits take.
+/// The bytes that `count` codes of `bits` bits take.
 constexpr std::size_t packed_size(std::size_t count, std::size_t bits) { return (count * bits + 7) / 8; }
 
-/// Lays codes of 1 to 16 bits one behind the other, the lowest bit first.
+/// Writes codes of 1 to 16 bits one after another, the lowest bit first.
 class BitWriter {
  public:
   BitWriter(EncodedPayload& payload, std::size_t at) : next_(payload.data() + at) {}

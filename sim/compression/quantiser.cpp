@@ -33,17 +33,18 @@ class Half : public Compressor {
   }
 };
 
-// An element becomes one of the evenly spaced points from −scale to +scale: 2^bits − 1 of them, so that zero is one
-// (s = 2^(bits−1) − 1 levels and the sign in QSGD's words); with one bit, the two ends. The two points beside it are
-// chosen at random so that the expectation is the element. The scale is the largest magnitude: with the Euclidean norm
-// of QSGD's definition, which buckets of some hundred elements keep small, most of a long vector would become zero.
+// Rounds each element to one of 2^bits − 1 evenly spaced points from −scale to +scale, so that zero is one of them (in
+// QSGD's terms s = 2^(bits−1) − 1 levels and the sign); with one bit, to one of the two ends. The choice between the
+// two neighbouring points is random, and its expectation is the element. The scale is the largest magnitude: with the
+// Euclidean norm of QSGD's definition, which buckets of some hundred elements keep small, most of a long vector would
+// become zero.
 class Qsgd : public Compressor {
  public:
   Qsgd(int bits, Random random)
       : bits_(bits), middle_(std::max(1, (1 << bits) - 2) / 2.0), random_(std::move(random)) {}
 
   EncodedPayload encode(std::span<const float> values) override {
-    std::uint32_t largest = 0;  // of the bits of a magnitude, which order magnitudes, NaN last
+    std::uint32_t largest = 0;  // the bits of a magnitude, which are ordered as magnitudes, NaN last
     for (const float value : values) largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7fffffffu);
     const float scale = std::bit_cast<float>(largest);
     const bool usable = scale > 0 && std::isfinite(scale);  // otherwise all become 0 · scale
@@ -70,7 +71,7 @@ class Qsgd : public Compressor {
 
  private:
   int bits_;
-  double middle_;  // the point of zero: half of how many steps there are from end to end
+  double middle_;  // the code of zero: half the number of steps from end to end
   Random random_;
 };
 

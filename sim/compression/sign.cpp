@@ -9,8 +9,7 @@ namespace allreplay {
 
 namespace {
 
-// The sum of f(element), in double and in an order that does not depend on the processor: eight lanes, folded in the
-// end.
+// The sum of f(element) in double, in an order that does not depend on the processor: eight lanes, added up at the end.
 template <class F>
 double sum_over(std::span<const float> values, const F& f) {
   using Lanes = Eigen::Array<double, 8, 1>;
@@ -25,7 +24,7 @@ double sum_over(std::span<const float> values, const F& f) {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-// What a clear and a set bit stand for.
+// The values of a clear and of a set bit.
 using Means = std::array<float, 2>;
 
 class Sign : public Compressor {
@@ -60,7 +59,7 @@ class Sign : public Compressor {
   }
 
  private:
-  // How many means the payload begins with.
+  // The number of means at the start of the payload.
   std::size_t numbers() const { return scale_ == Scale::TwoMeans ? 2 : scale_ == Scale::Mean ? 1 : 0; }
 
   Means means_of(std::span<const float> values, std::size_t set) const {
@@ -75,7 +74,7 @@ class Sign : public Compressor {
         return {-magnitude, magnitude};
       }
       case Scale::TwoMeans: {
-        // Their sums without a branch on the sign, which no processor can guess.
+        // Computes the two sums without branches on the sign, which no processor can predict.
         const double total = sum_over(values, [](const auto& x) { return x.eval(); });
         const double magnitude = sum_over(values, [](const auto& x) { return x.abs().eval(); });
         return {mean((total - magnitude) / 2, values.size() - set), mean((total + magnitude) / 2, set)};
@@ -93,7 +92,7 @@ class Sign : public Compressor {
 
   Scale scale_;
   float momentum_;
-  std::vector<float> average_;  // with momentum: of the gradients so far
+  std::vector<float> average_;  // with momentum: the running average of the gradients
 };
 
 }  // namespace

@@ -18,10 +18,10 @@ void require_size(const EncodedPayload& payload, std::size_t bytes) {
 
 namespace {
 
-// The bits of a float without its sign order magnitudes, NaN last.
+// The bits of a float without its sign, which are ordered as magnitudes, NaN last.
 std::uint32_t magnitude(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; }
 
-// One number per value: the larger magnitude is larger, then the lower position.
+// One number per value, by which values are sorted: by magnitude, then the lower position is larger.
 constexpr std::uint32_t last = std::numeric_limits<std::uint32_t>::max();
 std::uint64_t key(float value, std::uint32_t position) {
   return std::uint64_t{magnitude(value)} << 32 | (last - position);
@@ -67,7 +67,7 @@ std::vector<std::uint32_t> strongest_by_sample(std::span<const float> values, st
 }
 
 std::vector<std::uint32_t> random_positions(std::size_t n, std::size_t k, Random& random) {
-  // Floyd's sampling (Bentley and Floyd, CACM 30(9), 1987): one draw per position, whatever n is.
+  // Floyd's sampling (Bentley and Floyd, CACM 30(9), 1987): one draw per position, for any n.
   std::vector<bool> taken(n);
   std::vector<std::uint32_t> positions;
   positions.reserve(k);
@@ -118,7 +118,7 @@ Sparse masked(const Sparse& a, const Sparse& mask, bool has) {
 }
 
 Selection select(const Sparse& from, std::size_t k) {
-  // Positions in `from` are ordered as its indices: a tie goes to the lower index, too.
+  // Positions in `from` are ordered as its indices, so ties also go to the lower index.
   std::vector<std::uint32_t> positions = strongest(from.values, std::min(k, from.size()));
   Sparse kept;
   for (const std::uint32_t position : positions) kept.indices.push_back(from.indices[position]);

@@ -1,4 +1,4 @@
-// Words that plans (which ask) and the engine's queues (which obey) share.
+// Admission to a queue: the order and the window that a plan states and that the engine's queues apply.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,15 @@
 
 namespace allreplay {
 
-/// Which of the ready goes next.
+/// Which of the ready tasks starts next.
 enum class Order : std::uint8_t {
-  FirstReady,  ///< by the instant of becoming ready, then as listed
-  AsListed,    ///< strictly as listed: the ready wait for those before them
-  Priority,    ///< the smallest priority among the ready, then as listed
+  FirstReady,  ///< the one that became ready first; ties as listed
+  AsListed,    ///< strictly as listed: a ready task waits for all tasks listed before it
+  Priority,    ///< the one with the smallest priority; ties as listed
 };
 
-/// How much may be in flight at once: below `count` tasks, and below `bytes`, so that the last may overshoot.
+/// A task is admitted while fewer than `count` tasks and fewer than `bytes` bytes are in flight; it may itself exceed
+/// `bytes`.
 struct Window {
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
   std::int64_t count = 1;

@@ -1,5 +1,5 @@
-// The operations of communication: what each of a group has before, and what each has after. A row says all that is
-// asked of one by name; cluster files, profiles, collective files, logs and commands read the table.
+// The communication operations (all-reduce, send, …) and the table of their names and properties, which the readers of
+// cluster files, profiles, collective files and logs use.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,24 @@
 namespace allreplay {
 
 enum class CollectiveOp : std::uint8_t {
-  AllReduce,      ///< everybody has the sum
-  AllGather,      ///< everybody has everybody's part
-  ReduceScatter,  ///< everybody has a part of the sum
-  AllToAll,       ///< everybody has what each had for it
-  Broadcast,      ///< everybody has what rank 0 had
-  Send,           ///< one has what another had
-  Selection,      ///< everybody has the k largest of the sum
+  AllReduce,      ///< every rank gets the sum
+  AllGather,      ///< every rank gets the parts of all ranks
+  ReduceScatter,  ///< every rank gets one part of the sum
+  AllToAll,       ///< every rank gets the piece that each rank holds for it
+  Broadcast,      ///< every rank gets rank 0's buffer
+  Send,           ///< one rank gets another rank's buffer
+  Selection,      ///< every rank gets the k largest elements of the sum
 };
 
 struct OperationRow {
   CollectiveOp value;
   std::string_view name;
-  /// The collective that carries it out where a cluster names none that can; "": nobody asks a cluster for it.
+  /// The collective that carries it out unless the cluster names a suitable one; "" if clusters never choose one.
   std::string_view usual = "";
-  /// Bytes that the busiest port carries for each of the buffer, as nccl-tests counts both (doc/PERFORMANCE.md).
+  /// Bytes through the busiest port per byte of the buffer, as nccl-tests defines them (its doc/PERFORMANCE.md).
   double (*bus_factor)(double workers) = [](double) { return 1.0; };
-  bool in_layers = false;  ///< a layer of a profile may have it
-  bool measured = false;   ///< collective files give its rounds, logs its times
+  bool in_layers = false;  ///< a layer of a profile may contain it
+  bool measured = false;   ///< collective files may define its rounds, and logs its times
 };
 
 inline constexpr OperationRow operation_rows[] = {
@@ -48,7 +48,7 @@ constexpr const OperationRow& operation_row(CollectiveOp op) {
 }
 inline std::string to_string(CollectiveOp op) { return std::string(operation_row(op).name); }
 
-/// The rows that may stand in one place (a column that is set), in the order of the table.
+/// The rows in which `column` is set, in the order of the table.
 template <class Column>
 std::vector<OperationRow> operations_with(Column OperationRow::*column) {
   std::vector<OperationRow> rows;
@@ -57,7 +57,7 @@ std::vector<OperationRow> operations_with(Column OperationRow::*column) {
   return rows;
 }
 
-/// Whether it sums what workers have made; and whether it brings a whole to everybody.
+/// is_reduction(): the operation sums the workers' buffers. is_gathering(): every worker ends with the whole buffer.
 inline bool is_reduction(CollectiveOp op) { return op == CollectiveOp::AllReduce || op == CollectiveOp::ReduceScatter; }
 inline bool is_gathering(CollectiveOp op) { return op == CollectiveOp::AllReduce || op == CollectiveOp::AllGather; }
 

@@ -9,7 +9,7 @@ namespace allreplay {
 
 namespace {
 
-// More than any file that is meant has, and few enough that they fit into memory.
+// Limits that no sensible file reaches and that still fit into memory.
 constexpr std::size_t most_rows = 1'000'000, most_fields = 10'000'000;
 
 void require_text(std::string_view text, const std::string& file) {

@@ -1,4 +1,4 @@
-// An open file.
+// Owns a POSIX file descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -6,7 +6,7 @@
 
 namespace allreplay {
 
-/// Closes its number, if it is one: below 0 nothing is open.
+/// Closes its file descriptor at the end of its life. A negative number means that nothing is open.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -17,7 +17,7 @@ class Descriptor {
   int number() const { return number_; }
   bool is_open() const { return number_ >= 0; }
 
-  /// Whether all that was written has arrived; errno says what else.
+  /// True if everything written has reached the file; otherwise errno holds the reason.
   bool close() { return ::close(std::exchange(number_, -1)) == 0; }
 
   void reset(int number = -1) {

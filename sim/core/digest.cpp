@@ -17,7 +17,7 @@ std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
   return state ^ (state >> 29);
 }
 
-// What this code was loaded from: the program, or a shared object in somebody else's.
+// The file that contains this code: our program, or the shared object that another program has loaded.
 std::string own_file() {
   Dl_info facts{};
   const bool found = dladdr(reinterpret_cast<const void*>(&mixed), &facts) != 0 && facts.dli_fname;

@@ -1,4 +1,4 @@
-// Digests: numbers that tell contents apart. Nothing here withstands somebody who wants two contents to look the same.
+// Digests: 64-bit numbers that identify contents. They are not cryptographic: collisions can be made on purpose.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,11 @@
 
 namespace allreplay {
 
-/// 64 bits of what `bytes` holds, after what `before` stands for; the same on every machine of the same byte order.
+/// The digest of `bytes` appended to the contents whose digest is `before`. All machines of the same byte order agree.
 std::uint64_t digest(std::string_view bytes, std::uint64_t before = 0);
-
-/// Of a number, likewise.
 std::uint64_t digest(std::uint64_t number, std::uint64_t before);
 
-/// Of this program: its version, and its executable where it can be read.
+/// The digest of this program: of its version and, if it can be read, its executable.
 std::uint64_t program_digest();
 
 }  // namespace allreplay

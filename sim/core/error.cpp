@@ -15,7 +15,7 @@ namespace allreplay {
 
 namespace {
 
-// One error is one line that can be read and moves no cursor, whatever a file's names and values contain.
+// Formats an error as one line of limited length without control characters, whatever the input contains.
 std::string message(const SourceLocation& place, std::string_view wrong, std::string_view right) {
   constexpr std::size_t longest_path = 4096, longest_part = 1000;  // bytes
   std::string line = one_line(place.file, longest_path);
@@ -27,7 +27,7 @@ std::string message(const SourceLocation& place, std::string_view wrong, std::st
 
 int lower(char c) { return std::tolower(static_cast<unsigned char>(c)); }
 
-// Levenshtein distance, whatever the case, one row at a time.
+// The Levenshtein distance, ignoring case. Keeps one row of the table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -59,7 +59,7 @@ InputError::InputError(const std::string& line)
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
-  constexpr std::size_t longest = 200;  // bytes: nobody means a known name with more
+  constexpr std::size_t longest = 200;  // bytes; a longer text is no misspelt name
   if (name.size() > longest) return best;
   std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
@@ -75,7 +75,7 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 namespace {
 
 std::string known_names(std::span<const std::string> candidates) {
-  constexpr std::size_t most = 160;  // characters: a line that can be read
+  constexpr std::size_t most = 160;  // characters
   std::size_t shown = 0;
   for (std::size_t length = 0; shown < candidates.size(); ++shown)
     if ((length += candidates[shown].size() + 2) > most) break;
@@ -84,7 +84,8 @@ std::string known_names(std::span<const std::string> candidates) {
 
 std::string kind_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
 
-// "resnet50_k80_b16" and its like for "resnet51": those nearest to it by what stands before the first underscore.
+// The candidates whose part before the first underscore is nearest to that of `name`: "resnet50_k80_b16" and others
+// that start with "resnet50_" for "resnet51".
 std::vector<std::string> of_nearest_kind(std::string_view name, std::span<const std::string> candidates) {
   std::vector<std::string> kinds, alike;
   for (const std::string& one : candidates) kinds.push_back(kind_of(one));
@@ -100,7 +101,7 @@ std::string suggest(std::string_view name, std::span<const std::string> candidat
   const std::string best = nearest(name, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
   if (candidates.empty()) return "there is none to choose from";
-  // What begins like that, else what contains it, is likelier than what comes first.
+  // Candidates that begin with the name are the likeliest, then those that contain it.
   std::vector<std::string> begin, contain;
   for (const std::string& one : candidates) {
     const std::size_t at = name.empty() ? std::string::npos : one.find(name);

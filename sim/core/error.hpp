@@ -1,4 +1,4 @@
-// Errors that a user can mend. Each says where, what is wrong, and what would be right.
+// Errors that a user can fix. Each states the place, what is wrong, and what would be right.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace allreplay {
 
-/// Where an input stands: the file (or "command line"), and a place in it: a JSON pointer ("/network/alpha"),
-/// a line ("line 7"), an option ("--workers"), or nothing for the whole file.
+/// A place in an input: the file (or "command line"), and within it a JSON pointer ("/network/alpha"), a line
+/// ("line 7"), an option ("--workers"), or nothing for the whole file.
 struct SourceLocation {
   std::string file;
   std::string path;
@@ -23,10 +23,10 @@ struct SourceLocation {
 class InputError : public std::runtime_error {
  public:
   InputError(const SourceLocation& place, std::string_view wrong, std::string_view right);
-  /// What another one said, whole.
+  /// Repeats the what() of another InputError, whose parts are not known.
   explicit InputError(const std::string& line);
 
-  // The parts of that line, as they were given.
+  // The arguments of the constructor, unabridged.
   const SourceLocation& place() const { return parts_->place; }
   const std::string& wrong() const { return parts_->wrong; }
   const std::string& right() const { return parts_->right; }
@@ -36,19 +36,19 @@ class InputError : public std::runtime_error {
     SourceLocation place;
     std::string wrong, right;
   };
-  std::shared_ptr<const Parts> parts_;  // an exception is copied without throwing another
+  std::shared_ptr<const Parts> parts_;  // shared, since copying an exception must not throw
 };
 
-/// Times that are each acceptable but together pass the end of the clock.
+/// Times that are valid by themselves but whose sum or product exceeds the range of Time.
 class TimeOverflow : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The candidate nearest to `name` by edit distance, or "" when none is near.
+/// The candidate nearest to `name` by edit distance, or "" if none is near.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
-/// "did you mean X?", or the list of candidates when none is near.
+/// "did you mean X?", or the list of candidates if none is near.
 std::string suggest(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace allreplay

@@ -56,8 +56,8 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// A new file that nobody else has opened or could have put there, in this folder; gone with this unless it has become
-// another.
+// A new temporary file in `folder` that no other process can have created or opened. The destructor removes it unless
+// become() has renamed it.
 class PrivateFile {
  public:
   explicit PrivateFile(const fs::path& folder) {
@@ -87,10 +87,10 @@ class PrivateFile {
   Descriptor sink_;
 };
 
-// The manifest of tools/get_public_traces.sh stands among the profiles, and is none.
+// Rejects traces/public.json: it is the manifest of tools/get_public_traces.sh, not a profile.
 bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
 
-// Of what was installed with the program; "" where nobody says which program this is.
+// The data folder that was installed with this program; "" if the system does not tell the program's path.
 std::string installed_home() {
   std::error_code unknown;
   const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
@@ -99,12 +99,12 @@ std::string installed_home() {
 
 }  // namespace
 
-// Handed on with the files, and used by several threads.
+// Shared by all copies of a Files, in several threads.
 struct Files::State {
   std::vector<std::string> homes;
-  std::mutex mutex;  // of all that follows
+  std::mutex mutex;  // guards the members below
   std::map<std::string, std::shared_ptr<const std::string>> texts;
-  std::set<Identity> inputs;  // that were read
+  std::set<Identity> inputs;  // files that were read
   bool protects = false;
 
   bool keeps(const Identity& file) {
@@ -150,7 +150,7 @@ void Files::note_read(int descriptor) const {
 
 namespace {
 
-// All that says whether a file is still what it was, but for its contents.
+// The properties of a file that show if it has been changed or replaced.
 std::string words_of(const struct stat& facts) {
   return fmt::format("{} {} {} {}.{} {}.{}", facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtim.tv_sec,
                      facts.st_mtim.tv_nsec, facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
@@ -172,7 +172,7 @@ std::string Files::contents(const std::string& file, std::uint64_t most, bool is
   struct stat facts {};
   if (!source.is_open() || fstat(source.number(), &facts) != 0) fail_to_read(file, errno);
   if (S_ISDIR(facts.st_mode)) throw InputError({file, ""}, "is a folder", "name a file");
-  // Of what knows its size, that and the end of the file.
+  // If the size is known, one piece holds the file and one more byte, to meet its end.
   const auto piece = static_cast<std::size_t>(std::clamp<std::int64_t>(facts.st_size + 1, 1 << 12, 1 << 16));
   std::string text;
   for (;;) {
@@ -217,7 +217,7 @@ void Files::write(const std::string& file, std::string_view text) const {
   const std::string target = link_target(file);
   std::error_code unknown;
   const bool fresh = target != file && !fs::exists(target, unknown);
-  // By its own name, so that what the system follows is what is written.
+  // Opens the given name rather than `target`, so that the system itself follows the links.
   Descriptor old(open(file.c_str(), O_WRONLY | O_CLOEXEC | (fresh ? O_CREAT : 0), 0666));
   const bool there = old.is_open();
   struct stat facts {};
@@ -231,7 +231,7 @@ void Files::write(const std::string& file, std::string_view text) const {
   if (there && !is_still(target, old.number())) fail_to_write(file, EBUSY);
   if (there) lock_opened(old.number(), file, LockMode::Shared);
   PrivateFile made(fs::path(target).parent_path());
-  const auto stay = [&] {  // owner, where we may give it away, and permissions
+  const auto stay = [&] {  // keeps the permissions and, if we may, the owner
     static_cast<void>(fchown(made.number(), facts.st_uid, facts.st_gid) == 0);
     return fchmod(made.number(), facts.st_mode & 07777) == 0;
   };
@@ -251,7 +251,7 @@ void Files::require_writable(const std::string& file) const {
   if (!there && errno != ENOENT) fail_to_write(file, errno);
   if (there && S_ISDIR(facts.st_mode)) fail_to_write(file, EISDIR);
   if (there) require(file, W_OK);
-  if (there && !S_ISREG(facts.st_mode)) return;  // a device, a pipe: nothing is made beside it
+  if (there && !S_ISREG(facts.st_mode)) return;  // a device or a pipe needs no temporary file
   const fs::path folder = fs::path(link_target(file)).parent_path();
   require(folder.empty() ? "." : folder / ".", W_OK | X_OK);
 }
@@ -269,10 +269,10 @@ std::string link_target(const std::string& file) {
     std::error_code none;
     const fs::path next = fs::read_symlink(path, none);
     if (none) return path.string();
-    // The system decides: it follows only so many, and none of others where all may write, if it is careful.
+    // Lets the system decide: it limits the number of links, and may refuse other users' links in shared folders.
     if (!Descriptor(open(file.c_str(), O_PATH | O_CLOEXEC)).is_open() && errno != ENOENT) fail_to_write(file, errno);
-    path = path.parent_path() / next;  // next itself, where it is absolute
-    // What stands behind /dev/stdout and /dev/fd is no name: "pipe:[123]".
+    path = path.parent_path() / next;  // `next` if it is absolute
+    // /dev/stdout and /dev/fd may link to something that is not a file name, such as "pipe:[123]".
     if (!fs::exists(fs::symlink_status(path, none)) && fs::exists(file, none)) return file;
   }
 }

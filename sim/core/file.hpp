@@ -1,4 +1,4 @@
-// Files: whole texts in, whole texts out, which of them are the same, and where the shipped data stands.
+// Reads and writes whole files, tells if two names mean the same file, and finds the shipped data.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace allreplay {
 
-/// What a file to read may have at most, unless its reader says otherwise: far more than any that is meant, and little
-/// enough that what is made of it fits into memory.
+/// The default limit for the size of a file that is read: far above any sensible file, and its parsed form still fits
+/// into memory.
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
 
-/// Where writing to `file` ends: what its symbolic links name, which need not exist. Throws InputError where the system
-/// does not follow them.
+/// The file that writing to `file` would reach through its symbolic links; it need not exist. Throws InputError if the
+/// system refuses to follow them.
 std::string link_target(const std::string& file);
 
 class Files;
 
-/// Files that were found and read, and whether the same would be found and read again.
+/// The files that were found and read, to check later that nothing has changed.
 class Sources {
  public:
-  /// Goes by where names are found, and by identity, size and times of files.
+  /// True if every name is still found at the same place and every file has the same identity, size and times.
   bool unchanged(const Files& files) const;
 
  private:
@@ -33,80 +33,79 @@ class Sources {
   };
   struct Read {
     std::string file;
-    std::string facts;  // of a file in memory its text
+    std::string facts;  // identity, size and times; for a file in memory, its text
   };
   std::vector<Located> located_;
   std::vector<Read> read_;
 };
 
-/// What Files::noting() notes: the contents of all that is read, as one number, and where it stood.
+/// Filled by Files::noting(): one digest of the contents of all files that were read, and the list of these files.
 struct ReadDigest {
   std::uint64_t value = 0;
   Sources sources;
 };
 
-/// The files of a command: those of the system and, before them, texts that stand in memory alone, which a caller of
-/// the library hands over or wants written. Handed on to whoever finds, reads or writes one: a copy means the same
-/// files. Several threads may use them.
+/// The files of a command: files in memory, by which a caller of the library passes inputs and receives outputs, and
+/// then those of the file system. Copies share their state. Safe for several threads.
 class Files {
  public:
-  /// `homes`: more folders of data, after that of the installation: where a library's program is not the one that was
-  /// installed.
+  /// `homes`: more data folders, searched after that of the installation. A library needs them: the running program is
+  /// then not the installed one.
   explicit Files(std::vector<std::string> homes = {});
 
-  /// A file that stands in memory alone: this name is that file and no other, wherever a file may be named.
+  /// Adds a file that exists only in memory. It hides any file of the same name.
   void add(const std::string& name, std::string text);
 
-  /// What was added or written last. REQUIRES: the name was added.
+  /// The text that was added or written last. REQUIRES: the name was added.
   std::string text(const std::string& name) const;
 
-  /// The same files; what is found and read through them is noted, by one thread at a time.
+  /// The same files, but `digest` records whatever is found and read through the result. Not safe for several threads.
   Files noting(ReadDigest& digest) const;
 
-  /// The whole file; a pipe or a device until its end. Throws InputError when it cannot be read, or has more than
-  /// `most` bytes.
+  /// The whole file; a pipe or a device until its end. Throws InputError if it cannot be read, or has more than `most`
+  /// bytes.
   std::string read(const std::string& file, std::uint64_t most = most_bytes) const;
 
-  /// The same of a file that is about to be written again.
+  /// As read(), for a file that will be overwritten: it does not count as an input.
   std::string read_output(const std::string& file, std::uint64_t most = most_bytes) const;
 
-  /// Notes that a file is being read, for write() and was_read(). read() does so itself.
+  /// Records an open file as an input for write() and was_read(). read() does so itself.
   void note_read(int descriptor) const;
 
-  /// From here on write() refuses files that were read: right for a program that reads and then writes, as ours does
-  /// from its start. Not so for a library: files come and go meanwhile, and a new one may be known by what an old one
-  /// was known by.
+  /// Makes write() refuse files that were read. For programs, which run once; in a long-lived library a new file may
+  /// have the inode of an old input.
   void protect_inputs();
 
-  /// Whether read() has read the file of that name, and inputs are protected.
+  /// True if that file was read and inputs are protected.
   bool was_read(const std::string& file) const;
 
-  /// Writes the whole text, or leaves what was there: a temporary beside it is renamed over it. A symbolic link stays
-  /// one, and what it names is written; permissions stay. Devices and pipes are written as they are. Throws
-  /// InputError, also when the file is one that was read (protect_inputs()).
+  /// Replaces the file by `text`, or leaves it unchanged: writes a temporary file in the same folder and renames it.
+  /// Follows symbolic links and keeps permissions. Writes devices and pipes directly. Throws InputError, also for
+  /// a protected input (protect_inputs()).
   void write(const std::string& file, std::string_view text) const;
 
-  /// Throws InputError where write() would as things are: for a folder, and where the file or its folder is not there for
-  /// us to write. So a command fails before it computes, and of several files none is written alone.
+  /// Throws InputError if write() would fail now, so that a command fails before it computes and before it writes the
+  /// first of several files.
   void require_writable(const std::string& file) const;
 
-  /// Whether there is something to read of that name that is no folder; "no" for names that no file can have.
+  /// True if a readable thing of that name exists that is not a folder: a file, a pipe or a character device.
   bool is_file(const std::string& name) const;
 
-  /// What two names of one file have in common, and names of different files have not; of a file that is not there its
-  /// folder's identity counts. "" where not even the folder is there.
+  /// Equal for two names of the same file and different otherwise. A file that does not exist yet is identified by its
+  /// folder and name; "" if the folder does not exist either.
   std::string identity(const std::string& file) const;
 
-  /// The path of `name`: as it stands when it is a file, else `name` or `name`.json in `folder` ("traces",
-  /// "topologies", "models", "configs") of the working directory, of $ALLREPLAY_HOME, of the installation, of the homes
-  /// or of the source tree, in that order.
+  /// The path of `name`: unchanged if it is a file, else `name` or `name`.json in `folder` ("traces", "topologies",
+  /// "models", "configs") of the working directory, $ALLREPLAY_HOME, the installation, the homes or the source tree,
+  /// in that order.
   std::optional<std::string> locate_data(std::string_view folder, const std::string& name) const;
 
-  /// The same; throws InputError naming the nearest known name when there is none. `noun` says what was looked for.
+  /// As locate_data(), but throws InputError with the nearest known name if there is none. `noun`: what the message
+  /// calls such a file.
   std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) const;
 
-  /// The names (without .json) of all that `find_data` would find in `folder`, sorted; without those that are no line
-  /// of text.
+  /// The sorted names (without .json) that `find_data` would find in `folder`; omits names that are not one line of
+  /// text.
   std::vector<std::string> list_data(std::string_view folder) const;
 
  private:

@@ -17,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// "process 12 on alpha", as the holder wrote it.
+// "process 12 on alpha": the line that the holder wrote into its lock file.
 std::string holder(int descriptor) {
   std::array<char, 256> text{};
   const ssize_t length = pread(descriptor, text.data(), text.size() - 1, 0);
@@ -55,7 +55,7 @@ FileLock::FileLock(const std::string& file) : name_(file + ".lock") {
       const std::string who = holder(lock_.number());
       fail_as_held(file, who.empty() ? "another process" : who);
     }
-    // A holder that has just ended has removed the file that was opened here; then there is another, or none.
+    // Tries again if the previous holder has just ended and removed the file that was opened here.
     if (is_still(name_, lock_.number())) break;
   }
   const std::string was = holder(lock_.number()), here = " on " + host_name();
@@ -72,8 +72,8 @@ FileLock::FileLock(const std::string& file) : name_(file + ".lock") {
 }
 
 FileLock::~FileLock() {
-  leftover_.reset();      // first: the next lock of this name is another's
-  unlink(name_.c_str());  // before it is let go of: nobody else's
+  leftover_.reset();      // first, since a later lock of this name may belong to another process
+  unlink(name_.c_str());  // before the lock is released, while the file is certainly ours
 }
 
 void lock_opened(int descriptor, const std::string& file, LockMode mode) {

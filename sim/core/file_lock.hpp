@@ -1,5 +1,5 @@
-// Who is writing a file: a lock file beside it, which names the process, and a lock on the file itself, whatever it is
-// called.
+// Prevents two processes from writing one file: by a lock file next to it that names the process, and by a lock on the
+// open file, which holds for all its names.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace allreplay {
 
-/// The name of this host, as locks say it.
+/// The name of this host, as written into lock files.
 std::string host_name();
 
-/// Held while it lives, under this name. The system lets go of it when the process ends, however it ends, so that none
-/// is held by a process of this host that is gone; a lock of another host stands until its file is removed.
+/// Holds a lock file during its life. The system releases the lock when the process ends in any way; a lock file left
+/// by another host stays until it is removed by hand.
 class FileLock {
  public:
-  /// Locks `file`, which need not exist, by FILE.lock. Throws InputError naming the holder when it is locked.
+  /// Locks `file`, which need not exist, by FILE.lock. Throws InputError with the holder's name if it is locked.
   explicit FileLock(const std::string& file);
   ~FileLock();
   FileLock(const FileLock&) = delete;
@@ -29,14 +29,14 @@ class FileLock {
   std::optional<Leftover> leftover_;
 };
 
-/// Of one who adds to a file as it goes, of those who replace the whole file at once.
+/// Exclusive: for a process that appends to the file. Shared: for processes that replace the whole file by a rename.
 enum class LockMode { Exclusive, Shared };
 
-/// Locks a file itself, which is open for writing, until it is closed: all its names (links) meet the same lock. Throws
-/// InputError when somebody else writes it; does nothing where files cannot be locked.
+/// Locks a file that is open for writing until it is closed, under all its names (links). Throws InputError if another
+/// process holds a conflicting lock; does nothing if the file system has no locks.
 void lock_opened(int descriptor, const std::string& file, LockMode mode);
 
-/// Whether the file that a name means, its links followed, is the one that is open here.
+/// True if `name`, with its links followed, is the file that is open here.
 bool is_still(const std::string& name, int descriptor);
 
 }  // namespace allreplay

@@ -13,14 +13,14 @@ namespace allreplay {
 
 namespace {
 
-// Global, and ready: a handler is handed a number alone, and may neither allocate nor use streams.
+// File names are kept in fixed global storage: a signal handler gets only a number, and may not allocate.
 struct Slot {
   enum State : int { Free, Filled, Ready };
   std::atomic<int> state{Free};
   std::array<char, PATH_MAX> file;
 };
 
-std::array<Slot, 16> slots;  // a lock and a temporary, of several threads; what finds none is left behind
+std::array<Slot, 16> slots;  // several threads need two each; a file that finds no free slot is not removed
 std::array<char, 8192> last_words;
 std::atomic<std::size_t> last_length{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::size_t>::is_always_lock_free);
@@ -57,7 +57,7 @@ Leftover::~Leftover() {
 }
 
 LastWords::LastWords(std::string_view line) {
-  const std::string text = "\n" + one_line(line, last_words.size() - 2) + "\n";  // below a line of progress
+  const std::string text = "\n" + one_line(line, last_words.size() - 2) + "\n";  // first ends a progress line
   std::copy(text.begin(), text.end(), last_words.begin());
   last_length = text.size();
 }

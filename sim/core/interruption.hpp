@@ -1,4 +1,4 @@
-// What is put in order before a signal ends the program: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
+// Cleans up before Ctrl-C (SIGINT), SIGTERM or SIGHUP ends the program.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,11 @@
 
 namespace allreplay {
 
-/// From here on these signals, unless they are ignored (nohup), say LastWords and remove each Leftover before they end
-/// the program. For a program; whose library this is has signals of its own.
+/// Makes these signals, unless they are ignored (nohup), print the LastWords and remove each Leftover before they end
+/// the program. For programs only: a library leaves signal handling to its caller.
 void leave_in_order();
 
-/// A file that an interruption would leave behind: while this lives, one removes it. REQUIRES: the working directory
-/// stays, where the name is relative.
+/// During its life, an interruption removes `file`. REQUIRES: a relative name stays valid (same working directory).
 class Leftover {
  public:
   explicit Leftover(const std::string& file);
@@ -25,7 +24,7 @@ class Leftover {
   std::size_t slot_ = SIZE_MAX;  // none
 };
 
-/// While it lives, an interruption says this line on standard error. One at a time.
+/// During its life, an interruption prints this line on standard error. Only one may exist at a time.
 class LastWords {
  public:
   explicit LastWords(std::string_view line);

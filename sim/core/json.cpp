@@ -25,14 +25,14 @@ namespace {
 
 const Value& value_of(const void* value) { return *static_cast<const Value*>(value); }
 
-// Lines of text: descriptions may have several, and nothing may hold what moves a terminal's cursor.
+// True for text without control characters other than tabs and line ends: descriptions may have several lines.
 bool is_text(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
   return is_one_line(text);
 }
 
-constexpr std::size_t most_levels = 100;  // what nests deeper would overflow the stack of whoever prints it
+constexpr std::size_t most_levels = 100;  // printing a deeper value could overflow the stack
 
 // "syntax error while parsing value - unexpected end of input" out of nlohmann's longer message.
 std::string reason(std::string_view message) {
@@ -40,8 +40,8 @@ std::string reason(std::string_view message) {
   return std::string(start == std::string_view::npos ? message : message.substr(start));
 }
 
-// Makes the document, and refuses what a person cannot have meant: of two equal keys nlohmann/json keeps the last. (Its
-// own parser with a callback looks through a whole array after each object in it.)
+// Builds the document and rejects duplicate keys, of which nlohmann/json would keep the last. (A SAX handler, since
+// nlohmann's parser with a callback searches the whole array after each object in it.)
 class DocumentBuilder : public nlohmann::json_sax<Value> {
  public:
   DocumentBuilder(const std::string& file, Value& root) : file_(file), root_(root) {}
@@ -77,7 +77,7 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
     throw InputError({file_, ""}, wrong, right);
   }
 
-  // To where the next value belongs.
+  // Stores the next value in the object or array that is being read, and returns its address.
   Value* place(Value value) {
     if (open_.empty()) {
       root_ = std::move(value);
@@ -107,8 +107,8 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
 
   const std::string& file_;
   Value& root_;
-  std::vector<Value*> open_;  // the objects and arrays that are being read, each in the one before
-  Value* member_ = nullptr;   // of the innermost object, whose key was read
+  std::vector<Value*> open_;  // the objects and arrays that are being read, outermost first
+  Value* member_ = nullptr;   // the member of the innermost object whose key was read last
 };
 
 }  // namespace
@@ -196,7 +196,7 @@ double Json::number() const {
 std::optional<std::int64_t> Json::whole() const {
   const Value& value = value_of(value_);
   if (value.is_number_float()) {
-    constexpr double most = 1LL << std::numeric_limits<double>::digits;  // beyond it doubles leave whole numbers out
+    constexpr double most = 1LL << std::numeric_limits<double>::digits;  // above it doubles skip whole numbers
     const double number = value.get<double>();
     if (std::abs(number) > most || number != std::floor(number)) return std::nullopt;
     return static_cast<std::int64_t>(number);

@@ -1,4 +1,4 @@
-// Reading JSON that people wrote: every value knows where it stands, so that every complaint can say so.
+// Reads JSON that people wrote: every value knows its place in the file, so that every error can state it.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace allreplay {
 class Files;
 
 /// A value in a parsed file. Cheap to copy; keeps its document alive. Every member function that reads throws
-/// InputError, with the file and the JSON pointer, when the value is not what was asked for.
+/// InputError, with the file and the JSON pointer, if the value is of another kind.
 class Json {
  public:
-  /// Throws InputError when the file cannot be read or is not JSON, or when an object has a key twice.
+  /// Throws InputError if the file cannot be read or is not JSON, or if an object has a key twice.
   static Json read(const Files& files, const std::string& file);
   static Json parse(std::string_view text, const std::string& file);
 
@@ -35,7 +35,7 @@ class Json {
   Json at(std::string_view key) const;
   std::optional<Json> find(std::string_view key) const;
   std::vector<std::pair<std::string, Json>> members() const;
-  /// Throws, naming the nearest of `keys`, when the object has any other.
+  /// Throws InputError, with the nearest of `keys`, if the object has any other key.
   void allow_only(std::span<const std::string_view> keys) const;
   void allow_only(std::initializer_list<std::string_view> keys) const {
     allow_only(std::span(keys.begin(), keys.size()));
@@ -45,9 +45,9 @@ class Json {
 
   std::string text() const;
   double number() const;  ///< finite
-  /// Never by way of a double: in digits all of 64 bits, with a point or an exponent (1e6) what a double holds exactly.
+  /// Accepts any 64-bit number in digits, and one with a point or an exponent (1e6) if a double holds it exactly.
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
-  /// The same without limits; nothing where it is another number, or none.
+  /// The same without limits; nothing if the value is not a whole number.
   std::optional<std::int64_t> whole() const;
   bool boolean() const;
   // Strings with a unit (units.hpp).
@@ -56,7 +56,7 @@ class Json {
   double rate() const;
   double per_byte() const;
 
-  /// The value as it stands in the file, on one line.
+  /// The value as JSON on one line.
   std::string dump() const;
 
   SourceLocation place() const;

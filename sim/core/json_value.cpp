@@ -12,12 +12,12 @@ namespace allreplay {
 
 namespace {
 
-using Library = nlohmann::json;  // as in json.cpp: each further kind is compiled anew
+using Library = nlohmann::json;  // as in json.cpp: another basic_json would be compiled in addition
 
 using Items = std::vector<JsonValue>;
 using Members = std::vector<std::pair<std::string, JsonValue>>;
 
-// Numbers and what has to be escaped are written by the library.
+// The library writes floating-point numbers and strings that need escapes.
 std::string by_library(const Library& value) { return value.dump(-1, ' ', false, Library::error_handler_t::replace); }
 
 void write_text(std::string& out, const std::string& text) {
@@ -34,7 +34,7 @@ void write_whole(std::string& out, Number number) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-// What the parser meets, as values in the order of the text.
+// Builds a JsonValue from the parser's events; members keep the order of the text.
 class Builder : public nlohmann::json_sax<Library> {
  public:
   JsonValue root;
@@ -45,7 +45,7 @@ class Builder : public nlohmann::json_sax<Library> {
   bool number_unsigned(number_unsigned_t value) override { return add(value); }
   bool number_float(number_float_t value, const string_t&) override { return add(value); }
   bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { return false; }  // is not in JSON's text
+  bool binary(binary_t&) override { return false; }  // does not occur in JSON text
   bool start_object(std::size_t) override { return open(JsonValue::object()); }
   bool start_array(std::size_t) override { return open(JsonValue::array()); }
   bool key(string_t& name) override { return key_ = std::move(name), true; }
@@ -67,7 +67,7 @@ class Builder : public nlohmann::json_sax<Library> {
   bool open(JsonValue value) {
     JsonValue& here = place();
     here = std::move(value);
-    open_.push_back(&here);  // stays where it is: its parent gets no other before it ends
+    open_.push_back(&here);  // stays valid: its parent gets no other value before this one ends
     return true;
   }
 

@@ -1,4 +1,4 @@
-// Writing JSON: values that reports build and print, and read again. core/json.hpp reads what people wrote.
+// Builds and writes JSON, and reads back JSON that this program wrote. core/json.hpp reads JSON that people wrote.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@ class JsonValue {
  public:
   static JsonValue array();
   static JsonValue object();
-  /// REQUIRES: JSON, written by us; what people wrote is read with core/json.hpp.
+  /// REQUIRES: valid JSON, written by this program.
   static JsonValue parse(std::string_view text);
 
   JsonValue(std::nullptr_t = nullptr);
@@ -35,14 +35,14 @@ class JsonValue {
   JsonValue(std::string text);
   JsonValue(std::string_view text);
   JsonValue(const char* text);
-  /// Null where there is none.
+  /// Null if there is no value.
   template <class Value>
   JsonValue(const std::optional<Value>& value) : JsonValue(value ? JsonValue(*value) : JsonValue()) {}
   template <class Item>
   JsonValue(const std::vector<Item>& items) : JsonValue(array()) {
     for (const Item& item : items) push_back(item);
   }
-  /// {{"name", value}, …} is an object, every other list an array. What stands in the braces is moved.
+  /// {{"name", value}, …} makes an object, every other list an array. Moves from the values in the list.
   JsonValue(std::initializer_list<JsonValue> list);
   JsonValue(const JsonValue& other);
   JsonValue(JsonValue&& other) noexcept;
@@ -51,38 +51,39 @@ class JsonValue {
 
   bool is_array() const;
 
-  /// The member of this name, null where there was none. REQUIRES: an object, or null, which becomes one.
+  /// The member of this name; added as null if it is missing. REQUIRES: an object, or null, which becomes one.
   JsonValue& operator[](std::string_view name);
-  /// REQUIRES: an array that is longer.
+  /// REQUIRES: an array with more than `index` items.
   JsonValue& operator[](std::size_t index);
   JsonValue& back();
   /// REQUIRES: an array, or null, which becomes one.
   void push_back(JsonValue item);
-  /// Takes all members of another object.
+  /// Sets all members of another object in this one.
   void update(const JsonValue& object);
 
-  // What was built. REQUIRES, of each: it is that.
+  // Reading. REQUIRES: the value is of the kind that is read.
   const std::vector<JsonValue>& items() const;
   bool contains(std::string_view name) const;
   const JsonValue& at(std::string_view name) const;
   double number() const;
   const std::string& text() const;
 
-  /// On one line, or each item and member on its own. What is no UTF-8 is replaced.
+  /// JSON on one line, or, if indent >= 0, with each item and member on its own line. Replaces bytes that are not
+  /// UTF-8.
   std::string dump(int indent = -1) const;
 
  private:
-  struct State;  // none: null
+  struct State;
   class Writer;
   explicit JsonValue(State state);
   void set(bool value);
   void set(std::int64_t value);
   void set(std::uint64_t value);
 
-  mutable std::unique_ptr<State> state_;  // mutable: std::initializer_list hands out what it holds as constants
+  mutable std::unique_ptr<State> state_;  // null: JSON's null. Mutable, to move out of std::initializer_list
 };
 
-/// Whether a text is JSON.
+/// True if the text is valid JSON.
 bool is_json(std::string_view text);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// Names that people gave, and other programs: of layers, tensors, devices, clusters, strategies.
+// Names of layers, tensors, devices, clusters and strategies, given by people or by other programs.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ namespace allreplay {
 
 inline constexpr std::size_t longest_name = 1000;  ///< bytes
 
-/// Throws InputError at `place` unless the name can stand in a table, in a message and in a line of CSV: one line of
-/// text, not too long, and no formula to a spreadsheet.
+/// Throws InputError at `place` unless the name fits into a table, a message and a line of CSV: one line of text, at
+/// most longest_name bytes, and nothing that a spreadsheet takes for a formula.
 void require_name(std::string_view name, const SourceLocation& place);
 
-/// The text there, a name. Throws InputError.
+/// The string at `json`. Throws InputError unless require_name() accepts it.
 std::string read_name(const Json& json);
 
-/// What another program called something, made a name.
+/// Another program's name for something, made valid: shortened, and with offending characters replaced.
 std::string as_name(std::string_view text);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// What users call by name: rows of tables, and enumerations with a word for each value.
+// Looks up by name: rows of tables, and enumerations with a word for each value.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace allreplay {
 
-/// A value of an enumeration, and the word that files, options and outputs have for it.
+/// A value of an enumeration, and its name in files, options and outputs.
 template <class Enum>
 struct Word {
   Enum value;
   std::string_view name;
 };
 
-/// In the order of the table.
+/// The names of the rows, in the order of the table.
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;
@@ -29,7 +29,8 @@ std::vector<std::string> names_of(const Rows& rows) {
 /// "a, b or c".
 std::string choices(const std::vector<std::string>& names);
 
-/// Throw InputError at `place`: `wrong`, where {} stands for the name, and the nearest of the known names, or all.
+/// Throw InputError at `place` with the text `wrong`, in which {} stands for the name, and suggest the nearest of the
+/// known names, or all of them.
 [[noreturn]] void fail_with_nearest(std::string_view name, const std::vector<std::string>& known,
                                     const SourceLocation& place, std::string_view wrong);
 [[noreturn]] void fail_with_all(std::string_view name, const std::vector<std::string>& known,
@@ -42,14 +43,15 @@ auto row_named(const Rows& rows, std::string_view name) {
   return found == std::end(rows) ? nullptr : &*found;
 }
 
-/// The row with that name. Throws InputError at `place`: "unknown strategy '{}'", for instance, and the nearest name.
+/// The row with that name. Throws InputError as fail_with_nearest() does; `wrong` is, for example, "unknown strategy
+/// '{}'".
 template <class Rows>
 const auto& find_by_name(const Rows& rows, std::string_view name, const SourceLocation& place, std::string_view wrong) {
   if (const auto* row = row_named(rows, name)) return *row;
   fail_with_nearest(name, names_of(rows), place, wrong);
 }
 
-/// The same where names are few: the complaint lists them all.
+/// The same for tables with few names: the error lists all of them.
 template <class Rows>
 const auto& choose_by_name(const Rows& rows, std::string_view name, const SourceLocation& place,
                            std::string_view wrong) {
@@ -57,7 +59,7 @@ const auto& choose_by_name(const Rows& rows, std::string_view name, const Source
   fail_with_all(name, names_of(rows), place, wrong);
 }
 
-/// The word for a value. REQUIRES: the table has it.
+/// The word for a value. REQUIRES: the table has one.
 template <class Words, class Enum>
 constexpr std::string_view name_of(const Words& words, Enum value) {
   return std::find_if(std::begin(words), std::end(words), [&](const auto& word) { return word.value == value; })->name;

@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-// Boost's distributions, unlike the standard library's, are the same everywhere.
+// Boost's distributions, unlike the standard library's, give the same numbers on all platforms.
 struct Random::State {
   boost::random::mt19937_64 engine;
   boost::random::normal_distribution<double> normal;

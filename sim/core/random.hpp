@@ -1,4 +1,4 @@
-// Seeded randomness that gives the same numbers on every platform.
+// Seeded random numbers, the same on every platform.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t least = 40, usual = 80;  // narrower, no table has room for a name and a number
+constexpr std::size_t least = 40, usual = 80;  // below `least` no table has room for a name and a number
 
-// 0 where nobody knows.
+// The width of a stream; 0 if it is not known.
 std::size_t known_width(int stream) {
   if (const char* text = std::getenv("COLUMNS")) {
     std::size_t columns = 0;

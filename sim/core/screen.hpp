@@ -1,4 +1,4 @@
-// What a person reads on: how wide it is, and whether it has colours.
+// The terminal that output is read on: its width, and if it shows colours.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,14 @@ struct Screen {
   bool colour = false;
 };
 
-/// Whether a person may be there to see it. Open MPI gives each rank a terminal of its own, wherever what is written
-/// there goes: that is none.
+/// True if `stream` is a terminal. False below Open MPI, which gives each rank a pseudo-terminal wherever output goes.
 bool is_terminal(int stream);
 
-/// Standard output's: COLUMNS where it is set, else the terminal's width, else 80. Colours on a terminal where NO_COLOR
-/// is not set.
+/// Describes standard output. Its width is COLUMNS, else the terminal's width, else 80. A terminal has colours unless
+/// NO_COLOR is set or TERM is "dumb".
 Screen screen();
 
-/// Standard error's width: COLUMNS, or the terminal's. Elsewhere a line has no end, since programs read it by lines.
+/// The width of standard error: COLUMNS, else the terminal's width, else unlimited, since programs read whole lines.
 std::size_t width_of_standard_error();
 
 }  // namespace allreplay

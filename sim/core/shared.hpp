@@ -1,4 +1,4 @@
-// A value that many hold and nobody changes: copying the handle copies no value.
+// A shared immutable value: copying the handle does not copy the value.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class Shared {
   const Value& operator*() const { return *value_; }
   const Value* operator->() const { return value_.get(); }
 
-  /// A value of one's own to change, which only this handle holds from now on.
+  /// Copies the value, so that only this handle holds it, and returns the copy to be changed.
   Value& own() {
     auto copy = std::make_shared<Value>(*value_);
     value_ = copy;

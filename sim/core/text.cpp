@@ -39,9 +39,9 @@ std::string as_text(std::string_view bytes) {
 
 namespace {
 
-// 0 for what moves a cursor, or is there and shows nothing: the ends of lines, tabs, and the control characters of
-// Latin-1 (U+0080 to U+009F), Unicode's own line ends, its marks of direction and blanks of no width (U+061C, U+200B,
-// U+200E, U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF), too. Joiners (U+200C, U+200D) belong to scripts.
+// Like character_length(), but also 0 for characters that move the cursor or are invisible: line ends, tabs, Latin-1's
+// control characters (U+0080 to U+009F), Unicode's line ends, direction marks and zero-width spaces (U+061C, U+200B,
+// U+200E, U+200F, U+2028 to U+202E, U+2060 to U+206F, U+FEFF). Joiners (U+200C, U+200D) are allowed: scripts need them.
 std::size_t shown_length(std::string_view text) {
   const std::size_t length = character_length(text);
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -70,7 +70,7 @@ bool is_one_line(std::string_view text) {
 std::string one_line(std::string_view text, std::size_t most) {
   constexpr std::string_view ellipsis = "…";
   std::string line;
-  std::size_t fits = 0;  // of the line, with an ellipsis after it
+  std::size_t fits = 0;  // bytes of `line` that leave room for an ellipsis
   while (!text.empty()) {
     const std::size_t length = shown_length(text);
     const char first = text.front();
@@ -109,7 +109,7 @@ std::size_t width_of(std::string_view text) {
 
 namespace {
 
-// A number stays with what it counts or its unit, a flag with its value.
+// True if no line may end after `word`: a number stays with its noun or unit, a flag with its value.
 bool stays_with_next(std::string_view word) {
   if (word.starts_with("--") || word == "-o") return word.find('=') == std::string_view::npos;
   if (word.starts_with('+') || word.starts_with('-')) word.remove_prefix(1);
@@ -117,14 +117,14 @@ bool stays_with_next(std::string_view word) {
          word.find_first_not_of("0123456789.,") == std::string_view::npos && word.back() != ',' && word.back() != '.';
 }
 
-// Words that stay in one line, and whether a command, of which they are a part, goes on after them.
+// Words that are not separated by a line end. in_command: they are within a command that goes on after them.
 struct Unbroken {
   std::string_view words;
   bool in_command;
 };
 
-// Where the word ends that starts at `at`. To a command what stands in quotes belongs to a word. Backticks start and
-// end one, where they come in pairs.
+// Returns the end of the word that starts at `at`. In a command, quoted spaces belong to the word. A pair of backticks
+// starts and ends a command.
 std::size_t end_of_word(std::string_view text, std::size_t at, bool& in_command) {
   char quote = '\0';
   for (; at < text.size(); ++at) {
@@ -156,12 +156,12 @@ Unbroken first_unbroken(std::string_view text, bool in_command) {
   }
 }
 
-constexpr std::string_view goes_on = " \\";  // at the end of a command's line
+constexpr std::string_view goes_on = " \\";  // ends a line of a command that goes on
 
 std::string broken(std::string_view text, std::size_t width, std::size_t indent, bool in_command) {
-  const bool whole = in_command;  // a command alone
-  std::string result, blanks;     // those between what stays together
-  std::size_t at = 0;             // of the line
+  const bool whole = in_command;  // the text is one command
+  std::string result, blanks;     // `blanks`: the spaces before the next words
+  std::size_t at = 0;             // the width of the current line
   bool empty = true;              // the line has no word yet
   while (!text.empty()) {
     if (text.front() == '\n') {

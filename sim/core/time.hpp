@@ -1,5 +1,5 @@
-// Simulated time: a whole number of picoseconds, so that ties are exact and results do not depend on the
-// order of additions. 64 bits hold 106 days.
+// Simulated time: a whole number of picoseconds, so that ties are exact and sums do not depend on the order of
+// additions. 64 bits hold 106 days.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@ namespace allreplay {
 
 using Time = std::chrono::duration<std::int64_t, std::pico>;
 
-/// "No such instant": later than every other.
+/// No such instant; compares later than all others.
 inline constexpr Time never = Time::max();
 
 [[noreturn]] void throw_time_overflow();
 
-/// The nearest whole picosecond. Throws TimeOverflow beyond what the clock holds (and for NaN).
+/// The nearest whole picosecond. Throws TimeOverflow outside the range of Time, and for NaN.
 inline Time from_picoseconds(double picoseconds) {
   if (!(picoseconds > -9.2e18 && picoseconds < 9.2e18)) throw_time_overflow();
   return Time(static_cast<std::int64_t>(picoseconds < 0 ? picoseconds - 0.5 : picoseconds + 0.5));
@@ -28,14 +28,14 @@ inline Time scaled(Time time, double factor) { return from_picoseconds(static_ca
 
 constexpr double to_seconds(Time time) { return static_cast<double>(time.count()) / 1e12; }
 
-/// a + b. Throws TimeOverflow instead of wrapping round.
+/// a + b. Throws TimeOverflow instead of wrapping around.
 inline Time add(Time a, Time b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a.count(), b.count(), &sum)) throw_time_overflow();
   return Time(sum);
 }
 
-/// Throws TimeOverflow instead of wrapping round.
+/// time * count. Throws TimeOverflow instead of wrapping around.
 inline Time multiplied(Time time, std::int64_t count) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(time.count(), count, &product)) throw_time_overflow();

@@ -21,7 +21,7 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  double scale;  // to the kind's base: seconds, bytes, bytes/s or s/B
+  double scale;  // in the base unit of its kind: seconds, bytes, bytes/s or s/B
 };
 
 struct Kind {
@@ -55,8 +55,8 @@ bool is_same_in_lower_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-// "Gbps", "Gb/s", "GBps" and "gbit/s" for what is written otherwise here; "" where nothing is known. Of rates only bits
-// are known in any case: "gb/s" may be of bits or of bytes.
+// Our unit for another spelling, such as "Gb/s", "GBps" or "gbit/s"; "" if none is known. Among rates, case is ignored
+// only for "bit/s", since "gb/s" may mean bits or bytes.
 std::string meant_by(std::string_view name, const Kind& kind) {
   for (const Unit& unit : kind.units)
     if (is_same_in_lower_case(name, unit.name) &&
@@ -154,7 +154,7 @@ std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& plac
 
 namespace {
 
-// The largest that leaves four digits of at least 1 before them; `units`: largest first.
+// The largest unit in which the value, rounded to four digits, is at least 1. `units`: largest first.
 FittingUnit fitting(double value, std::span<const FittingUnit> units) {
   for (const FittingUnit& unit : units)
     if (std::abs(value) >= unit.size * 0.99995) return unit;

@@ -15,50 +15,48 @@ namespace allreplay {
 
 using Bytes = std::int64_t;
 
-/// Bytes on the wire: what a group sends of a block need not be whole.
+/// Bytes on the wire; a share of a block need not be a whole number.
 struct WireBytes {
   double count = 0;
 
-  WireBytes(double bytes) : count(bytes) {}  // NOLINT(*-explicit-*): whole ones are such bytes, too
+  WireBytes(double bytes) : count(bytes) {}  // NOLINT(*-explicit-*): converts like a number
   template <std::integral T>
   WireBytes(T bytes) : count(static_cast<double>(bytes)) {}  // NOLINT(*-explicit-*)
   operator double() const { return count; }                  // NOLINT(*-explicit-*)
   bool operator==(const WireBytes&) const = default;
 };
 
-// Each throws InputError at `place` unless `text` is a finite number >= 0 with a unit of its kind.
+// Each throws InputError at `place` unless `text` is a finite number >= 0 with a suitable unit.
 double parse_duration(std::string_view text, const SourceLocation& place);  ///< seconds
 Bytes parse_size(std::string_view text, const SourceLocation& place);       ///< bytes, rounded to the nearest
 double parse_rate(std::string_view text, const SourceLocation& place);      ///< bytes per second
 double parse_per_byte(std::string_view text, const SourceLocation& place);  ///< seconds per byte
 
-/// A plain number without unit. Throws InputError unless all of `text` is a finite number.
+/// A number without a unit. Throws InputError unless all of `text` is a finite number.
 double parse_number(std::string_view text, const SourceLocation& place);
 /// A whole number in [least, most]. Throws InputError.
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place);
 
-/// "100 MB": that size; "8B:1GiB:x2": from 8 B on, each twice the one before, up to 1 GiB. Throws InputError at
-/// `place`.
+/// "100 MB": that size. "8B:1GiB:x2": from 8 B to 1 GiB, each twice the previous one. Throws InputError at `place`.
 std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place);
 
-/// What a value is written in: 1e-3 and "ms", for 0.4 s.
+/// The unit in which a value is shown: {1e-3, "ms"} for 0.4 s.
 struct FittingUnit {
   double size;
   std::string_view name;
 };
 FittingUnit unit_of_duration(double seconds);
-FittingUnit unit_of_size(double bytes);  ///< decimal, as all that is measured or computed
+FittingUnit unit_of_size(double bytes);  ///< decimal, as for everything measured or computed
 FittingUnit unit_of_rate(double bytes_per_second);
 
-// For people: three to four significant digits and a unit that fits.
+// For people: up to four significant digits and a suitable unit.
 std::string format_duration(double seconds);
 std::string format_size(Bytes bytes);
-std::string format_rate(double bytes_per_second);  ///< in bit/s, as networks are named
+std::string format_rate(double bytes_per_second);  ///< in bit/s, as is usual for networks
 
-// Exactly, as a file could hold them: the largest unit that leaves a whole number, binary where the user or a framework
-// chose a binary size.
+// Exact, for files: in the largest unit, binary or decimal, that gives a whole number.
 std::string write_size(Bytes bytes);
 std::string write_duration(Time time);
-std::string write_us(Time time);  ///< microseconds without a unit, all digits of the picoseconds
+std::string write_us(Time time);  ///< microseconds without a unit, with all picoseconds
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// Which allreplay this is. The number stands in the topmost CMakeLists.txt, and nowhere else.
+// The version of this program. Its number is defined only in the topmost CMakeLists.txt.
 #pragma once
 
 #include <string>
@@ -7,6 +7,6 @@ namespace allreplay {
 
 std::string version();             ///< "2.0.0"
 std::string built_with();          ///< "GCC 12.2.0, Release, with MPI": one line
-std::string version_and_commit();  ///< "2.0.0 (0123abc)"; without the commit where it was not built from a checkout
+std::string version_and_commit();  ///< "2.0.0 (0123abc)"; without the commit if not built from a git checkout
 
 }  // namespace allreplay

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double seconds = 1e-12;  // in a picosecond
+constexpr double seconds = 1e-12;  // per picosecond
 
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -24,7 +24,7 @@ Moments moments_of_stages(const MeasuredSteps& job, const std::vector<double>& o
                  [](const JobOp& op) { return op.stage; });
 }
 
-// Standard deviation over mean at each stage; the mean of these.
+// Returns the relative standard deviation, averaged over stages.
 double spread(const Moments& of) {
   double sum = 0;
   for (std::size_t stage = 0; stage < of.sum.size(); ++stage)
@@ -32,7 +32,7 @@ double spread(const Moments& of) {
   return sum / static_cast<double>(of.sum.size());
 }
 
-// Forward and backward of the same micro-batch, each stage's mean taken off (Pearson).
+// Pearson correlation of the forward and backward of a micro-batch, relative to their stage's means.
 double correlation(const MeasuredSteps& job, const std::vector<double>& own) {
   const JobGraph& graph = job.graph;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> backwards;
@@ -79,7 +79,7 @@ double correlation(const MeasuredSteps& job, const std::vector<double>& own) {
   return varies(ff, all.forward) && varies(bb, all.backward) ? fb / std::sqrt(ff * bb) : 0;
 }
 
-// The worst 3 % of the workers, at least one; among equals the lower rank.
+// Returns the worst 3 % of the workers, at least one; ties by lower rank.
 std::vector<WorkerPlace> worst_of(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;
   std::vector<WorkerPlace> workers;
@@ -95,7 +95,7 @@ std::vector<WorkerPlace> worst_of(const Diagnosis& known) {
   return workers;
 }
 
-// Asks all what-ifs: those of the answers' parts first, then those that need the worst workers.
+// Evaluates all what-ifs: first those by kind, stage and replica, then those that depend on the worst workers.
 class Asking {
  public:
   Asking(Diagnosis& known, const std::function<std::function<void()>(std::size_t)>& progress) : known_(known) {
@@ -163,14 +163,14 @@ class Asking {
     return times;
   }
 
-  // Seconds, [question][step].
+  // Returns the step times in seconds: [question][step].
   std::vector<std::vector<double>> ask(const std::vector<Question>& questions) const {
     return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
   }
 
-  // The worst 3 % are ranked by the smaller of their replica's and their stage's slowdown: a fast worker whose replica
-  // and whose stage each have a slow one is among them. So each is asked about alone; if none straggles, the worst is
-  // named.
+  // The worst 3 % are ranked by the smaller of their replica's and their stage's slowdown, so that they include fast
+  // workers whose replica and stage each have a slow one. Therefore replays each of them in isolation; if none
+  // straggles, names the worst.
   void find_slow_workers() {
     std::vector<Question> questions;
     for (const auto& [replica, stage] : known_.worst_workers) questions.push_back({.replica = replica, .stage = stage});

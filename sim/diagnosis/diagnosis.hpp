@@ -1,4 +1,5 @@
-// What a measured job lost, to whom, and why: what-ifs over its replay. docs/diagnosis.md says what each number is.
+// Diagnoses a measured job by what-if replays: which workers, stages or kinds of ops slow it down. docs/diagnosis.md
+// defines every number.
 #pragma once
 
 #include <array>
@@ -12,29 +13,29 @@
 
 namespace allreplay {
 
-/// What is slowed down as much as this is called slow.
+/// From this slowdown on, a worker, stage or job is called slow.
 inline constexpr double straggling = 1.03;
 
-/// A kind as it is asked about: sends and receives of a direction are one, forward-pp-comm or backward-pp-comm.
+/// The what-ifs of a kind. Sends and receives of a direction are one kind, forward-pp-comm or backward-pp-comm.
 struct KindAnswer {
   std::string name;
-  double slowdown = 1;  ///< S_x: if only these ops took what they did
-  double mended = 0;    ///< M_x: the part of the waste that mending them brings back
+  double slowdown = 1;  ///< S_x: if only these ops keep their measured durations
+  double mended = 0;    ///< M_x: the share of the waste recovered if they take the ideal ones
 };
 
-/// Of forward and of backward computes.
+/// A value for forward and one for backward computes.
 struct PassPair {
   double forward = 0, backward = 0;
 };
 
-/// What explains the waste, in the order in which it is said: the suspects, and what their rules do not ask.
+/// An explanation of the waste: a suspect, or one found by a rule beyond those of the suspects.
 struct Finding {
   enum class What { Nobody, Workers, SteadyWorkers, Stage, MicroBatches, Replica, Kind, Sizes, Spread };
   What what = What::Spread;
-  double mended = 1;                      ///< the part of the waste that mending it brings back
-  std::vector<WorkerPlace> workers = {};  ///< those named
-  std::uint32_t number = 0;               ///< of a stage or a replica
-  std::string kind = {};                  ///< Kind; Sizes: its ops differ by seq, and not by replica or step
+  double mended = 1;                      ///< the share of the waste that fixing it recovers
+  std::vector<WorkerPlace> workers = {};  ///< the workers that it names
+  std::uint32_t number = 0;               ///< the stage or replica that it names
+  std::string kind = {};  ///< for Kind and Sizes; the ops of Sizes differ by seq, not by replica or step
 };
 
 inline constexpr Word<Finding::What> finding_words[] = {
@@ -59,28 +60,28 @@ struct Diagnosis {
   std::vector<double> by_replica, by_stage;  ///< S_x
   std::vector<double> by_worker;             ///< by MeasuredSteps::worker()
   std::vector<WorkerPlace> worst_workers;
-  std::vector<WorkerPlace> slow_workers;  ///< of these, where mending them is half of the waste: who alone straggles
+  std::vector<WorkerPlace> slow_workers;  ///< those that slow a step down by themselves; empty if M_W is below half
   double mended_workers = 0, mended_stage = 0;        ///< M_W, M_S
-  double mended_computes = 0;                         ///< the same for all forward and backward computes
-  std::vector<double> mended_stages;                  ///< for each stage alone
-  std::uint32_t worst_replica = 0;                    ///< by by_replica
-  double mended_replica = 0;                          ///< for that one
+  double mended_computes = 0;                         ///< M of all forward and backward computes
+  std::vector<double> mended_stages;                  ///< M of each stage
+  std::uint32_t worst_replica = 0;                    ///< the slowest in by_replica
+  double mended_replica = 0;                          ///< M of worst_replica
   std::map<std::string_view, double> critical_share;  ///< by kind
   std::vector<PassPair> stage_compute_s;
   PassPair microbatch_spread;
   double fb_correlation = 0;
-  std::vector<WorkerPlace> steadily_slow;  ///< in every step, where workers differ more than their micro-batches do
-  double mended_steady = 0;                ///< for those
-  std::vector<double> gap_s;               ///< by worker: how much later than they could its ops start, a step
+  std::vector<WorkerPlace> steadily_slow;  ///< slow in every step, if workers differ more than micro-batches
+  double mended_steady = 0;                ///< M of steadily_slow
+  std::vector<double> gap_s;               ///< by worker: total delay of its ops beyond their earliest start, per step
   std::vector<std::string> suspects;
   std::vector<Finding> findings;
 
   double mean_replayed_s() const;
-  /// What a step takes once that part of the waste is brought back; at best what the ideal one takes.
+  /// The mean step time if this share of the waste is recovered, at most all of it.
   double without_s(double mended) const;
 };
 
-/// `progress` is told how much there is to do, and called after each part of it. Throws InputError.
+/// `progress` is given the number of rounds of work; it returns what is called after each of them. Throws InputError.
 Diagnosis diagnose(MeasuredJob job, const std::function<std::function<void()>(std::size_t)>& progress);
 
 }  // namespace allreplay

@@ -10,9 +10,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr double second_of = 1e-12;  // picoseconds
+constexpr double second_of = 1e-12;  // seconds per picosecond
 
-// Each replica's time in forward and backward computes, of a step.
+// Returns each replica's mean time in forward and backward computes per step.
 std::vector<double> computing(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;
   std::vector<double> sums(graph.replicas, 0.0);
@@ -23,7 +23,7 @@ std::vector<double> computing(const Diagnosis& known) {
   return sums;
 }
 
-// The collectives of one operation and group: each with the time from its last start.
+// Collects the collectives of the first known operation and group size; each counts from its last start.
 MeasurementLog log_of(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const JobGraph& graph = job.graph;
@@ -51,7 +51,7 @@ MeasurementLog log_of(const Diagnosis& known) {
   return log;
 }
 
-// Between what a collective waits for, on the rank that starts it last, and its start.
+// Measures the gap from the end of a collective's dependencies to its last start.
 std::optional<JobConstant> launch_of(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const JobGraph& graph = job.graph;

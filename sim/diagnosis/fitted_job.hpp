@@ -1,4 +1,4 @@
-// What a measured job says of the network and the workers that it ran on: constants for a cluster file.
+// Fits constants of a cluster file, such as α, β and jitter, to a measured job.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace allreplay {
 
-/// A constant, and how many events it rests on.
+/// A constant, and the number of events that it is fitted to.
 struct JobConstant {
   double value = 0;
   std::size_t events = 0;
 };
 
 struct FittedJob {
-  Calibration collectives;            ///< α and β: durations from the last start, by size
-  std::optional<JobConstant> launch;  ///< seconds: the median gap before a collective that nothing else explains
-  std::optional<JobConstant> sigma;   ///< relative deviation of the ranks' mean computing times
+  Calibration collectives;            ///< α and β, fitted to durations (from the last start) by size
+  std::optional<JobConstant> launch;  ///< seconds: median gap between a collective's dependencies and its start
+  std::optional<JobConstant> sigma;   ///< relative standard deviation of the replicas' mean compute times
 };
 
-/// Throws InputError where no size of a collective is known, or a single one.
+/// Throws InputError if fewer than two sizes of collectives are known.
 FittedJob fit_job(const Diagnosis& known);
 
-/// The replica whose computing takes the median time.
+/// Returns the replica with the median compute time.
 std::uint32_t median_replica(const Diagnosis& known);
 
 }  // namespace allreplay

@@ -23,8 +23,8 @@ std::string worker_name(std::uint32_t replica, std::uint32_t stage) {
 
 std::string op_name(const JobOp& op) { return fmt::format("{} {}", name_of(op.kind), op.seq); }
 
-// A stage's ops are numbered by kind and seq; op `i` of `stage` on `replica` is first[stage] + i * replicas + replica,
-// until ops are put into their order.
+// Until find_order() sorts the ops they have raw numbers: op `i` of `stage`, by kind and seq, on `replica` is
+// firsts_[stage] + i * replicas + replica.
 class Layout {
  public:
   explicit Layout(MeasuredJob job) : job_(std::move(job)), ops_(job_.ops) {}
@@ -53,7 +53,7 @@ class Layout {
     throw InputError({job_.files.front(), ""}, wrong, right);
   }
 
-  // Numbers of steps, replicas and stages.
+  // Counts steps, replicas and stages.
   void measure() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       graph_.replicas = std::max(graph_.replicas, ops_[i].replica + 1);
@@ -77,7 +77,7 @@ class Layout {
       fail(fmt::format("there is no {} {}", noun, absent - known.begin()), fmt::format("{}s count from 0", noun));
   }
 
-  // The ops of each stage, as replica 0 ran them in the first step.
+  // Takes the ops of each stage from replica 0 in the first step.
   void find_models() {
     const auto end = std::find_if(ops_.begin(), ops_.end(),
                                   [&](const MeasuredOp& op) { return op.step != steps_.front() || op.replica != 0; });
@@ -103,7 +103,7 @@ class Layout {
     }
   }
 
-  // Every worker in every step.
+  // Throws InputError unless every worker ran the ops of its stage in every step.
   void require_alike() const {
     std::size_t at = 0;
     for (const std::int64_t step : steps_)
@@ -146,7 +146,7 @@ class Layout {
     return static_cast<std::uint32_t>(firsts_[stage] + op * graph_.replicas + replica);
   }
 
-  // Of a stage's ops; `nothing` where it has none such.
+  // Returns the index among the stage's ops, or `nothing`.
   std::size_t find(std::uint32_t stage, OpKind kind, std::uint32_t seq) const {
     const auto& model = models_[stage];
     const auto found =
@@ -157,7 +157,7 @@ class Layout {
                : nothing;
   }
 
-  // leader_[op]: the first of its group. Sends lead their receives.
+  // Sets leader_[op] to the first op of its group. A send leads its receive.
   void find_groups() {
     leader_.resize(size_);
     std::map<std::pair<OpKind, std::uint32_t>, std::pair<std::uint32_t, std::size_t>> firsts;  // stage and op
@@ -209,15 +209,15 @@ class Layout {
     return {stage, found};
   }
 
-  // Groups one behind the other, each behind what it follows (Kahn's algorithm).
+  // Sorts the groups topologically (Kahn's algorithm).
   void find_order() {
-    std::vector<std::uint32_t> group(size_, nothing), leaders;  // of leaders; by group
+    std::vector<std::uint32_t> group(size_, nothing), leaders;  // group by leading op; leading op by group
     for (std::uint32_t op = 0; op < size_; ++op)
       if (leader_[op] == op) {
         group[op] = static_cast<std::uint32_t>(leaders.size());
         leaders.push_back(op);
       }
-    // As raw numbers: members by group, and pairs of an op and the group that follows it.
+    // Members by group, and pairs of a group and an op that it depends on, as raw numbers.
     std::vector<std::vector<std::uint32_t>> members(leaders.size());
     for (std::uint32_t op = 0; op < size_; ++op) members[group[leader_[op]]].push_back(op);
     std::vector<std::pair<std::uint32_t, std::uint32_t>> before;  // group, op
@@ -247,7 +247,7 @@ class Layout {
       needed[i] = firsts[i + 1];
       firsts[i + 1] += firsts[i];
     }
-    std::vector<std::vector<std::uint32_t>> followers(size_);  // groups, by op
+    std::vector<std::vector<std::uint32_t>> followers(size_);  // dependent groups, by op
     for (const auto& [then, op] : before) followers[op].push_back(then);
     std::vector<std::uint32_t> ready;
     for (std::uint32_t i = 0; i < leaders.size(); ++i)
@@ -273,7 +273,7 @@ class Layout {
     if (ready.size() < leaders.size()) fail_with_cycle(leaders, group, before, firsts, raw_ops);
   }
 
-  // Names an op that waits for itself: from one that was never ready back through what it waits for.
+  // Names an op of a cycle: follows dependencies back from a group that never became ready, until one repeats.
   [[noreturn]] void fail_with_cycle(const std::vector<std::uint32_t>& leaders, const std::vector<std::uint32_t>& group,
                                     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& before,
                                     const std::vector<std::uint32_t>& firsts, const std::vector<JobOp>& ops) const {

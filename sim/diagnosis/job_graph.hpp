@@ -1,5 +1,5 @@
-// What waits for what in a measured job: the ops of a step, and which start together. The rules are those of
-// "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25): docs/diagnosis.md.
+// The dependencies between the ops of a measured job's step, and the groups of ops that start together. The rules are
+// those of "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25): docs/diagnosis.md.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace allreplay {
 
-/// An op of every step.
+/// An op, which occurs in every step.
 struct JobOp {
   std::uint32_t replica = 0, stage = 0, seq = 0;
   std::int32_t chunk = 0;
   OpKind kind = OpKind::ForwardCompute;
 };
 
-/// The ops of a step, so ordered that none stands before what it waits for, and groups, whose members start together
-/// once all that any of them follows has ended, stand side by side.
+/// The ops of a step in topological order, in groups. The members of a group are adjacent, and start together once the
+/// dependencies of all of them have ended.
 struct JobGraph {
   std::uint32_t replicas = 0, stages = 0;
   std::vector<JobOp> ops;
-  std::vector<std::uint32_t> group_first;   ///< where each group's members start among ops, and the end
-  std::vector<std::uint32_t> before_first;  ///< where what a group follows starts in `before`, and the end
-  std::vector<std::uint32_t> before;        ///< ops
+  std::vector<std::uint32_t> group_first;   ///< by group, the index of its first op; then the number of ops
+  std::vector<std::uint32_t> before_first;  ///< by group, the index of its first dependency in `before`; then the end
+  std::vector<std::uint32_t> before;        ///< ops that groups depend on
   std::vector<std::uint32_t> group_of;      ///< by op
-  std::vector<double> earliest;  ///< of each group: 0 where one of its ops follows nothing, else minus infinity
+  std::vector<double> earliest;             ///< by group: 0 if one of its ops has no dependency, else minus infinity
 
   std::size_t groups() const { return group_first.size() - 1; }
   std::span<const std::uint32_t> followed_by(std::size_t group) const {
@@ -34,24 +34,24 @@ struct JobGraph {
   }
 };
 
-/// A job as measured, laid out by the graph's ops. Times in picoseconds: whole numbers where they were measured, so
-/// that sums are exact.
+/// The measured times of a job, by step and op. In picoseconds: measured times are whole numbers, so sums are exact.
 struct MeasuredSteps {
   JobGraph graph;
-  std::vector<std::int64_t> steps;  ///< as the files number them
-  std::vector<double> start, end;   ///< by step and op, from the step's first start
+  std::vector<std::int64_t> steps;  ///< their numbers in the files
+  std::vector<double> start, end;   ///< by step and op, since the step's first start
   std::vector<std::int64_t> ranks;  ///< by stage, then replica
   std::vector<std::string> notes;
-  std::string file;                         ///< the first
-  std::vector<CollectiveSize> collectives;  ///< as MeasuredJob has them
+  std::string file;                         ///< the first one
+  std::vector<CollectiveSize> collectives;  ///< as in MeasuredJob
 
   std::size_t worker(std::uint32_t replica, std::uint32_t stage) const {
     return std::size_t{stage} * graph.replicas + replica;
   }
 };
 
-/// Checks that all workers ran the same ops in all steps. Throws InputError, naming file, op and worker: an op twice,
-/// or lacking; a stage without forward or backward compute; sends without their receives; ops that wait for each other.
+/// Orders the ops of a job, and checks that all workers ran the same ops in all steps. Throws InputError, naming file,
+/// op and worker, for an op that is duplicate or missing, a stage without forward or backward compute, a send without
+/// its receive, and cyclic dependencies.
 MeasuredSteps lay_out(MeasuredJob job);
 
 }  // namespace allreplay

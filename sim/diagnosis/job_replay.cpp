@@ -12,15 +12,15 @@ namespace allreplay {
 
 namespace {
 
-constexpr double least_own = -1e10;  // 10 ms: whose end lies further before its group's start was not in it
-constexpr std::size_t lanes = 8;     // questions that are asked in one pass
+constexpr double least_own = -1e10;  // 10 ms: an op that ends longer before its group's start gets duration 0
+constexpr std::size_t lanes = 8;     // questions that are replayed simultaneously
 
 bool is_mean(OpKind kind) {
   return kind == OpKind::ForwardCompute || kind == OpKind::BackwardCompute || kind == OpKind::Gc ||
          kind == OpKind::Optimizer;
 }
 
-// The ops of which the last to end ends the step: optimizers, where there are any.
+// Returns the ops that can end the step: the optimizers, if there are any.
 std::vector<std::uint32_t> last_ops(const JobGraph& graph) {
   std::vector<std::uint32_t> found, all(graph.ops.size());
   std::iota(all.begin(), all.end(), 0);
@@ -77,7 +77,7 @@ namespace {
 
 using Lanes = std::array<double, lanes>;
 
-// When the ops end in each lane, and with them the step.
+// Computes the ends of all ops in each lane; returns the end of the step.
 template <class Duration>
 Lanes replay_lanes(const JobGraph& graph, const std::vector<std::uint32_t>& last, std::vector<Lanes>& end,
                    const Duration& duration) {
@@ -95,7 +95,7 @@ Lanes replay_lanes(const JobGraph& graph, const std::vector<std::uint32_t>& last
   return latest;
 }
 
-// The graph of the first replicas alone.
+// Returns the graph restricted to the first `replicas` replicas.
 JobGraph first_replicas(const JobGraph& graph, std::uint32_t replicas) {
   JobGraph some{.replicas = std::min(replicas, graph.replicas), .stages = graph.stages};
   some.group_first = some.before_first = {0};
@@ -118,7 +118,7 @@ JobGraph first_replicas(const JobGraph& graph, std::uint32_t replicas) {
   return some;
 }
 
-// The ops of each replica, in an order that all share.
+// Returns the ops of each replica, in the same order for all.
 std::vector<std::vector<std::uint32_t>> ops_by_replica(const JobGraph& graph) {
   std::vector<std::vector<std::uint32_t>> ops(graph.replicas);
   for (std::uint32_t op = 0; op < graph.ops.size(); ++op) ops[graph.ops[op].replica].push_back(op);
@@ -139,7 +139,7 @@ std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobD
   const std::vector<std::uint32_t> last = last_ops(graph);
   std::vector<std::vector<double>> times(questions.size());
   std::vector<Lanes> end(size);
-  std::vector<std::uint8_t> keeps(size);  // a bit for each lane
+  std::vector<std::uint8_t> keeps(size);  // one bit per lane
   for (std::size_t first = 0; first < questions.size(); first += lanes) {
     const std::size_t count = std::min(lanes, questions.size() - first);
     for (std::size_t op = 0; op < size; ++op) {
@@ -160,10 +160,10 @@ std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobD
 }
 
 std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const JobDurations& durations) {
-  const JobGraph graph = first_replicas(job.graph, 2);  // the one that keeps its own, and any other
+  const JobGraph graph = first_replicas(job.graph, 2);  // one that keeps its own durations, and one for all others
   const auto ops = ops_by_replica(job.graph);
   const auto first_ops = ops_by_replica(graph)[0];
-  std::vector<std::uint32_t> number(graph.ops.size());  // of the first replica's ops
+  std::vector<std::uint32_t> number(graph.ops.size());  // by op of the first replica, its index in first_ops
   for (std::uint32_t i = 0; i < first_ops.size(); ++i) number[first_ops[i]] = i;
   const std::vector<std::uint32_t> last = last_ops(graph);
   std::vector<Lanes> end(graph.ops.size());
@@ -172,7 +172,7 @@ std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const J
     for (std::size_t step = 0; step < job.steps.size(); ++step) {
       const double* own = durations.own.data() + step * job.graph.ops.size();
       const Lanes ends = replay_lanes(graph, last, end, [&](std::uint32_t op, std::size_t lane) {
-        const std::size_t replica = std::min(first + lane, times.size() - 1);  // of spare lanes the last again
+        const std::size_t replica = std::min(first + lane, times.size() - 1);  // spare lanes repeat the last replica
         return graph.ops[op].replica == 0 ? own[ops[replica][number[op]]] : durations.ideal_of(graph.ops[op].kind);
       });
       for (std::size_t lane = 0; lane < lanes && first + lane < times.size(); ++lane)

@@ -12,7 +12,7 @@ namespace {
 
 using Places = std::vector<std::uint32_t>;
 
-constexpr std::size_t most_pairs = 1000;  // between two links of the end of a step, in addition to ten for each op
+constexpr std::size_t most_pairs = 1000;  // between two sets of ops at the end of a step, in addition to ten per op
 
 struct Direction {
   OpKind compute, send, recv;
@@ -69,7 +69,7 @@ class StageOrder {
     chain(of({OpKind::ParamsAllGather, OpKind::GradsReduceScatter}));
   }
 
-  // A send follows its compute; a receive stands before its own, and behind that of the one before.
+  // A send follows its compute. A receive precedes its compute, and follows the previous one.
   void transfers() {
     for (const Direction& way : directions) {
       const Places computes = of({way.compute}), sends = of({way.send}), recvs = of({way.recv});
@@ -90,7 +90,7 @@ class StageOrder {
       if (const Places transfers = of({kind}); !transfers.empty()) precede(*(first - 2), transfers.front());
   }
 
-  // By chunk: `first` or last op of a kind.
+  // Returns the first (or last) op of a kind, by chunk.
   std::map<std::int32_t, std::uint32_t> of_chunks(OpKind kind, bool first) const {
     std::map<std::int32_t, std::uint32_t> found;
     for (const std::uint32_t op : order_)
@@ -98,14 +98,14 @@ class StageOrder {
     return found;
   }
 
-  // The last op of each chunk of one kind before the first of another.
+  // In each chunk the last op of kind `before` precedes the first of kind `after`.
   void precede_by_chunk(OpKind before, OpKind after) {
     const auto lasts = of_chunks(before, false);
     for (const auto& [chunk, first] : of_chunks(after, true))
       if (const auto last = lasts.find(chunk); last != lasts.end()) precede(last->second, first);
   }
 
-  // Whether that takes a reasonable number of pairs.
+  // Orders gc, reductions, clipping and optimizer. Returns false if that takes too many pairs.
   bool end_of_step() {
     const Places reductions = of({OpKind::GradsReduceScatter}), separate = of({OpKind::SeparateGradsAllReduce});
     const bool overlap = !separate.empty() || std::any_of(reductions.begin(), reductions.end(), [&](std::uint32_t op) {
@@ -114,7 +114,7 @@ class StageOrder {
     Places before = of({OpKind::Gc});
     for (const std::uint32_t one : before) precede(last_, one);
     if (before.empty()) before = {last_};
-    if (overlap) {  // what comes next also follows the last reduction, which may have ended long before
+    if (overlap) {  // the next op also follows the last reduction, which may have ended long before
       precede_by_chunk(OpKind::BackwardCompute, OpKind::GradsReduceScatter);
       if (!reductions.empty()) before.push_back(reductions.back());
     }
@@ -132,7 +132,7 @@ class StageOrder {
 
   std::span<const MeasuredOp> ops_;
   Places order_, computes_;
-  std::uint32_t last_ = 0;  // of the computes to end
+  std::uint32_t last_ = 0;  // the compute that ends last
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_;
 };
 

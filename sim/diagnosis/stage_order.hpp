@@ -1,4 +1,4 @@
-// What follows what among the ops of one stage.
+// Derives the dependencies between the ops of one stage.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace allreplay {
 
-/// Pairs (before, after) of places in `ops`, which are those of one worker in one step: the second starts no earlier
-/// than the first ends. Empty where they are far more than ops, as none of training are: thousands of ops at a step's
-/// end that each wait for thousands. REQUIRES: a forward and a backward compute.
+/// Returns pairs (before, after) of indices in `ops`, the ops of one worker in one step: the second starts no earlier
+/// than the first ends. Empty if there are far more pairs than ops, which no training has: thousands of ops at the end
+/// of a step that each depend on thousands. REQUIRES: a forward and a backward compute.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> stage_order(std::span<const MeasuredOp> ops);
 
 }  // namespace allreplay

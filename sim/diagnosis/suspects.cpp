@@ -9,13 +9,14 @@ namespace allreplay {
 namespace {
 
 constexpr double quarter = 0.25, together = 0.9;
-constexpr double of_no_size = 0.1;  // of the variance: what replicas and steps may leave where ops differ by seq
+constexpr double of_no_size =
+    0.1;  // share of the variance that may remain between replicas and steps if ops differ by seq
 
 constexpr std::uint32_t bit(OpKind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind); }
 
 double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// In forward and backward passes, by step and worker.
+// Returns the time in forward and backward passes, by step and worker.
 std::vector<double> computing(const MeasuredSteps& job, const std::vector<double>& own) {
   const JobGraph& graph = job.graph;
   const std::size_t workers = std::size_t{graph.replicas} * graph.stages;
@@ -27,7 +28,8 @@ std::vector<double> computing(const MeasuredSteps& job, const std::vector<double
   return times;
 }
 
-// The stage whose mending brings back most of those that compute long on every replica.
+// Returns, of the stages that are slow on every replica, the one whose fixing recovers most; none if that is below
+// half.
 std::optional<std::uint32_t> heavy_stage(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const std::vector<double> times = computing(job, known.durations.own);
@@ -45,7 +47,7 @@ std::optional<std::uint32_t> heavy_stage(const Diagnosis& known) {
   return worst && known.mended_stages[*worst] >= half_of_waste ? worst : std::nullopt;
 }
 
-// Whether the ops of a kind differ by their seq, alike on all replicas and in all steps.
+// True if the ops of a kind differ by seq, equally on all replicas and in all steps.
 bool differ_in_size(const Diagnosis& known, const std::string& name) {
   const JobGraph& graph = known.job.graph;
   std::uint32_t kinds = 0, seqs = 0;
@@ -68,7 +70,7 @@ bool is_pass(const KindAnswer& kind) {
   return kind.name == name_of(OpKind::ForwardCompute) || kind.name == name_of(OpKind::BackwardCompute);
 }
 
-// The kind whose mending brings back most, of passes or of all others.
+// Returns the kind whose fixing recovers most, among passes or among all other kinds.
 const KindAnswer* worst_kind(const Diagnosis& known, bool passes) {
   const KindAnswer* worst = nullptr;
   for (const KindAnswer& kind : known.by_kind)

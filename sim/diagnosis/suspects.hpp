@@ -1,4 +1,4 @@
-// Who is to blame: the suspects of OSDI'25's analysis, and what explains the waste beyond their rules.
+// Names the causes of the waste: the suspects of OSDI'25's analysis, and findings by additional rules.
 #pragma once
 
 #include <string>
@@ -8,18 +8,19 @@
 
 namespace allreplay {
 
-/// From this part of the waste on, mending something is called to explain it.
+/// A cause explains the waste if fixing it recovers at least this share.
 inline constexpr double half_of_waste = 0.5;
 
-/// The name under which a kind is asked about.
+/// The name of a kind in what-ifs, where sends and receives of a direction are one.
 std::string_view asked_name(OpKind kind);
 
-/// Means about which values vary, by stage or by worker.
+/// Count, sum and squared deviations of values, by stage or by worker.
 struct Moments {
-  std::vector<double> count, sum, squares;  ///< squares: about the mean
+  std::vector<double> count, sum, squares;  ///< squares: of the deviations from the mean
 };
 
-/// Of the ops of some kinds (a bit for each), over all steps; `place_of`: an op's stage, or its worker, of so many.
+/// Computes the moments of the ops of some kinds (one bit per kind) over all steps. `place_of` returns the stage or the
+/// worker of an op, below `places`.
 template <class Place>
 Moments moments(const MeasuredSteps& job, const std::vector<double>& own, std::uint32_t kinds, std::size_t places,
                 const Place& place_of) {
@@ -42,15 +43,16 @@ Moments moments(const MeasuredSteps& job, const std::vector<double>& own, std::u
   return result;
 }
 
-/// Those whose computes took longer than the mean of their stage's workers, by what is called straggling, in every
-/// step. None where what varies is more than by half the micro-batches of each worker: in few steps chance slows some,
-/// too.
+/// Returns the workers whose computes took longer than their stage's mean, by the factor `straggling`, in every step.
+/// Empty if more than half of the variance is within workers, between their micro-batches: if there are few steps, a
+/// worker may be slow in all of them by chance.
 std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std::vector<double>& own);
 
-/// Seconds a step, by worker: from the end of what an op follows to its start; of a group that of its last comer.
+/// Returns, by worker, the seconds per step between the end of an op's dependencies and its start; in a group only the
+/// last op to start counts.
 std::vector<double> gaps_before_ops(const MeasuredSteps& job);
 
-/// REQUIRES: all that a diagnosis has above its suspects. The second: and its suspects.
+/// REQUIRES: all members above `suspects` are set; for findings_of() also `suspects`.
 std::vector<std::string> suspects_of(const Diagnosis& known);
 std::vector<Finding> findings_of(const Diagnosis& known);
 

@@ -13,14 +13,15 @@ namespace allreplay {
 
 namespace {
 
-// Of a graph, by task: what it carries into the next replay; and by queue, how many tasks it has there.
+// The constant data of a graph: which tasks of the next replay depend on each of its tasks, how many predecessors each
+// task has, and how many tasks each queue has.
 struct Shape {
   const TaskGraph* graph = nullptr;
-  std::vector<std::vector<TaskId>> carries;
-  std::size_t carried = 0;
-  std::vector<std::uint32_t> needed;  // with what the replay before carries into it
-  std::vector<std::int64_t> in_queue;
-  std::int64_t priorities = 0;  // one more than the largest
+  std::vector<std::vector<TaskId>> carries;  // by task: its successors in the next replay
+  std::size_t carried = 0;                   // their total number
+  std::vector<std::uint32_t> needed;         // by task: its predecessors, including those in the previous replay
+  std::vector<std::int64_t> in_queue;        // by queue: its tasks
+  std::int64_t priorities = 0;               // one more than the largest
 
   Shape(const TaskGraph& tasks, const std::vector<Carried>& out, std::span<const Carried> in)
       : graph(&tasks), carries(tasks.tasks().size()), carried(out.size()) {
@@ -36,10 +37,10 @@ struct Shape {
 };
 
 struct Shapes {
-  Shape opening, first, later;  // the first replay of the graph, and those behind it
+  Shape opening, first, later;  // of the opening, of the graph's first replay, and of all later ones
 };
 
-// A replay that has begun and not ended.
+// A replay that has begun and has not ended.
 struct Replay {
   std::uint32_t cycle = 0;
   std::int64_t number = 0;
@@ -68,7 +69,7 @@ class ManyGraphs {
 
   const Task& task(TaskId id) const { return of(id).tasks[local(id)]; }
 
-  // Of an opening before all others.
+  // The task's place in its queue across replays; the opening, whose number is −1, comes first.
   std::int64_t turn(TaskId id) const {
     const Replay& replay = of(id);
     const Task& task = replay.tasks[local(id)];
@@ -143,7 +144,7 @@ class ManyGraphs {
     make_ready(global(slot, task));
   }
 
-  // The replay behind one: begun if it is not, and goes on.
+  // The slot of the next replay of the same cycle, which is begun if necessary; nothing if the cycle does not go on.
   template <class MakeReady>
   std::optional<std::uint32_t> slot_behind(std::uint32_t slot, Time instant, const MakeReady& make_ready) {
     const std::uint32_t cycle = replays_[slot].cycle;
@@ -174,7 +175,7 @@ class ManyGraphs {
     replay.waiting = replay.shape->needed;
     const auto tasks = replay.shape->graph->tasks();
     replay.tasks.assign(tasks.begin(), tasks.end());
-    for (Task& task : replay.tasks)  // those of a replay before go before
+    for (Task& task : replay.tasks)  // tasks of an earlier replay have precedence
       if (system_.queues[task.queue].rule.order == Order::Priority) task.priority += number * replay.shape->priorities;
     replay.spans.assign(tasks.size(), Span());
     replay.left = tasks.size();
@@ -195,10 +196,10 @@ class ManyGraphs {
     free_.push_back(slot);
   }
 
-  // Of each live replay, how far each of its tasks has come; and what servers have in hand.
+  // Lists how far each task of each live replay has come, and what the servers are doing.
   std::vector<std::int64_t> state(Time now) const {
     std::vector<std::int64_t> all;
-    std::map<std::uint32_t, std::int64_t> place_of;  // of slots, in the order of cycles and replays
+    std::map<std::uint32_t, std::int64_t> place_of;  // by slot: its rank in the order of cycles and replays
     for (const auto& live : live_) {
       all.push_back(static_cast<std::int64_t>(live.size()));
       for (const auto& [number, slot] : live) {
@@ -231,7 +232,7 @@ class ManyGraphs {
   std::vector<Shapes> shapes_;
   std::vector<Replay> replays_;  // by slot
   std::vector<std::uint32_t> free_;
-  std::vector<std::map<std::int64_t, std::uint32_t>> live_;  // by cycle: slots by replay
+  std::vector<std::map<std::int64_t, std::uint32_t>> live_;  // by cycle: the slots of its replays, by number
   std::vector<bool> begun_;
   unsigned bits_ = 0;
   bool stopped_ = false;

@@ -1,4 +1,5 @@
-// A clock that goes on: graphs that are replayed again and again, several of them on servers that they may share.
+// Replays cyclic graphs on one continuous clock: each graph repeatedly, and several graphs on servers that they may
+// share.
 #pragma once
 
 #include <cstdint>
@@ -16,42 +17,43 @@ struct Carried {
   TaskId before, after;
 };
 
-/// One iteration after another. The graphs are linked, their queues and calls are the system's.
+/// A graph that is replayed repeatedly. REQUIRES: the graphs are linked, and refer to queues and calls of the System.
 struct Cycle {
   Time start{0};
-  TaskGraph opening;                  ///< replayed once, before all else; may be empty
-  std::vector<Carried> from_opening;  ///< into the first replay of `graph`
-  TaskGraph graph;                    ///< replayed again and again
-  std::vector<Carried> carried;       ///< from one of its replays into the next
+  TaskGraph opening;                  ///< replayed once, before `graph`; may be empty
+  std::vector<Carried> from_opening;  ///< from the opening into the first replay of `graph`
+  TaskGraph graph;                    ///< replayed repeatedly
+  std::vector<Carried> carried;       ///< from one replay of `graph` into the next
 };
 
-/// Who is told what happens, and decides what goes on. Replays of a cycle count from 0; the opening is −1.
+/// Is told what happens, and decides which cycles go on. The replays of a cycle are numbered from 0; its opening is −1.
 class Observer {
  public:
   virtual ~Observer() = default;
 
+  /// True if the cycle shall have this replay.
   virtual bool goes_on(std::size_t cycle, std::int64_t replay) = 0;
-  /// Before anything of this replay starts. How long its tasks take is as the graph says, or as it is set here.
+  /// Called before any task of this replay starts. May change the durations of its tasks.
   virtual void begins(std::size_t /*cycle*/, std::int64_t /*replay*/, std::span<Task> /*tasks*/) {}
-  /// All that it carries into the next has ended.
+  /// Called once all tasks on which the next replay depends (Carried) have ended.
   virtual void passed(std::size_t /*cycle*/, std::int64_t /*replay*/, Time /*now*/) {}
-  /// All of it has ended.
+  /// Called once all tasks of this replay have ended.
   virtual void ended(std::size_t /*cycle*/, std::int64_t /*replay*/, std::span<const Span> /*spans*/) {}
 
-  /// The next instant at which change() is called; `never` where there is none.
+  /// The next instant at which change() shall be called; `never` if there is none.
   virtual Time next_change() const { return never; }
-  /// What changes from this instant on: after all that ends then, before networks choose. Gives the servers that have
-  /// changed, each with how many times as long it takes all by itself.
+  /// Called after all completions of this instant, before networks choose. Returns the servers whose speed changes,
+  /// each with its new slowdown factor, without the factors of influences.
   virtual std::vector<std::pair<std::uint32_t, double>> change(Time /*now*/) { return {}; }
 
-  /// All on which the future depends, relative to now.
+  /// Returns everything on which the future depends, with times relative to now.
   using State = std::function<std::vector<std::int64_t>()>;
-  /// Once nothing more happens in this instant: whether that was all.
+  /// Called once nothing more happens in this instant. Returns true to end the replay.
   virtual bool enough(Time now, const State& state) = 0;
 };
 
-/// Replays until the observer has seen enough, or nothing happens any more. Deterministic, as replay() is. Returns the
-/// events. Throws Stuck where what goes on cannot, and TimeOverflow.
+/// Replays until the observer has seen enough or nothing more happens. Deterministic, like replay(). Returns the number
+/// of events. Throws Stuck if a task of an unfinished replay can never start, and TimeOverflow.
 std::int64_t replay_cycles(const std::vector<Cycle>& cycles, const System& system, Observer& observer);
 
 }  // namespace allreplay

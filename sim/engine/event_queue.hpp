@@ -1,4 +1,4 @@
-// When each server next has something to say.
+// The next wake-up time of each server.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace allreplay {
 
-/// One wake-up per server, movable: a tournament, whose every match is won by the earlier, or by the lower number.
+/// One wake-up per server, which can be moved. A tournament tree: every match is won by the earlier wake-up, ties by
+/// the lower server number.
 class EventQueue {
  public:
   explicit EventQueue(std::size_t servers) : leaves_(std::bit_ceil(std::max<std::size_t>(servers, 1))) {
@@ -34,7 +35,7 @@ class EventQueue {
   /// The next instant at which some server wakes; `never` if none does.
   Time next() const { return first().at; }
 
-  /// A server that wakes at `instant`, once each.
+  /// Removes and returns a server that wakes at `instant`; nothing if none is left.
   std::optional<std::uint32_t> pop(Time instant) {
     if (first().at != instant) return std::nullopt;
     const std::uint32_t server = first().server;
@@ -55,7 +56,7 @@ class EventQueue {
   }
 
   std::size_t leaves_;
-  std::vector<Event> matches_;  // the final at 1, those that lead to match i at 2i and 2i + 1; the servers are the last
+  std::vector<Event> matches_;  // a binary heap layout: the final is 1, match i is between 2i and 2i + 1; leaves last
 };
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// The queue in front of a server: which ready task goes next, and how many may be in flight.
+// The queue in front of a server: chooses the next ready task, and limits the tasks in flight.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class Queue {
  public:
   explicit Queue(const QueueRule& rule) : rule_(rule), bytes_at_most_(static_cast<double>(rule.window.bytes)) {}
 
-  /// `turn`: its place among all tasks of this queue.
+  /// Adds a ready task. `turn`: its place among all tasks of this queue.
   void push(TaskId id, const Task& task, std::int64_t turn, Time now);
 
-  /// Whether a task may start now, by order and window.
+  /// True if order and window allow a task to start now.
   bool admits() const {
     return !ready_.empty() && tasks_in_flight_ < rule_.window.count && bytes_in_flight_ < bytes_at_most_ &&
            (rule_.order != Order::AsListed || ready_.front().position == next_position_);
   }
 
-  /// Whose turn it is, and taking it. REQUIRES: admits().
+  /// The task that starts next, and its removal. REQUIRES: admits().
   TaskId next() const { return ready_.front().id; }
   void pop(const Task& task);
 

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// One graph, once.
+// The Tasks of ReplayLoop that replay a single graph once.
 class OneGraph {
  public:
   explicit OneGraph(const TaskGraph& graph) : graph_(graph) {
@@ -72,7 +72,7 @@ class OneGraph {
 
  private:
   const TaskGraph& graph_;
-  std::vector<std::uint32_t> waiting_;  // predecessors that must yet end, by task; then it goes round
+  std::vector<std::uint32_t> waiting_;  // by task: predecessors that must still end; may wrap below 0
   std::size_t ended_ = 0;
   bool begun_ = false;
   Timeline timeline_;

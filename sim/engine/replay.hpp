@@ -1,4 +1,5 @@
-// The event engine: replays a task graph on queues and servers and says what happened when.
+// The event engine: replays a task graph on queues and servers, and returns when each task was ready, started and
+// ended.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace allreplay {
 
-/// Whose turn it is within one instant. All work of an earlier phase that ends in this instant is settled before
-/// a later phase chooses, so that a network sees every gradient of the instant before it admits one.
+/// The order within an instant: communication is admitted after all compute tasks that end in this instant, so that
+/// a network sees every gradient of the instant before it admits one.
 enum class Phase : std::uint8_t { Compute, Communication };
 
 struct ServerUse {
@@ -26,11 +27,11 @@ struct ServerUse {
 struct QueueUse {
   std::string name;
   QueueRule rule;
-  std::uint32_t server = 0;  ///< of System::servers; several queues may stand before one
+  std::uint32_t server = 0;  ///< index into System::servers; several queues may share a server
 };
 
-/// What a server does slows others: while `from` carries `load`, those of `on` take slowdown(load) times as long. What
-/// they feel may be a part of it: then `load_of` says of how much. REQUIRES: nobody is slowed by two.
+/// The load of server `from` slows down the servers `on`: their tasks take slowdown(load) times as long. `load_of` may
+/// select a part of the load. REQUIRES: each server is slowed by at most one influence.
 struct Influence {
   std::uint32_t from = 0;
   std::vector<std::uint32_t> on;
@@ -38,7 +39,7 @@ struct Influence {
   std::function<Load(const Server&)> load_of = [](const Server& server) { return server.load(); };
 };
 
-/// By number; a task names its queue (Task::queue). Queues before one server are asked in their order, the first again
+/// Queues and servers, referred to by index. The queues of one server are asked in order, starting again at the first
 /// after every admission.
 struct System {
   std::vector<QueueUse> queues;
@@ -46,19 +47,19 @@ struct System {
   std::vector<Influence> influences;
 };
 
-/// What happened to one task.
+/// The life of one task.
 struct Span {
-  Time ready = never;  ///< its last predecessor ended, or the one that it needs
+  Time ready = never;  ///< the predecessors that it waits for ended
   Time start = never;  ///< its queue admitted it
   Time end = never;
 };
 
 struct Timeline {
   std::vector<Span> spans;  ///< by TaskId
-  std::int64_t events = 0;  ///< servers woken, and what they count inside
+  std::int64_t events = 0;  ///< wake-ups of servers, and events inside them (Server::events)
 };
 
-/// Tasks that wait for each other, or that their queue never admits.
+/// Thrown if tasks wait for each other, or if a queue never admits a task.
 class Stuck : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -66,10 +67,10 @@ class Stuck : public std::logic_error {
 
 /// Replays `graph` from instant 0 until every task has ended. The result depends on nothing but the arguments:
 /// simultaneous events are settled in any order before anything is chosen, and choices have a total order.
-/// Throws Stuck naming a task that can never start, and TimeOverflow.
+/// Throws Stuck with the name of a task that can never start, and TimeOverflow.
 Timeline replay(const TaskGraph& graph, const System& system);
 
-/// For how long any of these lasts, each from its first instant to its second.
+/// The total time covered by at least one of these intervals {start, end}, all at or after instant 0.
 Time covered(std::vector<std::pair<Time, Time>> intervals);
 
 }  // namespace allreplay

@@ -1,5 +1,4 @@
-// The one loop of the engine, over whatever tasks there are: a graph once (replay.cpp), or several again and again
-// (cycles.cpp).
+// The event loop of the engine, used to replay one graph once (replay.cpp) and several graphs repeatedly (cycles.cpp).
 #pragma once
 
 #include <algorithm>
@@ -11,8 +10,8 @@
 
 namespace allreplay {
 
-/// `Tasks` knows what is to be done: its tasks by number, and what each end makes ready; which of them are ready by
-/// themselves, and when (next, arrive); and what else changes at an instant before networks choose (change).
+/// `Tasks` provides the tasks: each by number (task, turn); the effects of a start and an end (start, end); tasks that
+/// become ready by themselves (next, arrive); other changes before networks choose (change); when to stop (enough).
 template <class Tasks>
 class ReplayLoop {
  public:
@@ -40,7 +39,7 @@ class ReplayLoop {
     }
   }
 
-  /// Until nothing more happens, or the tasks are told enough. Events: servers woken.
+  /// Runs until nothing more happens, or `Tasks` has seen enough. Returns the number of events (see Timeline::events).
   std::int64_t run() {
     for (Time instant = next(); instant != never; instant = next()) {
       settle(instant);    // every completion of this instant releases its successors
@@ -51,20 +50,20 @@ class ReplayLoop {
     return woken_;
   }
 
-  /// What change() may do: a server takes so many times as long, beside what influences it.
+  /// Called by Tasks::change(): sets a server's own slowdown factor, which is multiplied by those of influences.
   void slow(std::uint32_t index, double factor, Time instant) {
     own_slowdowns_[index] = factor;
     servers_[index].server->slow(factor * influences_on_[index], instant);
     wake(index);
   }
-  /// Asks a server again that was changed from outside.
+  /// Asks a server again for its next completion, after a change from outside.
   void wake(std::uint32_t index) {
     if (servers_[index].felt) busy_.push_back(index);
     schedule(index);
   }
 
  private:
-  // A server, and where in by_server_ its queues are.
+  // A server, and the range of its queues in by_server_.
   struct Serving {
     Server* server;
     Phase phase;
@@ -104,7 +103,7 @@ class ReplayLoop {
       std::vector<std::uint32_t>& touched = touched_[static_cast<std::size_t>(phase)];
       for (const std::uint32_t one : touched) start_admitted(one, instant);
       touched.clear();
-      // Work without duration has ended already: it is settled before a later phase chooses.
+      // Tasks without duration have ended already: settles them before a later phase chooses.
       if (events_.next() == instant) return;
     }
     influence(instant);
@@ -113,7 +112,7 @@ class ReplayLoop {
   void start_admitted(std::uint32_t index, Time instant) {
     Serving& serving = servers_[index];
     serving.touched = false;
-    // Where several lanes share a server, what ends at once is settled before the next is chosen.
+    // If queues share a server, settles a task that ends immediately before choosing the next.
     const bool shared = serving.last - serving.first > 1;
     while (start_first_admitted(serving, instant))
       if (shared && serving.server->next_completion() == instant) break;
@@ -134,7 +133,7 @@ class ReplayLoop {
     return false;
   }
 
-  // Once nothing more happens in this instant: who slows whom until the next.
+  // Updates the slowdowns by influences, at the end of an instant.
   void influence(Time instant) {
     for (const std::uint32_t from : busy_)
       for (const std::uint32_t i : felt_[from]) {
@@ -171,10 +170,10 @@ class ReplayLoop {
   EventQueue events_;  // by server
   std::vector<Serving> servers_;
   std::vector<Standing> queues_;
-  std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
+  std::vector<QueueId> by_server_;                     // the queues of server 0, of server 1, …
   std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
-  std::vector<std::vector<std::uint32_t>> felt_;       // by server: influences
-  std::vector<std::uint32_t> busy_;                    // of those felt: whose load this instant may have changed
+  std::vector<std::vector<std::uint32_t>> felt_;       // by server: the influences that start from it
+  std::vector<std::uint32_t> busy_;                    // servers with influences whose load may have changed
   std::vector<double> slowdowns_;                      // by influence
   std::vector<double> influences_on_, own_slowdowns_;  // by server
   std::vector<TaskId> done_;

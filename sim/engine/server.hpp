@@ -1,4 +1,5 @@
-// What serves tasks: a GPU stream, an alpha-beta channel, a network of flows.
+// Servers carry out tasks: the interface, and two servers without a network (Stream and Clock). The servers of
+// communication are in sim/network.
 #pragma once
 
 #include <algorithm>
@@ -14,56 +15,57 @@
 
 namespace allreplay {
 
-/// What of a server others feel (Influence).
+/// The load that a server imposes on the servers that it slows down (see Influence).
 struct Load {
   std::int64_t in_flight = 0;  ///< tasks
-  double rate = 0;             ///< bytes of tasks that move, per second
+  double rate = 0;             ///< bytes per second at which the tasks' bytes move
 };
 
-/// Serves the tasks that a queue hands to it, and says when the next one ends. Has no clock of its own: times
-/// passed in never decrease. A server may change its mind about next_completion() whenever it is called.
+/// Serves the tasks that its queues hand to it, and tells when the next one ends. Has no clock of its own: the times
+/// passed in never decrease. Any call may change next_completion().
 class Server {
  public:
   virtual ~Server() = default;
 
   virtual void start(TaskId id, const Task& task, Time now) = 0;
 
-  /// One of the parties of a task that has started joins it, where tasks start in parties.
+  /// A party (a worker that is ready separately) joins a task that has started. Only for servers of such tasks.
   virtual void join(TaskId /*id*/, std::uint32_t /*party*/, Time /*now*/) {}
 
   /// The next instant at which complete() should be called; `never` while there is nothing to wait for.
   virtual Time next_completion() const = 0;
 
-  /// Appends to `done` what ends at `now`, in a fixed order; possibly nothing (an instant may only mark progress).
+  /// Appends to `done` the tasks that end at `now`, in a fixed order; possibly none, since an instant may only mark
+  /// progress.
   virtual void complete(Time now, std::vector<TaskId>& done) = 0;
 
-  /// At next_completion() nothing happens: so far the server has looked ahead, and wants to be asked again.
+  /// True if next_completion() is only a wake-up: nothing completes then, and the server has to be asked again.
   virtual bool wakeup_is_tentative() const { return false; }
 
-  /// It changes only at instants that next_completion() has named, and with start().
+  /// The current load. It changes only at instants returned by next_completion(), and with start().
   virtual Load load() const { return {}; }
 
-  /// Of tasks, by what they ask for (Task::call_id).
+  /// Selects tasks by their Task::call_id.
   using WhichCalls = std::function<bool(std::uint32_t call)>;
-  /// The same of some of its tasks. REQUIRES: the server is a network's.
+  /// The load of the selected tasks. REQUIRES: the server is a network's.
   virtual Load load_of(const WhichCalls& /*which*/) const {
     throw std::logic_error("a server that does not tell its tasks apart");
   }
 
-  /// From `now` on, all that it does takes `factor` times as long as when nobody slows it.
+  /// From `now` on, everything takes `factor` times as long as without a slowdown.
   virtual void slow(double /*factor*/, Time /*now*/) {}
 
-  /// What of the tasks that it has the future depends on, relative to now, each under its name. Equal where all that
-  /// follows is equal.
+  /// Appends to `state` everything about its tasks that the future depends on, relative to now. Two equal states have
+  /// equal futures. `name` maps a task to a number that is the same in both.
   using TaskNames = std::function<std::int64_t(TaskId)>;
   virtual void describe(Time /*now*/, const TaskNames& /*name*/, std::vector<std::int64_t>& /*state*/) const {}
 
-  /// Events inside the server that the engine does not see: messages of a collective, for example.
+  /// The number of events inside the server that the engine does not see, such as messages of a collective.
   virtual std::int64_t events() const { return 0; }
 };
 
-/// One task at a time, for as long as the task says, or longer while it is slowed; for ever while it stands still.
-/// REQUIRES: a window of one task.
+/// Serves one task at a time, for the task's duration times the slowdown; an infinite slowdown stops it. REQUIRES: a
+/// window of one task.
 class Stream final : public Server {
  public:
   void start(TaskId id, const Task& task, Time now) override {
@@ -80,7 +82,7 @@ class Stream final : public Server {
     busy_ = false;
     end_ = never;
   }
-  // Exact at piecewise constant speeds: what is left is not rounded, only the end is.
+  // Exact for piecewise constant speeds: only the end is rounded, not the remaining work.
   void slow(double factor, Time now) override {
     if (busy_) {
       left_ -= static_cast<double>((now - since_).count()) / slowdown_;
@@ -103,20 +105,20 @@ class Stream final : public Server {
 
   TaskId running_ = 0;
   bool busy_ = false;
-  double left_ = 0;  // ps, at full speed, when `since_` was
+  double left_ = 0;  // remaining ps at full speed, as of `since_`
   Time since_{0};
   Time end_ = never;
   double slowdown_ = 1;
 };
 
-/// Ends its tasks at multiples of their duration after an origin, from the one on whose number is their call_id. Any
-/// number may be in flight. Origins have numbers (Task::priority): that of 0 is given, the others are the instants at
-/// which tasks without duration start.
+/// Ends a task at the next multiple of its duration after an origin, but not before multiple number `call_id`. Any
+/// number of tasks may be in flight. Task::priority is the number of the origin: origin 0 is given to the constructor;
+/// the others are set by the start of tasks without duration.
 class Clock final : public Server {
  public:
   explicit Clock(Time origin = Time(0)) : origins_{origin} {}
 
-  /// From now on; what waits for a tick of before waits on.
+  /// Moves origin 0 for tasks that start later; tasks in flight keep their ticks.
   void restart(Time origin) { origins_.front() = origin; }
 
   void start(TaskId id, const Task& task, Time now) override {

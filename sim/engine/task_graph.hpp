@@ -1,4 +1,4 @@
-// What is to be done: tasks, and which must end before which may start. Knows nothing of when.
+// A directed graph of tasks and their precedences, without times of start and end.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ using QueueId = std::uint32_t;
 struct Task {
   QueueId queue = 0;
   std::int64_t position = 0;  ///< its place among the tasks of its queue; unique there
-  std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-  WireBytes bytes = 0;        ///< what it takes of a window in bytes
-  Time duration{0};           ///< how long a Stream needs for it, or its launch; other servers know better
-  std::uint32_t call_id = 0;  ///< what it asks for, where its server answers several calls
+  std::int64_t priority = 0;  ///< for Order::Priority: smaller starts first
+  WireBytes bytes = 0;        ///< counted against Window::bytes
+  Time duration{0};           ///< for a Stream, its duration; for a network, its launch overhead
+  std::uint32_t call_id = 0;  ///< for a network, the number of its Call; for a Clock, its first tick
 };
 
 /// A directed acyclic graph of tasks. Task ids count from 0 in the order of add().
@@ -40,10 +40,10 @@ class TaskGraph {
   /// `after` may start once `before` has ended. REQUIRES: both were added, and link() has not been called.
   void precede(TaskId before, TaskId after) { edges_.push_back({before, after}); }
 
-  /// It may start once the first of all that precede it has ended, and need not wait for the last.
+  /// `task` may start once any one of its predecessors has ended.
   void wait_for_any(TaskId task) { wait_for_any_.push_back(task); }
 
-  /// Lays the edges out for reading. Call once, when all are added.
+  /// Prepares the edges for reading. Call once, after the last precede().
   void link();
 
   std::span<const Task> tasks() const { return tasks_; }
@@ -53,10 +53,10 @@ class TaskGraph {
   std::span<const TaskId> successors(TaskId id) const {
     return std::span(successors_).subspan(first_[id], first_[id + 1] - first_[id]);
   }
-  /// How many others must end before each task may start.
+  /// By task: the number of predecessors that must end before it may start.
   std::span<const std::uint32_t> needed_counts() const { return needed_; }
 
-  /// How a message calls a task; whoever builds the graph knows.
+  /// The name of a task in error messages; set by the builder of the graph.
   std::function<std::string(TaskId)> name = [](TaskId id) { return "task " + std::to_string(id); };
 
  private:
@@ -65,8 +65,8 @@ class TaskGraph {
   };
   std::vector<Task> tasks_;
   std::vector<Edge> edges_;
-  std::vector<TaskId> successors_;    // of task 0, of task 1, …
-  std::vector<std::uint32_t> first_;  // where each task's successors start
+  std::vector<TaskId> successors_;    // the successors of task 0, of task 1, …
+  std::vector<std::uint32_t> first_;  // by task: the index of its first successor
   std::vector<std::uint32_t> needed_;
   std::vector<TaskId> wait_for_any_;
 };

@@ -1,5 +1,5 @@
-// A model as work: what each layer computes and moves for one sample. Transformers are built (transformer.hpp), other
-// models read from models/ (from_model()). The roofline (roofline.hpp) puts times to it.
+// A model's work per sample: what each layer computes and moves. Transformers are built by transformer.hpp, other
+// models read from models/ (from_model()). The roofline (roofline.hpp) turns the work into times.
 #pragma once
 
 #include <cstdint>
@@ -15,93 +15,92 @@ namespace allreplay {
 
 inline constexpr double fp32_bytes = 4;
 
-/// rows × inputs times inputs × outputs; the rows of all samples of a mini-batch are one product.
+/// A product of a rows × inputs and an inputs × outputs matrix; the samples of a mini-batch add up their rows.
 struct Product {
   std::int64_t rows = 0, inputs = 0, outputs = 0;
-  double input_elements = 0;   ///< read for one sample: rows × inputs, less where a convolution's windows overlap
+  double input_elements = 0;   ///< read per sample: rows × inputs, or less if a convolution's windows overlap
   bool input_gradient = true;  ///< false in the first layer
 };
 
 /// Fused attention, which never writes the scores: FlashAttention, or the memory-efficient kernel.
 struct Attention {
   std::int64_t tokens = 0, heads = 0, kv_heads = 0, head_size = 0;
-  bool causal = false;       ///< half of the pairs of tokens are computed
-  std::int64_t workers = 1;  ///< that share the queries of a sample, and with them the pairs, evenly
+  bool causal = false;       ///< only half of the pairs of tokens are computed
+  std::int64_t workers = 1;  ///< workers that share a sample's queries, and so its pairs, evenly
 };
 
-/// A kernel that computes little: elements that it reads and writes.
+/// A kernel that computes little, described by the elements that it reads and writes.
 struct Pass {
   double forward = 0, backward = 0;
-  double backward_once = 0;  ///< whatever the batch: the dense gradient of an embedding
-  double macs = 0;           ///< off the tensor cores: depthwise convolutions
-  bool weights = false;      ///< backward makes gradients of weights alone
+  double backward_once = 0;  ///< for any batch size: the dense gradient of an embedding
+  double macs = 0;           ///< not on tensor cores: depthwise convolutions
+  bool weights = false;      ///< backward computes only gradients of weights
 };
 
-/// A kernel of which counts are all that is known: it computes at the peak, without tiles. plain_computation() makes
-/// them.
+/// A kernel of which only counts are known, made by plain_computation(): it computes at the peak rate, without tiles.
 struct PlainKernel {
   bool backward = false;
   double macs = 0, elements = 0;  ///< of one sample
-  double once = 0;                ///< elements, whatever the batch: weights
+  double once = 0;                ///< elements for any batch size: weights
   int times = 1;                  ///< one after another
 };
 
 using Operator = std::variant<Product, Attention, Pass, PlainKernel>;
 
-/// What a layer keeps from its forward to its backward pass, for one sample.
+/// The memory that a layer keeps from its forward to its backward pass, for one sample.
 struct Kept {
   double elements = 0;  ///< in the precision of the computation
-  double bytes = 0;     ///< whatever the precision: statistics, masks, indices, losses
+  double bytes = 0;     ///< in any precision: statistics, masks, indices, losses
 };
 
-/// A collective behind a layer's computing, of one sample.
+/// A collective after a layer's computation, for one sample.
 struct GroupCollective {
   CollectiveOp op = CollectiveOp::AllReduce;
   LayerCollective::Among group = LayerCollective::Among::Tensor;
   bool backward = false;
   double elements = 0;    ///< in the precision of the computation
   double bytes = 0;       ///< whatever the precision
-  bool of_input = false;  ///< gathers what a product reads: again where that is computed again
+  bool of_input = false;  ///< gathers the input of a product, and again if that is recomputed
 };
 
 struct ComputationLayer {
-  ModelLayer model;  ///< name, tensors, MACs and output of one sample
+  ModelLayer model;  ///< name, tensors, and MACs and output per sample
   std::string group;
-  std::int64_t block = -1;  ///< which of the repeated blocks it belongs to; −1: none
+  std::int64_t block = -1;  ///< the repeated block that it belongs to; −1: none
   std::vector<Operator> operators;
-  Kept kept, kept_selective;  ///< without recomputation, and with the selective one
+  Kept kept, kept_selective;  ///< without and with selective recomputation
   std::vector<GroupCollective> collectives;
-  double handed_on = 0;  ///< elements, of one sample, where a unit ends and others follow; else 0
+  double handed_on = 0;  ///< elements per sample, if the layer is the last of a unit and others follow; else 0
 };
 
-/// What updates the parameters. Unfused, Adam's loops over them are kernels of their own (PyTorch's until 2022).
+/// The optimizer. Unfused Adam runs its loops over the parameters as separate kernels (PyTorch's until 2022).
 enum class Optimizer : std::uint8_t { Adam, AdamUnfused, Sgd };
 inline constexpr Word<Optimizer> optimizers[] = {
     {Optimizer::Adam, "adam"}, {Optimizer::AdamUnfused, "adam-unfused"}, {Optimizer::Sgd, "sgd"}};
 
 struct Computation {
   std::string name, description, source;
-  std::int64_t tokens = 0;  ///< of one sample; 0 where samples have none
+  std::int64_t tokens = 0;  ///< of one sample; 0 if samples are not tokens
   std::string input;        ///< "1024 tokens", "3x224x224"
   std::vector<ComputationLayer> layers;
   double model_flops = 0;  ///< of one sample, forward and backward, without recomputation
-  double block_input = 0;  ///< elements that a block reads of one sample: all that full recomputation keeps of it
+  double block_input = 0;  ///< elements per sample that a block reads: all that full recomputation keeps of it
   Optimizer optimizer = Optimizer::Adam;
-  std::int64_t tp = 1, cp = 1;  ///< of such a group it is one worker's part; `tokens` and `model_flops` are the whole's
+  std::int64_t tp = 1, cp = 1;  ///< degrees; the layers are one worker's part, `tokens` and `model_flops` the whole's
 
   std::int64_t parameters() const;
   Model model() const;
 };
 
-/// The computation that a file of models/ describes. `name` is the place in messages. `tokens` other than 0 replaces
-/// the length of its samples where these are tokens. Throws InputError where the file gives no MACs.
+/// The computation of a model from models/. `place` is for errors. `tokens`, if not 0, replaces the length of its
+/// samples. Throws InputError if a layer lacks MACs or activations, or if samples are not tokens.
 Computation from_model(const Model& model, const SourceLocation& place, std::int64_t tokens = 0);
 
-/// The same model as kernels that each compute its MACs or pass over its bytes, and no more: what reconstructed
-/// profiles are split by (docs/estimation.md).
+/// The same model as kernels that only compute their MACs or pass over their bytes: the weights by which reconstructed
+/// profiles are split (docs/estimation.md).
 Computation plain_computation(const Model& model, const SourceLocation& place);
 
-/// How many tokens a sample has, by the text "1024 tokens"; 0 for other texts.
+/// The number of tokens of a sample, from the text "1024 tokens"; 0 for other texts.
 std::int64_t tokens_of(const std::string& input);
 
 }  // namespace allreplay

@@ -58,7 +58,7 @@ Device read_device(const Files& files, const std::string& name) {
 
 std::optional<Device> device_called(const Files& files, const std::string& name) {
   std::vector<std::string> all = files.list_data(folder);
-  // Mostly a device's names have the beginning of its file's: those are read first.
+  // Reads the likely files first: those whose name begins like a part of the device's.
   std::stable_partition(all.begin(), all.end(), [&](const std::string& known) {
     const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == b; };
     return std::search(name.begin(), name.end(), known.begin(), std::find(known.begin(), known.end(), '-'), same) !=

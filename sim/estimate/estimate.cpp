@@ -9,7 +9,7 @@ namespace allreplay {
 
 namespace {
 
-// What tools/estimation_errors.py finds in published trainings (docs/estimation.md): on tensor cores, and in fp32.
+// Found by tools/estimation_errors.py in published trainings (docs/estimation.md): on tensor cores, and in fp32.
 constexpr double tensor_core_efficiency = 0.49;
 constexpr double fp32_efficiency = 0.87;
 
@@ -38,7 +38,7 @@ Seconds roofline(const EstimateRequest& request, const Rates& rates) {
   return seconds;
 }
 
-// Bytes that each layer keeps for the mini-batch.
+// The bytes that each layer keeps for the mini-batch.
 std::vector<Bytes> activations(const EstimateRequest& request, double element) {
   const Computation& work = request.work;
   const auto bytes = [&](const Kept& kept) {
@@ -62,8 +62,8 @@ std::vector<Bytes> activations(const EstimateRequest& request, double element) {
     if (recomputed && begins) own += bytes({work.block_input, 0});
     kept.push_back(own);
   }
-  // A block that is computed again holds all that it would have kept, when what follows the blocks has been freed: of
-  // the two the larger counts. It stands at the last block, so that the peak is right.
+  // While a block is recomputed, it holds all that it would have kept; by then the layers after the blocks have freed
+  // their memory. The difference, if positive, is added to the last block, so that the peak is right.
   if (request.recompute == Recompute::Full && of_last > after) kept[last_block] += of_last - after;
   std::vector<Bytes> whole;
   for (const double one : kept) whole.push_back(std::llround(one));
@@ -75,7 +75,7 @@ bool has_blocks(const Computation& work) {
                      [](const ComputationLayer& layer) { return layer.block >= 0; });
 }
 
-// What a layer's group sends: forward, again where that is computed again, and backward.
+// The collectives of a layer: forward, again in the backward pass if recomputed, and backward.
 std::vector<LayerCollective> collectives(const EstimateRequest& request, const ComputationLayer& layer,
                                          double element) {
   std::vector<LayerCollective> all;
@@ -101,9 +101,9 @@ void require_blocks(const EstimateRequest& request) {
                      "none, or a transformer");
 }
 
-// Beyond what a profile may say.
+// Rejects times and sizes above the limits of a profile.
 void require_possible(const EstimateRequest& request, double total, double element) {
-  double most = total / 1e6;  // seconds of a layer, in parts of what a profile may say
+  double most = total / 1e6;  // the largest value relative to its limit
   for (const ComputationLayer& layer : request.work.layers)
     most = std::max(most,
                     static_cast<double>(request.batch) * (layer.kept.elements * element + layer.kept.bytes) / 0x1p52);

@@ -1,4 +1,4 @@
-// A profile that nobody measured: of a model on a device, or of a measured profile under other conditions.
+// Estimates profiles: of a model on a device, or of a measured profile under other conditions.
 #pragma once
 
 #include "sim/core/named.hpp"
@@ -7,11 +7,11 @@
 
 namespace allreplay {
 
-/// What of the forward pass is computed again in the backward pass instead of being kept.
+/// The part of the forward pass that the backward pass computes again, so that it need not be kept.
 enum class Recompute : std::uint8_t {
   None,
-  Selective,  ///< of each block what is neither a product nor attention
-  Full,       ///< of each block all but what it reads
+  Selective,  ///< in each block, all operators but products and attention
+  Full,       ///< each block; only its input is kept
 };
 inline constexpr Word<Recompute> recompute_rules[] = {
     {Recompute::None, "none"}, {Recompute::Selective, "selective"}, {Recompute::Full, "full"}};
@@ -26,32 +26,32 @@ struct EstimateRequest {
 
 struct Estimate {
   Profile profile;
-  double efficiency = 0;  ///< the roofline's time of forward and backward over the profile's
+  double efficiency = 0;  ///< the roofline's time of forward and backward / the profile's
   std::vector<std::string> notes;
 };
 
-/// The place of an option of `allreplay estimate`.
+/// The place of an option of `allreplay estimate`, for errors.
 SourceLocation estimate_option(const std::string& name);
 
-/// The part of the roofline that trainings reach: the median of the published ones, docs/estimation.md.
+/// The fraction of the roofline that real trainings reach: the median of published ones (docs/estimation.md).
 double usual_efficiency(const std::string& precision);
 
-/// At the usual efficiency. Throws InputError at the option that asks for what cannot be.
+/// Estimates a profile at the usual efficiency. Throws InputError at the option that asks for the impossible.
 Estimate estimate(const EstimateRequest& request);
 
-/// What such a profile says of its source, `by` being what the efficiency follows from.
+/// The "source" of an estimated profile; `by` says what the efficiency is based on.
 std::string source_of(const Device& device, double efficiency, const std::string& by);
 
-/// What becomes of `profile`. Whatever is not given stays.
+/// The new conditions of a profile. What is not given stays the same.
 struct Change {
   std::optional<std::int64_t> batch, tokens;
   std::optional<Device> device;
-  std::string precision;           ///< "": stays
-  std::optional<Device> measured;  ///< on what the profile was measured; by default what its device's name says
+  std::string precision;           ///< "": the same
+  std::optional<Device> measured;  ///< the device of the measurement; by default found by the name in the profile
 };
 
-/// The profile with each layer's times multiplied by the ratio of two rooflines, as the change has it and as it was.
-/// `model` is the profile's. Throws InputError at the option that asks for what cannot be.
+/// Multiplies each layer's times by the ratio of the rooflines after and before the change. `model` is the profile's.
+/// Throws InputError at the option that asks for the impossible.
 Estimate rescaled(const Files& files, const Profile& profile, const Model& model, const Change& change);
 
 }  // namespace allreplay

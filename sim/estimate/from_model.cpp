@@ -1,5 +1,5 @@
-// Files of models/ as work. They list layers with tensors, MACs and outputs, nothing else; what a layer is, its tensors
-// say.
+// Converts models of models/ to work. Their files list layers with tensors, MACs and outputs; the kind of a layer
+// follows from its tensors.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t head_size = 64;  // of all attention in models/
+constexpr std::int64_t head_size = 64;  // of all attention layers in models/
 
 enum class Kind { Plain, Normalisation, Embedding, Weighted };
 
@@ -29,7 +29,7 @@ bool is_depthwise(const ModelLayer& layer, bool first) {
   return !first && shape.size() == 4 && shape[1] == 1 && shape[0] > 1;
 }
 
-// A convolution or dense layer: the weights of all its matrices, as one product.
+// A convolution or dense layer as one product, with the weights of all its matrices.
 Product product_of(const ModelLayer& layer, bool first) {
   std::int64_t weights = 0, outputs = 0, area = 1;
   for (const ModelTensor& tensor : layer.tensors)
@@ -50,8 +50,8 @@ Product product_of(const ModelLayer& layer, bool first) {
   return product;
 }
 
-// Layers without tensors: attention does two products of all pairs of tokens, 2·tokens² per channel; a projection whose
-// tensor stands elsewhere is a product; all others pass over their output.
+// The operator of a layer without tensors. Attention, recognised by its MACs, does two products of all pairs of tokens,
+// 2·tokens² per channel; a projection whose tensor is in another layer is a product; all others pass over their output.
 Operator plain_of(const ModelLayer& layer, std::int64_t tokens) {
   const double outputs = outputs_of(layer), macs = static_cast<double>(*layer.forward_macs);
   if (tokens > 0 && macs > 0 && macs == 2.0 * static_cast<double>(tokens) * outputs) {
@@ -87,7 +87,7 @@ void describe(ComputationLayer& layer, std::int64_t tokens, bool first, bool ele
       layer.operators.emplace_back(Pass{2 * outputs, outputs, weights});
       layer.kept.bytes = 8 * static_cast<double>(tokens);
       break;
-    case Kind::Normalisation:  // statistics of the batch need another reading
+    case Kind::Normalisation:  // one more pass reads the statistics of the batch
       layer.operators.emplace_back(Pass{3 * outputs, 5 * outputs});
       layer.kept.elements = outputs;
       break;
@@ -98,8 +98,8 @@ void describe(ComputationLayer& layer, std::int64_t tokens, bool first, bool ele
   if (elementwise) layer.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
 }
 
-// Input, weights and output are moved once for each product of a convolution or dense layer. The input is exact at
-// stride 1; of a merged tensor [outputs, columns] it is what im2col would write.
+// Input, weights and output are moved once for each product of a convolution or dense layer. The input's size is exact
+// at stride 1; for a merged tensor [outputs, columns] it is what im2col would write.
 std::vector<Operator> plain_kernels(const ModelLayer& layer, bool first) {
   const double outputs = outputs_of(layer), macs = static_cast<double>(*layer.forward_macs);
   double weights = 0;
@@ -123,7 +123,7 @@ std::vector<Operator> plain_kernels(const ModelLayer& layer, bool first) {
   return {PlainKernel{false, macs, 2 * outputs}, PlainKernel{true, macs, 2 * outputs, 0, 2}};
 }
 
-// The counts of a layer for samples of another length.
+// Scales the counts of a layer to samples of another length.
 void stretch(ModelLayer& layer, std::int64_t from, std::int64_t to) {
   const double factor = static_cast<double>(to) / static_cast<double>(from);
   const double macs = static_cast<double>(*layer.forward_macs), outputs = outputs_of(layer);
@@ -145,7 +145,7 @@ Computation plain_computation(const Model& model, const SourceLocation& place) {
     layer.operators = plain_kernels(layer.model, first && !layer.model.tensors.empty());
     if (!layer.model.tensors.empty()) first = false;
     if (i + 1 == work.layers.size() || kind_of(work.layers[i + 1].model) == Kind::Normalisation) continue;
-    const double outputs = outputs_of(layer.model);  // activation, dropout or addition
+    const double outputs = outputs_of(layer.model);  // an activation, dropout or addition
     layer.operators.emplace_back(PlainKernel{false, 0, 2 * outputs});
     layer.operators.emplace_back(PlainKernel{true, 0, 3 * outputs});
   }

@@ -1,4 +1,4 @@
-// A profile under other conditions: each layer's times by the ratio of two rooflines.
+// Rescales a profile to other conditions, each layer's times by the ratio of two rooflines.
 #include <map>
 
 #include <fmt/format.h>
@@ -10,12 +10,12 @@ namespace allreplay {
 
 namespace {
 
-// What a layer's times are multiplied by.
+// The factors on a layer's times.
 struct Ratio {
   double forward = 1, backward = 1;
 };
 
-// Of a sample, forward and backward: what grows with the square of its tokens.
+// The FLOPs per sample, forward and backward, that grow with the square of its tokens.
 double attention_flops(const Computation& work) {
   double macs = 0;
   for (const ComputationLayer& layer : work.layers)
@@ -80,17 +80,17 @@ class Rescaling {
   }
 
  private:
-  // How many times as many tokens a sample has.
+  // The new number of tokens of a sample over the old one.
   double longer() const { return tokens_ ? static_cast<double>(new_tokens_) / static_cast<double>(tokens_) : 1; }
 
-  // Attention's pairs by the square, all else in proportion; unknown where nobody knows how much of it is attention.
+  // Attention grows by the square, everything else in proportion; unknown if attention's part is not known.
   std::optional<double> flops_of_new_length() const {
     if (!profile_.flops_per_sample || !says_macs(model_)) return std::nullopt;
     const double pairs = attention_flops(from_model(model_, estimate_option("--from")));
     return (*profile_.flops_per_sample - pairs) * longer() + pairs * longer() * longer();
   }
 
-  // Other rates need both devices; a batch alone is scaled without, in proportion.
+  // Changes of rates need both devices; without a known device, only the batch is scaled, in proportion.
   void find_devices(const Files& files, const Change& change) {
     auto from = change.measured ? change.measured : device_called(files, profile_.device);
     const bool rates_change = change.device || !change.precision.empty() || change.tokens;
@@ -115,7 +115,7 @@ class Rescaling {
     }
   }
 
-  // Layers of which no work is known: those with matrices by the peak, the others by the bandwidth of the memory.
+  // Layers whose work is not known: those with matrices scale by the peak rate, others by the memory's bandwidth.
   Ratio otherwise(const std::string& name, double more, double wider) const {
     if (!old_) return {more, more};
     for (const ModelLayer& layer : model_.layers)

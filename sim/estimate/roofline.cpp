@@ -14,31 +14,31 @@ namespace {
 
 constexpr double launch = 5e-6;      // seconds to start a kernel: a few microseconds on every GPU
 constexpr double tile = 128;         // rows and columns of the output that one multiprocessor computes at a time
-constexpr double least_depth = 256;  // inputs that a part of a product sums at least, where it is split along them
-// Fused attention against large products: FlashAttention-2 reaches 35 % of an H100's peak (FlashAttention-3, arXiv
-// 2407.08608), where products reach about 70 %.
+constexpr double least_depth = 256;  // the fewest inputs in each part of a product that is split along its inputs
+// The rate of fused attention relative to large products: FlashAttention-2 reaches 35 % of an H100's peak
+// (FlashAttention-3, arXiv 2407.08608), where products reach about 70 %.
 constexpr double attention_part = 0.5;
 
 double kernel(const Rates& rates, double compute, double elements) {
   return std::max(compute, elements * rates.element / rates.bandwidth) + launch;
 }
 
-// Waves of tiles: the last one takes as long as a full one.
+// The number of waves of tiles; the last one takes as long as a full one.
 double waves(const Rates& rates, double tiles) { return std::ceil(tiles / static_cast<double>(rates.sms)); }
 
-// Narrow matrices get narrow tiles.
+// The side of a tile: narrow matrices have narrow tiles.
 double side(double extent) { return extent <= tile / 2 ? tile / 2 : tile; }
 
 double seconds_of_tile(const Rates& rates, double elements, double depth) {
   return 2 * elements * depth * static_cast<double>(rates.sms) / rates.matrix;
 }
 
-// Seconds by the roofline of half of the pairs of tokens where a mask leaves the others out. Backward does five
-// products of all pairs where forward does two: the scores are computed again.
+// The seconds of attention by the roofline; with a causal mask, only half of the pairs of tokens count. Forward has two
+// `products` of all pairs; backward has five, because it computes the scores again.
 double attention_seconds(const Rates& rates, const Attention& one, double batch, double products, double elements) {
   const double tokens = static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
   const double heads = batch * static_cast<double>(one.heads), side = std::ceil(tokens / tile);
-  // Each tile of queries meets all tiles of keys, or with a mask those up to its own.
+  // Each tile of queries is multiplied by all tiles of keys or, with a mask, by those up to its own.
   const double workers = static_cast<double>(one.workers);
   const double pairs = (one.causal ? side * (side + 1) / 2 : side * side) / workers;
   const double flops = heads * pairs * tile * tile * 2 * size * products;
@@ -107,7 +107,7 @@ double product_seconds(const Rates& rates, double rows, double depth, double out
   const double high = side(rows), wide = side(outputs), area = high * wide;
   const double tiles = std::ceil(rows / high) * std::ceil(outputs / wide);
   double compute = waves(rates, tiles) * seconds_of_tile(rates, area, depth);
-  // Products with few outputs and many inputs are split along these; the parts are summed in fp32.
+  // Products with few outputs and many inputs are split along the inputs; the parts are summed in fp32.
   for (double parts = 2; tiles < static_cast<double>(rates.sms) && depth / parts >= least_depth && parts <= 32;
        parts *= 2) {
     const double split = waves(rates, tiles * parts) * seconds_of_tile(rates, area, depth / parts) +
@@ -124,9 +124,9 @@ LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, st
 }
 
 double update_seconds(const Rates& rates, double parameters, Optimizer optimizer) {
-  // Adam reads gradient, weight and two moments and writes all but the first; momentum has one moment. Where gradients
-  // have two bytes the weight is kept in fp32 too, and written in both: 28 and 20 bytes either way.
-  // Unfused, Adam's loops read and write 19 times 4 bytes.
+  // Adam reads gradient, weight and two moments, and writes all but the gradient; SGD with momentum has one moment. If
+  // gradients have two bytes, the weight is also kept in fp32, and written in both formats: 28 and 20 bytes in either
+  // case. Unfused, Adam's loops read and write 19 times 4 bytes.
   constexpr double bytes[] = {28, 76, 20};
   return parameters * bytes[static_cast<std::size_t>(optimizer)] / rates.bandwidth + launch;
 }

@@ -49,14 +49,14 @@ class Builder {
     work_.input = t_.family == Family::Vit ? fmt::format("{}x{}x{}", t_.channels, t_.image, t_.image)
                                            : fmt::format("{} tokens", whole_);
     work_.block_input = number(spread_ * t_.hidden);
-    // 6 per parameter and token, and 12·layers·hidden·sequence for attention's pairs.
+    // 6 FLOPs per parameter and token, and 12·layers·hidden·sequence for attention's pairs.
     work_.model_flops =
         number(whole_) * (6 * number(work_.parameters()) + 12 * number(t_.layers) * number(t_.hidden) * number(whole_));
     return std::move(work_);
   }
 
  private:
-  // Beyond what a model file may say, products of these numbers would no longer be exact.
+  // Converts to an integer. Rejects numbers above `limit`, a model file's: their products would no longer be exact.
   std::int64_t counted(double value, double limit) const {
     if (value > limit)
       throw InputError(place_, fmt::format("{} has a layer of {:.3g} operations or elements", t_.name, value),
@@ -82,8 +82,8 @@ class Builder {
     layer.model.tensors.push_back({name, std::move(shape), elements});
   }
 
-  // Of words, each worker of a tensor group has some rows, and looks up all tokens: what it has not is 0. Of positions
-  // it has all.
+  // Each worker of a tensor group has some rows of the word embedding and looks up all tokens, with 0 for rows that it
+  // does not have; it has all rows of other embeddings.
   void embedding(const std::string& name, std::int64_t rows, bool words = false) {
     const std::int64_t own = words ? part_of_vocabulary(rows) : rows;
     const std::int64_t tokens = words ? tokens_ : spread_, outputs = tokens * t_.hidden;
@@ -101,7 +101,7 @@ class Builder {
         {.op = op, .backward = backward, .elements = number(tokens_ * width), .of_input = of_input});
   }
 
-  // A tensor group adds up what each made of its part of the inputs. With cut tokens each then has its own.
+  // Sums the partial outputs of a tensor group. With sequence parallelism each worker gets only its own tokens.
   void sum_up(ComputationLayer& one, std::int64_t width) const {
     if (split_.tp == 1) return;
     if (!split_.sequence_parallel) return send(one, CollectiveOp::AllReduce, false, width);
@@ -109,7 +109,7 @@ class Builder {
     send(one, CollectiveOp::AllGather, true, width);
   }
 
-  // What a tensor group reads alike; the gradients of it are added up.
+  // Gives all workers of a tensor group the same input; the gradients of the input are summed.
   void share_input(ComputationLayer& one, std::int64_t width) const {
     if (split_.tp == 1) return;
     if (!split_.sequence_parallel) return send(one, CollectiveOp::AllReduce, true, width);
@@ -128,13 +128,14 @@ class Builder {
     if (block_ < 0) one.kept_selective = one.kept;
   }
 
-  // Which side of a product a tensor group cuts: its outputs, its inputs, which are then cut already, or neither.
+  // The side of a product that a tensor group splits: its outputs; its inputs, which are then already split; or
+  // neither.
   enum class Cut : std::uint8_t { None, Outputs, Inputs };
   struct Dense {
     Cut cut = Cut::None;
     bool bias = true;
     bool transposed = false;  // GPT-2 stores [inputs, outputs]
-    bool input_kept = false;  // by the layer before: only one keeps what several read
+    bool input_kept = false;  // by an earlier layer: only one of several readers keeps the input
     std::int64_t rows = 0;    // 0: one for each token
     bool first = false;
   };
@@ -142,7 +143,7 @@ class Builder {
     const std::int64_t inputs = how.cut == Cut::Inputs ? whole_inputs / split_.tp : whole_inputs;
     const std::int64_t outputs = how.cut == Cut::Outputs ? part_of_vocabulary(whole_outputs) : whole_outputs;
     const std::int64_t rows = how.rows > 0 ? how.rows : how.cut == Cut::None ? spread_ : tokens_;
-    const std::int64_t read = how.cut == Cut::Outputs ? spread_ : rows;  // rows of the input that are its own
+    const std::int64_t read = how.cut == Cut::Outputs ? spread_ : rows;  // rows of the input that this worker holds
     const std::int64_t given = how.cut == Cut::Inputs ? spread_ : rows;  // and of the output
     ComputationLayer& one = layer(name, number(rows) * number(inputs) * number(outputs), given * outputs);
     tensor(one, name + ".weight", how.transposed ? Shape{inputs, outputs} : Shape{outputs, inputs});
@@ -163,23 +164,23 @@ class Builder {
   void attention(const std::string& name, bool causal, bool rotary) {
     const std::int64_t heads = t_.heads / split_.tp, kv_heads = t_.kv_heads / split_.tp;
     const std::int64_t width = heads * t_.head_size, kv = kv_heads * t_.head_size;
-    // The MACs of models/: all pairs of tokens, whatever a causal mask leaves out.
+    // MACs as in models/: all pairs of tokens, also those that a causal mask leaves out.
     ComputationLayer& one = layer(name, 2 * number(tokens_) * number(whole_) * number(width), tokens_ * width);
     if (rotary)
       one.operators.emplace_back(Pass{2 * number(tokens_ * (width + kv)), 2 * number(tokens_ * (width + kv))});
     one.operators.emplace_back(Attention{whole_, heads, kv_heads, t_.head_size, causal, split_.cp});
-    const double sums = 4 * number(tokens_ * heads);  // of the softmax, in fp32
+    const double sums = 4 * number(tokens_ * heads);  // the softmax's sums, in fp32
     one.kept = {number(tokens_ * (2 * width + 2 * kv)), sums};
     one.kept_selective = {number(tokens_ * width), sums};
     if (split_.cp == 1) return;
-    // All keys and values, each time; their gradients are added up for those whose they are.
+    // Gathers all keys and values in each pass; their gradients are summed at their owners.
     for (const auto& [op, backward] : {std::pair(CollectiveOp::AllGather, false),
                                        {CollectiveOp::AllGather, true},
                                        {CollectiveOp::ReduceScatter, true}})
       one.collectives.push_back({op, LayerCollective::Among::Context, backward, 2 * number(whole_ * kv)});
   }
 
-  // The end of a branch: dropout where the family has it, and the residual's addition.
+  // Ends a branch: dropout, if the family has it, and the addition to the residual.
   void residual(ComputationLayer& one) const {
     const double outputs = number(spread_ * t_.hidden);
     one.operators.emplace_back(Pass{3 * outputs, 3 * outputs});
@@ -189,15 +190,15 @@ class Builder {
     one.kept_selective.bytes += outputs;
   }
 
-  // GELU keeps what it reads.
+  // Adds a GELU, which keeps its input.
   void gelu(ComputationLayer& one, std::int64_t tokens, std::int64_t width) const {
     const double outputs = number(tokens * width);
     one.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
     one.kept.elements += outputs;
   }
 
-  // The logits of each token and their cross-entropy, whose logarithms are kept in fp32. A tensor group has each some
-  // of the vocabulary: of each token it shares out the largest logit, that of the right word and the sum, in fp32.
+  // Adds the cross-entropy of each token's logits, whose logarithms are kept in fp32. If a tensor group splits the
+  // vocabulary, it exchanges for each token, in fp32, the largest logit, that of the right word, and the sum.
   void loss(ComputationLayer& one) const {
     const double logits = number(tokens_ * part_of_vocabulary(t_.vocab));
     one.operators.emplace_back(Pass{4 * logits, 4 * logits});
@@ -235,7 +236,7 @@ class Builder {
     head("lm_head");
   }
 
-  // The output projection; tied, it shares the embedding's tensor, whose gradient ends there.
+  // The output projection. If tied, its tensor is the embedding's, where the gradient is complete.
   void head(const std::string& name) {
     ComputationLayer& one = dense(name, t_.hidden, t_.vocab, {.cut = Cut::Outputs, .bias = false});
     if (t_.tied) one.model.tensors.clear();
@@ -266,7 +267,7 @@ class Builder {
     if (t_.mlm) pretraining();
   }
 
-  // The decoder is the embedding, whose gradient ends there.
+  // The decoder's tensor is the embedding's, where the gradient is complete.
   void pretraining() {
     gelu(dense("cls.predictions.transform.dense", t_.hidden, t_.hidden, {}), spread_, t_.hidden);
     normalisation("cls.predictions.transform.LayerNorm", true);
@@ -295,7 +296,7 @@ class Builder {
       ComputationLayer& up = dense(name + ".mlp.up_proj", t_.hidden, t_.ffn,
                                    {.cut = Cut::Outputs, .bias = t_.mlp_bias, .input_kept = true});
       const double inner = number(tokens_ * t_.ffn / split_.tp);
-      // silu(gate)·up: forward reads two and writes one; both of them and silu(gate) are kept.
+      // silu(gate)·up: forward reads two tensors and writes one; both of them and silu(gate) are kept.
       up.operators.emplace_back(Pass{3 * inner, 5 * inner});
       up.kept.elements += 3 * inner;
       residual(dense(name + ".mlp.down_proj", t_.ffn, t_.hidden, {.cut = Cut::Inputs, .bias = t_.mlp_bias}));
@@ -338,8 +339,8 @@ class Builder {
   const Transformer& t_;
   const Split& split_;
   std::int64_t whole_;   // tokens of a sample
-  std::int64_t tokens_;  // of them, what a context group's worker has
-  std::int64_t spread_;  // of those, what it has between products
+  std::int64_t tokens_;  // of these, the tokens of a context group's worker
+  std::int64_t spread_;  // of those, the tokens that it has between products
   const SourceLocation& place_;
   bool dropout_;
   Computation work_;
@@ -359,7 +360,7 @@ void require_divides(const Transformer& t, std::int64_t tokens, const Split& spl
   if (split.sequence_parallel && split.tp == 1)
     throw InputError({"command line", "--sequence-parallel"},
                      "splits tokens among a tensor-parallel group, but there is none", "--tp above 1");
-  if (split.cp > 1 && tokens % (2 * split.cp) != 0)  // each has two parts, an early and a late one: masks are even
+  if (split.cp > 1 && tokens % (2 * split.cp) != 0)  // each has an early and a late part, which balances masks
     throw InputError({"command line", "--cp"},
                      fmt::format("{} tokens cannot be split into {} equal parts", tokens, 2 * split.cp),
                      fmt::format("a number N such that 2 x N divides {}", tokens));

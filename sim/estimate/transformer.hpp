@@ -1,4 +1,5 @@
-// Transformers from the few numbers that define them, as Hugging Face Transformers names and shapes their tensors.
+// Builds transformers from the few numbers that define them, with tensors named and shaped as in Hugging Face
+// Transformers.
 #pragma once
 
 #include <cstdint>
@@ -16,44 +17,45 @@ enum class Family : std::uint8_t { Gpt2, Bert, Llama, Vit };
 
 struct Transformer {
   std::string name, description, source;
-  std::vector<std::string> left_out;  ///< of a config.json, whose class has defaults: "vocab_size 32000"
+  std::vector<std::string> left_out;  ///< of a config.json: defaults that were used, "vocab_size 32000"
   Family family = Family::Llama;
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0;
   std::int64_t vocab = 0;
-  std::int64_t positions = 0;  ///< that have been trained; a limit where they are learned (GPT-2, BERT)
-  std::int64_t types = 2;      ///< BERT's kinds of tokens
-  bool mlm = false;            ///< BERT is trained to fill masked tokens and to tell the next sentence
+  std::int64_t positions = 0;  ///< trained positions; a limit if they are learned (GPT-2, BERT)
+  std::int64_t types = 2;      ///< BERT's number of token types
+  bool mlm = false;            ///< BERT's pretraining: masked tokens and next sentences
   bool tied = false;           ///< input and output embedding are one tensor, counted once
   bool qkv_bias = false, output_bias = false,
-       mlp_bias = false;  ///< LLaMA's relatives; the others have biases everywhere
+       mlp_bias = false;  ///< for LLaMA's relatives; the other families have biases everywhere
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  ///< ViT's
 
-  std::int64_t tokens() const;  ///< of a sample unless told otherwise
+  std::int64_t tokens() const;  ///< the default length of a sample
 };
 
-/// The words of `families()` are "gpt2", "bert", "llama", "vit".
+/// The families in files: "gpt2", "bert", "llama", "vit".
 std::vector<std::string> families();
 Family family_of(const std::string& word, const SourceLocation& place);
 
-/// Throws InputError where the numbers do not go together: heads that do not divide, and the like. `place_of`: of the
-/// number with this name of the file's ("heads").
+/// Throws InputError if the numbers are inconsistent, such as heads that do not divide the width, or too large.
+/// `place_of` returns the place of a number by its key in files ("heads").
 void require_sound(const Transformer& transformer, const std::function<SourceLocation(std::string_view)>& place_of);
 
-/// A file of models/transformers/, or a Hugging Face config.json (by its "model_type"). Throws InputError.
+/// Reads a file of models/transformers/, or a Hugging Face config.json (which has "model_type"). Throws InputError.
 Transformer read_transformer(const Json& json);
 
-/// What such a file's transformer is called: as the file, or, where that is a config.json, as its folder.
+/// The name of such a file's transformer: the file's, or for a config.json the folder's.
 std::string name_of_transformer(const std::string& file);
 
-/// How several workers hold one transformer together.
+/// The division of one transformer among several workers.
 struct Split {
-  std::int64_t tp = 1;             ///< Megatron-LM's: heads, inner width and vocabulary are cut among a tensor group
-  std::int64_t cp = 1;             ///< tokens are cut among a context group, which gathers keys and values
-  bool sequence_parallel = false;  ///< between products the tensor group cuts the tokens, too
+  std::int64_t tp = 1;             ///< as in Megatron-LM, heads, inner width and vocabulary are split in a tensor group
+  std::int64_t cp = 1;             ///< tokens are split in a context group, which gathers keys and values
+  bool sequence_parallel = false;  ///< between products, tokens are also split in the tensor group
 };
 
-/// Samples of `tokens` tokens (ViT: those of its images); of a split, what one worker does (docs/estimation.md). Throws
-/// InputError at `place` beyond learned positions, and at the option of the split that does not divide.
+/// The computation for samples of `tokens` tokens (ViT: those of its images); with a split, one worker's part
+/// (docs/estimation.md). Throws InputError at `place` if there are fewer learned positions, and at the option of a
+/// split that does not divide.
 Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place,
                   const Split& split = {});
 

@@ -1,4 +1,4 @@
-// Where transformers are described: models/transformers/*.json, and Hugging Face's config.json.
+// Reads descriptions of transformers: models/transformers/*.json, and Hugging Face's config.json.
 #include <algorithm>
 #include <filesystem>
 #include <tuple>
@@ -11,11 +11,11 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t most = 1'000'000'000;  // of any number here: products of three still fit 64 bits for what exists
+constexpr std::int64_t most = 1'000'000'000;  // for every number; with existing models, products of three fit 64 bits
 
 std::int64_t count(const Json& json) { return json.integer(1, most); }
 
-// "key": null stands for its absence in Hugging Face's files.
+// In Hugging Face's files, a key with the value null is the same as no key.
 std::int64_t count_or(const Json& json, const char* key, std::int64_t default_value) {
   const auto value = json.find(key);
   return value && value->dump() != "null" ? count(*value) : default_value;
@@ -57,7 +57,7 @@ Transformer read_own(const Json& json) {
 
 // --- Hugging Face: keys and defaults of each model_type's configuration class ----------------------------------------
 
-// What is left out is its class's default, and said.
+// Returns the default of the configuration class for a missing key, and records it in `left_out`.
 std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t default_value) {
   const std::int64_t value = count_or(json, key, 0);
   if (value == 0) t.left_out.push_back(fmt::format("{} {}", key, default_value));
@@ -90,7 +90,7 @@ Transformer read_bert(const Json& json) {
   return t;
 }
 
-// LLaMA and its relatives differ in defaults and in which projections have a bias.
+// LLaMA and its relatives differ in their defaults, and in which projections have a bias.
 Transformer read_llama(const Json& json, const std::string& type) {
   const bool mistral = type == "mistral", qwen2 = type == "qwen2";
   Transformer t;
@@ -170,7 +170,7 @@ Family family_of(const std::string& word, const SourceLocation& place) {
 }
 
 void require_sound(const Transformer& t, const std::function<SourceLocation(std::string_view)>& place_of) {
-  // What is refused here has no use, and would fill the memory or overflow the counts of operations.
+  // Larger numbers have no use, and would fill the memory or overflow the counts of operations.
   for (const auto& [name, value, most_of_it] : {std::tuple("layers", t.layers, 10'000),
                                                 {"hidden", t.hidden, 1'000'000},
                                                 {"heads", t.heads, 100'000},

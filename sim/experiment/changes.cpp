@@ -17,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// "x4"; nothing for other texts.
+// Returns the factor of "x4"; none for other texts.
 std::optional<double> factor_of(std::string_view text, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   if (trimmed.size() < 2 || trimmed[0] != 'x') return std::nullopt;
@@ -41,7 +41,7 @@ Adjustment time_of(const ChangeText& change) {
   return {std::nullopt, parse_duration(change.value, change.place)};
 }
 
-// Whether NCCL's own latencies are those that count.
+// True if the latencies of NCCL's cost model apply.
 bool runs_nccl(const Scenario& scenario) { return collective_named(scenario) == "nccl"; }
 
 template <Level level>
@@ -70,7 +70,7 @@ void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*
   change_routing(scenario.cluster.network, change.value, change.place);
 }
 
-// Layer times and activations in proportion; the update does not know of samples.
+// Scales layer times and activations in proportion; the update does not depend on samples.
 void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
   if (!profile.batch_size)
@@ -100,7 +100,7 @@ void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*fi
 
 void compute_again(Profile& profile, LayerId first, LayerId end, bool last, const SourceLocation& place) {
   const std::optional<Bytes>& read = profile.layers[first - 1].output_bytes;
-  Bytes kept = 0, others = 0;  // by the unit, and by those behind it
+  Bytes kept = 0, others = 0;  // of the unit, and of all layers after it
   for (LayerId l = first; l < profile.layers.size(); ++l)
     (l < end ? kept : others) += profile.layers[l].activation_bytes.value_or(0);
   if (kept > 0 && !read)
@@ -123,11 +123,11 @@ void compute_again(Profile& profile, LayerId first, LayerId end, bool last, cons
     if (layer.activation_bytes) layer.activation_bytes = 0;
   }
   if (kept == 0) return;
-  // The last unit's whole is there when what stands behind it has gone: of the two the larger counts.
+  // The last unit is recomputed after the layers behind it are freed, so only the larger of the two counts.
   profile.layers[first].activation_bytes = *read + (last ? std::max<Bytes>(kept - others, 0) : 0);
 }
 
-// By the ratio of two rooflines of its device.
+// Scales times by the ratio of two rooflines of the profile's device.
 void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& file) {
   const Profile& profile = scenario.profile;
   if (!element_bytes(change.value))
@@ -145,8 +145,8 @@ void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   scenario.profile = std::move(changed);
 }
 
-// Each unit but the first and the last (embeddings, head) keeps what it reads, and computes itself again before its
-// backward pass; what its groups send forward they send again.
+// Each unit except the first and the last (embeddings, head) keeps only its inputs and recomputes itself before its
+// backward pass; collectives of its forward pass are repeated.
 void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   if (change.value != "full")
     throw InputError(change.place, fmt::format("a profile cannot be changed to '{}'", change.value),
@@ -172,7 +172,7 @@ void recompute(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   profile.origin = Origin::Estimated;
 }
 
-// "x0.5" of the slowness, or "none", or workers: "0:1.5,3:2".
+// Accepts "x0.5" (scales the slowness), "none", or workers with factors: "0:1.5,3:2".
 void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Stragglers& all = scenario.stragglers;
   if (change.value == "none") {
@@ -210,7 +210,7 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
   }
 }
 
-// "2.4%" or 0.024: the relative deviation of workers from each other, for good.
+// Accepts "2.4%" or "0.024", the permanent relative deviation between workers.
 void spread(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   std::string_view number = trim(change.value);
   const bool percent = number.ends_with('%');
@@ -231,7 +231,7 @@ void interference(Scenario& scenario, const ChangeText& change, const ProfileFil
   if (times > 1) scenario.cluster.interference = Interference{.compute = times};
 }
 
-// Of a long list, what a name has room for.
+// Shortens a long list for a name.
 std::string beginning(const std::string& list) {
   constexpr std::size_t most = 60;
   if (list.size() <= most) return list;
@@ -275,7 +275,7 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, file);
-      if (row.apply == routing) continue;  // which rows and headings name by themselves
+      if (row.apply == routing) continue;  // rows and headings have the routing separately
       said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, beginning(change.value));
     }
   if (said.empty()) return;

@@ -1,5 +1,5 @@
-// Questions of the kind "what if", as flags of every command: each changes the profile or the cluster of a scenario
-// before anything uses them, so that nobody has to copy a file to ask.
+// The "what if" flags of every command, such as --bandwidth x2. Each changes the profile or the cluster of a scenario
+// before it is used, so that users need not edit a copy of a file.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace allreplay {
 
-/// One as given: which, its text, and where it was given.
+/// A change as given by the user.
 struct ChangeText {
   std::string name;
   std::string value;
   SourceLocation place;
 };
 
-/// What of a scenario a change concerns.
+/// The part of a scenario that a change applies to.
 enum class Changed : std::uint8_t { Network, Profile, Stragglers };
 
 /// The file behind a profile.
@@ -27,22 +27,22 @@ struct ProfileFile {
   std::string name;
 };
 
-/// All that there is to know of one. Adding one is a row.
+/// A kind of change. Adding one takes a row in changes.cpp.
 struct ChangeRow {
-  std::string_view name;   ///< of the flag: "inner-bandwidth"
+  std::string_view name;   ///< the flag: "inner-bandwidth"
   std::string_view about;  ///< one line
   Changed changed = Changed::Network;
-  /// Throws InputError at the text's place. `file`: for those of the profile.
+  /// Throws InputError at the change's place. `file` is used by changes of the profile.
   void (*apply)(Scenario& scenario, const ChangeText& change, const ProfileFile& file) = nullptr;
-  std::string_view value = "N";                   ///< as help shows it
-  std::vector<std::string> (*words)() = nullptr;  ///< those that it takes, where they are known
+  std::string_view value = "N";                   ///< as shown by help
+  std::vector<std::string> (*words)() = nullptr;  ///< the valid values, if they are words
 };
 
 /// In the order in which they are applied.
 std::span<const ChangeRow> change_rows();
 
-/// Applies those texts that concern `what`, those of one name one after another. What is changed says so in its name,
-/// and a profile in its origin and source, too. Throws InputError.
+/// Applies the changes of `what`; several of one kind are applied in turn. The changed profile or cluster has the
+/// change in its name, a profile also in its origin and source. Throws InputError.
 void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const ProfileFile& file = {});
 
 }  // namespace allreplay

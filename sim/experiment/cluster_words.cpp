@@ -56,7 +56,7 @@ class GivenWords {
   }
 
  private:
-  // "400Gbit/s" as files have it: "400 Gbit/s".
+  // Writes "400Gbit/s" as in files: "400 Gbit/s".
   static std::string apart(std::string_view text) {
     const std::string_view value = trim(text);
     const std::size_t unit = std::min(value.find_first_not_of("0123456789.+-eE"), value.size());

@@ -1,4 +1,4 @@
-// A cluster in words, in the place of a file: 8 nodes of 8 GPUs, 400 Gbit/s between them, 370 GB/s inside.
+// A cluster described by flags instead of a file: --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 namespace allreplay {
 
 struct ClusterWordRow {
-  std::string_view name;  ///< of the flag: "inner-alpha"
+  std::string_view name;  ///< the flag: "inner-alpha"
   std::string_view value;
   std::string_view about;  ///< one line
 };
 
 std::span<const ClusterWordRow> cluster_word_rows();
 
-/// The text of the cluster file that they stand for, and a "rails" that may stand among them. Throws InputError at a
-/// word that is wrong, or missing.
+/// Returns the contents of the cluster file that the words describe; they may include "rails". Throws InputError for an
+/// invalid or missing word.
 std::string cluster_file_of(std::span<const ChangeText> words);
 
-/// How many nodes of so many GPUs hold the workers.
+/// Returns how many nodes with `gpus` GPUs each the workers need.
 std::int64_t nodes_for(std::int64_t workers, std::int64_t gpus);
 
-/// The same words with as many nodes as the workers need, if they need more. Throws InputError as cluster_file_of().
+/// Raises "nodes" to the number that the workers need. Throws InputError if "gpus" or "nodes" is missing or invalid.
 void make_room(std::vector<ChangeText>& words, std::int64_t workers);
 
 }  // namespace allreplay

@@ -24,7 +24,7 @@ std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, c
   if (one.cp > 1) words.emplace_back("--cp-comm-type all_gather");
   add("--pipeline-model-parallel-size", one.pp);
   add("--num-virtual-stages-per-pipeline-rank", one.chunks);
-  // megatron/core/transformer/transformer_block.py, get_num_layers_to_build(): each counts as a layer of its chunk.
+  // megatron/core/transformer/transformer_block.py, get_num_layers_to_build(): embedding and loss count as layers.
   if (one.first_less <= 1 && one.last_less <= 1) {
     if (one.first_less > 0) words.emplace_back("--account-for-embedding-in-pipeline-split");
     if (one.last_less > 0) words.emplace_back("--account-for-loss-in-pipeline-split");
@@ -74,8 +74,8 @@ Bytes gradient_bytes(const Profile& profile) {
 }  // namespace
 
 // Megatron-LM, megatron/training/arguments.py, validate_args() (commit 000c4ac2): with --bf16,
-// accumulate_allreduce_grads_in_fp32 is set unless --grad-reduce-in-bf16 is given; with --fp16 it is as given, which is
-// off. torchtitan (commit 6404b932), torchtitan/config/job_config.py, Training.mixed_precision_reduce: "float32" is the
+// accumulate_allreduce_grads_in_fp32 is set unless --grad-reduce-in-bf16 is given; with --fp16 it is off by default.
+// torchtitan (commit 6404b932), torchtitan/config/job_config.py, Training.mixed_precision_reduce: "float32" is the
 // default and the only choice, and mixed_precision_param is "bfloat16" or "float32".
 std::optional<std::string_view> reduction_type(std::string_view strategy, std::string_view precision) {
   if (strategy == "megatron" && precision == "bf16") return "fp32";
@@ -88,7 +88,7 @@ FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& la
     return {
         "Megatron-LM",
         megatron_words(search, layout, settings_of(*scenario.strategy, scenario.options.strategy, scenario.profile))};
-  // torchtitan has no word for sums of two bytes, nor for parameters in fp16.
+  // torchtitan has no setting for gradient sums in two bytes, nor for parameters in fp16.
   if (layout.strategy == "fsdp2" && gradient_bytes(scenario.profile) == 4 && search.precision != "fp16")
     return {"torchtitan", torchtitan_words(search, layout)};
   return {};

@@ -14,9 +14,9 @@ namespace allreplay {
 std::optional<std::string_view> reduction_type(std::string_view strategy, std::string_view precision);
 
 struct FrameworkWords {
-  std::string framework, settings;  ///< both "": no framework runs the layout so
+  std::string framework, settings;  ///< both "" if no framework can run the layout
 };
-/// `scenario`: the layout, resolved.
+/// `scenario` is the resolved layout.
 FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& layout, const Scenario& scenario);
 
 /// Returns a note if gradients are summed in two bytes, which saves memory and traffic but loses precision; else "".

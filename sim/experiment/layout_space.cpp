@@ -14,7 +14,7 @@ bool is_cut_by_a_framework(std::string_view strategy) { return strategy == "mega
 
 namespace {
 
-// Powers of two, as groups are formed of; or the one that is asked for.
+// Returns the requested degree, or the powers of two up to `most`.
 std::vector<std::int64_t> degrees(const std::optional<std::int64_t>& asked, std::int64_t most) {
   if (asked) return {*asked};
   std::vector<std::int64_t> all;
@@ -22,7 +22,7 @@ std::vector<std::int64_t> degrees(const std::optional<std::int64_t>& asked, std:
   return all;
 }
 
-// True if all chunks but the first and the last have equally many layers, with those that these lack.
+// True if the layers, plus those that the first and the last chunk lack, divide evenly into chunks.
 bool divides(std::int64_t layers, const ModelLayout& one) {
   const std::int64_t chunks = one.pp * one.chunks, less = one.first_less + one.last_less;
   if ((layers + less) % chunks != 0) return false;
@@ -32,8 +32,9 @@ bool divides(std::int64_t layers, const ModelLayout& one) {
   return each > one.last_less && 2 * (each - one.last_less) >= each;  // at least half as long as the others
 }
 
-// Embedding and loss make the ends longer, so that these go without: as few layers as make the rest divide evenly. Of
-// an odd number, the last chunk lacks one more. Llama 3 405B (arXiv 2407.21783, section 3.3.2) trains 126 layers so.
+// Embedding and loss make the first and the last chunk longer, so these get fewer layers: as many fewer as make the
+// rest divide evenly. If the number is odd, the last chunk lacks one more. Llama 3 405B (arXiv 2407.21783,
+// section 3.3.2) trains 126 layers like this.
 void shorten_ends(std::int64_t layers, ModelLayout& one) {
   if (one.pp == 1 || !is_cut_by_a_framework(one.strategy)) return;
   const std::int64_t chunks = one.pp * one.chunks, less = (chunks - layers % chunks) % chunks;
@@ -41,8 +42,8 @@ void shorten_ends(std::int64_t layers, ModelLayout& one) {
   one.last_less = less - less / 2;
 }
 
-// Schedules that the framework has, with their chunks. torchtitan wants several of all that PyTorch counts among those
-// of several stages, InterleavedZeroBubble among them.
+// Returns the framework's schedules with their chunks. torchtitan requires several chunks for every schedule that
+// PyTorch treats as multi-stage, including InterleavedZeroBubble.
 std::vector<std::pair<std::string, std::int64_t>> schedules_of(const LayoutSearch& search,
                                                                const std::string& strategy) {
   std::vector<std::pair<std::string, std::int64_t>> all{{"1f1b", 1}, {"interleaved", 2}, {"interleaved", 4}};
@@ -91,7 +92,7 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
   return std::nullopt;
 }
 
-// For each value of each degree: true if some layout has it, and else what comes nearest to one.
+// Records, for each value of each degree, if some layout has it, and else its nearest obstacle.
 class TriedDegrees {
  public:
   void add(const ModelLayout& one, const std::optional<Obstacle>& wrong) {
@@ -102,7 +103,7 @@ class TriedDegrees {
     }
   }
 
-  // "pp 64: …", for each that no layout has.
+  // Returns "pp 64: …" for each value that is in no layout.
   std::vector<std::string> skipped() const {
     std::vector<std::string> texts;
     for (const auto& [degree, nearest] : tried_)
@@ -132,7 +133,7 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
             for (const std::int64_t samples : degrees(search.samples, 8))
               for (const Recompute again : recompute) {
                 if (strategy == "megatron" && again == Recompute::Selective && !search.recompute)
-                  continue;  // its word means attention alone
+                  continue;  // its setting means attention only
                 ModelLayout one{.pp = pp,
                                 .tp = tp,
                                 .cp = cp,

@@ -1,4 +1,4 @@
-// Which layouts of a transformer are possible: degrees, schedules and micro-batches that divide.
+// Enumerates the possible layouts of a transformer: degrees, schedules and micro-batches that divide evenly.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-/// Why a layout is not possible. The checks go from the model to the samples: who fails at a later one comes nearer.
+/// Why a layout is not possible. Checks are ordered from model to samples; failing a later one counts as nearer.
 struct Obstacle {
   int check = 0;
   std::string flag, why;
@@ -19,15 +19,15 @@ struct Obstacle {
 
 struct Layouts {
   std::vector<ModelLayout> all;
-  std::optional<Obstacle> nearest;   ///< of what is not possible that which comes nearest; none: nothing was asked
-  std::vector<std::string> skipped;  ///< "pp 64: …": degrees that no layout has, and why
+  std::optional<Obstacle> nearest;   ///< the nearest impossible layout; none: no schedule matches
+  std::vector<std::string> skipped;  ///< "pp 64: …": degrees that are in no layout, and why
 };
 
-/// All layouts of the search. `node`: workers of a node, inside which tensor groups stay.
+/// Returns all layouts of the search. `node`: workers per node, the largest tensor-parallel group.
 Layouts layouts_of(const LayoutSearch& search, std::int64_t node);
 
-/// True if layers are cut as Megatron-LM and torchtitan cut them: equally many blocks in each chunk but the first and
-/// the last.
+/// True if the strategy cuts layers as Megatron-LM and torchtitan do: equally many blocks in all chunks except the
+/// first and the last.
 bool is_cut_by_a_framework(std::string_view strategy);
 
 }  // namespace allreplay

@@ -21,7 +21,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t trials_at_once = 8;  // trials between two looks at what they leave worth trying
+constexpr std::size_t trials_at_once = 8;  // trials between two updates of the best iteration time
 
 std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, recompute); }
 
@@ -37,11 +37,12 @@ std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, 
                   node));
 }
 
-// --- what each comes to ----------------------------------------------------------------------------------------------
+// --- forecasts
+// ----------------------------------------------------------------------------------------------------------
 
 struct Forecast {
-  double least_s = 0;      // computing, and what is sent inside layers: no schedule is faster
-  double iteration_s = 0;  // with the bubble by formula, and what of the gradients no pass can hide
+  double least_s = 0;      // computation and communication inside layers: no schedule is faster
+  double iteration_s = 0;  // plus the bubble by formula, and the part of the reduction that no pass hides
   double memory_bytes = 0;
 };
 
@@ -62,7 +63,7 @@ class Search {
     const double room = static_cast<double>(limit_.value_or(std::numeric_limits<Bytes>::max()));
     std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
       const auto rank = [&](const Forecast& one) {
-        const bool over = one.memory_bytes > room;  // of these the smallest may fit yet
+        const bool over = one.memory_bytes > room;  // the smallest of these are most likely to fit after all
         return std::tuple(over, over ? one.memory_bytes : 0, one.iteration_s);
       };
       return rank(a.first) < rank(b.first);
@@ -79,10 +80,10 @@ class Search {
   using ProfileKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, Recompute, std::string>;
   struct Estimated {
     Shared<Profile> profile;
-    std::vector<std::size_t> blocks;  // the first layer of each
-    double compute_s = 0;             // of a micro-batch, with what is sent inside layers
+    std::vector<std::size_t> blocks;  // first layer of each transformer block
+    double compute_s = 0;             // of a micro-batch, with communication inside layers
     double update_s = 0, elements = 0, activations = 0;
-    double gradients = 0, parameters = 0;  // bytes, in the types in which they travel
+    double gradients = 0, parameters = 0;  // bytes, in the types in which they are sent
   };
 
   std::string name_of(const ModelLayout& one) const {
@@ -107,8 +108,8 @@ class Search {
     return words;
   }
 
-  // The framework's own cut: equally many blocks in each chunk, but fewer in the first and the last if they do not
-  // divide evenly; what is before the blocks in the first chunk, and what is after them in the last.
+  // Cuts like the framework: equally many blocks in each chunk, but fewer in the first and the last if they do not
+  // divide evenly. Layers before the blocks are in the first chunk, layers after them in the last.
   StageCut cut_of(const ModelLayout& one) {
     const Estimated& worker = estimated(one);
     const auto chunks = static_cast<std::size_t>(one.pp * one.chunks);
@@ -125,7 +126,7 @@ class Search {
     return cut;
   }
 
-  // The framework's own types, unless the user chose some.
+  // Sets the framework's default type of gradients, unless the user chose one.
   void set_types(Request& request, const std::string& strategy) const {
     const auto reduced = reduction_type(strategy, search_.precision);
     const auto is_chosen = [&](std::string_view name) {
@@ -148,14 +149,14 @@ class Search {
       set_option(request, "schedule", one.schedule);
       if (one.chunks > 1) set_option(request, "chunks", std::to_string(one.chunks));
       if (is_cut_by_a_framework(one.strategy)) set_option(request, "stages", write_cut(cut_of(one)));
-      // Megatron overlaps sends where it interleaves.
+      // Megatron overlaps sends only in interleaved schedules.
       if (one.strategy == "megatron" && one.schedule == "1f1b" && one.micro_batches >= one.pp)
         set_option(request, "p2p", "blocking");
     }
     return request;
   }
 
-  // The times of one worker.
+  // Estimates the profile of one worker.
   const Estimated& estimated(const ModelLayout& one) {
     auto& kept = profiles_[{one.tp, one.cp, one.samples, one.recompute, one.strategy}];
     if (kept) return *kept;
@@ -187,7 +188,7 @@ class Search {
     return *kept;
   }
 
-  // What it takes to reduce the gradients of a rank, alone.
+  // Returns the time to reduce the gradients of a rank, without overlap.
   double reduction_s(const ModelLayout& one, const Estimated& worker) {
     const auto [known, fresh] = reductions_.try_emplace({one.tp, one.cp, one.pp, one.strategy}, 0.0);
     if (!fresh) return known->second;
@@ -198,7 +199,7 @@ class Search {
     return known->second;
   }
 
-  // None where the layout is not possible.
+  // Returns none if the layout is not possible.
   std::optional<Forecast> forecast(const ModelLayout& one) try {
     const Estimated& worker = estimated(one);
     const double ranks = static_cast<double>(one.pp), batches = static_cast<double>(one.micro_batches),
@@ -206,17 +207,17 @@ class Search {
                  shards = static_cast<double>(search_.workers / (one.pp * one.tp)), own = worker.elements / ranks;
     const bool fsdp = one.strategy == "fsdp2", sharded = fsdp && one.pp == 1;
     const double least = batches * worker.compute_s / ranks;
-    // Of 1f1b's bubble, where its passes are alike (the schedules' own papers).
+    // Size of the bubble relative to 1f1b's, if all passes take equally long (by the schedules' papers).
     const double part = one.schedule == "zb-h1" ? 1. / 3 / chunks : one.schedule == "zbv" ? 1. / 6 : 1 / chunks;
     const double bubble = one.pp > 1 ? (ranks - 1) / batches * part * least : 0;
     const double reduction = reduction_s(one, worker);
-    // Sharded: a reduce-scatter of the gradients, and two gathers of the parameters, each half of an all-reduce.
+    // Sharded: a reduce-scatter of gradients and two gathers of parameters, each half as long as an all-reduce.
     const double gathers = worker.parameters / worker.gradients;
     const double sent = sharded ? std::max(0.0, batches * (0.5 + gathers) * reduction - least)
                         : fsdp  ? reduction
                                 : std::max(0.0, reduction - least / batches);
     Forecast result{least, least + bubble + sent + worker.update_s / ranks / shards, 0};
-    // Weights and gradients in the types in which they travel, and 12 bytes of state.
+    // Parameters and gradients in the types in which they are sent, and 12 bytes of optimizer state per parameter.
     const double each = (worker.parameters + worker.gradients) / worker.elements;
     const double held =
         one.schedule == "interleaved" ? 1 + (ranks - 1) / (ranks * chunks) : std::min(ranks, batches) / ranks;
@@ -276,7 +277,7 @@ class Search {
   void rank_trials() {
     std::vector<Contender> contenders;
     for (const LayoutTrial& one : trials_) contenders.push_back(contender_of(one.outcome, search_.rule));
-    // All have the same samples in an iteration, whoever holds the model.
+    // All layouts have the same samples per iteration, so compares iteration times.
     for (std::size_t i = 0; i < trials_.size(); ++i)
       contenders[i].iteration_s = trials_[i].outcome.result.metrics.iteration_s;
     const Ranking order = rank(contenders, search_.rule);
@@ -284,7 +285,7 @@ class Search {
     advice_.tied = order.tied;
   }
 
-  // Of pipelines that were replayed once: the rank needs no more.
+  // Computes the exposed time and the bubble of the best pipelines; ranking needs a single replay without these.
   void replay_in_parts() {
     std::vector<Scenario> scenarios;
     std::vector<Outcome*> outcomes;
@@ -305,7 +306,7 @@ class Search {
   std::map<ProfileKey, std::shared_ptr<Estimated>> profiles_;
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>, double> reductions_;
   std::optional<Bytes> limit_;
-  std::optional<InputError> wrong_;  // the first
+  std::optional<InputError> wrong_;  // the first error
   std::vector<LayoutTrial> trials_;
   LayoutAdvice advice_;
 };
@@ -316,7 +317,7 @@ LayoutAdvice search_layouts(Library& library, const LayoutSearch& search) { retu
 
 namespace {
 
-// The flags that settle something of a layout.
+// Clears all fixed values. Returns their flags.
 std::vector<std::string> free_all(LayoutSearch& search) {
   std::vector<std::string> flags;
   const auto free = [&](auto& settled, const char* flag) {
@@ -337,13 +338,13 @@ std::vector<std::string> free_all(LayoutSearch& search) {
   return flags;
 }
 
-// One that fits, among the few that are likeliest to.
+// Returns a layout that fits, among the most promising few.
 std::optional<ModelLayout> fitting(Library& library, LayoutSearch search) try {
   search.budget = std::min<std::size_t>(search.budget, 40);
   search.in_parts = 0;
   const LayoutTrial best = std::move(search_layouts(library, search).ranking.front());
   return fits(best.outcome.scenario, best.outcome.result) ? std::optional(best.layout) : std::nullopt;
-} catch (const InputError&) {  // the cluster has no room, or nothing divides
+} catch (const InputError&) {  // the cluster is too small, or nothing divides evenly
   return std::nullopt;
 }
 

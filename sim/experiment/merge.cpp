@@ -40,7 +40,7 @@ MergedSweep merge_sweep(const SweepQuestions& sweep, const std::vector<std::stri
 }
 
 std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t rows) {
-  constexpr int most = 20;  // ranges: a line that can be read
+  constexpr int most = 20;  // ranges, to keep the line short
   std::string text;
   int shown = 0;
   for (std::size_t i = 0, end = 0; i < missing.size(); i = end) {

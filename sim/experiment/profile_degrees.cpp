@@ -10,7 +10,7 @@ namespace {
 
 using Among = LayerCollective::Among;
 
-// True if a layer of the profile communicates in such groups, so that it is one member's.
+// True if a layer of the profile communicates in such groups, so that the profile is that of one member.
 bool communicates_among(const Profile& profile, Among group) {
   return std::any_of(profile.layers.begin(), profile.layers.end(), [&](const Layer& layer) {
     return std::any_of(layer.collectives.begin(), layer.collectives.end(),
@@ -18,21 +18,21 @@ bool communicates_among(const Profile& profile, Among group) {
   });
 }
 
-// "--tp 8 --cp 2", without degrees of 1.
+// Returns "--tp 8 --cp 2", without degrees of 1.
 std::string flags_of(const ParallelOptions& parallel) {
   std::string flags = parallel.tp > 1 ? fmt::format("--tp {}", parallel.tp) : "";
   if (parallel.cp > 1) flags += fmt::format("{}--cp {}", flags.empty() ? "" : " ", parallel.cp);
   return flags;
 }
 
-// A plan from a file may ask for a degree, in its "parallel".
+// Returns where the degree was given: an option, or "parallel" in a plan file.
 SourceLocation place_of_degree(const Scenario& scenario, const char* name) {
   if (scenario.given && !scenario.options.places.contains(name))
     return SourceLocation{scenario.given->file, ""} / "parallel" / name;
   return scenario.options.place_of(name);
 }
 
-// A profile of other degrees: for an estimated transformer the command that makes it.
+// Tells how to get a profile of these degrees: for an estimated transformer, the command that makes it.
 std::string other_profile(const Scenario& scenario) {
   const Profile& profile = scenario.profile;
   const ParallelOptions& parallel = scenario.options.parallel;

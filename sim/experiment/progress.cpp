@@ -17,7 +17,7 @@ std::string rough_duration(double seconds) {
   return fmt::format("{:.1f} h", seconds / 3600);
 }
 
-// Returns ", 40 s left", or nothing while too little is done: the first rows often differ from the others.
+// Returns ", 40 s left", or "" if too little is done: the first rows often differ from the others.
 std::string time_left(double seconds_spent, std::size_t done, std::size_t total, double telling) {
   if (static_cast<double>(done) < telling * static_cast<double>(total)) return "";
   const double rest = done < total ? static_cast<double>(total - done) : 0;

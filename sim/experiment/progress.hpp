@@ -1,4 +1,4 @@
-// How far long work has come, on standard error.
+// Shows the progress of long work on standard error.
 #pragma once
 
 #include <chrono>
@@ -7,10 +7,10 @@
 
 namespace allreplay {
 
-/// On a terminal a bar with the time left; elsewhere, in a log, a line each half minute.
+/// Shows a bar with the time left on a terminal; otherwise, for logs, prints a line each half minute.
 class Progress {
  public:
-  /// `telling`: the time left is told once this part is done.
+  /// `telling`: the fraction of the work after which the time left is shown.
   Progress(std::string what, std::size_t total, double telling = 0.05);
   ~Progress();  ///< clears the line
   Progress(const Progress&) = delete;

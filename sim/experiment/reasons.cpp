@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-// On a network on which nothing takes time to start; none where it does not say what that would be.
+// Replays on a network without start-up times. Returns none if the network does not state them separately.
 std::optional<Metrics> without_start_ups(const Outcome& outcome) {
   Scenario scenario = outcome.scenario;
   scenario.options.launch = scenario.options.launch_tensor = Time(0);
@@ -35,7 +35,7 @@ std::optional<Metrics> without_start_ups(const Outcome& outcome) {
 double Reasons::exposed() const { return std::accumulate(seconds.begin() + 1, seconds.end(), 0.0); }
 
 Bound Reasons::most() const {
-  constexpr double hardly = 0.005;  // of an iteration
+  constexpr double hardly = 0.005;  // share of an iteration
   if (exposed() <= hardly * (of(Bound::Computing) + exposed())) return Bound::Computing;
   const auto largest = std::max_element(seconds.begin() + 1, seconds.end());
   return static_cast<Bound>(largest - seconds.begin());
@@ -44,7 +44,7 @@ Bound Reasons::most() const {
 Reasons reasons_of(const Outcome& outcome) {
   const Metrics& m = outcome.result.metrics;
   Reasons reasons;
-  const double beyond = m.exposed_comm_s + m.straggler_s;  // the computing of a worker that nothing slows
+  const double beyond = m.exposed_comm_s + m.straggler_s;  // the computation of a worker without slowdown
   double left = std::max(0.0, beyond);
   const auto take = [&](Bound bound, double seconds) {
     const double taken = std::clamp(seconds, 0.0, left);
@@ -59,7 +59,7 @@ Reasons reasons_of(const Outcome& outcome) {
   if (bare) {
     const double busy = std::max(slowest, bare->comm_busy_s);
     take(Bound::Traffic, busy - slowest);
-    // With jitter the bound is that of the times that were drawn.
+    // With jitter the bound is computed from the drawn times, so it contains stragglers.
     take(outcome.scenario.stragglers.jitter ? Bound::Stragglers : Bound::FirstLayer,
          bare->lower_bound_s.value_or(0) - busy);
     take(Bound::StartUps, m.iteration_s - bare->iteration_s);

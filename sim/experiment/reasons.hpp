@@ -1,4 +1,4 @@
-// Why an iteration takes as long as it does: what of its communication is exposed, and what for.
+// Explains an iteration time: how much of it is exposed communication, and why.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace allreplay {
 
-/// What an iteration may be bound by.
+/// A cause of a part of the iteration time.
 enum class Bound : std::uint8_t { Computing, Stragglers, Traffic, FirstLayer, StartUps, Copies, Schedule };
 inline constexpr Word<Bound> bounds[] = {
     {Bound::Computing, "computing"},    {Bound::Stragglers, "stragglers"}, {Bound::Traffic, "bytes"},
@@ -19,21 +19,21 @@ inline constexpr Word<Bound> bounds[] = {
 };
 inline constexpr std::size_t bound_count = std::size(bounds);
 
-/// The iteration in parts that add up to it, in seconds, by Bound. All but the first are exposed: the slowest worker's
-/// computing beyond an unslowed one's; what the bytes alone keep the network busy beyond that; the first layer's block,
-/// of which only the layers before it hide anything; what the same plan would save on a network without start-ups;
-/// copies; and what is left, which the schedule does not overlap.
+/// Seconds by Bound, which add up to the iteration time. All but the first are exposed: the additional computation of
+/// the slowest worker; the time beyond this in which bytes alone keep the network busy; the first layer's block, which
+/// only earlier layers can hide; the time that a network without start-ups would save with the same plan; copies; and
+/// the rest, which the schedule does not overlap.
 struct Reasons {
   std::array<double, bound_count> seconds{};
 
   double of(Bound bound) const { return seconds[static_cast<std::size_t>(bound)]; }
   double& of(Bound bound) { return seconds[static_cast<std::size_t>(bound)]; }
   double exposed() const;
-  /// The largest part of what is exposed; computing, where that is next to nothing.
+  /// Returns the cause of the largest exposed part; Computing if almost nothing is exposed.
   Bound most() const;
 };
 
-/// Replays the outcome's plan once more, without start-ups. REQUIRES: the outcome has its plan.
+/// Replays the outcome's plan without start-ups to tell the causes apart. REQUIRES: the outcome has its plan.
 Reasons reasons_of(const Outcome& outcome);
 
 }  // namespace allreplay

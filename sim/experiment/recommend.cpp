@@ -24,11 +24,11 @@ namespace {
 
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 
-// What changes nothing goes back to what was given: settings that do not matter are not advice.
+// Resets each changed option to its given value if that costs neither time nor memory.
 std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTrace& tried,
                                                                   std::vector<std::string> values) {
   Outcome outcome = run(with_options(tried.given.scenario, tried.ranges, values));
-  std::size_t idle = 0;  // looked at since the last that went back
+  std::size_t idle = 0;  // options looked at since the last reset
   for (std::size_t i = 0; idle < values.size(); i = (i + 1) % values.size(), ++idle) {
     if (values[i] == tried.given_values[i]) continue;
     std::vector<std::string> fewer = values;
@@ -44,8 +44,8 @@ std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTr
   return {std::move(outcome), std::move(values)};
 }
 
-// The setting that wins among those that were tried and the options as given, which change nothing; where nothing fits,
-// what needs the least memory. Returns its values, none for the options as given.
+// Ranks the given options, which change nothing, and the settings that were tried. If nothing fits, the setting with
+// the least memory wins. Returns the winner and its values, which are empty for the given options.
 std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried, const WinningRule& rule) {
   const Outcome& given = tried.given;
   const auto& limit = given.scenario.options.memory.limit;
@@ -75,7 +75,7 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
   return without_idle_changes(tried, tried.trials[winner - 1].values);
 }
 
-// The plan as a file: what this program says that others have no words for.
+// Returns the command that writes the plan, for strategies that no framework has settings for.
 std::string plan_words(const Scenario& tuned) {
   std::vector<std::string> words{"allreplay", "plan", "--strategy", std::string(tuned.strategy->name)};
   const NamedValues matter = options_that_matter(tuned);
@@ -94,7 +94,7 @@ std::string settings_of(const Scenario& tuned, const Plan& plan) {
   return plan_words(tuned);
 }
 
-// One scenario's, with the values of its ranges that were chosen; none for the options as given.
+// Returns the advice and the chosen values of the ranges, which are empty for the given options.
 std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& given, const RecommendRequest& request) {
   const Scenario scenario = as_printed(given);
   const std::vector<Range> ranges = default_ranges(scenario);
@@ -110,7 +110,7 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     std::tie(advice.tuned, values) = winner_of(tried, request.rule);
     advice.trials = tried.trials;
   }
-  // What no settings say, such as a credit of four blocks, is not what was tuned.
+  // as_printed() drops options that settings cannot express, such as a credit of four blocks.
   if (!changed_options(given, scenario).empty()) advice.given_s = run(given).result.metrics.iteration_s;
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(tuned, advice.tuned.result.plan);
@@ -178,7 +178,7 @@ std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule
   return ranking;
 }
 
-// By the winner on the most workers.
+// Sets the scaling reference of all sizes: that of the winner on the most workers.
 void add_references(std::vector<std::vector<Advice>>& sizes) {
   const ScalingReference reference = scaling_reference(sizes.back().front().tuned);
   for (std::vector<Advice>& ranking : sizes)
@@ -239,7 +239,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   }
   const auto scenario = [&](std::size_t job) -> const Scenario& { return sizes[all[job].first][all[job].second]; };
   const auto answer = [&](std::size_t job) -> Answered& { return answers[all[job].first][all[job].second]; };
-  const Batch one_by_one{1, farm};  // settings of one are tried side by side
+  const Batch one_by_one{1, farm};  // the trials of one scenario already run in parallel
   one_by_one.run({.count = all.size(),
                   .here = [&](std::size_t job) { answer(job) = advise(scenario(job), request); },
                   .asked =

@@ -1,4 +1,4 @@
-// What to run: all strategies tuned and ranked, in the words of their frameworks.
+// Recommends what to run: tunes and ranks all strategies, and writes the winner as settings of its framework.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace allreplay {
 
-/// One strategy with its best options: of those that are as fast, the options as given, or the fewest changed.
+/// One strategy with its best options. Of equally fast ones the given options win, or the fewest changes.
 struct Advice {
   Outcome tuned;
   Options given;                 ///< before anything was tuned
-  double given_s = 0;            ///< the iteration time with the options as given (defaults, mostly)
-  std::string settings;          ///< in the framework's words, or how to get the plan itself
+  double given_s = 0;            ///< the iteration time with the given options (mostly defaults)
+  std::string settings;          ///< in the framework's syntax, or how to get the plan
   std::string schedule;          ///< chosen_schedule()
-  std::vector<std::string> run;  ///< the words after `allreplay run` that replay it, where they are known
-  std::vector<Trial> trials;     ///< all settings that were tried
-  Reasons why;                   ///< the tuned iteration takes as long as it does
-  bool ties = false;             ///< as fast as the first, which is simpler to run
-  ScalingReference reference;    ///< of all sizes
+  std::vector<std::string> run;  ///< arguments of `allreplay run` that replay it; may be unknown
+  std::vector<Trial> trials;     ///< all settings tried
+  Reasons why;                   ///< the causes of the tuned iteration time
+  bool ties = false;             ///< as fast as the winner, which is simpler to run
+  ScalingReference reference;    ///< common to all sizes
 };
 
-/// strategy_text(): `best` may be asked twice.
+/// strategy_text() of the advice, which tells two variants of `best` apart.
 std::string name_of(const Advice& advice);
 
 struct RecommendRequest {
@@ -37,13 +37,13 @@ struct RecommendRequest {
   WinningRule rule;
 };
 
-/// A strategy that cannot do what was asked for, and why.
+/// A strategy that cannot run the scenario, and why.
 struct RuledOut {
   std::string strategy;
   std::string why;
 };
 
-/// What is to be said of one scenario, or what is wrong with it.
+/// The advice on one scenario, or the error.
 struct Answered {
   std::optional<Advice> advice;
   std::string wrong;
@@ -52,30 +52,30 @@ struct Answered {
 /// Tunes one scenario.
 Answered advise(const Scenario& scenario, const RecommendRequest& request);
 
-/// The same in another process: as bytes there, and taken out of them here.
+/// advise() in another process: the result as bytes, and read from them.
 std::string packed_advice(const Scenario& scenario, const RecommendRequest& request);
 Answered unpacked_advice(const Scenario& scenario, const std::string& bytes);
 
-/// Answers to these scenarios, sorted as recommend() does.
+/// Sorts the answers to these scenarios as recommend() does.
 std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
                            const WinningRule& rule, std::vector<RuledOut>& ruled_out);
 
-/// Tunes each scenario (they differ in their strategy), and ranks them by the request's rule; what cannot be simulated
-/// is added to `ruled_out`. Throws InputError where that is all of them.
+/// Tunes each scenario (they differ in their strategy), and ranks them by the request's rule. Adds scenarios that
+/// cannot be simulated to `ruled_out`. Throws InputError if none can.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out);
 
-/// The same for every size, each by its scenarios; by the other processes of a farm (answer_advice()) where there are
-/// any.
+/// recommend() for several sizes, each given by its scenarios. Uses the other processes of a farm (answer_advice()) if
+/// `farm` is not null.
 std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
                                            const RecommendRequest& request, std::vector<RuledOut>& ruled_out,
                                            Farm* farm);
 
-/// What these do: one scenario of one size at a time.
+/// The work of the farm's processes: advise() on one scenario of one size.
 Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);
 
-/// The least iteration time without compression, of some strategies with the options as given, on the cluster's own
-/// collective: of those that a framework offers where all of the ranking are one framework's.
+/// Returns the fastest of some strategies without compression, with the given options and the cluster's own collective.
+/// The strategies are those of the ranking if a single framework offers all of these, else a fixed few.
 struct Uncompressed {
   std::string strategy;
   double iteration_s = 0;

@@ -23,7 +23,7 @@ namespace allreplay {
 
 namespace {
 
-// All that the request and its cluster name.
+// Returns all collectives that the request and its cluster name.
 std::vector<std::string> collectives_of(const Request& request, const Network& network) {
   std::vector<std::string> names{request.collective, network.collective};
   for (const auto& [operation, name] : network.by_operation) names.push_back(name);
@@ -65,10 +65,10 @@ std::string beside(const Files& files, const std::string& file, const std::strin
 
 struct Library::ClusterFile {
   Cluster cluster;
-  Json json;  // stragglers are read once the number of workers is known
+  Json json;  // for stragglers, which are read once the number of workers is known
 };
 
-// What this library has; else what an earlier one has kept and would read the same again; else what is read now.
+// Returns the value from this library's shelf; else from KeptInputs, if its files are unchanged; else reads it.
 template <class Key, class Value, class Read>
 const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read) {
   auto& own = (shelves_.*shelf)[key];
@@ -85,7 +85,7 @@ const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, c
   Value value = read(inputs_.files.noting(contents));
   own = std::make_shared<const Known<Value>>(Known<Value>{std::move(value), contents.value, contents.sources});
   if (!inputs_.kept) return own->value;
-  constexpr std::size_t most = 64;  // so that a caller with ever new inputs does not fill the memory
+  constexpr std::size_t most = 64;  // bounds the memory for callers that always have new inputs
   const std::lock_guard guard(inputs_.kept->mutex_);
   auto& kept = inputs_.kept->shelves_.*shelf;
   if (kept.size() >= most) kept.clear();
@@ -150,7 +150,7 @@ std::shared_ptr<const CollectiveFile> Library::collective_file(const std::string
   });
 }
 
-// A collective that the cluster's file names: where that is a file, from the cluster file's own folder.
+// Resolves a collective that the cluster's file names: if it is a file, relative to the cluster file's folder.
 std::string Library::collective_beside(const Request& request, const std::string& name) const {
   if (!names_a_file(name) || !request.cluster_words.empty()) return name;
   return beside(inputs_.files, inputs_.files.find_data("topologies", request.cluster, "cluster"), name);
@@ -162,7 +162,7 @@ namespace {
 
 constexpr std::string_view codec_folder = "models/codecs";
 
-// "Tesla P102-100" as file names have it: "tesla-p102-100".
+// Writes "Tesla P102-100" as in file names: "tesla-p102-100".
 std::string slug(std::string_view text) {
   std::string result;
   for (const char c : text)
@@ -174,7 +174,7 @@ std::string slug(std::string_view text) {
 
 }  // namespace
 
-// A file as it stands; a method for the profile's device where its times are known there, else wherever they are.
+// Returns the named file; for a method, the file with its times on the profile's device, else one of any device.
 std::string Library::codec_file(const Request& request, const std::string& device) const {
   const auto on_device = inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
   const auto anywhere = on_device ? on_device : inputs_.files.locate_data(codec_folder, request.codec);
@@ -202,7 +202,7 @@ const std::optional<Device>& Library::device(const Profile& profile) {
 std::uint64_t Library::digest_of(const Request& request) const {
   const auto key = std::pair(request.profile, request.forward_ratio);
   const auto& profile = *shelves_.profiles.at(key);
-  // Names, too: files of the same contents make rows of different names.
+  // Includes names, since files with the same contents give rows with different names.
   std::uint64_t state = digest(profile.value->name, digest(profile.digest, program_digest()));
   state = digest(shelves_.devices.at(profile.value->device)->digest, state);
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
@@ -228,7 +228,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
 
 namespace {
 
-// Words say how many GPUs there are; a file's cluster goes on as it begins.
+// Limits workers to the GPUs of a cluster in words. A cluster in a file can be extended to more workers.
 void require_room(const Cluster& in_words, std::int64_t workers, const SourceLocation& place) {
   const std::int64_t gpus = node_workers_of(in_words.network), nodes = in_words.workers / gpus;
   if (workers > in_words.workers)
@@ -236,8 +236,8 @@ void require_room(const Cluster& in_words, std::int64_t workers, const SourceLoc
                      fmt::format("at most {}, or --nodes {}", in_words.workers, nodes_for(workers, gpus)));
 }
 
-// A schedule that is no name is a file, beside the cluster's where that says it. It says how many micro-batches there
-// and ranks there are, where nobody else does.
+// A schedule that is not a name is a file; if the cluster names it, it is relative to the cluster's file. Unless given
+// otherwise, it determines the number of ranks and micro-batches.
 void read_schedule(const Files& files, const std::string& cluster_file, Scenario& scenario) {
   ParallelOptions& parallel = scenario.options.parallel;
   if (row_named(schedules(), parallel.schedule)) return;
@@ -268,7 +268,7 @@ void read_schedule(const Files& files, const std::string& cluster_file, Scenario
   parallel.given = std::move(given);
 }
 
-// Samples of an iteration of all workers are those of a micro-batch, times micro-batches, times replicas.
+// Derives the micro-batches: samples per iteration = samples of a micro-batch × micro-batches × replicas.
 void take_global_batch(Scenario& scenario) {
   const auto& samples = scenario.options.global_batch;
   if (!samples) return;
@@ -298,7 +298,7 @@ void take_global_batch(Scenario& scenario) {
   scenario.options.set("accumulate", std::to_string(*batches), place);
 }
 
-// Of a pipeline's ranks each has groups of its own; without one they are the plan's.
+// Without a pipeline, the groups of the plan skip the workers of a tensor group. Ranks of a pipeline have own groups.
 void set_stride(Scenario& scenario) {
   const ParallelOptions& parallel = scenario.options.parallel;
   if (!parallel.pipeline()) scenario.options.strategy.sharding.stride = parallel.tp;
@@ -313,7 +313,7 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.cluster.in_words = !request.cluster_words.empty();
   scenario.workers = request.workers.value_or(named.workers);
   if (request.workers) scenario.place_of_workers = request.place_of_workers;
-  constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs have dozens of simulations in memory at once
+  constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs keep dozens of simulations in memory
   if (scenario.workers < 1 || scenario.workers > most_simulated)
     throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
                      fmt::format("1 to {}", most_simulated));
@@ -347,7 +347,7 @@ namespace {
                    fmt::format("{}={}", option, has));
 }
 
-// The plan says how many micro-batches and groups it is for.
+// Takes the micro-batches and shards from the plan. Throws InputError if an option contradicts it.
 void take_step(Scenario& scenario) {
   ShardingConfig& step = scenario.options.strategy.sharding;
   const ShardingConfig& planned = scenario.given->plan.sharding;
@@ -363,7 +363,7 @@ void take_step(Scenario& scenario) {
   step.stride = stride;
 }
 
-// And of a pipeline how it is laid out, and what its ranks do.
+// Takes the degrees, chunks and schedule of a pipeline from the plan. Throws InputError if an option contradicts it.
 void take_pipeline(Scenario& scenario) {
   const GivenPlan& given = *scenario.given;
   Options& options = scenario.options;
@@ -382,7 +382,7 @@ void take_pipeline(Scenario& scenario) {
   };
   const auto ranks = std::ssize(given.plan.roles), chunks = std::ssize(planned.layers);
   take("pp", parallel.pp, ranks);
-  options.places["pp"] = {given.file, "/parallel/pp"};  // of what does not go with pipelines
+  options.places["pp"] = {given.file, "/parallel/pp"};  // for errors about options that pipelines do not support
   take("tp", parallel.tp, planned.tp);
   take("cp", parallel.cp, planned.cp);
   take("ep", parallel.ep, planned.ep);
@@ -415,8 +415,8 @@ void take_pipeline(Scenario& scenario) {
   require_profile_of_degrees(scenario);
 }
 
-// What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
-// knows. Nobody gave this one, so that it has no place.
+// Takes the device's memory as limit if the profile has activations: they are most of a worker's memory, and without
+// them the limit would be meaningless. The limit has no place, since nobody gave it.
 void take_memory_of_device(Scenario& scenario) {
   if (scenario.options.memory.limit || !scenario.profile->has_activations() || !scenario.device) return;
   scenario.options.memory.limit = scenario.device->memory;
@@ -432,7 +432,7 @@ void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
   given->strategy.name = given->name;
   given->strategy.summary = "a plan from a file";
   given->strategy.split = uses_halves(given->plan);
-  // When a codec decodes, and on what blocks travel, is not the plan's to say: it stays the strategy's default.
+  // Plans do not state when a codec decodes, nor the collective: these are the strategy's defaults.
   if (const Strategy* one = row_named(strategies(), given->name)) {
     given->strategy.decode_at = one->decode_at;
     given->strategy.collective = one->collective;
@@ -445,7 +445,7 @@ void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
 
 namespace {
 
-// The plan was made for its types; the request may only repeat them.
+// Takes the element types from the plan. Throws InputError if the request has others.
 void take_dtypes_of_plan(Options& options, const Dtypes& planned) {
   const auto take = [&](const std::string& name, std::optional<Dtype>& own, const std::optional<Dtype>& of_plan) {
     if (own && of_plan && own != of_plan)

@@ -1,4 +1,4 @@
-// What a user asked for, by name, and the scenario that it means.
+// A user's request by names, and its resolution to a scenario.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace allreplay {
 
-/// One option as given: its name, its text, and where it was given.
+/// An option as given by the user.
 struct OptionText {
   std::string name;
   std::string value;
@@ -28,67 +28,67 @@ struct OptionText {
 struct Request {
   std::string profile;  ///< a path, or a name in traces/
   std::optional<double> forward_ratio;
-  std::string cluster;                    ///< a path, or a name in topologies/; or, where it is empty,
-  std::vector<ChangeText> cluster_words;  ///< what it is (cluster_words.hpp)
+  std::string cluster;                    ///< a path, or a name in topologies/; "": `cluster_words`
+  std::vector<ChangeText> cluster_words;  ///< the cluster in words (cluster_words.hpp)
   std::optional<std::int64_t> workers;
-  std::string collective;  ///< "": the cluster's
-  std::string fidelity;    ///< "": the cluster's
-  std::string codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": gradients as they are
+  std::string collective;  ///< "": that of the cluster
+  std::string fidelity;    ///< "": that of the cluster
+  std::string codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": no compression
   std::string strategy;
-  std::string plan;  ///< a file, in the place of a strategy; "": none
+  std::string plan;  ///< a file, instead of a strategy; "": none
   std::vector<OptionText> options;
-  std::vector<ChangeText> changes;  ///< of the cluster and the profile, before they are used
-  bool reuse = true;                ///< of the price of a collective that runs alone (detailed fidelities)
-  // Where complaints about the names above point.
+  std::vector<ChangeText> changes;  ///< applied to the cluster and the profile
+  bool reuse = true;                ///< reuses prices of collectives without contention (detailed fidelities)
+
+  // Where the names above were given, for messages.
   SourceLocation place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective,
       place_of_fidelity, place_of_codec;
 };
 
-/// Sets one option in the place of what was given for it, or takes it back where `value` is empty.
+/// Replaces the value of an option; removes the option if `value` is empty.
 void set_option(Request& request, const std::string& name, const std::string& value);
 
-/// The words after `allreplay run` that mean the request.
+/// Returns the arguments of `allreplay run` for the request.
 std::vector<std::string> run_flags(const Request& request);
 
-/// A file named in `file`: relative to that file's own folder where it is there, else as it stands.
+/// Returns the path of a file that `file` names: relative to the folder of `file` if it exists there, else `name`.
 std::string beside(const Files& files, const std::string& file, const std::string& name);
 
 class KeptInputs;
 
-/// What the names of a request mean. Without more: the files of the system, and the strategies of the table.
+/// Resolves names of requests. By default: the files of the system, and the built-in strategies.
 struct Inputs {
   Files files{};
   std::shared_ptr<const AddedStrategies> strategies = nullptr;
-  std::shared_ptr<KeptInputs> kept =
-      nullptr;  ///< what libraries share of what they read, while its files are unchanged
+  std::shared_ptr<KeptInputs> kept = nullptr;  ///< inputs that libraries share while their files are unchanged
 };
 
-/// Reads each file once, however many scenarios use it. Not safe for use by several threads.
+/// Resolves requests, and reads each file only once. Not thread-safe.
 class Library {
  public:
   explicit Library(Inputs inputs = {}) : inputs_(std::move(inputs)) {}
 
-  /// Where nothing says how much memory a worker has, and the profile says what its passes keep there, it is that of
-  /// the profile's device. Throws InputError for anything that is wrong with the request or its files.
+  /// If no memory limit is given and the profile has activations, the limit is the memory of the profile's device.
+  /// Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
-  /// The same with this profile in the place of the request's, which it need not name.
+  /// resolve() with this profile instead of the request's, which need not name one.
   Scenario resolve(const Request& request, Shared<Profile> profile);
 
-  /// The same without profile and strategy, which the request need not name.
+  /// resolve() without profile and strategy, which the request need not name.
   Scenario resolve_network(const Request& request);
 
-  /// The request's profile, changed as it says; the rest need not be named. Throws InputError.
+  /// Returns the request's profile with its changes; the rest need not be named. Throws InputError.
   Shared<Profile> profile(const Request& request);
 
-  /// What tells whether the request would have the same result: the contents of all files that it names, its own words,
-  /// and this program. resolve() comes first.
+  /// Returns a digest that is equal for equal results: of the contents of all files that the request names, of its
+  /// texts, and of this program. REQUIRES: resolve() was called for the request.
   std::uint64_t digest_of(const Request& request) const;
 
-  /// From now on this cluster has that name; how many workers it has may be left out. Throws InputError.
+  /// Adds a cluster under this name; its number of workers may be missing. Throws InputError.
   void add_cluster(const std::string& name, const Json& json);
 
-  /// The cluster in that file, with the file's number of workers. Throws InputError.
+  /// Returns the cluster of this name or file, with the file's number of workers. Throws InputError.
   const Cluster& cluster_named(const std::string& name);
 
  private:
@@ -107,17 +107,17 @@ class Library {
   template <class Value>
   struct Known {
     Value value;
-    std::uint64_t digest;  // of the contents of the files behind it
+    std::uint64_t digest;  // of the contents of its files
     Sources sources;
   };
   template <class Key, class Value>
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
     Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
-    Shelf<std::string, ClusterFile> clusters;                               // by name, or by the text that words mean
-    Shelf<std::string, CodecCosts> codecs;                                  // by file
-    Shelf<std::string, std::shared_ptr<const CollectiveFile>> collectives;  // likewise
-    Shelf<std::string, std::optional<Device>> devices;                      // by what profiles call them
+    Shelf<std::string, ClusterFile> clusters;  // by name, or by the text of cluster_file_of()
+    Shelf<std::string, CodecCosts> codecs;     // by file
+    Shelf<std::string, std::shared_ptr<const CollectiveFile>> collectives;  // by file
+    Shelf<std::string, std::optional<Device>> devices;                      // by the name in profiles
   };
   template <class Key, class Value, class Read>
   const Value& known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read);
@@ -126,11 +126,11 @@ class Library {
   Shelves shelves_;
 };
 
-/// Has the scenario replay a plan in the place of a strategy's, with what it says of the step and of a pipeline. Throws
-/// InputError where the scenario's options say something else. REQUIRES: the plan is for its profile and workers.
+/// Makes the scenario replay this plan instead of a strategy's, and takes over the plan's sharding and pipeline. Throws
+/// InputError if the scenario's options contradict the plan. REQUIRES: the plan is for its profile and workers.
 void take_plan(Scenario& scenario, const std::string& file, Plan plan);
 
-/// What libraries have read and left for the next, a bounded number of values. For several threads.
+/// Inputs that libraries have read and share, in bounded number. Thread-safe.
 class KeptInputs {
  private:
   friend class Library;

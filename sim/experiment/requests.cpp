@@ -13,7 +13,7 @@ std::size_t Requests::Branch::size() const {
 std::size_t Requests::Product::size() const {
   std::size_t size = 0;
   for (const Branch& branch : branches) size += branch.size();
-  constexpr std::size_t too_many = std::size_t{1} << 32;  // of rows, and of elements in a file's list
+  constexpr std::size_t too_many = std::size_t{1} << 32;  // avoids overflow; more rows than a sweep may have
   for (const auto& list : lists) size = std::min(size * list.size(), too_many);
   return size;
 }

@@ -1,4 +1,4 @@
-// Every combination of lists of choices, as requests.
+// The requests of a sweep: every combination of lists of choices.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace allreplay {
 
-/// The requests of a sweep's rows: lists of choices, and a request only where one is asked for. A hundred thousand at
-/// once would take more memory than anything that is simulated.
+/// The requests of a sweep's rows. Stores the lists of choices and makes each request on demand: a hundred thousand
+/// requests would take more memory than the simulations.
 class Requests {
  public:
   using Choice = std::function<void(Request& request)>;
 
-  /// A choice, and with it every combination of values of its own, the last list's fastest.
+  /// A choice (a strategy) with every combination of its option values; the last option varies fastest.
   struct Branch {
     Choice choose;
-    std::vector<std::vector<OptionText>> options;  ///< a list of values for each
+    std::vector<std::vector<OptionText>> options;  ///< a list of values for each option
 
     std::size_t size() const;
   };
 
-  /// Every combination of the choices and branches, the branches fastest, then the last list of choices.
+  /// Every combination of the choices and branches; branches vary fastest, then the last list of choices.
   struct Product {
     std::vector<std::vector<Choice>> lists;
     std::vector<Branch> branches;
@@ -34,9 +34,10 @@ class Requests {
     Request at(std::size_t row) const;
   };
 
+  /// Appends the combinations of a product; `choose` is applied to each of their requests, last.
   void add(std::shared_ptr<const Product> product, Choice choose);
 
-  /// Only those rows, in this order.
+  /// Keeps only these rows, in this order.
   void keep(std::span<const std::size_t> rows);
 
   std::size_t size() const { return rows_.size(); }
@@ -61,10 +62,10 @@ class Requests {
   struct Part {
     std::shared_ptr<const Product> product;
     Choice choose;
-    std::size_t first;  // the number of its first row
+    std::size_t first;  // number of its first row
   };
   std::vector<Part> parts_;
-  std::vector<std::uint32_t> rows_;  // their numbers among all that were added
+  std::vector<std::uint32_t> rows_;  // their numbers among all rows added
   std::size_t added_ = 0;
 };
 

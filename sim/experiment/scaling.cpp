@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// One, a node, and twice as many each time, as long as they are fewer than `workers`.
+// Returns 1, the workers of a node, and twice as many each time, below `workers`.
 std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t workers) {
   std::vector<std::int64_t> counts;
   if (workers > 1) counts.push_back(1);
@@ -22,11 +22,11 @@ std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t wor
   return counts;
 }
 
-// The same training on fewer workers; none where its samples do not divide among them.
+// Returns the same training on fewer workers; none if they do not divide the samples of an iteration.
 std::optional<Scenario> among(Scenario fewer, std::int64_t workers) {
   fewer.workers = workers;
   std::int64_t& group = fewer.options.strategy.sharding.shard_group;
-  if (group >= workers) group = 0;  // all
+  if (group >= workers) group = 0;  // one group of all workers
   if (!fewer.options.global_batch) return fewer;
   const auto batches = micro_batches_of_samples(fewer);
   if (!batches) return std::nullopt;
@@ -34,8 +34,8 @@ std::optional<Scenario> among(Scenario fewer, std::int64_t workers) {
   return fewer;
 }
 
-// As many samples in other micro-batches are work with other updates: then it is what a GPU does of samples that
-// counts.
+// Returns the efficiency on fewer workers. If the samples of an iteration are given, other numbers of workers have
+// other micro-batches, so compares GPU time per iteration.
 double efficiency_there(const Outcome& fewer, const Outcome& winner) {
   const Metrics &there = fewer.result.metrics, &here = winner.result.metrics;
   if (!winner.scenario.options.global_batch) return there.efficiency;
@@ -48,7 +48,7 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
 ScalingReference of_fewest_workers(const Outcome& winner) {
   ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name)};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
-  // A pipeline's plan that is given is one for so many workers.
+  // A given plan of a pipeline is for a fixed number of workers.
   const bool fixed = winner.scenario.given && winner.scenario.options.parallel.pipeline();
   const auto counts =
       fixed ? std::vector<std::int64_t>() : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers);
@@ -61,9 +61,9 @@ ScalingReference of_fewest_workers(const Outcome& winner) {
       const Outcome outcome = run(std::move(*fewer));
       if (!fits(outcome.scenario, outcome.result)) continue;
       reference.workers = workers;
-      if (workers > 1) reference.efficiency = efficiency_there(outcome, winner);  // of one it is 1: what it is over
+      if (workers > 1) reference.efficiency = efficiency_there(outcome, winner);  // on one worker it is 1 by definition
       return reference;
-    } catch (const InputError&) {  // such as groups that so few do not fill
+    } catch (const InputError&) {  // such as groups that are larger
     }
   reference.workers = winner.scenario.workers;
   reference.efficiency = winner.result.metrics.efficiency;
@@ -105,7 +105,7 @@ std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& out
     std::int64_t most = 0;
     for (const std::size_t one : members)
       if (fits(outcomes[one].scenario, outcomes[one].result)) most = std::max(most, outcomes[one].scenario.workers);
-    std::vector<Contender> contenders;  // on so many workers
+    std::vector<Contender> contenders;  // on `most` workers
     std::vector<std::size_t> places;
     for (const std::size_t one : members)
       if (outcomes[one].scenario.workers == most) {

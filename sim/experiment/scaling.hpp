@@ -1,4 +1,4 @@
-// What scaling is relative to: a single worker says little of a model that does not fit there.
+// The reference of scaling efficiency: the fewest workers on which the model fits, instead of a single worker.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,30 @@
 namespace allreplay {
 
 struct ScalingReference {
-  std::int64_t workers = 1;  ///< the fewest on which `strategy` fits: one, else a node, else twice as many each time
-  double efficiency = 1;     ///< there, over one worker
-  std::string strategy;      ///< the winner, which is what scales
-  std::int64_t micro_batches = 1;            ///< of the winner's iteration, for each replica
-  double gpu_seconds = 0;                    ///< there, for each micro-batch
-  std::vector<std::int64_t> undivided = {};  ///< fewer workers, among which the samples of an iteration do not divide
+  std::int64_t workers = 1;                  ///< the fewest that fit: one, else a node, else twice as many each time
+  double efficiency = 1;                     ///< on these workers, relative to one worker
+  std::string strategy;                      ///< the strategy of the winner
+  std::int64_t micro_batches = 1;            ///< of the winner, per replica and iteration
+  double gpu_seconds = 0;                    ///< of the reference, per micro-batch and replica
+  std::vector<std::int64_t> undivided = {};  ///< smaller numbers that do not divide the samples of an iteration
 
-  /// What a GPU does, relative to that: of as many micro-batches by their work, of others by their number.
+  /// Returns the outcome's throughput per GPU, relative to the reference: by efficiency if the outcome has as many
+  /// micro-batches, else by GPU time per micro-batch.
   double relative(const Outcome& outcome) const;
 };
 
-/// That of one outcome, which is simulated on fewer workers where there is a limit of memory: with as many
-/// micro-batches, or where the samples of an iteration are given with as many samples.
+/// Returns the reference of one outcome. If memory is limited, simulates it on fewer workers, with the same
+/// micro-batches or, if the samples of an iteration are given, with the same samples.
 ScalingReference scaling_reference(const Outcome& winner);
 
-/// The same on another cluster: what the winner reaches there, on as many workers. Throws InputError where it cannot.
+/// Returns the reference on another cluster, with the same workers. Throws InputError if the winner cannot run there.
 ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, ScalingReference reference);
 
-/// Of each outcome, by its profile, cluster and fidelity: that of the winner on the most workers there.
+/// Returns the reference of each outcome: that of the winner on the most workers with its profile, cluster and
+/// fidelity.
 std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 
-/// row_with_schedule(), and behind it `reference_workers` and `relative_efficiency`.
+/// row_with_schedule(), followed by `reference_workers` and `relative_efficiency`.
 Row row_with_reference(const Outcome& outcome, const ScalingReference& reference);
 
 }  // namespace allreplay

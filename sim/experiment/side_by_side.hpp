@@ -1,4 +1,4 @@
-// Several scenarios, simulated on several cores.
+// Simulates several scenarios in parallel.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,22 @@
 
 namespace allreplay {
 
-/// What came of one scenario: its outcome, or what it cannot do.
+/// The outcome of one scenario, or its error.
 struct Attempt {
   std::optional<Outcome> outcome;
   std::optional<InputError> wrong;
 };
 
 struct SideBySide {
-  int jobs = 1;                   ///< how many at a time; results do not depend on it
-  bool keep_timelines = true;     ///< else outcomes come without what only pictures need
-  std::function<void()> advance;  ///< called, one call at a time, as often as steps_of() says
+  int jobs = 1;                   ///< number of threads; results do not depend on it
+  bool keep_timelines = true;     ///< else outcomes lack what only pictures need
+  std::function<void()> advance;  ///< called steps_of() times per scenario, never concurrently
 };
 
-/// In the order of the scenarios.
+/// Returns the attempts in the order of the scenarios.
 std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, const SideBySide& how);
 
-/// How many steps of equal length it is: iterations with jitter, else one.
+/// The number of steps for progress: iterations with jitter, else one.
 std::size_t steps_of(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -42,7 +42,7 @@ NamedValues changed_options(const Scenario& from, const Scenario& to) {
   NamedValues changed;
   for (const OptionRow& row : option_rows())
     if (std::string value = to.options.get(row.name); value != from.options.get(row.name)) {
-      std::erase(value, ' ');  // before units: a word of a command, which no line breaks
+      std::erase(value, ' ');  // before units, so that it is a single word of a command
       changed.emplace_back(row.name, std::move(value));
     }
   return changed;
@@ -50,12 +50,12 @@ NamedValues changed_options(const Scenario& from, const Scenario& to) {
 
 namespace {
 
-// What settings cost: of those whose plans are replayed alike, one is simulated.
+// Simulates settings, but only one of those whose plans have identical replays.
 class Costs {
  public:
   Costs(const Scenario& scenario, std::vector<Range> ranges) : scenario_(scenario), ranges_(std::move(ranges)) {}
 
-  // For several threads at a time.
+  // Thread-safe.
   TrialResult of(const std::vector<std::string>& values) {
     const Job job = job_of(with_options(scenario_, ranges_, values));
     const Plan plan = opened(plan_of(job));
@@ -64,13 +64,13 @@ class Costs {
     return know(digest, job.scenario.options, simulate(prepared_for(plan, job), plan));
   }
 
-  // `result`: with the options as they are.
+  // Adds the result with the given options.
   void know_given(const Result& result) { know(digest_of(opened(result.plan)), scenario_.options, result); }
 
  private:
   struct Known {
     std::uint64_t digest;
-    Options options;  // smaller than the plan, which they make again
+    Options options;  // need less memory than the plan, which is made from them again
     TrialResult cost;
   };
 
@@ -79,7 +79,7 @@ class Costs {
     return plan;
   }
 
-  // What the planner alone reads shows in its plan.
+  // True if options that the plan does not show are equal. Options that only the planner reads show in the plan.
   bool alike_beside_plans(const Options& a, const Options& b) const {
     return a.strategy.sharding == b.strategy.sharding &&
            std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
@@ -158,7 +158,7 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
       changed += tuning.trials[trial].values[i] != tuning.given_values[i];
     return changed;
   };
-  for (std::size_t i = 0; i < tuning.trials.size(); ++i)  // of those as good, what changes least
+  for (std::size_t i = 0; i < tuning.trials.size(); ++i)  // prefers fewer changes among equally good trials
     if (!better(tuning.trials[tuning.best], tuning.trials[i]) && changes(i) < changes(tuning.best)) tuning.best = i;
   const Trial& best = tuning.trials[tuning.best];
   tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&

@@ -23,9 +23,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_combined = 6;  // changes that are tried together, in twos and threes
+constexpr std::size_t most_combined = 6;  // changes that are combined, in pairs and triples
 
-// Two of one kind exclude each other.
+// The kind of a change. Two changes of one kind cannot be combined.
 enum class Kind : std::uint8_t {
   Bandwidth,
   Latency,
@@ -63,7 +63,7 @@ Question change(Kind kind, const std::string& what, const std::string& name, con
           }};
 }
 
-// Another strategy, and what it shards. What else is given stays, or rules it out.
+// Changes the strategy and its ZeRO stage. Other given options stay, and may rule the strategy out.
 Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
   return {kind, what, [=](Request& request) {
             request.strategy = name;
@@ -71,7 +71,7 @@ Question strategy(Kind kind, const std::string& what, const std::string& name, c
           }};
 }
 
-// A framework's, on the shards that are asked for, if it does not shard in a way of its own.
+// Sets a framework's strategy. It keeps the requested ZeRO stage unless it shards in its own way.
 void set_strategy(Request& request, const Strategy& strategy) {
   request.strategy = strategy.name;
   if (strategy.shards()) set_option(request, "zero", "");
@@ -150,7 +150,7 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
                  }});
 }
 
-// Another number of ranks, on as many samples of an iteration.
+// Changes the number of pipeline ranks, with the same samples per iteration.
 void append_degree(std::vector<Question>& all, const Outcome& base, std::int64_t ranks) {
   const std::int64_t now = base.scenario.options.parallel.pp, batches = base.result.plan.sharding.accumulate;
   if (batches * ranks % now != 0) return;
@@ -198,7 +198,7 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
 
 RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
 
-// Of another process of a farm.
+// The kind of work that another process of a farm does.
 enum class Asked : std::uint8_t { Run, Advice };
 
 FarmJob job_of(Asked what, const Request& request, const Scenario& scenario) {
@@ -265,7 +265,7 @@ class Asking {
     return row;
   }
 
-  // Samples per second, of a batch of 1 where nobody said how many there are.
+  // Returns samples per second, with a batch size of 1 if it is unknown.
   static double speed(const Outcome& outcome) {
     const auto& [scenario, result, wall_s] = outcome;
     if (result.metrics.iteration_s == 0) return 1;
@@ -274,7 +274,7 @@ class Asking {
            result.metrics.iteration_s;
   }
 
-  // What is computed again, or in other micro-batches, is no other work: samples are what counts.
+  // Compares samples per second and GPU, so that recomputation and other micro-batches do not count as work.
   void add_efficiencies() {
     const Outcome& base = result_.base.outcome;
     result_.reference = scaling_reference(base);
@@ -287,7 +287,7 @@ class Asking {
       }
     };
     const auto per_gpu = [](const Outcome& one) { return speed(one) / static_cast<double>(one.scenario.workers); };
-    const double alone = per_gpu(base) / base.result.metrics.efficiency;  // on one worker
+    const double alone = per_gpu(base) / base.result.metrics.efficiency;  // samples per second on one worker
     const auto add = [&](WhatIfRow& row) {
       const Cluster& cluster = row.outcome.scenario.cluster;
       if (!known.contains(cluster.name)) known[cluster.name] = there(cluster);
@@ -299,11 +299,11 @@ class Asking {
       for (WhatIfRow& row : *rows) add(row);
   }
 
-  // Each maintained framework's fastest strategy, tuned.
+  // Adds the fastest strategy of each maintained framework, tuned.
   void append_frameworks(std::vector<Question>& all) {
     std::vector<Request> requests;
     std::vector<Scenario> scenarios;
-    std::vector<std::string_view> offering;  // the framework of each
+    std::vector<std::string_view> offering;  // the framework of each request
     for (const Framework& framework : frameworks())
       for (const Strategy* one : framework.strategies) {
         if (!one->offer.maintained()) continue;
@@ -348,7 +348,7 @@ class Asking {
 
   std::vector<Answered> advice_on(const std::vector<Request>& requests, const std::vector<Scenario>& scenarios) {
     std::vector<Answered> answers(requests.size());
-    const Batch one_by_one{1, farm_};  // settings of one are tried side by side
+    const Batch one_by_one{1, farm_};  // the trials of one scenario already run in parallel
     one_by_one.run(
         {.count = requests.size(),
          .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], advice_wanted(how_)); },
@@ -363,7 +363,7 @@ class Asking {
     return request;
   }
 
-  // Nothing where a change is not possible here, which is then said.
+  // Runs the requests. Impossible changes give no row and are added to left_out.
   std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
                                                 const std::vector<Question>& questions) {
     std::vector<std::string> names, wrong(requests.size());
@@ -374,12 +374,12 @@ class Asking {
     return rows;
   }
 
-  // Side by side. The library is not for several threads; scenarios are.
+  // Runs the requests in parallel. The library is not thread-safe, so resolves them first.
   std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
                                                 const std::vector<std::string>& names,
                                                 std::vector<std::string>& wrong) const {
     std::vector<Scenario> scenarios;
-    std::vector<std::size_t> possible;  // whose scenarios they are
+    std::vector<std::size_t> possible;  // index of each scenario's request
     for (std::size_t i = 0; i < requests.size(); ++i) try {
         scenarios.push_back(library_.resolve(requests[i]));
         possible.push_back(i);
@@ -418,7 +418,7 @@ class Asking {
     std::vector<std::size_t> levels;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (rows[i] && all[i].is_level) levels.push_back(i);
-    std::vector<std::pair<std::size_t, std::size_t>> pairs;  // one that gains nothing, and another
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;  // a level that gains nothing, and another level
     std::vector<Request> requests;
     std::vector<std::string> names;
     for (const std::size_t one : levels)
@@ -439,7 +439,7 @@ class Asking {
     }
   }
 
-  // Of each kind the change that brings most; of these the first few, in twos and threes.
+  // Takes the best change of each kind, and combines the best few of these in pairs and triples.
   void combine(const std::vector<Question>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -485,7 +485,7 @@ class Asking {
   Farm* farm_;
   Request base_;
   WhatIf result_;
-  double most_so_far_ = 0;  // of the changes that may be combined, and fit; then of those that were
+  double most_so_far_ = 0;  // largest gain of changes that fit: single ones first, then combined ones
 };
 
 }  // namespace

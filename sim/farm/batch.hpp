@@ -1,4 +1,4 @@
-// Independent questions, answered side by side: by threads of this process, or by the other processes of a farm.
+// Runs independent computations ("questions") in parallel: in threads of this process, or in the processes of a farm.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,26 @@
 
 namespace allreplay {
 
-/// Who answers. Answers do not depend on it.
+/// Chooses where the questions are computed. The answers do not depend on it.
 struct Batch {
-  int jobs = 1;          ///< threads of this process, where no farm has other processes
-  Farm* farm = nullptr;  ///< null: none
+  int jobs = 1;          ///< threads of this process; used without a farm, or if the farm has no workers
+  Farm* farm = nullptr;  ///< may be null
 
   bool by_farm() const { return farm && farm->workers() > 0; }
 
   /// Questions 0 … count − 1.
   struct Questions {
     std::size_t count = 0;
-    std::function<void(std::size_t i)> here;                             ///< answers one; in several threads at a time
-    std::function<FarmJob(std::size_t i)> asked;                         ///< what another process is called with
-    std::function<void(std::size_t i, const std::string& answer)> take;  ///< what it answers; in any order
+    std::function<void(std::size_t i)> here;                             ///< computes one here; called by many threads
+    std::function<FarmJob(std::size_t i)> asked;                         ///< makes the job for another process
+    std::function<void(std::size_t i, const std::string& answer)> take;  ///< receives its answer; in any order
   };
 
-  /// Each of them, once. Throws what `here` and `take` do, and RankError.
+  /// Answers each question once. Throws what `here` and `take` throw, and RankError.
   void run(const Questions& questions) const;
 };
 
-/// `answer` of 0 … count − 1, by so many threads at a time. Throws what it does.
+/// Calls `answer` for 0 … count − 1 in `jobs` threads. Throws what it throws.
 void by_threads(int jobs, std::size_t count, const std::function<void(std::size_t i)>& answer);
 
 }  // namespace allreplay

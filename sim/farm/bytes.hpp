@@ -1,4 +1,4 @@
-// Numbers and texts in messages between processes of one program: as they lie in memory.
+// Packs numbers and texts into messages between processes of the same program, in their memory representation.
 #pragma once
 
 #include <cstring>
@@ -30,7 +30,7 @@ class Packer {
   std::string bytes_;
 };
 
-/// Takes out what was added, in the same order.
+/// Takes out what a Packer added, in the same order.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : left_(bytes) {}

@@ -12,13 +12,13 @@ namespace allreplay {
 
 namespace {
 
-// The first byte of a message. To rank 0: answers, the same and that more can be done, an error, a farewell; from it:
-// jobs, and leave.
+// The first byte of a message. To rank 0: answers, answers with a request for more jobs, an error, a farewell. From
+// rank 0: jobs, or the order to leave.
 enum Kind : char { answers = 'a', ready = 'r', failed = 'f', farewell = 'b', chunk_of_jobs = 'c', leave = 'd' };
 
 std::string message(Kind kind, std::string_view text = "") { return std::string(1, kind).append(text); }
 
-// Answers that arrive one by one would keep rank 0 from its other work, those that wait long are lost to a kill.
+// How long a worker collects answers. Single answers would keep rank 0 busy; a kill loses those not yet sent.
 constexpr std::chrono::milliseconds longest_wait{100};
 
 }  // namespace
@@ -31,7 +31,7 @@ Farm::~Farm() {
   idle_.clear();
   while (gone_.size() < workers()) try {
       receive([](std::size_t, const std::string&) {});
-    } catch (const RankError&) {  // another one has been told already, or nobody asked for what failed
+    } catch (const RankError&) {  // ignored: either an earlier error was reported, or the result is not needed
     }
 }
 
@@ -42,7 +42,7 @@ std::vector<int> Farm::expected() const {
   return ranks;
 }
 
-// Whether the rank that sent the message wants more.
+// Takes one message. Returns true if its sender can do more jobs.
 bool Farm::receive(const Take& take) {
   if (silent && !transport_->waiting_until(std::chrono::steady_clock::now() + patience)) silent(expected());
   const auto [rank, text] = transport_->receive();
@@ -103,13 +103,13 @@ void Farm::do_chunk(const Answer& answer, const std::string& chunk) {
   using Clock = std::chrono::steady_clock;
   Packer done;
   auto sent = Clock::now();
-  for (Unpacker jobs(chunk); !jobs.done() && !transport_->waiting();) {  // what waits is the leave
+  for (Unpacker jobs(chunk); !jobs.done() && !transport_->waiting();) {  // a waiting message is the order to leave
     const auto job = jobs.take<std::size_t>();
     try {
       const std::string text = answer(jobs.take_text());
       done.add(job).add_text(text);
     } catch (...) {
-      transport_->send(0, message(answers, done.bytes()));  // what is done is done
+      transport_->send(0, message(answers, done.bytes()));  // so that finished jobs are not lost
       throw;
     }
     if (jobs.done() || Clock::now() - sent < longest_wait) continue;

@@ -1,4 +1,4 @@
-// A task farm: rank 0 hands out jobs, the other ranks do them.
+// A task farm: rank 0 hands out jobs to the other ranks and collects their answers.
 #pragma once
 
 #include <chrono>
@@ -14,15 +14,15 @@
 
 namespace allreplay {
 
-/// What one rank could not do: the line that its user would have read, told by rank 0.
+/// An error on another rank, rethrown by rank 0 with the same message.
 class RankError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 struct FarmJob {
-  std::string work;        ///< what Answer is called with
-  std::uint64_t cost = 1;  ///< beside the other jobs
+  std::string work;        ///< the argument of Answer
+  std::uint64_t cost = 1;  ///< relative to other jobs
 };
 
 class Farm {
@@ -31,24 +31,23 @@ class Farm {
   using Take = std::function<void(std::size_t job, const std::string& answer)>;
 
   explicit Farm(std::unique_ptr<Transport> transport);
-  ~Farm();  ///< of rank 0: lets the others go, once each has ended its job
+  ~Farm();  ///< on rank 0: tells the other ranks to leave after their current job, and waits for them
   Farm(const Farm&) = delete;
   Farm& operator=(const Farm&) = delete;
 
-  /// Of rank 0: told which ranks have work, or have to leave, where nobody says anything for `patience`; each time
-  /// anew.
+  /// On rank 0: called whenever no message has arrived for `patience`, with the ranks that should have sent one.
   std::function<void(const std::vector<int>& ranks)> silent;
   std::chrono::milliseconds patience{60'000};
 
   bool leads() const { return transport_->rank() == 0; }
   std::size_t workers() const { return static_cast<std::size_t>(transport_->size()) - 1; }
 
-  /// Rank 0, which needs a worker: has the jobs done, the costly ones first, in chunks that shrink to the end. `take`
-  /// gets each answer once it is here, in any order. Any number of times. Throws RankError.
+  /// On rank 0: hands out the jobs, costly ones first, in chunks that get smaller towards the end. Calls `take` for
+  /// each answer as it arrives. May be called repeatedly. REQUIRES: workers() > 0. Throws RankError.
   void run(const std::vector<FarmJob>& jobs, const Take& take);
 
-  /// The others: `prepare` says how jobs are done; this does them until rank 0 lets go. What either throws is told to
-  /// rank 0.
+  /// On the other ranks: `prepare` returns the function that does a job; does jobs until rank 0 says to leave. Sends
+  /// any exception of either to rank 0.
   void work(const std::function<Answer()>& prepare);
 
  private:
@@ -58,11 +57,11 @@ class Farm {
 
   std::unique_ptr<Transport> transport_;
   std::vector<int> idle_;  // ranks that wait for a chunk
-  std::set<int> gone_;     // ranks that have been let go
+  std::set<int> gone_;     // ranks that have left
 };
 
-/// Between the ranks that mpirun started; of one rank where nothing did. Throws InputError where this build has no MPI,
-/// or where another MPI than the build's has started it.
+/// Connects the ranks that mpirun started; a single rank without mpirun. Throws InputError if this build has no MPI, or
+/// if mpirun belongs to another MPI than the build's.
 std::unique_ptr<Transport> mpi_transport();
 
 }  // namespace allreplay

@@ -1,5 +1,5 @@
-// The ranks of MPI. Built as a module of its own, which mpi_transport() loads when it is asked for: a program that is
-// linked with MPI takes twice as long to start.
+// The transport over MPI. It is a separate shared library, which mpi_transport() loads on demand, since linking the
+// program with MPI would double its start-up time.
 
 #include <mpi.h>
 

@@ -13,12 +13,12 @@ namespace {
 
 const SourceLocation place{"command line", "--engine"};
 
-// Beside the program as it is built, or where it is installed.
+// Loads the module from the program's folder (a build) or from the installed modules.
 void* loaded_module() {
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (const auto& file : {folder / "allreplay_mpi.so", folder / ALLREPLAY_MODULES / "allreplay_mpi.so"}) {
     if (!std::filesystem::exists(file)) continue;
-    // RTLD_GLOBAL: Open MPI loads parts of its own, which look for its symbols.
+    // RTLD_GLOBAL: Open MPI loads plug-ins, which look for its symbols.
     if (void* module = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) return module;
     throw InputError(place, fmt::format("MPI cannot be loaded: {}", dlerror()),
                      "the MPI that this program was built with");
@@ -26,7 +26,7 @@ void* loaded_module() {
   throw InputError(place, "this build has no MPI", "install it (Debian: libopenmpi-dev openmpi-bin) and build again");
 }
 
-// How many ranks the launcher says there are.
+// The number of ranks according to the launcher's environment variables; 1 without a launcher.
 long launched() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char* text = std::getenv(name)) return std::strtol(text, nullptr, 10);

@@ -18,10 +18,10 @@ namespace {
 
 struct Finished {
   int status = 0;
-  std::vector<std::string> lines;  // of both streams
+  std::vector<std::string> lines;  // of standard output and standard error
 };
 
-constexpr int not_found = 127;  // a shell's
+constexpr int not_found = 127;  // a shell's exit status for an unknown command
 
 Finished run_command(const std::string& command) {
   FILE* pipe = popen(("LC_ALL=C " + command + " 2>&1 < /dev/null").c_str(), "r");

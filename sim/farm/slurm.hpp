@@ -1,4 +1,4 @@
-// Slurm, by its own commands.
+// Submits, cancels and counts Slurm jobs through Slurm's commands (sbatch, scancel, squeue, scontrol).
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace allreplay {
 
-/// How many tasks an array may have: Slurm's MaxArraySize, or its default where nobody can be asked.
+/// The largest number of tasks in an array job: Slurm's MaxArraySize, or Slurm's default if scontrol does not tell it.
 std::size_t most_array_tasks();
 
-/// Hands in a script. Returns the job's number. Throws InputError with Slurm's own words when it refuses.
+/// Submits a script and returns the job's number. Throws InputError with Slurm's message if Slurm refuses.
 std::string submit_job(const std::string& script, const std::vector<std::string>& options = {});
 
 void cancel_job(const std::string& job);
 
-/// How many tasks of these jobs are not over; nothing while Slurm does not answer.
+/// The number of tasks of these jobs that have not ended; nothing if Slurm does not answer.
 std::optional<std::size_t> tasks_left(const std::vector<std::string>& jobs);
 
 }  // namespace allreplay

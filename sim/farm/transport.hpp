@@ -1,5 +1,5 @@
-// Messages between the processes of a job. One header, so that what is loaded when it is asked for (mpi.cpp) needs
-// nothing else of this program.
+// Messages between the processes (ranks) of a farm. Header-only, so that the module mpi.cpp, loaded on demand, needs no
+// other code of this program.
 #pragma once
 
 #include <chrono>
@@ -20,16 +20,16 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Returns once `message` may be changed. What one rank sends another arrives in its order.
+  /// Returns once `message` may be changed. Messages from one rank to another arrive in order.
   virtual void send(int to, std::string_view message) = 0;
 
-  /// Waits for the next message, whoever sent it.
+  /// Waits for the next message from any rank. Returns its sender and its text.
   virtual std::pair<int, std::string> receive() = 0;
 
-  /// Whether there is one.
+  /// True if a message has arrived.
   virtual bool waiting() = 0;
 
-  /// Whether there is one before `end`: without MPI's own waiting, which keeps a core busy that another rank may need.
+  /// True if a message arrives before `end`. Sleeps between polls, since MPI's waiting would keep a core busy.
   bool waiting_until(std::chrono::steady_clock::time_point end) {
     for (int tries = 0; !waiting(); ++tries) {
       if (std::chrono::steady_clock::now() >= end) return false;

@@ -1,4 +1,4 @@
-// What is written compressed; ByteSource reads it.
+// Writes gzip files; ByteSource reads them.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace allreplay {
 
-/// Whether a file of this name is to be one: it ends in .gz.
+/// True if the name ends in .gz.
 bool is_gzip_name(std::string_view file);
 
-/// A gzip file of the text; equal texts give equal bytes.
+/// Returns the contents of a gzip file of the text; the bytes depend on the text only.
 std::string gzipped(std::string_view text);
 
 }  // namespace allreplay

@@ -1,5 +1,5 @@
-// Plans as files: whoever wrote one, it is replayed as it stands. The format: docs/formats.md,
-// docs/schema/plan.schema.json.
+// Reads and writes plan files, also those written by hand or by other programs. The format is described in
+// docs/formats.md and docs/schema/plan.schema.json.
 #pragma once
 
 #include <string>
@@ -11,20 +11,19 @@
 
 namespace allreplay {
 
-/// All that a replay needs of the plan: how its blocks travel in short, where that says it, and then in full: lanes,
-/// the program, transfers and what each waits for. Tensors and layers by name.
-/// `dtypes`: the types that the profile's elements were given for this plan.
+/// Writes all that a replay needs: the short form (queueing rules) if the plan has one, then the full form (lanes,
+/// programs, transfers and their gates). Tensors and layers appear by name. `dtypes`: the element types set for this
+/// plan.
 std::string write_plan(const Plan& plan, const Profile& profile, const Dtypes& dtypes = {});
 
-/// The types on the wire that the plan file states. The profile has to have them before the plan is read.
+/// Reads only the element types of a plan file. They must be applied to the profile before the plan is read.
 Dtypes read_plan_dtypes(const Files& files, const std::string& file);
 
-/// A plan for this profile from a file in either form, or in both where they say the same. `strategy` is the file's
-/// name where it names none. `workers`: who runs it; only a pipeline's plan asks. Throws InputError where the file is
-/// none, or does not cover what the profile needs.
+/// Reads a plan in the short form, the full form, or both if they agree. The strategy defaults to the file's name. Only
+/// pipeline plans need `workers`. Throws InputError if the file is not a plan, or does not cover the profile's needs.
 Plan read_plan(const Files& files, const std::string& file, const Profile& profile, std::int64_t workers = 1);
 
-/// The same of a file's contents.
+/// Reads a plan from the contents of a file.
 Plan read_plan(const Json& json, const Profile& profile, std::int64_t workers = 1);
 
 }  // namespace allreplay

@@ -18,7 +18,7 @@ namespace allreplay {
 
 namespace {
 
-// Files call a family of groups an axis.
+// Reads the name of a family of groups, which files call an axis.
 std::uint32_t read_axis(const Json& json, const Plan& plan) {
   std::vector<std::string> names = names_of(plan.groups);
   const auto found = std::find(names.begin(), names.end(), json.text());
@@ -94,7 +94,7 @@ class PlanReader {
     return blocks;
   }
 
-  // A tensor's name alone is all of it.
+  // A tensor's name without offset and bytes is the whole tensor.
   Slice slice_of(const Json& json) const {
     if (!json.is_object()) {
       const TensorId tensor = tensors_.read(json);
@@ -167,7 +167,7 @@ class PlanReader {
     return static_cast<std::uint32_t>(json.integer(0, static_cast<std::int64_t>(plan.blocks.size()) - 1));
   }
 
-  // `plan`: what is known of it: of a pipeline how it is laid out.
+  // `plan` already has the layout of a pipeline; else it is empty.
   Plan plan_in_full(Plan plan) {
     plan.strategy = strategy();
     plan.sharding = read_step();
@@ -238,7 +238,7 @@ class PlanReader {
     return next && next->boolean();
   }
 
-  // Of a pipeline: its degrees and chunks, and a program for each rank.
+  // Reads a pipeline's plan: its degrees and chunks, and a program for each rank.
   Plan read_pipeline() {
     json_.allow_only({"strategy", "description", "blocks", "lanes", "parallel", "ranks", "transfers", "step", "copy",
                       "holding", "gradient_dtype", "parameter_dtype"});
@@ -288,7 +288,7 @@ class PlanReader {
     return plan;
   }
 
-  // What is indexed by layer and micro-batch is bounded by what the file says.
+  // Bounds tables by layer and micro-batch by the size of the file.
   void require_all_passes(const ShardingConfig& step) const {
     std::size_t works = 0;
     for (const Json& rank : json_.at("ranks").items()) works += rank.at("program").items().size();
@@ -299,7 +299,7 @@ class PlanReader {
                              "a forward and a backward pass of each layer and micro-batch");
   }
 
-  // Among whom a transfer of a pipeline goes: a rank's gradients, or from one rank to another.
+  // Reads the group of a pipeline's transfer: "data 0" (gradients of a rank), or "0 to 1" (a send between ranks).
   std::uint32_t axis_of_pipeline(const Json& json, Plan& plan) const {
     const std::string text = json.text();
     const auto known =
@@ -316,7 +316,7 @@ class PlanReader {
   }
 
   static void read_lanes(Plan& plan, const Json& list) {
-    // Each is looked at whenever a transfer ends; a rank of a pipeline has a few of its own.
+    // The end of each transfer costs time proportional to the number of lanes; each rank of a pipeline has a few.
     const std::size_t most_lanes = std::max<std::size_t>(1000, 8 * plan.roles.size());
     if (list.items().size() > most_lanes)
       list.fail(fmt::format("has {} entries", list.items().size()), fmt::format("at most {}", most_lanes));
@@ -377,7 +377,7 @@ class PlanReader {
     places_.emplace_back(role.program);
   }
 
-  // `as_point`: beside what else a pipeline's moments say.
+  // `as_point`: the work is the end of a gate, which in a pipeline may also have "rank" and "next".
   Work work_of(const Json& json, const Plan& plan, bool as_point = false) const {
     for (const auto& [kind, word] : work_kinds) {
       const auto item = json.find(std::string(word));
@@ -427,7 +427,7 @@ class PlanReader {
     return transfer(static_cast<std::size_t>(other->integer(0, static_cast<std::int64_t>(plan.transfers.size()) - 1)));
   }
 
-  // Gates are a set: a file lists them by transfer.
+  // Compares gates as sets: a file lists them by transfer.
   static bool same(const Plan& a, const Plan& b) {
     const auto sorted = [](std::vector<Gate> gates) {
       std::sort(gates.begin(), gates.end());
@@ -442,8 +442,8 @@ class PlanReader {
   const Profile& profile_;
   std::int64_t workers_;
   PlanNames layers_, tensors_;
-  std::vector<ProgramIndex> places_;  // by role: of its program
-  Degrees degrees_;                   // of a pipeline
+  std::vector<ProgramIndex> places_;  // by role, an index of its program
+  Degrees degrees_;                   // if the plan is a pipeline's
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a plan file writes in words, both ways: layers and tensors by name, windows, how blocks travel.
+// Converts parts of a plan to and from the JSON of plan files: names of layers and tensors, windows, queueing rules.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace allreplay {
 
-/// Layers or tensors, by name where only one has it, else by number.
+/// Names layers or tensors: by name if it is unique, else by index.
 class PlanNames {
  public:
   template <class Named>
@@ -26,7 +26,7 @@ class PlanNames {
 
   JsonValue write(std::uint32_t index) const;
 
-  /// Throws InputError where there is none, or several have the name.
+  /// Throws InputError if the name is unknown or ambiguous.
   std::uint32_t read(const Json& json) const;
 
  private:
@@ -35,10 +35,10 @@ class PlanNames {
   std::map<std::string, std::vector<std::uint32_t>> by_name_;
 };
 
-/// The start of a program, as the end of a gate; and the whole model, as what an update updates.
+/// The start of a program, as an end of a gate; the whole model, as the item of an update.
 constexpr std::string_view start_word = "start", everything_word = "everything";
 
-/// Whether a work's item is a layer; else it is a block, or of a mark a chunk.
+/// True if a work's item is a layer; the item of a mark is a chunk, that of other works a block.
 bool is_of_layer(WorkKind kind);
 
 Order read_order(const Json& json);
@@ -46,20 +46,20 @@ Barrier read_barrier(const Json& json);
 JsonValue write_dtype(Dtype dtype);
 Dtype read_dtype(const Json& json);
 
-/// `of_pipeline`: whose ranks send, too.
+/// `of_pipeline`: the plan is a pipeline's, which also has sends.
 CollectiveOp read_op(const Json& json, bool of_pipeline);
 
 JsonValue write_window(const Window& window);
 Window read_window(const Json& json);
 
-/// 1 ps to a day.
+/// Reads a tick between 1 ps and a day.
 Time read_tick(const Json& json);
 
-/// The rules of a plan whose blocks all travel alike: its short form.
+/// The queueing rules that apply to all blocks: the short form of a plan.
 void write_queueing(JsonValue& plan, const QueueingPolicy& travel);
 QueueingPolicy read_queueing(const Json& plan);
 
-/// Their keys.
+/// The keys of the short form.
 inline constexpr std::string_view keys_of_queueing[] = {"order", "window", "barrier", "stages", "release", "tick"};
 
 }  // namespace allreplay

@@ -32,7 +32,7 @@ class PlanWriter {
   }
 
  private:
-  // Of a pipeline: how it is laid out, and a program for each rank.
+  // Writes a pipeline's layout, and a program for each rank.
   void write_ranks(JsonValue& value) const {
     const PlannedPipeline& pipeline = *plan_.pipeline;
     value["parallel"] = {{"pp", plan_.roles.size()},

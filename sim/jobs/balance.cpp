@@ -16,7 +16,7 @@ double batch_size_of(const Profile& profile, const SourceLocation& place) {
   return static_cast<double>(*profile.batch_size);
 }
 
-// Samples per second of computing.
+// In samples per second of forward and backward computation.
 double speed_of(const Profile& profile, const SourceLocation& place) {
   const Time computing = add(profile.forward(), profile.backward());
   if (computing <= Time(0))
@@ -24,7 +24,8 @@ double speed_of(const Profile& profile, const SourceLocation& place) {
   return batch_size_of(profile, place) / to_seconds(computing);
 }
 
-// Whole samples: all floors, then one more each for the largest fractions, of equal ones the lower rank.
+// Rounds the quotas to integers whose sum is `all`: rounds all down, then adds one each to those with the largest
+// fractions; of equal fractions the lower rank wins.
 std::vector<std::int64_t> whole_samples(const std::vector<double>& quotas, std::int64_t all) {
   std::vector<std::int64_t> samples;
   std::vector<double> fractions;

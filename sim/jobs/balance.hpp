@@ -1,4 +1,4 @@
-// How many samples each worker of a job gets, where workers differ.
+// Divides a job's samples among its workers if these differ in speed or batch size.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace allreplay {
 
-/// The samples of each rank in a micro-batch; empty where nothing is scaled. `profiles`: of each kind of worker, at
-/// least one; `own`: the job's. Throws InputError where a batch size is needed and unknown, and where a worker gets no
-/// sample.
+/// Returns the number of samples of each rank in a micro-batch; empty if all profiles keep their batch size. `own` is
+/// the profile of the job, `profiles` has one entry per kind of worker. Throws InputError if a batch size is needed but
+/// unknown, or a worker gets no sample.
 std::vector<std::int64_t> batches_of(const JobEntry& job, const Profile& own,
                                      std::span<const Shared<Profile>> profiles);
 
-/// Kinds of a job, one where it has none.
+/// Returns the job's kinds of worker; a job without any counts as one kind.
 std::vector<WorkerKind> kinds_of(const JobEntry& job);
 
-/// Throws InputError at `place`, naming the first difference, unless both are of one model: the same layers with the
-/// same tensors, in the same order.
+/// Throws InputError at `place`, naming the first difference, unless both profiles have the same layers and tensors in
+/// the same order.
 void require_same_model(const Profile& own, const Profile& other, const SourceLocation& place);
 
-/// The profile at another batch size: its layers' times in proportion, the update as it is.
+/// Scales the layers' times to another batch size; the update stays. REQUIRES: the profile has a batch size.
 Profile with_batch(const Profile& profile, std::int64_t batch);
 
 }  // namespace allreplay

@@ -31,7 +31,7 @@ const std::vector<LinkId>& links_called(const NodeNames& names, const NamedLink&
   return names.between(link.from.name, link.from.place, link.to.name, link.to.place, place / "link");
 }
 
-// The first GPU of a host.
+// Returns the first GPU of the host.
 NodeId rank_called(const Topology& network, const NodeNames& names, const NamedHost& host) {
   const NodeId node = names.node(host.name, host.place);
   const auto machine = machine_of(network, node);
@@ -112,7 +112,7 @@ std::vector<double> Disturbances::rates() const {
   return rates;
 }
 
-// Between hosts: without the links of their GPUs.
+// A route between two hosts omits the first and the last link, which belong to their GPUs.
 std::vector<Way> Disturbances::ways_on(const Topology& network) const {
   std::vector<Way> ways;
   for (std::size_t i = 0; i < others_.size(); ++i) {

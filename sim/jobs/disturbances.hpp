@@ -1,4 +1,4 @@
-// What changes while jobs run: a file's events and traffic of others, on its network (docs/jobs.md).
+// Events and background traffic of a jobs file, applied to its network (docs/jobs.md).
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,34 @@ namespace allreplay {
 
 class Disturbances {
  public:
-  /// Throws InputError for names that the network does not know, and for what cannot happen to their nodes. REQUIRES:
-  /// the file outlives it.
+  /// Throws InputError for names that the network does not have, and for changes that do not apply to the named node.
+  /// REQUIRES: the file outlives this object.
   Disturbances(const JobsFile& file, std::shared_ptr<const Topology> network);
 
-  /// Instants at which an event begins or ends, in order.
+  /// The instants at which an event begins or ends, ascending.
   const std::vector<Time>& instants() const { return instants_; }
   bool changes_links(Time at) const;
 
-  /// Undisturbed, and with what is in force at an instant.
+  /// The undisturbed network.
   const Topology& network() const { return *network_; }
+  /// The network with the bandwidths that the events in force at `at` leave.
   std::shared_ptr<const Topology> network_at(Time at) const;
-  /// By flow of others.
+  /// The links of each background flow; empty if its only link is down.
   std::vector<Way> ways_on(const Topology& network) const;
+  /// The rate limit of each background flow, in bytes per second.
   std::vector<double> rates() const;
-  /// `jobs`: the seats of those that go on. Throws InputError, naming the event, where the links that are down then cut
-  /// one of a job's seats off from another, or what a flow of others joins.
+  /// `jobs`: the seats of each job that still runs. Throws InputError, naming the event, if the links that are down at
+  /// `at` disconnect two seats of a job, or the two hosts of a background flow.
   void require_connected(const Topology& network, const std::vector<std::span<const NodeId>>& jobs, Time at) const;
 
  private:
   struct Resolved {
-    std::vector<LinkId> links;            // both directions of each
-    std::optional<std::int64_t> machine;  // else
+    std::vector<LinkId> links;            // each in both directions
+    std::optional<std::int64_t> machine;  // if the event is about a host
   };
   struct Ends {
     LinkId link = 0;
-    NodeId from = 0, to = 0;  // ranks, where it is no link's
+    NodeId from = 0, to = 0;  // first GPUs of the two hosts, if the flow is not given by a link
   };
 
   [[noreturn]] void cut_off(const Topology& network, NodeId a, NodeId b, Time at) const;
@@ -52,13 +54,13 @@ class Disturbances {
   std::vector<Time> instants_;
 };
 
-/// When a flow of others is on: its `on` and `off` in turn, from its start.
+/// Switches a background flow on at its start, then off and on by the lengths `on` and `off`.
 class OnAndOff {
  public:
-  /// `number`: its place in the file.
+  /// `number`: the index of the flow in the file; selects the random stream.
   OnAndOff(const Background& background, std::size_t number);
 
-  Time next() const { return next_; }
+  Time next() const { return next_; }  ///< when turn() is due; `never` if the flow stays on
   bool is_on() const { return on_; }
   void turn();
 

@@ -29,10 +29,10 @@ double daly_interval(double mtbf, double checkpoint) {
 double optimal_interval(double mtbf, double checkpoint) {
   const double ratio = checkpoint / mtbf;
   if (ratio == 0) return 0;
-  // −ln(1 − y) − y rises from 0; since −ln(1 − y) = ratio + y < ratio + 1, y lies below `most`.
+  // −ln(1 − y) − y increases from 0; since −ln(1 − y) = ratio + y < ratio + 1, the root lies below `most`.
   const double most = -std::expm1(-(ratio + 1));
   const auto beyond = [&](double y) { return -boost::math::log1pmx(-y) - ratio; };
-  if (most == 1 || beyond(most) <= 0) return mtbf * most;  // but for what rounding leaves
+  if (most == 1 || beyond(most) <= 0) return mtbf * most;  // equal up to rounding
   std::uintmax_t steps = 100;
   const auto [low, high] =
       boost::math::tools::toms748_solve(beyond, 0., most, boost::math::tools::eps_tolerance<double>(), steps);
@@ -41,7 +41,7 @@ double optimal_interval(double mtbf, double checkpoint) {
 
 namespace {
 
-// Nodes that a job may use: spares that are there, and those that failed and come back.
+// The spare nodes: those that are free, and failed ones that are being repaired. Without a number they are unlimited.
 class SpareNodes {
  public:
   explicit SpareNodes(std::optional<std::int64_t> spares) : endless_(!spares), free_(spares.value_or(0)) {}
@@ -57,7 +57,7 @@ class SpareNodes {
     if (!endless_) free_ -= taken;
     return taken;
   }
-  /// REQUIRES: a node is to come back.
+  // When the next repair ends. REQUIRES: a node is in repair.
   double next() const { return coming_.top(); }
 
  private:
@@ -91,7 +91,7 @@ Operated operate(const Reliability& reliability, const GoodputJob& job, double w
     const double fails = now - reliability.mtbf / static_cast<double>(nodes) * std::log1p(-random.uniform());
     const double ready = now + restart;
     const auto segments_by = [&](double instant) { return std::max(0., std::floor((instant - ready) / segment)); };
-    // With nodes missing, an attempt lasts until the first checkpoint behind the next one's return.
+    // If nodes are missing, the attempt lasts until the first checkpoint after the next repair.
     double whole = 0, grows = std::numeric_limits<double>::infinity();
     if (nodes < job.nodes) {
       whole = std::max(1., std::ceil((spares.next() - ready) / segment));

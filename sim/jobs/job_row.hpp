@@ -1,4 +1,4 @@
-// A job of a run as a row: the columns that a sweep over jobs files writes.
+// The columns of a sweep over jobs files: one row for each job of each run.
 #pragma once
 
 #include <span>
@@ -10,29 +10,29 @@
 
 namespace allreplay {
 
-/// What a column's cell is read from. The last three are there when the jobs have run.
+/// The source of a row's cells. The last three members are set once the jobs have run.
 struct JobRecord {
   const JobsFile& file;
   const JobEntry& entry;
   const Scenario& scenario;
-  const std::string &placements, &search;  ///< of the run, as rows have them
+  const std::string &placements, &search;  ///< of the run, as written into its rows
   const FoundJobs* found = nullptr;
-  std::size_t job = 0;  ///< its place in the file
-  double wall_s = 0;    ///< how long all its runs took
+  std::size_t job = 0;  ///< index in the file
+  double wall_s = 0;    ///< real time that all runs of the search took
 };
 
-/// All that there is to know of a column. Adding one is a row.
+/// A column. Adding one takes a row in job_row.cpp.
 struct JobColumn {
   std::string_view name;
   std::string_view about;  ///< one line: its unit, and what it means
   Cell (*get)(const JobRecord& record);
-  bool identifies = false;  ///< it is known before anything is simulated
+  bool identifies = false;  ///< known before anything is simulated
 };
 
 /// In the order in which they are written.
 std::span<const JobColumn> job_columns();
 
-/// The columns that say of which job, and which run, a row is.
+/// Returns the identifying columns: which job, in which run.
 Row job_identity(const JobRecord& record);
 
 /// All columns.

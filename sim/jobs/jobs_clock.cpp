@@ -17,10 +17,11 @@ namespace allreplay {
 
 namespace {
 
-// The forward passes that come before a program that begins with a backward pass; they wait for nothing.
+// A plan's program may begin with a backward pass. For such a program, adds the forward passes that precede the first
+// iteration; they wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
   const std::vector<Work>& program =
-      job.plan.roles.front().program;  // a pipeline's ranks all begin with a forward pass
+      job.plan.roles.front().program;  // in a pipeline all programs begin with a forward pass
   if (!program.empty() && program.front().kind != WorkKind::Backward) return;
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
@@ -38,7 +39,7 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
   cycle.opening.link();
 }
 
-// Its S(i) that the end of the run waits for.
+// Returns how many begins S(i) of the job the run waits for. The last one only ends the iteration before it.
 std::int64_t awaited_of(const SeatedJob& job, const JobsFile& file, bool some_end) {
   if (some_end) return job.iterations ? *job.iterations + 1 : 0;
   return file.warm_up + file.iterations + 1;
@@ -48,7 +49,7 @@ bool some_end(std::span<const SeatedJob> jobs) {
   return std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
 }
 
-// What a run keeps, in bytes; more than the limit it shall not.
+// Counts the bytes that a run keeps. Throws InputError above the file's limit.
 class Kept {
  public:
   static constexpr double of_iteration = 32, of_state = 100, of_reading = 2 * sizeof(double);
@@ -71,7 +72,7 @@ class Kept {
   double bytes_ = 0;
 };
 
-// One job's part of the system.
+// A job, with its share of the system's servers and queues.
 struct Player {
   const SeatedJob* job = nullptr;
   Unrolled unrolled;
@@ -79,7 +80,7 @@ struct Player {
   Clock clock;
   std::vector<std::uint32_t> compute, codec;  // servers, by class
   std::vector<Random> random;                 // by class
-  std::vector<double> met_since, met_until;   // Meetings::lasted() where its measured time begins and ends
+  std::vector<double> met_since, met_until;   // Meetings::lasted() at the begin and end of its measured time
 };
 
 class JobsClock final : public Observer {
@@ -138,7 +139,7 @@ class JobsClock final : public Observer {
     return !iterations || replay < *iterations;
   }
 
-  // Draws as `run` does, from a stream per seat.
+  // Draws jitter as `run` does, but from one random stream per seat.
   void begins(std::size_t cycle, std::int64_t replay, std::span<Task> tasks) override {
     Player& player = players_[cycle];
     const auto& jitter = player.job->job.scenario.stragglers.jitter;
@@ -215,14 +216,14 @@ class JobsClock final : public Observer {
   }
 
  private:
-  static constexpr std::uint32_t the_network = 0;  // among servers
+  static constexpr std::uint32_t the_network = 0;  // index of the network's server
 
   Time next_event() const {
     if (!disturbances_ || events_begun_ == disturbances_->instants().size()) return never;
     return disturbances_->instants()[events_begun_];
   }
 
-  // What computes under other events than before.
+  // Adds the servers of all workers that have events, with the factor in force.
   void add_slowed(Time now, std::vector<std::pair<std::uint32_t, double>>& slowed) const {
     for (const Player& player : players_)
       for (std::size_t c = 0; c < player.job->classes.size(); ++c) {
@@ -243,7 +244,7 @@ class JobsClock final : public Observer {
     Views views;
     std::vector<std::span<const NodeId>> going_on;
     for (std::size_t i = 0; i < players_.size(); ++i)
-      if (!times_.jobs[i].end) going_on.emplace_back(players_[i].job->seats);  // others may be cut off
+      if (!times_.jobs[i].end) going_on.emplace_back(players_[i].job->seats);  // jobs that ended may be disconnected
     disturbances_->require_connected(*network, going_on, now);
     for (std::size_t i = 0; i < players_.size(); ++i) {
       const SeatedJob& job = *players_[i].job;
@@ -252,7 +253,7 @@ class JobsClock final : public Observer {
     network_->lay(*network, views, disturbances_->ways_on(*network), now);
   }
 
-  // A job that starts late, and background that turns on and off, would let a run go on without end.
+  // Limits the steps: a job that starts late, or background that switches often, could make a run endless.
   void count_step(Time now) {
     if (++steps_ <= file_.limits.steps) return;
     for (std::size_t i = 0; i < players_.size(); ++i)
@@ -294,7 +295,7 @@ class JobsClock final : public Observer {
       for (JobsRecord::On& on : times) on.to = std::min(on.to, record_->end);
   }
 
-  // Whether the state was met before; background that is yet to begin is part of it.
+  // True if the state occurred before; the time until background begins is part of it.
   bool repeats(Time now, std::vector<std::int64_t> state) {
     for (const OnAndOff& other : others_) state.push_back(other.next() == never ? -1 : (other.next() - now).count());
     const std::string_view bytes(reinterpret_cast<const char*>(state.data()), state.size() * sizeof state[0]);
@@ -313,7 +314,7 @@ class JobsClock final : public Observer {
 
   std::vector<double> met(Time now) const { return network_->meetings() ? network_->met(now) : std::vector<double>(); }
 
-  // Where a job's measured time begins and ends: whom it has met by then.
+  // Reads the contention counters at the begin and at the end of each job's measured time.
   void note_meetings(Time now) {
     if (!network_->meetings()) return;
     for (std::size_t i = 0; i < players_.size(); ++i) {
@@ -341,7 +342,7 @@ class JobsClock final : public Observer {
       for (const WorkerClass& one : job.classes)
         player.random.emplace_back(scenario.stragglers.jitter->seed,
                                    job.seats[static_cast<std::size_t>(one.workers.front())]);
-    // Its own streams, lanes and clock beside the others', and the network that all share.
+    // Appends the job's own servers and queues to the system; the network's server is shared.
     const System own = system_of(player.unrolled, job.plan, player.streams, player.clock,
                                  {{&network_->server(), Phase::Communication}});
     const auto first_queue = static_cast<QueueId>(system_.queues.size());
@@ -379,7 +380,7 @@ class JobsClock final : public Observer {
     add_opening(cycle, job, player.unrolled, first_queue);
   }
 
-  // Some ten million a second are simulated.
+  // About ten million messages a second are simulated.
   void require_bearable(std::size_t number, const SeatedJob& job) {
     for (const Task& task : players_[number].unrolled.graph.tasks())
       if (task.bytes > 0)
@@ -397,7 +398,7 @@ class JobsClock final : public Observer {
                        [](const JobTimes& times) { return !times.begins.empty(); });
   }
 
-  // From when on iterations count: the last job has begun the one behind the warm-up.
+  // The instant from which iterations are measured: every job has begun its first one after the warm-up.
   std::optional<Time> warm() const {
     Time last{0};
     for (const JobTimes& times : times_.jobs) {
@@ -445,7 +446,7 @@ class JobsClock final : public Observer {
     times.first = static_cast<std::size_t>(first_at(times, times_.period ? since_ : *warm_));
     times.count = static_cast<std::size_t>(file_.iterations);
     if (!times_.period) return;
-    // Those that begin in the period; the next is as the first of them, a period later.
+    // Measures the iterations that begin in the period. The one after them repeats the first, a period later.
     const auto end = static_cast<std::size_t>(first_at(times, allreplay::add(since_, *times_.period)));
     times.count = end - times.first;
     times.begins.resize(end);
@@ -467,16 +468,16 @@ class JobsClock final : public Observer {
   std::unique_ptr<SharedNetwork> network_;
   System system_;
   JobsTimes times_;
-  std::vector<bool> passes_;  // in this instant
+  std::vector<bool> passes_;  // by job: it began an iteration at this instant
   bool some_passed_ = false;
   std::int64_t steps_ = 0, turns_ = 0, messages_ = 0;
   bool some_end_ = false, may_repeat_ = false;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by 128 bits of the state
-  std::vector<double> met_since_, met_until_;                     // of a period
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Seen> seen_;  // by two 64-bit digests of the state
+  std::vector<double> met_since_, met_until_;                     // at the two ends of the period
   Time since_{0};
   std::optional<Time> warm_;
   std::vector<OnAndOff> others_;
-  std::size_t events_begun_ = 0;  // of Disturbances::instants()
+  std::size_t events_begun_ = 0;  // index into Disturbances::instants()
   std::shared_ptr<const Topology> network_now_;
 };
 

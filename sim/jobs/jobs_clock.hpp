@@ -1,4 +1,4 @@
-// Jobs on one clock and one network, from 0 until enough is known (docs/jobs.md).
+// Replays several jobs on one network and one clock, until every job's iterations are measured (docs/jobs.md).
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 
 namespace allreplay {
 
-/// For which share of a job's measured time it and another moved bytes over a link that was full.
+/// The share of a job's measured time in which it and job `with` both sent over a link that was saturated.
 struct Contention {
   LinkId link = 0;
   std::size_t with = 0;
   double share = 0;
 };
 
-/// What the clock saw of one job.
+/// When one job's iterations began and ended.
 struct JobTimes {
-  std::vector<Time> begins;            ///< S(1), S(2), …: of iterations, on the job's last worker
-  std::size_t first = 0, count = 0;    ///< the iterations that are measured
-  std::optional<Time> end;             ///< of a job that ends
-  std::vector<Contention> contention;  ///< the largest share first
+  std::vector<Time> begins;            ///< S(1), S(2), …: begins of iterations, on the job's last worker
+  std::size_t first = 0, count = 0;    ///< the measured iterations
+  std::optional<Time> end;             ///< none if the job runs for ever
+  std::vector<Contention> contention;  ///< largest share first
 };
 
 struct JobsTimes {
   std::vector<JobTimes> jobs;
-  std::optional<Time> period;  ///< what repeats, where the run is steady
+  std::optional<Time> period;  ///< after which a steady run repeats; none if it is not steady
   std::int64_t events = 0;
 };
 
-/// What happened of late, on the common clock: who draws it.
+/// The last replays of each job, and the last times that background was on, for drawing.
 struct JobsRecord {
   static constexpr std::size_t replays_of_a_job = 12;
   struct Replay {
@@ -45,36 +45,35 @@ struct JobsRecord {
   };
   struct Job {
     Unrolled unrolled;
-    std::deque<Replay> replays;  ///< the last that have ended
-    bool ends = false;           ///< it is through behind them
+    std::deque<Replay> replays;  ///< the last ones that ended
+    bool ends = false;           ///< the job runs a limited number of iterations
   };
   static constexpr std::size_t times_of_a_flow = 1000;
   struct On {
     Time from{0}, to{0};
   };
   std::vector<Job> jobs;
-  std::vector<std::deque<On>> others;  ///< by flow of others: the last times that it was on
+  std::vector<std::deque<On>> others;  ///< by background flow, the last times that it was on
   Time end{0};
 
-  /// When the replays of all jobs are there, if they are at any time; else from the first of them on.
+  /// Returns the time in which replays of all jobs are recorded; if there is none, all that is recorded.
   std::pair<Time, Time> window() const;
 };
 
-/// How many iterations the run begins at least, of all jobs, unless it is found steady before.
+/// Returns the number of iterations, of all jobs, that a run begins at least unless it becomes steady.
 std::int64_t iterations_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
 
 /// Returns an upper bound of the number of messages that these iterations send; `message` simulates each of them.
 double messages_awaited(std::span<const SeatedJob> jobs, const JobsFile& file);
 
-/// Who is told how far a run has come; both may be missing.
+/// Callbacks for showing progress; each may be empty.
 struct JobsWatcher {
-  std::function<void()> began;                  ///< for each of the iterations awaited
-  std::function<void(std::int64_t sent)> sent;  ///< now and then, by what the network has done
+  std::function<void()> began;                  ///< for each of iterations_awaited()
+  std::function<void(std::int64_t sent)> sent;  ///< now and then, with the number of messages sent
 };
 
-/// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. `record`: filled; null: nobody
-/// asks. Deterministic. Throws InputError where an event cuts a job's hosts off from each other, and beyond the file's
-/// limits.
+/// Replays the jobs. `disturbances` may be null: no events and no background. `record`, if not null, is filled.
+/// Deterministic. Throws InputError if an event disconnects a job's hosts, or a limit of the file is exceeded.
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
                       JobsRecord* record = nullptr, const JobsWatcher& watcher = {});
 

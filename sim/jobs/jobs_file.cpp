@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t most_iterations = 10'000'000;
 constexpr std::size_t most_jobs = 1000;
-constexpr std::size_t most_changes = 10'000;  // events, or flows of others
+constexpr std::size_t most_changes = 10'000;  // events, or background flows
 constexpr std::size_t most_classes = 10'000;
 constexpr Word<Balance> balances[] = {{Balance::Even, "even"}, {Balance::Speed, "speed"}};
 
@@ -29,7 +29,7 @@ std::optional<std::int64_t> whole_of(const Json& object, std::string_view key, s
   return found ? std::optional(found->integer(least, most)) : std::nullopt;
 }
 
-// A list that is not too long.
+// Returns the entries of a list. Throws InputError if there are more than `most`.
 std::vector<Json> items_of(const Json& json, std::size_t most) {
   std::vector<Json> items = json.items();
   if (items.size() > most) json.fail(fmt::format("has {} entries", items.size()), fmt::format("at most {}", most));
@@ -40,7 +40,7 @@ std::uint64_t seed_of(const Json& json) {
   return static_cast<std::uint64_t>(json.integer(0, std::numeric_limits<std::int64_t>::max()));
 }
 
-// "placement" counts, else the first of "placements", among which a search chooses.
+// Uses "placement", else the first of "placements". A search chooses among "placements".
 void read_seats_of(const Json& json, JobEntry& job) {
   const auto one = json.find("placement"), several = json.find("placements");
   if (several) {
@@ -134,7 +134,7 @@ NamedLink read_link(const Json& json) {
   return {{ends[0].text(), ends[0].place()}, {ends[1].text(), ends[1].place()}};
 }
 
-// "x0.5", or a rate.
+// Reads "x0.5", or a rate.
 void read_bandwidth(const Json& json, ClusterEvent& event) {
   const std::string text = json.text();
   if (!text.starts_with('x')) {

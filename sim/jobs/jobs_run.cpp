@@ -24,7 +24,7 @@ std::optional<MeasuredTimes> times_of(const JobTimes& job, std::optional<Time> p
                         period ? std::optional(to_seconds(*period) / static_cast<double>(each.size())) : std::nullopt);
 }
 
-// Whether one is less, by more than rounding.
+// True if `a` is less than `b` by more than rounding.
 bool is_less(double a, double b) { return a < b * (1 - 1e-12); }
 
 class Descent {
@@ -66,8 +66,8 @@ class Descent {
     return means;
   }
 
-  // A slow-down is against the job alone on the same seats, so that slow seats do not count: were iterations shorter
-  // elsewhere, by more than the three decimals of a slow-down?
+  // Slow-downs are relative to the job alone on the same seats, so they ignore that seats may be slow. Finds the tried
+  // placement with the shortest iterations, if these are shorter by more than 0.1 % on average.
   void find_shorter() {
     const std::vector<double> found = means_of(found_.result);
     double least = 1 - 1e-3;
@@ -96,7 +96,7 @@ class Descent {
     return is_less(a, b) || (!is_less(b, a) && is_less(a_next, b_next));
   }
 
-  // Job by job, all its choices with the others held, until a pass changes nothing.
+  // Tries all choices of one job after another, the others fixed, until a pass changes nothing.
   template <class Count, class Choose>
   void descend(const Count& count, const Choose& choose) {
     std::vector<std::size_t> chosen(found_.choices.size(), 0);
@@ -115,7 +115,7 @@ class Descent {
             try {
               tried = evaluate();
             } catch (const InputError&) {
-              continue;  // it cannot be seated so
+              continue;  // this choice does not fit
             }
           if (best && !better(*tried, *best)) continue;
           best = std::move(tried);
@@ -136,13 +136,13 @@ class Descent {
   std::vector<TriedPlacements> tried_;
 };
 
-// The event that changes most while it lasts; null: none makes anything slower.
+// Returns the event with the strongest slow-down; null if no event makes anything slower.
 const ClusterEvent* slowest_event(const JobsFile& file, double bandwidth) {
   const ClusterEvent* slowest = nullptr;
   double most = 1;
   for (const ClusterEvent& event : file.events) {
     double factor = event.slowdown.value_or(event.times ? 1 / *event.times : event.rate ? bandwidth / *event.rate : 1);
-    if (std::isinf(factor)) factor = 1 + to_seconds(*event.lasts);  // a stall: it has a length
+    if (std::isinf(factor)) factor = 1 + to_seconds(*event.lasts);  // a stall always has a length
     if (factor > most) most = factor, slowest = &event;
   }
   return slowest;
@@ -184,7 +184,7 @@ JobsRunner::JobsRunner(Library& library, const Files& files, const JobsFile& fil
 JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record,
                              const JobsWatcher& watcher) const try {
   return replay_jobs(jobs, file_, disturbed ? &disturbances_ : nullptr, record, watcher);
-} catch (const TimeOverflow&) {  // each number was acceptable, all together are not
+} catch (const TimeOverflow&) {  // each number is valid, but their sum is not
   constexpr std::string_view wrong = "simulated time exceeds 106 days";
   const ClusterEvent* event =
       disturbed ? slowest_event(file_, disturbances_.network().links().front().bandwidth) : nullptr;
@@ -192,7 +192,7 @@ JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, Jo
   throw InputError({file_.place_of_iterations.file, ""}, wrong, "earlier starts, fewer iterations, or shorter times");
 }
 
-// With progress, if somebody looks: by messages where each is simulated, else by iterations.
+// Replays, and shows progress if that is wanted: counted in messages for `message`, else in iterations.
 JobsTimes JobsRunner::watched(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
                               JobsRecord* record) {
   if (!note_) return replay(jobs, disturbed, record);
@@ -200,7 +200,7 @@ JobsTimes JobsRunner::watched(std::span<const SeatedJob> jobs, const std::string
     Progress progress(what, static_cast<std::size_t>(iterations_awaited(jobs, file_)));
     return replay(jobs, disturbed, record, {.began = [&] { progress.advance(); }});
   }
-  constexpr double telling = 1e-3;  // messages are alike
+  constexpr double telling = 1e-3;  // all messages take about the same time
   const double messages = messages_awaited(jobs, file_);
   Progress progress(what + ": messages, fewer if iterations repeat", static_cast<std::size_t>(messages), telling);
   return replay(jobs, disturbed, record, {.sent = [&](std::int64_t sent) {
@@ -209,9 +209,9 @@ JobsTimes JobsRunner::watched(std::span<const SeatedJob> jobs, const std::string
                 }});
 }
 
-// Before a run of all jobs, and each alone.
+// The note before a long run: all jobs together, then each alone.
 std::string note_of_messages(double messages) {
-  constexpr double each = 1e-6, long_s = 30;  // seconds: of a message as it was measured, and of a run
+  constexpr double each = 1e-6, long_s = 30;  // seconds: measured per message; the shortest run that gets a note
   const double seconds = 2 * messages * each;
   if (seconds < long_s) return "";
   const std::string time =
@@ -230,7 +230,7 @@ const JobsRunner::Alone& JobsRunner::alone(std::size_t job, const SeatedJob& sea
   return alone_[key] = {times_of(times.jobs.front(), times.period), times.events};
 }
 
-// The job's first so many ranks, by themselves: each keeps its batch.
+// Returns the samples per second of the job's first `workers` ranks in isolation; each keeps its batch size.
 double JobsRunner::throughput(const JobEntry& entry, const SeatedJob& seated, std::int64_t workers) {
   JobEntry fewer = entry;
   fewer.workers = workers;

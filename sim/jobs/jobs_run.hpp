@@ -1,4 +1,4 @@
-// Several jobs together, and each of them alone: who slows whom.
+// Runs the jobs of a file together and each in isolation, and searches for placements and start offsets.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@
 
 namespace allreplay {
 
+/// The result of one job. Values named "alone" come from a run of this job by itself, on the same seats, without events
+/// and background.
 struct JobResult {
   SeatedJob seated;
-  std::optional<MeasuredTimes> alone, together;  ///< none where nothing was measured
+  std::optional<MeasuredTimes> alone, together;  ///< none if no iteration was measured
   std::optional<double> slowdown, exposed_s, exposed_alone_s, samples_per_s;
-  std::optional<double> lost_s;  ///< none where the run is steady
-  Time from{0}, to{0};           ///< what was measured: of the first iteration the begin, of the last the end
+  std::optional<double> lost_s;  ///< none if the run is steady
+  Time from{0}, to{0};           ///< begin of the first and end of the last measured iteration
   std::optional<Time> end;
   std::vector<Contention> contention;
   std::optional<Reliability> reliability;
@@ -30,26 +32,26 @@ struct JobResult {
 struct JobsResult {
   std::string cluster;
   Fidelity fidelity = Fidelity::Fluid;
-  std::optional<double> period_s;  ///< what repeats; none: the run is not steady
+  std::optional<double> period_s;  ///< after which the run repeats; none if it is not steady
   std::optional<double> makespan_s, fairness;
   std::vector<JobResult> jobs;
   std::int64_t events = 0;
 };
 
-/// Runs of one file, for any seats and starts.
+/// Runs one file with any seats and starts.
 class JobsRunner {
  public:
-  /// Throws InputError where the file's cluster cannot carry several jobs. REQUIRES: the library and the file outlive
-  /// it.
+  /// Throws InputError if the file's cluster cannot run several jobs. REQUIRES: the library and the file outlive the
+  /// runner.
   JobsRunner(Library& library, const Files& files, const JobsFile& file);
 
-  /// Each job where its choice puts it, from its start. Throws InputError where it cannot.
-  /// `record`: of the jobs together; null: nobody asks. `disturbed`: with the file's events and background.
+  /// `choices` and `starts` are by job. `record`, if not null, is filled by the run of all jobs. `disturbed`: with the
+  /// file's events and background. Throws InputError if a job does not find its seats.
   JobsResult run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record = nullptr,
                  bool disturbed = true);
 
   const JobsFile& file() const { return file_; }
-  /// From now on runs say how far they have come, and before long ones of single messages a note says how long.
+  /// From now on runs show their progress, and `note` is given the expected duration of long runs of `message`.
   void show_progress(std::function<void(const std::string& text)> note) { note_ = std::move(note); }
 
  private:
@@ -69,44 +71,44 @@ class JobsRunner {
   const JobsFile& file_;
   JobsCluster cluster_;
   Disturbances disturbances_;
-  std::function<void(const std::string& text)> note_;                   // none: no progress is shown
-  bool has_noted_ = false;                                              // how long runs take
-  std::string to_note_;                                                 // once the run goes on: it may yet be refused
+  std::function<void(const std::string& text)> note_;  // empty: no progress is shown
+  bool has_noted_ = false;                             // note_ was given the expected duration
+  std::string to_note_;                                // shown once the run has begun; it may still be refused
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 
-/// The largest slow-down and their mean, of the jobs that have one; 0 where none has.
+/// The largest slow-down and the mean, of the jobs that have one; zeros if none has.
 std::pair<double, double> worst_and_mean(const JobsResult& result);
 
 struct JobsSearch {
   bool place = false;
-  std::optional<std::int64_t> stagger;  ///< so many offsets
-  bool mean = false;                    ///< it goes by the mean slow-down, else by the largest
+  std::optional<std::int64_t> stagger;  ///< number of start offsets to try
+  bool mean = false;                    ///< minimises the mean slow-down, else the largest
 };
 
-/// Placements that a search tried, and how long an iteration takes on them, by job; 0 where none was measured.
+/// Placements that a search tried, and the mean iteration time on them, by job; 0 if none was measured.
 struct TriedPlacements {
   std::vector<SeatChoice> choices;
   std::vector<double> means_s;
 };
 
-/// What a search found, and what there was before.
+/// The outcome of a search, compared with the run before it.
 struct FoundJobs {
   JobsSearch search;
   JobsResult result;
   std::vector<SeatChoice> choices;  ///< by job
   std::vector<Time> offsets;
-  double worst_before = 0, mean_before = 0, worst = 0, mean = 0;  ///< slow-downs
-  double worst_placed = 0, mean_placed = 0;                       ///< before offsets
+  double worst_before = 0, mean_before = 0, worst = 0, mean = 0;  ///< slow-downs, before and after the search
+  double worst_placed = 0, mean_placed = 0;                       ///< after placements, before offsets
   std::int64_t evaluations = 0;
-  std::optional<TriedPlacements> shorter;  ///< tried, too: the shortest iterations of all, where those found are longer
+  std::optional<TriedPlacements> shorter;  ///< those with the shortest iterations, if shorter than those found
 };
 
-/// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md); where neither
-/// is searched, the file's own.
+/// Searches by coordinate descent over the jobs' candidate placements, then over their start offsets (docs/jobs.md).
+/// Without either, runs the file as it is.
 FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search);
 
-/// As the file has them; starts so much later, by job.
+/// The seats and starts in the file; `later` delays the starts, by job.
 std::vector<SeatChoice> choices_of(const JobsFile& file);
 std::vector<Time> starts_of(const JobsFile& file, std::span<const Time> later = {});
 

@@ -22,14 +22,14 @@ namespace allreplay {
 
 namespace {
 
-// A list that is there, and not empty.
+// Returns the entries of a list. Throws InputError if there is none.
 std::vector<Json> several(const Json& json) {
   std::vector<Json> items = json.items();
   if (items.empty()) json.fail("is empty", "at least one entry, or leave the key out");
   return items;
 }
 
-// A file, or what would stand in it.
+// Reads the name of a jobs file, or its contents written in place.
 JobsSweep::Base read_base(const Files& files, const Json& json, std::vector<std::string>& named) {
   if (!json.is_object()) named.push_back(beside(files, json.place().file, json.text()));
   const Json read = json.is_object() ? json : Json::read(files, named.back());
@@ -40,7 +40,7 @@ JobsSweep::Base read_base(const Files& files, const Json& json, std::vector<std:
   return base;
 }
 
-// One for all jobs, or by job.
+// Reads one placement for all jobs, or an object of placements by job.
 JobsSweep::Placements read_placements(const Json& json) {
   if (!json.is_object()) {
     const SeatChoice seats = read_seats(json);
@@ -85,7 +85,7 @@ JobsSweep::Search read_search(const Json& json) {
   return one;
 }
 
-// As many workers for every job, where nothing that the file says is of certain ranks.
+// Sets the number of workers of every job. Throws InputError if the file names a worker that would not exist.
 void set_workers(JobsFile& file, std::int64_t workers, const SourceLocation& place) {
   for (JobEntry& job : file.jobs) {
     const auto require = [&](bool holds, const char* what) {
@@ -109,7 +109,7 @@ void set_workers(JobsFile& file, std::int64_t workers, const SourceLocation& pla
   }
 }
 
-// What the request says, it says of all jobs.
+// Applies what the request sets to all jobs of the file.
 void set_words(JobsFile& file, const Request& said) {
   if (!said.cluster.empty()) {
     file.cluster = said.cluster;
@@ -148,7 +148,7 @@ void set_words(JobsFile& file, const Request& said) {
   if (said.workers) set_workers(file, *said.workers, said.place_of_workers);
 }
 
-// What is asked of a jobs sweep, by number; its own library for what is resolved one after another.
+// Answers the questions of a jobs sweep, by number. Its library is used by one thread only.
 class Asked {
  public:
   explicit Asked(JobsSweep sweep) : sweep_(std::move(sweep)), library_(sweep_.inputs) {}
@@ -198,7 +198,7 @@ class Asked {
     };
   }
 
-  // Its jobs were resolved.
+  // REQUIRES: the jobs of this question were resolved.
   std::uint64_t digest_of(std::size_t question) const {
     const JobsFile file = file_of(question);
     std::uint64_t state = digest(search_of(question).text, base_of(question).contents);
@@ -223,7 +223,7 @@ class Asked {
     return sweep_.bases[question / (sweep_.size() / sweep_.bases.size())];
   }
 
-  // The file as the question has it.
+  // Returns the jobs file of a question, with its overrides applied.
   JobsFile file_of(std::size_t question) const {
     JobsFile file = base_of(question).file;
     const std::size_t faster = sweep_.searches.size() * sweep_.placements.size();
@@ -236,7 +236,7 @@ class Asked {
     return file;
   }
 
-  // Of a job, and of its classes that have profiles of their own.
+  // Returns the requests of a job and of its classes that have their own profiles.
   static std::vector<Request> requests_of(const JobEntry& job) {
     std::vector<Request> requests{job.request};
     for (const WorkerKind& kind : job.kinds) {
@@ -249,11 +249,11 @@ class Asked {
     return requests;
   }
 
-  // Whether each job can run where it sits; what each is then.
+  // Resolves the jobs on their seats. Throws InputError if one cannot run there.
   std::vector<Scenario> resolve(const JobsFile& file) {
     const JobsCluster cluster = jobs_cluster(library_, sweep_.inputs.files, file);
     const auto seats = seat_jobs(cluster.seating, file.jobs, choices_of(file));
-    const Disturbances known(file, cluster.seating.network);  // complains of what is not there
+    const Disturbances known(file, cluster.seating.network);  // throws InputError for unknown names
     std::vector<Scenario> scenarios;
     for (std::size_t job = 0; job < file.jobs.size(); ++job) {
       scenarios.push_back(scenario_of(library_, cluster, file.jobs[job], seats[job]));
@@ -287,7 +287,7 @@ JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOve
                    "collectives", "fidelities", "codecs", "strategies", "placements", "searches", "plot"});
   JobsSweep sweep;
   sweep.inputs = inputs;
-  if (!sweep.inputs.kept) sweep.inputs.kept = std::make_shared<KeptInputs>();  // rows share what they read
+  if (!sweep.inputs.kept) sweep.inputs.kept = std::make_shared<KeptInputs>();  // rows share the files they read
   std::set<std::string> names;
   std::size_t jobs = 0;
   for (const Json& item : several(json.at("jobs"))) {

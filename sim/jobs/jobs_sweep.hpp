@@ -1,4 +1,4 @@
-// Sweeps over jobs files: every combination of a sweep's lists, each in the place of what the files say of their jobs.
+// Sweeps over jobs files. Each list of the sweep overrides a setting of all jobs; every combination is run.
 #pragma once
 
 #include <functional>
@@ -11,36 +11,36 @@
 namespace allreplay {
 
 struct JobsSweep {
-  /// Where all jobs of a file sit.
+  /// Overrides the seats of a file's jobs.
   struct Placements {
-    std::function<void(JobsFile& file)> seat;  ///< throws InputError for a job that the file does not have
-    std::string text;                          ///< as rows have it; "": as the file says
+    std::function<void(JobsFile& file)> seat;  ///< throws InputError if the file lacks a named job
+    std::string text;                          ///< as written into rows; "": the seats in the file
   };
 
   struct Base {
     JobsFile file;
-    std::uint64_t contents = 0;  ///< their digest
+    std::uint64_t contents = 0;  ///< digest of the file's contents
   };
   struct Search {
     JobsSearch search;
-    std::string text;  ///< as rows have it
+    std::string text;  ///< as written into rows
   };
 
-  std::vector<std::string> files;  ///< that it names
+  std::vector<std::string> files;  ///< the jobs files that the sweep names
   std::vector<Base> bases;
-  Requests requests;  ///< what all jobs have instead of their own; what one does not say stays
+  Requests requests;  ///< overrides for all jobs; fields that are not set change nothing
   std::vector<Placements> placements;
   std::vector<Search> searches;
   Inputs inputs;
 
-  /// Runs: of each file with each request, placement and search, the last fastest.
+  /// The number of runs: files × requests × placements × searches, of which the last vary fastest.
   std::size_t size() const { return bases.size() * requests.size() * placements.size() * searches.size(); }
 };
 
-/// Reads the sweep file's contents, and the jobs files that it names. Throws InputError.
+/// Reads a sweep and the jobs files that it names. Throws InputError.
 JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead = {});
 
-/// A row for each job of each run.
+/// The runs of the sweep. Each gives one row per job.
 SweepQuestions questions_of(JobsSweep sweep);
 
 }  // namespace allreplay

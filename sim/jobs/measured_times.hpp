@@ -1,4 +1,4 @@
-// Iterations that were measured, and what they come to.
+// Statistics of measured iteration times.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,20 @@ namespace allreplay {
 
 /// All in seconds.
 struct MeasuredTimes {
-  std::vector<double> each;  ///< in their order
+  std::vector<double> each;  ///< in the order of iterations
   double mean = 0, least = 0, most = 0, p50 = 0, p99 = 0;
 };
 
-/// `mean`: of a steady period its length by the number of its iterations, else none. None where nothing was measured.
+/// `mean`: of a steady run, its period divided by the number of iterations in it; without it the mean is computed.
+/// Returns none if nothing was measured.
 std::optional<MeasuredTimes> measured_times(std::span<const Time> iterations,
                                             std::optional<double> mean = std::nullopt);
 
-/// By nearest rank: number ⌈p·n⌉ of the n sorted values. REQUIRES: at least one.
+/// The p-quantile by nearest rank: number ⌈p·n⌉ of the n sorted values. REQUIRES: at least one value.
 double quantile(std::span<const double> sorted, double p);
 
-/// (Σ 1/s)² / (n · Σ 1/s²), one where all slow-downs s are alike (Jain, Chiu and Hawe 1984). None without any.
+/// Jain's index (Σ 1/s)² / (n · Σ 1/s²) of the slow-downs s, 1 if they are equal (Jain, Chiu and Hawe 1984). Returns
+/// none without slow-downs.
 std::optional<double> fairness(std::span<const double> slowdowns);
 
 }  // namespace allreplay

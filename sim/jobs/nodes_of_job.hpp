@@ -1,4 +1,4 @@
-// What failures and checkpoints ask of one scenario: on how many nodes it runs, and what fewer would do.
+// Input of the goodput model for a single scenario: its nodes, and its throughput on fewer of them.
 #pragma once
 
 #include "sim/experiment/request.hpp"
@@ -7,11 +7,12 @@
 
 namespace allreplay {
 
-/// Hosts that hold the workers: nodes of two levels, machines of a topology, else a worker each.
+/// The number of nodes: of a two-level cluster, or of a topology's machines; otherwise every worker is a node.
 std::int64_t nodes_of_job(const Scenario& scenario);
 
-/// Of the request whose outcome this is. Fewer nodes are simulated when they are first asked for, and throw InputError
-/// where strategy or collective refuses them. REQUIRES: the library outlives it.
+/// `outcome` is the outcome of `request`. Fewer nodes are simulated when they are first asked for; that throws
+/// InputError if the strategy or the collective does not allow so few workers. REQUIRES: the library outlives the
+/// result.
 GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome);
 
 }  // namespace allreplay

@@ -16,7 +16,7 @@ namespace allreplay {
 
 namespace {
 
-// All seats in the order of `spread`: by number where there is nothing to spread over.
+// Returns all seats in the order of `spread`; by number if the topology has nothing to spread over.
 std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
   if (hosts_of_a_switch(spec) > 0 || spec.gpus_per_host > 1) spec.placement.kind = Placement::Kind::Spread;
   const auto topology = make_topology(spec, seats);
@@ -25,8 +25,8 @@ std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
   return order;
 }
 
-// All nodes in the order of `spread`, which deals whole hosts from switch to switch. None if nodes are not hosts of the
-// topology, or every host is on every switch.
+// Returns all nodes in the order of `spread`, which deals whole hosts from switch to switch. Empty if nodes are not
+// hosts of the topology, or every host is connected to every switch.
 std::vector<NodeId> spread_nodes(const TopologySpec& spec, const Network& network, std::int64_t seats) {
   const bool are_hosts = !network.node || network.node->workers == spec.gpus_per_host;
   if (spec.kind == TopologyKind::Rail || !are_hosts) return {};
@@ -40,14 +40,15 @@ std::vector<NodeId> spread_nodes(const TopologySpec& spec, const Network& networ
   return nodes;
 }
 
-// The factors of a worker's times, those of its seat and its own multiplied.
+// Sets each worker's slowdown: the product of its own factor and that of its seat.
 void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster& cluster,
                    std::span<const NodeId> seats) {
   std::map<std::int64_t, double> of_rank, of_seat;
   for (const Slowdown& slow : entry.stragglers.slow) of_rank[slow.worker] = slow.factor;
   for (const Slowdown& slow : cluster.stragglers.slow) of_seat[slow.worker] = slow.factor;
   const auto& spread = cluster.stragglers.spread;
-  const bool by_seat = spread && spread->seed && !scenario.options.parallel.pipeline();  // pipelines refuse seeds
+  const bool by_seat =
+      spread && spread->seed && !scenario.options.parallel.pipeline();  // pipelines do not support seeds
   scenario.stragglers = {};
   for (std::size_t rank = 0; rank < seats.size(); ++rank) {
     double factor = 1;
@@ -74,18 +75,18 @@ void require_served(const Scenario& scenario, const JobEntry& entry) {
     if (kind.batch) refuse(kind.place / "batch", "a class's own batch");
 }
 
-// A class of workers: those of one role and kind, slowed alike, and by the same events.
+// The key of a class of workers: they have the same role, kind, batch size, slowdown and events.
 struct Alike {
   std::uint32_t role = 0;
   std::size_t kind = 0;
   std::int64_t batch = 0;
   double slowdown = 1;
   std::vector<std::size_t> events;
-  std::int64_t apart = 0;  // of each its own, with jitter
+  std::int64_t apart = 0;  // with jitter the rank, so that every worker is a class
   auto operator<=>(const Alike&) const = default;
 };
 
-// The events that each rank computes more slowly in.
+// Returns, by rank, the indices of the events that slow its computation.
 std::vector<std::vector<std::size_t>> events_of(const JobsFile& file, const JobsCluster& cluster,
                                                 const SeatedJob& job) {
   std::vector<std::vector<std::size_t>> events(job.seats.size());
@@ -112,7 +113,7 @@ std::vector<std::vector<std::size_t>> events_of(const JobsFile& file, const Jobs
   return events;
 }
 
-// With the collectives inside layers, which are those of the job's own profile.
+// Adds the time of the collectives inside layers, which the job's own profile determines.
 Profile with_collectives(Profile profile, const ParallelSetup& setup) {
   const std::vector<Time> weights = profile.weight_times();
   for (LayerId l = 0; l < profile.layers.size(); ++l) {
@@ -125,8 +126,8 @@ Profile with_collectives(Profile profile, const ParallelSetup& setup) {
   return profile;
 }
 
-// Forward and backward; each class of workers has tasks of its own, some 700 bytes for each pass, and a rank of a
-// pipeline its share of the layers.
+// Returns the number of forward and backward passes of layers. Each class of workers has its own tasks, about 700 bytes
+// per pass; a rank of a pipeline has its share of the layers.
 std::int64_t passes_of(const SeatedJob& seated) {
   const Scenario& scenario = seated.job.scenario;
   return 2 * static_cast<std::int64_t>(seated.classes.size() * scenario.profile->layers.size()) *
@@ -177,7 +178,7 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
     }
 }
 
-// What a worker computes in an iteration of the plan, unslowed.
+// Returns the computation time of the slowest class in an iteration, without slowdowns.
 Time computing_of(const SeatedJob& seated) {
   Time longest{0};
   for (const WorkerClass& one : seated.classes) {
@@ -204,7 +205,7 @@ std::optional<double> samples_of(const SeatedJob& seated) {
     if (!profile.batch_size) return std::nullopt;
     sum += batches * static_cast<double>(*profile.batch_size) * static_cast<double>(one.workers.size());
   }
-  if (const auto& parallel = seated.job.parallel)  // workers of one replica share theirs
+  if (const auto& parallel = seated.job.parallel)  // workers of one replica share a batch
     return sum / static_cast<double>(scenario.workers / parallel->degrees.dp);
   return sum;
 }

@@ -1,4 +1,4 @@
-// A job of the file, resolved: where it sits, what its workers compute, and the plan of its strategy.
+// A job of a jobs file, resolved: its seats, its classes of workers, and the plan of its strategy.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ namespace allreplay {
 struct SeatedJob {
   std::string name;
   std::vector<NodeId> seats;          ///< by rank
-  std::vector<std::string> hosts;     ///< their names
-  std::vector<std::int64_t> batches;  ///< by rank; empty where nothing is scaled
-  Job job;                            ///< laid on its own seats
+  std::vector<std::string> hosts;     ///< names of the seats
+  std::vector<std::int64_t> batches;  ///< by rank; empty if profiles keep their batch size
+  Job job;                            ///< placed on `seats`
   Plan plan;
   std::vector<WorkerClass> classes;
-  std::vector<std::vector<std::size_t>> events;  ///< by class: those of JobsFile::events that its compute streams feel
-  Time computing{0};                             ///< the longest of its kinds of worker, when nothing slows them
-  std::optional<double> samples;                 ///< of an iteration, of all workers
+  std::vector<std::vector<std::size_t>> events;  ///< by class: indices of the JobsFile::events that slow it down
+  Time computing{0};              ///< in an iteration, of the slowest class, without stragglers and events
+  std::optional<double> samples;  ///< of all workers, in an iteration
   Time start{0};
   std::optional<std::int64_t> iterations;
 };
 
-/// Under which name the library knows the cluster of a file.
+/// The name by which the library knows the cluster of a jobs file.
 constexpr const char* shared_cluster = "the cluster of the jobs";
 
-/// The cluster of a file, and what there is to sit on.
+/// The cluster of a file, and its seats.
 struct JobsCluster {
   Cluster cluster;
   Stragglers stragglers;  ///< by seat
@@ -39,18 +39,18 @@ struct JobsCluster {
   Fidelity fidelity = Fidelity::Fluid;
 };
 
-/// Throws InputError where the cluster cannot carry several jobs.
+/// Throws InputError if the cluster cannot run several jobs.
 JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& file);
 
-/// What a job, on these seats, is before its strategy plans. Throws InputError.
+/// Resolves a job, on these seats, to a scenario, before its strategy makes a plan. Throws InputError.
 Scenario scenario_of(Library& library, const JobsCluster& cluster, const JobEntry& entry,
                      std::span<const NodeId> seats);
 
-/// A job of the file, or one like it, on these seats. Throws InputError.
+/// Resolves a job of the file, or a variant of it, on these seats. Throws InputError.
 SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
                      std::vector<NodeId> seats);
 
-/// Each where `choices` put it. Throws InputError.
+/// Resolves all jobs, on the seats that `choices` select. Throws InputError.
 std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const JobsCluster& cluster,
                                    std::span<const SeatChoice> choices);
 

@@ -14,7 +14,7 @@ namespace allreplay {
 
 namespace {
 
-// What is given away in one piece: a seat, or on two levels a machine. Numbered as seats are.
+// The pieces that jobs take: single seats or, with `whole_nodes`, machines. Numbered in the order of seats.
 class Room {
  public:
   explicit Room(const Seating& seating)
@@ -31,7 +31,7 @@ class Room {
   std::size_t needed(std::int64_t workers) const { return static_cast<std::size_t>((workers + size_ - 1) / size_); }
   bool taken(std::size_t piece) const { return taken_[piece]; }
 
-  // Those of a host.
+  // Returns the pieces of a host.
   std::vector<std::size_t> pieces_of(const NamedHost& host) const {
     const auto machine = machines_.find(host.name);
     if (machine == machines_.end())
@@ -45,7 +45,7 @@ class Room {
     return pieces;
   }
 
-  // The first ranks sit on the first pieces.
+  // Takes as many pieces as the workers need, in this order; returns the seats by rank.
   std::vector<NodeId> take(std::span<const std::size_t> pieces, std::int64_t workers) {
     std::vector<NodeId> seats;
     for (const std::size_t piece : pieces.first(needed(workers))) {
@@ -63,7 +63,7 @@ class Room {
   std::map<std::string, std::int64_t> machines_;
 };
 
-// A job's pieces, in the order in which its ranks take them.
+// Returns the pieces of the listed hosts, in the order in which the job's ranks take them.
 std::vector<std::size_t> listed(const Room& room, const JobEntry& job, const SeatChoice& choice) {
   std::vector<std::size_t> order;
   std::set<std::size_t> chosen;

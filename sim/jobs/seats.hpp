@@ -1,4 +1,4 @@
-// Who sits where: each seat, a host or one of a host's GPUs, belongs to one job from the beginning to the end.
+// Assigns seats to jobs. A seat is a host or one of a host's GPUs, and belongs to one job for the whole run.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@
 
 namespace allreplay {
 
-/// What there is to sit on.
+/// The seats of a cluster.
 struct Seating {
   std::shared_ptr<const Topology> network;
-  std::int64_t seats = 0;           ///< the first so many of the network's hosts
-  bool whole_nodes = false;         ///< jobs get machines, not single GPUs
-  std::vector<NodeId> spread = {};  ///< all seats, or whole nodes, in the order of `spread`; none: refused
+  std::int64_t seats = 0;           ///< the first `seats` of the network's hosts
+  bool whole_nodes = false;         ///< a job gets whole machines, not single GPUs
+  std::vector<NodeId> spread = {};  ///< all seats, or all nodes, in the order of `spread`; empty: not supported
 };
 
-/// By job, its ranks' seats. Jobs with a list of hosts choose first, then the others in their order. Throws InputError
-/// where one finds too few, and where a listed host is taken or unknown.
+/// Returns the seats of each job's ranks. Jobs with a list of hosts choose first, then the others in the order of the
+/// file. Throws InputError if a job finds too few seats, or a listed host is taken or unknown.
 std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<const JobEntry> jobs,
                                            std::span<const SeatChoice> choices);
 

@@ -11,8 +11,8 @@ namespace allreplay {
 namespace {
 
 constexpr double tick_size = 10;      // of a tick's label
-constexpr double row_of_labels = 30;  // between ticks on the left, at least
-constexpr double between_labels = 7;  // below, at least
+constexpr double row_of_labels = 30;  // least distance between ticks on the left
+constexpr double between_labels = 7;  // least distance below
 constexpr double row_below = 13;      // from one row of labels to the next
 
 Path line(std::vector<Position> points, Colour colour, double width) {
@@ -25,7 +25,7 @@ double widest_label(const ChartAxis& axis, const Scale& scale) {
   return widest;
 }
 
-// Returns the least number of rows in which labels that are so far `apart` fit side by side, at most four.
+// Returns the least number of rows, up to four, in which labels `apart` from each other fit side by side.
 template <class Place>
 std::size_t rows_of_labels(const Scale& scale, const Place& place, double apart) {
   constexpr std::size_t most = 4;
@@ -50,10 +50,10 @@ Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, do
 }
 
 double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale, double inset) {
-  // As far apart as the widest needs: of ticks that are evenly spread, labels are, too.
+  // As far from each other as the widest label needs, so that evenly spread ticks have evenly spread labels.
   const double apart = widest_label(axis, scale) + between_labels;
   const auto place = [&](double tick) { return field.x + inset + (field.width - 2 * inset) * scale.share(tick); };
-  // Long names at the ends are moved so that they stay within the drawing.
+  // Long names at the ends are moved to stay inside the drawing.
   const auto middle = [&](double tick) {
     const double half = text_width(axis.label(tick), tick_size) / 2 + 1;
     return axis.names_all ? std::max(half, std::min(place(tick), drawing.width - half)) : place(tick);

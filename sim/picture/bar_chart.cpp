@@ -31,7 +31,7 @@ void require_whole(const BarChart& chart) {
   if (!whole) throw std::logic_error("a bar chart with values that are missing, not finite, or not on a linear axis");
 }
 
-// From the least to the greatest end of any bar, as far as the axis goes.
+// The least and the greatest end of any bar, up to the axis's end.
 std::pair<double, double> extent_of(const BarChart& chart) {
   double least = 0, greatest = chart.mark ? chart.mark->value : 0;
   for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
@@ -45,7 +45,7 @@ std::pair<double, double> extent_of(const BarChart& chart) {
   return {least, std::min(greatest, chart.value.to.value_or(greatest))};
 }
 
-// Two strokes across the end of a bar that goes on.
+// Draws two strokes across the end of a bar that is cut off.
 void add_break(Drawing& drawing, double x, double y, double height) {
   for (const double shift : {-7.0, -3.0})
     drawing.add(Path{.points = {{x + shift - 2, y + height + 1}, {x + shift + 2, y - 1}},

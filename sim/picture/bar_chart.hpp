@@ -1,5 +1,5 @@
-// Bars that lie, one below the other, so that their names can be read; each is a stack of parts, or a group of them, or
-// goes to the left of the line for what is below 0.
+// Horizontal bars below each other, so that their names can be read. Each is a stack of parts or a group of them;
+// values below 0 go to the left.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace allreplay {
 
 struct BarPart {
   std::string name;            ///< in the legend
-  std::vector<double> values;  ///< of each bar; of a stack of several at least 0
-  std::optional<Look> look;    ///< otherwise one told from its neighbours in grey, too
+  std::vector<double> values;  ///< by bar; at least 0 if several are stacked
+  std::optional<Look> look;    ///< by default one that differs from its neighbours, even in grey
 };
 
 /// A line across all bars.
@@ -25,15 +25,15 @@ struct BarMark {
 
 struct BarChart {
   std::string title;
-  std::string verdict;  ///< below the title, in lines
+  std::string verdict;  ///< below the title
   std::string note;     ///< below the picture, small
-  ChartAxis value;      ///< what goes beyond its `to` is cut off
+  ChartAxis value;      ///< bars beyond its `to` are cut off
   std::vector<std::string> bars;
   std::vector<BarPart> parts;
-  std::vector<std::string> ends;  ///< what stands at the right of each bar; none if empty
-  bool stacked = true;            ///< the parts end to end; otherwise side by side
+  std::vector<std::string> ends;  ///< texts at the right of the bars; none if empty
+  bool stacked = true;            ///< parts end to end, otherwise below each other
   std::optional<BarMark> mark;
-  double width = 760;  ///< at least: long names make it wider
+  double width = 760;  ///< at least; long names make it wider
 };
 
 /// REQUIRES: as many values in each part (and ends, if any) as bars; finite, and a linear axis (std::logic_error).

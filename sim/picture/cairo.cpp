@@ -6,8 +6,7 @@
 
 #include "sim/picture/cairo_library.hpp"
 
-// Fontconfig keeps what it has found for as long as the program runs; a leak checker, if there is one, asks for these,
-// by their names: they alone are not hidden.
+// Fontconfig never frees its caches. A leak checker calls these functions by name; they are the only visible symbols.
 #pragma GCC visibility push(default)
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
 extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
@@ -35,7 +34,7 @@ Surface checked(cairo_surface_t* made) {
 Pen pen_on(const Surface& surface) {
   Pen pen(cairo_create(surface.get()), cairo_destroy);
   require(cairo_status(pen.get()));
-  // Letters as wide as the font's designer made them: the same layout at every size and in every format.
+  // Letters have their designed widths, for the same layout at every size and in every format.
   cairo_font_options_t* options = cairo_font_options_create();
   cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
   cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
@@ -102,7 +101,7 @@ class Painter {
     cairo_new_path(pen_);
   }
 
-  // The lines of SVG's pattern: 5 apart, most at 45 degrees, 2 thick of which the pattern's edge cuts half.
+  // The lines of SVG's pattern: 5 apart, most at 45 degrees, and 2 thick, of which the pattern's edge cuts off half.
   void hatch(const Look& look) {
     double left = 0, top = 0, right = 0, bottom = 0;
     cairo_path_t* outline = cairo_copy_path(pen_);
@@ -185,7 +184,7 @@ std::string to_pdf(const Drawing& drawing) {
   const Surface surface = checked(cairo_pdf_surface_create_for_stream(append, &file, points_per_pixel * drawing.width,
                                                                       points_per_pixel * drawing.height));
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, displayable(drawing.title).c_str());
-  cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");  // the same bytes every day
+  cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");  // for the same bytes every day
   {
     const Pen pen = pen_on(surface);
     cairo_scale(pen.get(), points_per_pixel, points_per_pixel);
@@ -198,7 +197,7 @@ std::string to_pdf(const Drawing& drawing) {
 
 double text_width(std::string_view text, double size, bool bold) {
   load_cairo();
-  constexpr double large = 100;  // measured once in large, so that sizes are in proportion
+  constexpr double large = 100;  // measured at this size, so that widths are in proportion
   const Surface surface = checked(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
   const Pen pen = pen_on(surface);
   choose_font(pen.get(), large, bold, false);

@@ -1,4 +1,4 @@
-// Drawings as PNG and PDF, by cairo.
+// Writes drawings as PNG and PDF, by cairo.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-/// With so many pixels of the file for each of the drawing's.
+/// `pixels`: pixels of the file for each of the drawing's.
 std::string to_png(const Drawing& drawing, double pixels = 2);
 std::string to_pdf(const Drawing& drawing);
 

@@ -8,7 +8,7 @@
 
 namespace allreplay {
 
-// Global, as what is linked would be. load_cairo() sets them once, behind a static that the language guards.
+// Global, like linked functions. load_cairo() sets them once, guarded by the initialisation of a static variable.
 #define ALLREPLAY_DEFINE(name) decltype(&::name) name = nullptr;
 ALLREPLAY_CAIRO_FUNCTIONS(ALLREPLAY_DEFINE)
 #undef ALLREPLAY_DEFINE
@@ -40,7 +40,7 @@ bool found_all() {
 }  // namespace
 
 void load_cairo() {
-  static const bool loaded = found_all();  // tried again where it failed
+  static const bool loaded = found_all();  // tried again after a failure
   static_cast<void>(loaded);
 }
 

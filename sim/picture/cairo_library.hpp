@@ -1,5 +1,5 @@
-// cairo's functions by their own names, of a library that is loaded when something is first drawn: with the fourteen
-// that it brings along it takes longer to load than all else that the program starts with.
+// cairo's functions by their own names. The library is loaded when something is first drawn: with the fourteen
+// libraries that it needs, it takes longer to load than everything else at the program's start.
 #pragma once
 
 #include <cairo-pdf.h>
@@ -26,12 +26,12 @@
 
 namespace allreplay {
 
-// Found before those that cairo's headers declare, which nothing is linked with.
+// These hide the functions declared in cairo's headers, which are not linked.
 #define ALLREPLAY_DECLARE(name) extern decltype(&::name) name;
 ALLREPLAY_CAIRO_FUNCTIONS(ALLREPLAY_DECLARE)
 #undef ALLREPLAY_DECLARE
 
-/// Before any of them is called. Throws InputError where there is no cairo.
+/// Loads the library. To be called before any of its functions. Throws InputError if there is no cairo.
 void load_cairo();
 
 }  // namespace allreplay

@@ -36,7 +36,7 @@ LegendEntry entry_of(const Series& series, const SeriesLook& look) {
           }};
 }
 
-// What of a curve lies in the field, which it may leave at the top.
+// The parts of a curve inside the field, which it may leave at the top.
 std::vector<std::vector<Position>> parts_within(const std::vector<Position>& curve, double top) {
   std::vector<std::vector<Position>> parts;
   bool within = false;
@@ -57,7 +57,7 @@ std::vector<std::vector<Position>> parts_within(const std::vector<Position>& cur
   return parts;
 }
 
-// Without their places, which are known once the field is.
+// The names, with ends in the units of the axes.
 std::vector<EndName> names_of(const Chart& chart) {
   std::vector<EndName> names;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {

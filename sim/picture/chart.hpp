@@ -22,35 +22,34 @@ namespace allreplay {
 struct Series {
   std::string name;  ///< in the legend; "" for none
   std::vector<Position> points;
-  std::vector<Position> crossed = {};  ///< those of the points that do not count: a cross is over them
-  bool line = true;                    ///< whether the points are joined, in their order
-  bool markers = true;                 ///< whether each point is marked
-  std::optional<std::size_t>
-      style;  ///< colour, marker and dashes (series_look()); series with the same one belong together (its place)
-  bool reference = false;  ///< grey dashes behind all others, without markers: an ideal, a bound
-  double bar_width = 0;    ///< if above 0: a bar up to each point, so wide, instead of line and marker
+  std::vector<Position> crossed = {};  ///< points that do not count, which get a cross
+  bool line = true;                    ///< join the points, in their order
+  bool markers = true;                 ///< mark each point
+  std::optional<std::size_t> style;    ///< for series_look(), the same for related series; by default the index
+  bool reference = false;              ///< grey dashes behind all others, without markers: an ideal, a bound
+  double bar_width = 0;                ///< if above 0: the width of bars up to each point, instead of line and marker
 };
 
 struct Chart {
   std::string title;
   std::string note;  ///< below the picture, small
-  ChartAxis x, y;    ///< where `y.to` is given, curves may leave the field there; their names say how far they go
+  ChartAxis x, y;    ///< curves may leave the field at a given `y.to`; their names then show their last value
   std::vector<Series> series;
-  bool names_at_ends = false;  ///< of the curves; otherwise in a legend
+  bool names_at_ends = false;  ///< names at the curves' ends instead of a legend
   double width = 640;
   double height = 340;  ///< of the field between the axes
 };
 
-/// REQUIRES: at least one point; finite ones, and positive where the axis is logarithmic (std::logic_error).
+/// REQUIRES: at least one point; finite coordinates, positive on logarithmic axes (else std::logic_error).
 Drawing draw(const Chart& chart);
 
-/// The same without title, legend and note, from the upper left corner of `room` on and as wide; returns where the next
-/// thing may begin below it.
+/// Draws the same without title, legend and note, from the upper left corner of `room` on and as wide. Returns the y at
+/// which the next part may begin.
 double add_chart(Drawing& drawing, const Box& room, const Chart& chart);
 
 std::vector<LegendEntry> legend_of(const Chart& chart);
 
-/// Whether names at the ends leave most of the width to the curves.
+/// True if names at the ends leave most of the width to the curves.
 bool names_fit(const Chart& chart, double width);
 
 }  // namespace allreplay

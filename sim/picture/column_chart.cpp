@@ -24,18 +24,18 @@ double height_of(const ChartColumn& column) {
   return height;
 }
 
-// How far what stands above a column reaches.
+// The height of the number above a column.
 double reach_above(const ChartColumn& column, NumbersAbove numbers) {
   if (numbers == NumbersAbove::None) return 0;
   return numbers == NumbersAbove::Across ? 13 : text_width(column.above, 9.5) + 5;
 }
 
-// How the names of groups stand below: in one row, in several taking turns where they would touch, or upwards.
+// The layout of the groups' names below: in one row; alternating between several if they would touch; or upwards.
 struct GroupNames {
   std::size_t rows = 1;
-  std::vector<double> middles;  // by group; none: upwards
+  std::vector<double> middles;  // by group; empty: upwards
   double height = label_height;
-  std::size_t every = 1;  // upwards: so that they do not touch
+  std::size_t every = 1;  // upwards: only every so many names, so that they do not touch
 };
 
 double width_of(const ColumnGroup& group) { return text_width(group.name, label_size); }
@@ -65,7 +65,7 @@ class ColumnPainter {
     return add_names();
   }
 
-  // Whether every column has the room.
+  // True if every column has room for its name, or for its number.
   bool names_fit() const {
     return column_ >= 12 && every([&](const ChartColumn& column) {
              const double lowest = column.parts.empty() ? 0 : column.parts.front().value;
@@ -138,7 +138,7 @@ class ColumnPainter {
                       .kind = "number"});
   }
 
-  // Below their groups, moved to where they are within the room: their middles, or none where two would touch.
+  // The middles of names below their groups, shifted to stay within the room; none if two would touch.
   std::vector<double> middles_in(std::size_t rows) const {
     std::vector<double> middles;
     for (std::size_t group = 0; group < chart_.groups.size(); ++group) {

@@ -12,14 +12,14 @@ namespace allreplay {
 struct ColumnPart {
   double value = 0;  ///< at least 0
   Look look;
-  std::string name;  ///< what it says under the pointer
+  std::string name;  ///< shown when hovering
 };
 
 struct ChartColumn {
-  std::string name;               ///< to be written in the column from below
-  std::vector<ColumnPart> parts;  ///< on each other
-  std::string above;              ///< a number to stand above it
-  bool crossed = false;           ///< it does not count: a cross is over its end
+  std::string name;               ///< written upwards inside the column
+  std::vector<ColumnPart> parts;  ///< stacked, the lowest first
+  std::string above;              ///< a number above the column
+  bool crossed = false;           ///< it does not count, and gets a cross
 };
 
 struct ColumnGroup {
@@ -33,16 +33,17 @@ struct ColumnChart {
   std::string x_name;
   ChartAxis y;
   std::vector<ColumnGroup> groups;
-  bool names_within = false;  ///< each column's name within its lowest part
+  bool names_within = false;  ///< write each column's name inside its lowest part
   NumbersAbove numbers = NumbersAbove::None;
   double height = 190;  ///< of the field
 };
 
-/// Writes numbers above the columns of all charts alike, and names within them where these ask for any: as every column
-/// has the width for it, or not at all. The axis goes on as far as numbers reach. `width`: of the room of each chart.
+/// Sets where all charts write the numbers above their columns, if each column has the width for it, and turns off
+/// names inside columns unless all fit. Axes are extended to make room for the numbers. `width`: of each chart's room.
 void write_alike(std::vector<ColumnChart>& charts, double width);
 
-/// As add_chart() does. REQUIRES: at least one column; no negative number, and a linear axis (std::logic_error).
+/// Draws the chart as add_chart() does. REQUIRES: at least one column, no negative numbers, and a linear axis (else
+/// std::logic_error).
 double add_column_chart(Drawing& drawing, const Box& room, const ColumnChart& chart);
 
 }  // namespace allreplay

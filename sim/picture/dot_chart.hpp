@@ -1,4 +1,4 @@
-// Dots in rows: many numbers of many names, none over another's curve.
+// Dots in rows: many numbers of many names, without curves that hide each other.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace allreplay {
 struct ChartDot {
   double value = 0;
   std::size_t style = 0;  ///< see series_look()
-  std::string title;      ///< what it says under the pointer
-  bool crossed = false;   ///< it does not count: a cross is over it
+  std::string title;      ///< shown when hovering
+  bool crossed = false;   ///< it does not count, and gets a cross
 };
 
 struct DotRow {
@@ -28,7 +28,7 @@ struct DotChart {
   std::optional<double> reference;  ///< a line through all rows
 };
 
-/// As add_chart() does. REQUIRES: at least one dot; what Scale asks for (std::logic_error).
+/// Draws the chart as add_chart() does. REQUIRES: at least one dot; what Scale requires (std::logic_error).
 double add_dot_chart(Drawing& drawing, const Box& room, const DotChart& chart);
 
 }  // namespace allreplay

@@ -1,5 +1,5 @@
-// A drawing is data: shapes on a page, in the order in which they are laid on each other. Writers turn it into files
-// (picture_file.hpp), tests look at it.
+// A drawing is data: shapes on a page, later ones over earlier ones. Writers turn it into files (picture_file.hpp),
+// tests inspect it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-/// In pixels of 1/96 inch, from the upper left corner; also what a chart shows, in the units of its axes.
+/// In pixels of 1/96 inch from the upper left corner; in a chart's data, in the units of its axes.
 struct Position {
   double x = 0, y = 0;
 };
@@ -29,12 +29,12 @@ struct Colour {
   bool operator==(const Colour&) const = default;
 };
 
-/// 0xRRGGBB, as web pages and palettes write it.
+/// Converts 0xRRGGBB, as in web pages and palettes.
 constexpr Colour colour(std::uint32_t rgb) {
   return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8), static_cast<std::uint8_t>(rgb)};
 }
 
-/// Lines over a filled shape, so that it is told from others in grey, too.
+/// Lines over a filled shape, so that it can be distinguished even in grey.
 enum class Hatch : std::uint8_t { None, Rising, Falling, Crossed, Level, Upright };
 
 struct Look {
@@ -43,10 +43,10 @@ struct Look {
   Colour hatch_colour;
   std::optional<Colour> line;
   double width = 1;            ///< of the line
-  std::vector<double> dashes;  ///< on, off, …; a whole line if empty
+  std::vector<double> dashes;  ///< on, off, …; a solid line if empty
 };
 
-/// What a shape stands for: `kind` is its class in an SVG file, `title` what hovering over it says there.
+/// The meaning of a shape: its class in an SVG file, and the text shown there when hovering over it.
 struct Meaning {
   std::string kind;
   std::string title;
@@ -81,9 +81,9 @@ struct Text {
   Align align = Align::Start;
   Colour colour;
   bool bold = false, italic = false;
-  bool upwards = false;  ///< turned by a quarter, to be read from below to above
+  bool upwards = false;  ///< turned by 90 degrees, to be read from bottom to top
   std::string kind;
-  double zoom = 1;  ///< from which on it has room: beyond 1 only pages that zoom show it
+  double zoom = 1;  ///< the zoom from which on it has room: above 1 only pages that zoom show it
 };
 
 using Shape = std::variant<Rectangle, Circle, Path, Text>;
@@ -92,7 +92,7 @@ using Shape = std::variant<Rectangle, Circle, Path, Text>;
 struct TimeField {
   Box box;
   double seconds = 0;  ///< across
-  double zoom = 1;     ///< so many times at most: what is finer is drawn as one
+  double zoom = 1;     ///< the largest zoom: finer details are merged
 };
 
 /// The shapes [first, end) draw one series of a chart; a page highlights them together.
@@ -103,7 +103,7 @@ struct SeriesShapes {
 
 struct Drawing {
   double width = 0, height = 0;
-  std::string title;  ///< for readers who do not see it
+  std::string title;  ///< for readers who do not see the drawing
   std::vector<Shape> shapes;
   std::vector<SeriesShapes> series;  ///< in the order of the shapes; none overlaps another
   std::optional<TimeField> time_field;
@@ -116,18 +116,16 @@ struct Drawing {
   }
 };
 
-/// How wide a text is as drawn, in pixels, to about a tenth.
+/// The width of a text as drawn, in pixels, to about a tenth.
 double text_width(std::string_view text, double size, bool bold = false);
 
-/// `text` if it is no wider than `most`, else as much of its beginning as fits with "…" after it, or "" if nothing
-/// does.
+/// `text` if it is no wider than `most`, else as much of its beginning as fits before "…"; "" if nothing fits.
 std::string fitted(std::string_view text, double size, double most, bool bold = false);
 
-/// The text broken into lines no wider than `most`: at spaces and ends of lines, and
-/// within words that are wider.
+/// Breaks the text into lines no wider than `most`: at spaces and ends of lines, and inside words that are wider.
 std::vector<std::string> wrapped(std::string_view text, double size, double most, bool bold = false);
 
-/// The text as UTF-8 that every viewer takes: what is no character becomes U+FFFD.
+/// The text as UTF-8 that every viewer accepts: invalid bytes become U+FFFD.
 std::string displayable(std::string_view text);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// What every picture has: a title, a legend, a note.
+// The parts of every picture: a title, a legend, a note.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ struct LegendEntry {
 /// A legend's sample of a filled shape.
 LegendEntry swatch(const std::string& name, const Look& look);
 
-// Each adds its part below `top`, between the drawing's margins, and returns where the next may begin.
+// Each adds its part below `top`, between the drawing's margins, and returns the y at which the next may begin.
 double add_title(Drawing& drawing, double top, const std::string& title);
-double add_text(Drawing& drawing, double top, const std::string& text);  ///< its lines stay apart
+double add_text(Drawing& drawing, double top, const std::string& text);  ///< keeps line breaks
 double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries);
 double add_note(Drawing& drawing, double top, const std::string& note);
 

@@ -10,13 +10,13 @@ namespace allreplay {
 namespace {
 
 constexpr double name_size = 10, name_height = 13;
-constexpr double to_sample = 18, to_name = 27;  // from the field
+constexpr double to_sample = 18, to_name = 27;  // distances from the field
 
-// Places at least `apart` from each other, in the order of those wanted and as near to them as least squares have
-// it: what would touch is drawn together, and moved as one.
+// Returns places at least `apart` from each other, in the order of those wanted and as near to them as possible by
+// least squares: those that would touch are merged into a run and moved together.
 std::vector<double> spread(const std::vector<double>& wanted, double apart, double from, double to) {
   struct Run {
-    double sum = 0;  // of what its members want, less their distance from its first
+    double sum = 0;  // of the members' wanted places, less their distances from the first
     std::size_t count = 0;
     double start = 0;
   };

@@ -1,4 +1,4 @@
-// Names written where curves end, instead of a legend that the eye has to go back to.
+// Names at the ends of curves, instead of a legend that the eye has to go back to.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@ namespace allreplay {
 struct EndName {
   std::string series, text;
   std::optional<SeriesLook> look;  ///< none: a reference, in grey dashes
-  Position end;                    ///< of the curve; above the field where it left it
-  double value = 0;                ///< there: of those above the field the greatest stands first
+  Position end;                    ///< of the curve; above the field if it left that
+  double value = 0;                ///< at the end: the greatest of those above the field comes first
 };
 
-/// So wide are names on the right of a field, with what leads to them.
+/// The width of names on the right of a field, with the lines that lead to them.
 double width_of_end_names(const std::vector<EndName>& names);
 
-/// Whether so many fit beside a field of this height.
+/// True if that many names fit next to a field of this height.
 bool end_names_fit(std::size_t names, double height);
 
-/// Writes each as near to the end of its curve as the others let it, and leads from there to it.
+/// Writes each name as near to the end of its curve as the others allow, with a line from there to it.
 void add_end_names(Drawing& drawing, const Box& field, std::vector<EndName> names);
 
-/// How a reference is drawn: behind all others.
+/// The look of a reference, which is behind all others.
 Look reference_look();
 
 }  // namespace allreplay

@@ -15,7 +15,7 @@ std::vector<std::string> title_lines(const FigurePanel& panel, double width) {
   return wrapped(panel.title, panel_title_size, width, true);
 }
 
-// Draws a row of panels, whose charts begin at one height; returns where it ends.
+// Draws a row of panels, whose charts begin at one height; returns the y at which it ends.
 double add_row(Drawing& drawing, double top, const Figure& figure, std::size_t first) {
   const std::size_t end = std::min(first + figure.columns, figure.panels.size());
   std::size_t lines = 0;

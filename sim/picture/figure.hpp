@@ -1,4 +1,4 @@
-// Several charts of one kind beside and below each other, with one legend and one note: small multiples.
+// Small multiples: several charts of one kind in rows and columns, with one legend and one note.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@ namespace allreplay {
 
 struct FigurePanel {
   std::string title;                                ///< "" for none
-  std::function<double(Drawing&, const Box&)> add;  ///< as add_chart() does
+  std::function<double(Drawing&, const Box&)> add;  ///< draws like add_chart()
 };
 
 struct Figure {
-  std::string title;                ///< for readers who do not see it
-  std::vector<LegendEntry> legend;  ///< none where names stand at the curves
+  std::string title;                ///< for readers who do not see the drawing
+  std::vector<LegendEntry> legend;  ///< empty if names are at the curves
   std::vector<FigurePanel> panels;
   std::size_t columns = 2;   ///< of panels
-  double panel_width = 408;  ///< two are as wide as a page of text on a screen, where letters keep their size
+  double panel_width = 408;  ///< two are as wide as a page of text, so that a screen does not shrink letters
   std::string note;
 };
 

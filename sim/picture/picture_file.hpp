@@ -1,4 +1,4 @@
-// Pictures as files.
+// Writes pictures to files.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ namespace allreplay {
 
 class Files;
 
-/// Whether the name ends as pictures do: .svg, .png or .pdf.
+/// True if the name ends with .svg, .png or .pdf.
 bool is_picture(const std::string& file);
 
-/// Throws InputError at `place` unless it does; `others` names further endings that would be right (", .json").
+/// Throws InputError at `place` unless is_picture(file); `others` names further valid endings (", .json").
 void require_picture(const std::string& file, const SourceLocation& place, const std::string& others = "");
 
-/// Writes the drawing in the format that the file's name asks for, whole or not at all (Files::write()); a PNG has so
-/// many pixels for each of the drawing's: two, so that text is sharp on screens and in print, unless said otherwise.
-/// REQUIRES: is_picture(file). Throws InputError.
+/// Writes the drawing in the format of the file's ending, completely or not at all (Files::write()). A PNG has `pixels`
+/// pixels for each of the drawing's: by default two, so that text is sharp on screens and in print. REQUIRES:
+/// is_picture(file). Throws InputError.
 void write_picture(const Files& files, const std::string& file, const Drawing& drawing, double pixels = 2);
 
 }  // namespace allreplay

@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double slack = 1e-9;  // of a step: what rounding may add
+constexpr double slack = 1e-9;  // of a step: tolerance for rounding
 
 // The least of 1, 2, 5 times a power of ten that is at least `step`.
 double round_step(double step) {
@@ -59,7 +59,7 @@ void Scale::make_given(const ChartAxis& axis) {
   from_ = ticks_.front();
   to_ = ticks_.back();
   if (to_ > from_) return;
-  from_ = logarithmic_ ? from_ / 2 : from_ - 1;  // a single one stands in the middle
+  from_ = logarithmic_ ? from_ / 2 : from_ - 1;  // a single tick is in the middle
   to_ = logarithmic_ ? to_ * 2 : to_ + 1;
 }
 
@@ -74,8 +74,8 @@ void Scale::make_linear(const ChartAxis& axis, double least, double greatest, st
     ticks_.push_back(i * step);
 }
 
-// Ticks at powers of the base, every second or third … where there are many; over less than two decades at 1, 2, 5,
-// too.
+// Ticks at powers of the base, or only at every second, third, … if there are many; over less than two decades also at
+// 2 and 5 times them.
 void Scale::make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base) {
   const auto exponent = [&](double value) { return std::log(value) / std::log(base); };
   std::vector<double> factors{1};
@@ -84,7 +84,7 @@ void Scale::make_logarithmic(const ChartAxis& axis, double least, double greates
   for (double power = std::floor(exponent(least) + slack); power <= std::ceil(exponent(greatest) - slack); ++power)
     for (const double factor : factors) all.push_back(factor * std::pow(base, power));
   if (all.size() == 1) all.push_back(all[0] * base);
-  // The axis begins at the last of them that lies before all that is shown, and ends at the first beyond.
+  // The axis begins at the last tick before everything that is shown, and ends at the first one after it.
   auto first = std::upper_bound(all.begin(), all.end(), least * (1 + slack));
   if (first != all.begin()) --first;
   auto last = std::lower_bound(all.begin(), all.end(), greatest * (1 - slack));

@@ -1,4 +1,4 @@
-// Where a number stands along an axis, and which numbers the axis names.
+// The mapping of numbers to positions along an axis, and the axis's ticks.
 #pragma once
 
 #include <functional>
@@ -10,23 +10,23 @@ namespace allreplay {
 
 enum class Spacing : std::uint8_t { Linear, Log2, Log10 };
 
-/// A number as an axis writes it: 0.25, 40, 1e9.
+/// A number as on an axis: 0.25, 40, 1e9.
 std::string plain_number(double value);
 
 struct ChartAxis {
   std::string name;  ///< with its unit: "time per iteration (ms)"
   Spacing spacing = Spacing::Linear;
-  std::function<std::string(double)> label = plain_number;  ///< such as format_size, where numbers carry their unit
-  std::optional<double> from, to;  ///< otherwise what is shown, from 0 if linear, out to numbers that read well
-  bool from_zero = true;           ///< if linear and not given `from`; else from a number near the least one shown
-  bool names_all = false;          ///< every tick keeps its label, in several rows if they need more room
-  std::vector<double> ticks;       ///< if any: in order, the first and the last being the ends, and nothing else named
+  std::function<std::string(double)> label = plain_number;  ///< such as format_size, if numbers have their own unit
+  std::optional<double> from, to;  ///< by default the values shown, from 0 if linear, extended to round numbers
+  bool from_zero = true;      ///< if linear and without `from`: begin at 0, not at a number near the least one shown
+  bool names_all = false;     ///< every tick has a label, in several rows if they need more room
+  std::vector<double> ticks;  ///< if any: the only ticks, in order, with the ends first and last
 };
 
 class Scale {
  public:
-  /// The numbers shown lie in [least, greatest]; about `most` (at least 2) ticks. REQUIRES: finite; positive if
-  /// the axis is logarithmic (std::logic_error).
+  /// The numbers shown are in [least, greatest], with about `most` (at least 2) ticks. REQUIRES: finite numbers,
+  /// positive if the axis is logarithmic (else std::logic_error).
   Scale(const ChartAxis& axis, double least, double greatest, std::size_t most);
 
   /// 0 at the start of the axis, 1 at its end.

@@ -9,7 +9,7 @@ namespace allreplay {
 
 namespace {
 
-// Okabe and Ito's, then darker ones between them. Neighbours differ in lightness, too.
+// Okabe and Ito's, then darker ones in between. Neighbours also differ in lightness.
 constexpr std::array series_colours{
     style::blue,      style::vermilion, style::green,     style::black,     style::purple,    style::orange,
     style::sky,       colour(0x882255), colour(0x999933), colour(0x332288), colour(0x44AA99), colour(0x8A4B08),
@@ -20,7 +20,7 @@ static_assert(series_colours.size() == different_looks);
 const std::vector<std::vector<double>> series_dashes{
     {}, {6, 2}, {3, 1.5, 1, 1.5}, {1.5, 1.5}, {8, 2, 1.5, 2, 1.5, 2}, {10, 3}, {4, 1.5, 4, 1.5, 1, 1.5}};
 
-// Corners at these distances from 0 in turn, the first one above.
+// A polygon around 0 with corners alternately at two distances, the first one above.
 std::vector<Position> around(int corners, double outer, double inner) {
   std::vector<Position> polygon;
   for (int i = 0; i < corners; ++i) {

@@ -1,5 +1,4 @@
-// The look that all pictures share: sizes, greys, and colours that colour-blind readers tell apart (Okabe and Ito,
-// 2008).
+// The style of all pictures: sizes, greys, and colours that colour-blind readers can distinguish (Okabe and Ito, 2008).
 #pragma once
 
 #include "sim/picture/drawing.hpp"

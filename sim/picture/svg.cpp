@@ -10,7 +10,7 @@ namespace {
 
 std::string shown(std::string_view text) { return escaped(displayable(text)); }
 
-// To a hundredth of a pixel, without zeros that say nothing.
+// Rounds to a hundredth of a pixel, without trailing zeros.
 std::string number(double value) {
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -92,7 +92,7 @@ class Writer {
     body_ += fmt::format(">{}</text>\n", shown(one.text));
   }
 
-  // The pattern lies over the fill, so a hatched shape is drawn twice.
+  // A hatched shape is drawn twice: the pattern is over the fill.
   void write(const std::string& shape, const std::string& element, const Look& look, const Meaning& meaning) {
     std::string line = look.fill ? fmt::format(" fill=\"{}\"", hex(*look.fill)) : " fill=\"none\"";
     if (look.line) line += fmt::format(" stroke=\"{}\" stroke-width=\"{}\"", hex(*look.line), number(look.width));

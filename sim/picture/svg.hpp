@@ -1,4 +1,4 @@
-// Drawings as SVG: text that can be searched and copied, and a word about each shape under the pointer.
+// Writes drawings as SVG: text can be searched and copied, and hovering over a shape shows its title.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace allreplay {
 
-/// Writes one SVG document. The same drawing gives the same bytes everywhere. A drawing for a page has `ids`, a prefix
-/// of its ids that no other drawing of the page has; its series are groups with `data-series`, and the meaning of a
-/// shape is `data-says` instead of a title, so that the page's script shows it.
+/// Returns an SVG document; the same drawing gives the same bytes everywhere. A drawing for a page has `ids`, the prefix
+/// of all its ids, which is unique among the drawings of the page; then series are groups with `data-series`, and a
+/// shape's meaning is `data-says` instead of a title, so that the page's script shows it.
 std::string to_svg(const Drawing& drawing, const std::string& ids = "");
 
-/// As text or in an attribute of SVG and HTML.
+/// Escapes text for SVG and HTML, also in attributes.
 std::string escaped(std::string_view text);
 
 }  // namespace allreplay

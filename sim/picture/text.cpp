@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-// The bytes of the character that starts `text`, or 0 if none does (UTF-8 without surrogates and overlong forms).
+// The number of bytes of the character at the start of `text`; 0 if none is valid (UTF-8 without surrogates and
+// overlong forms).
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
@@ -31,7 +32,7 @@ std::string displayable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = character(text);
     const bool control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
-    // U+FFFE and U+FFFF are no characters either, and XML refuses them.
+    // U+FFFE and U+FFFF are no characters either, and XML rejects them.
     const bool none = length == 3 && (text.substr(0, 3) == "\xEF\xBF\xBE" || text.substr(0, 3) == "\xEF\xBF\xBF");
     clean += length == 0 || control || none ? replacement : text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));
@@ -41,7 +42,7 @@ std::string displayable(std::string_view text) {
 
 namespace {
 
-// How many bytes of `clean`, up to whole characters, leave room for `ending` in `most`.
+// The number of bytes of `clean`, in whole characters, that leave room for `ending` in `most`.
 std::size_t fitting(const std::string& clean, const std::string& ending, double size, double most, bool bold) {
   std::vector<std::size_t> cuts{0};  // after 0, 1, 2, … characters
   while (cuts.back() < clean.size())
@@ -75,7 +76,7 @@ std::vector<std::string> wrapped(std::string_view text, double size, double most
       lines.back() += " " + word;
       continue;
     }
-    while (text_width(word, size, bold) > most) {  // a word wider than the page goes on in the next line
+    while (text_width(word, size, bold) > most) {  // a word wider than the page continues on the next line
       const std::size_t bytes = fitting(word, "", size, most, bold);
       if (bytes == 0) break;
       lines.push_back(word.substr(0, bytes));

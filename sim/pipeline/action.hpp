@@ -1,4 +1,4 @@
-// What a rank of a pipeline does, in order: rows of actions, as PyTorch's schedules have them.
+// The actions of a pipeline's ranks. A row lists a rank's actions in order, as in PyTorch's schedule files.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 namespace allreplay {
 
 enum class ActionKind : std::uint8_t {
-  Forward,         ///< F: a chunk's forward pass of one micro-batch
-  Backward,        ///< B: its backward pass, whole
-  BackwardInput,   ///< I: the part that makes the gradient of its input
-  BackwardWeight,  ///< W: the part that makes its weights' gradients
-  SendForward,     ///< of a chunk's activations to the next
+  Forward,         ///< F: a chunk's forward pass for one micro-batch
+  Backward,        ///< B: its whole backward pass
+  BackwardInput,   ///< I: the part of the backward pass that computes the gradient of the chunk's input
+  BackwardWeight,  ///< W: the part that computes the gradients of its weights
+  SendForward,     ///< sends a chunk's activations to the next chunk
   ReceiveForward,
-  SendBackward,  ///< of their gradient to the one before
+  SendBackward,  ///< sends the gradient of a chunk's input to the previous chunk
   ReceiveBackward,
   Unshard,     ///< FSDP: gathers a chunk's parameters
-  Reshard,     ///< frees them
-  ReduceGrad,  ///< reduces its gradients
+  Reshard,     ///< FSDP: frees them
+  ReduceGrad,  ///< FSDP: reduces the chunk's gradients
 };
 
-/// As files write them.
+/// The names in schedule files.
 inline constexpr Word<ActionKind> action_kinds[] = {
     {ActionKind::Forward, "F"},
     {ActionKind::Backward, "B"},
@@ -39,30 +39,31 @@ inline constexpr Word<ActionKind> action_kinds[] = {
 };
 
 inline bool computes(ActionKind kind) { return kind <= ActionKind::BackwardWeight; }
-/// Whether it hands a gradient on to the chunk before; and whether it makes those of weights.
+/// True if the action computes the gradient that the previous chunk needs.
 inline bool hands_back(ActionKind kind) { return kind == ActionKind::Backward || kind == ActionKind::BackwardInput; }
+/// True if the action computes the gradients of weights.
 inline bool makes_gradients(ActionKind kind) {
   return kind == ActionKind::Backward || kind == ActionKind::BackwardWeight;
 }
-/// Whether it is of one micro-batch, and not of a chunk's parameters.
+/// True if the action belongs to one micro-batch; the others concern a chunk's parameters.
 inline bool of_micro_batch(ActionKind kind) { return kind < ActionKind::Unshard; }
 
 struct Action {
   ActionKind kind = ActionKind::Forward;
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;
-  bool joined = false;  ///< written in one cell with the action before it (OVERLAP_F_B)
+  bool joined = false;  ///< shares a cell with the previous action (OVERLAP_F_B)
   bool operator==(const Action&) const = default;
 };
 
 using ActionRow = std::vector<Action>;
-/// By rank.
+/// One row per rank.
 using ActionRows = std::vector<ActionRow>;
 
-/// "2F0", "1UNSHARD".
+/// Returns the notation of schedule files, such as "2F0" or "1UNSHARD".
 std::string to_string(const Action& action);
 
-/// Comma-separated, without blanks, a line a rank: what PyTorch's golden files hold.
+/// Writes one line per rank, comma-separated without blanks, like PyTorch's golden files.
 std::string write_rows(const ActionRows& rows);
 
 }  // namespace allreplay

@@ -13,17 +13,17 @@ namespace allreplay {
 
 namespace {
 
-// Ways of cutting units into chunks whose times lie between two limits.
+// Finds the balanced cut: consecutive units form chunks whose times lie between two limits, found by binary search.
 class Balance {
  public:
   Balance(const std::vector<Time>& units, std::size_t chunks) : chunks_(chunks), before_{Time(0)} {
     for (const Time one : units) before_.push_back(add(before_.back(), one));
   }
 
-  /// The lengths of the chunks.
+  /// Returns the number of units in each chunk.
   std::vector<std::size_t> lengths() {
     most_ = least_that([&](Time most) { return possible(Time(0), most); }, Time(0), before_.back());
-    // The largest least: one below the smallest that is impossible.
+    // The largest possible lower limit is one less than the smallest impossible one.
     least_ =
         least_that([&](Time least) { return !possible(least, most_); }, Time(0), before_.back() + Time(1)) - Time(1);
     possible(least_, most_);
@@ -57,8 +57,8 @@ class Balance {
     return low;
   }
 
-  // reaches_[k][i]: the units from i on can be cut into k chunks within the limits. Where the ends are that a chunk
-  // from i may have is one range, as times never fall.
+  // Fills reaches_[k][i]: true if the units from i on can be cut into k chunks within the limits. The ends that a chunk
+  // from i may have are one range, since before_ never decreases.
   bool possible(Time least, Time most) {
     least_ = least;
     most_ = most;
@@ -81,12 +81,12 @@ class Balance {
   }
 
   std::size_t chunks_;
-  std::vector<Time> before_;  // by unit: the time of all before it
+  std::vector<Time> before_;  // by unit: the total time of the units before it
   Time least_{0}, most_{0};
   std::vector<std::vector<char>> reaches_;
 };
 
-// Layers, or the runs of those that name one group; a layer without a name joins the run before it, or the first.
+// Returns layers, or groups of layers; a layer without a group joins the one before it, or the first one.
 std::vector<Unit> units_to_cut(const Profile& profile) {
   std::vector<Unit> units;
   if (!has_groups(profile)) {

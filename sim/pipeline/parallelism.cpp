@@ -12,7 +12,7 @@ namespace allreplay {
 Degrees degrees_of(const ParallelOptions& parallel, std::int64_t workers, const SourceLocation& place_of_workers,
                    const SourceLocation& place_of_ep) {
   Degrees degrees{parallel.pp, parallel.tp, parallel.cp, parallel.ep, 1};
-  // Each is at most as many as there can be workers: no product of three overflows.
+  // No degree exceeds the largest number of workers, so products of three degrees do not overflow.
   const std::int64_t model = degrees.pp * degrees.tp;
   if (model > workers || degrees.cp > workers || workers % (model * degrees.cp) != 0)
     throw InputError(place_of_workers,

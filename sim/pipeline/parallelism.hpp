@@ -1,4 +1,4 @@
-// Degrees of parallelism, what else users say of pipelines, and which workers belong together.
+// Degrees of parallelism, the groups of workers that follow from them, and the other options of pipelines.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace allreplay {
 
-/// Whether sends hold the compute stream.
+/// Overlap: the compute stream continues while data is sent. Blocking: it waits.
 enum class P2p : std::uint8_t { Overlap, Blocking };
-/// What a rank's update waits for: all ranks (a norm over all), or this one.
+/// A rank's update waits for all ranks (as a global gradient norm requires), or only for its own.
 enum class UpdateBarrier : std::uint8_t { All, Stage };
 
-/// Rows in the place of a schedule by name.
+/// Rows from a file, used instead of a named schedule.
 struct GivenRows {
   std::string file;
   ActionRows rows;
@@ -28,36 +28,36 @@ struct GivenRows {
 struct ParallelOptions {
   std::int64_t pp = 1, tp = 1, cp = 1, ep = 1;
   std::string schedule = "1f1b";           ///< a name, or a file
-  std::shared_ptr<const GivenRows> given;  ///< what the file says, once it has been read
-  std::optional<std::int64_t> chunks;      ///< V; none: the schedule's
+  std::shared_ptr<const GivenRows> given;  ///< the file's content, once it has been read
+  std::optional<std::int64_t> chunks;      ///< V, chunks per rank; none: the schedule's default
   StageCut stages;
   P2p p2p = P2p::Overlap;
-  std::optional<Bytes> p2p_bytes;  ///< of every send, instead of what the profile says
-  bool p2p_split = false;          ///< each worker of a tensor group sends its share
+  std::optional<Bytes> p2p_bytes;  ///< size of every send; none: the profile's output_bytes
+  bool p2p_split = false;          ///< each worker of a tensor-parallel group sends an equal share
   std::optional<std::int64_t> microbatch_group;
-  std::optional<UpdateBarrier> update_barrier;  ///< all; with barrier layer: stage
-  bool align_grad_reduce = true;                ///< megatron
-  bool reduce_grad_waits = true;                ///< fsdp2
+  std::optional<UpdateBarrier> update_barrier;  ///< none: All, or Stage with barrier layer
+  bool align_grad_reduce = true;  ///< megatron: ranks delay a chunk's reductions so that all start together
+  bool reduce_grad_waits = true;  ///< fsdp2: the next action waits for reductions
 
-  /// Whether a worker is one of several that hold parts of one model.
+  /// True if several workers together train one copy of the model.
   bool any() const { return pp > 1 || tp > 1 || cp > 1 || ep > 1; }
   bool pipeline() const { return pp > 1; }
 };
 
-/// Workers by degree: worker w = t + T·(c + C·(d + D·p)).
+/// Sizes of the parallel dimensions. Worker w = t + T·(c + C·(d + D·p)), where p is its pipeline rank.
 struct Degrees {
   std::int64_t pp = 1, tp = 1, cp = 1, ep = 1, dp = 1;
 
   std::int64_t workers() const { return pp * of_rank(); }
-  std::int64_t of_rank() const { return tp * of_gradients(); }  ///< S: neighbours in number
-  std::int64_t of_gradients() const { return cp * dp; }         ///< R
+  std::int64_t of_rank() const { return tp * of_gradients(); }  ///< S: workers of a rank, adjacent
+  std::int64_t of_gradients() const { return cp * dp; }         ///< R: workers that sum their gradients
 
-  // Families of groups among the workers of one rank of the pipeline.
+  // Families of equal groups among the workers of one pipeline rank.
   Group tensor(std::int64_t rank = 0) const { return family(tp, 1, rank); }
   Group context(std::int64_t rank = 0) const { return family(cp, tp, rank); }
   Group expert(std::int64_t rank = 0) const { return family(ep, tp, rank); }
   Group gradients(std::int64_t rank = 0) const { return family(of_gradients(), tp, rank); }
-  /// From each worker of a rank to its like on another.
+  /// Pairs each worker of one pipeline rank with the worker at the same position of another.
   Group pairs(std::int64_t from, std::int64_t to) const {
     return {.ranks = 2, .stride = 1, .repeats = of_rank(), .members = {from * of_rank(), to * of_rank()}};
   }
@@ -68,38 +68,38 @@ struct Degrees {
   }
 };
 
-/// Throws InputError, at `place_of_workers` or at the degree's, where they do not divide the workers.
+/// Throws InputError at `place_of_workers` if pp, tp and cp do not divide the workers, and at `place_of_ep` if ep does
+/// not divide the workers that sum their gradients.
 Degrees degrees_of(const ParallelOptions& parallel, std::int64_t workers, const SourceLocation& place_of_workers,
                    const SourceLocation& place_of_ep);
 
-/// A model in chunks on the ranks of a pipeline, and what each rank does with them.
+/// A model cut into chunks, the placement of the chunks on ranks, and the actions of each rank.
 struct Pipeline {
   Degrees degrees;
   ActionRows rows;
   RowIndex index;
   std::vector<Chunk> chunks;
-  std::optional<std::int64_t> chunks_per_rank;  ///< V
+  std::optional<std::int64_t> chunks_per_rank;  ///< V; none if ranks hold different numbers
 
   std::int64_t ranks() const { return degrees.pp; }
   std::vector<std::uint32_t> chunks_of(std::uint32_t rank) const;  ///< ascending
 };
 
-/// Those ranks between which anything goes, in this direction: activations, gradients, or what is tied.
+/// Returns the ordered pairs (sender, receiver) of ranks between which activations, gradients or tied tensors travel.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const Pipeline& pipeline, const Profile& profile);
 
-/// The rank that holds the layer.
 std::uint32_t rank_of_layer(const Pipeline& pipeline, LayerId layer);
 
-/// By chunk: the bytes that it hands to the next for one micro-batch, and takes back; 0 for the last. Throws InputError
-/// for a cut of which nobody says them.
+/// Returns by chunk the bytes that travel to the next chunk for one micro-batch, and back as the gradient; 0 for the
+/// last chunk. Throws InputError if a chunk ends in a layer without output_bytes and p2p_bytes is not given.
 std::vector<double> send_bytes(const Pipeline& pipeline, const ParallelOptions& parallel, const Profile& profile);
 
-/// Where complaints about its parts point.
+/// Places that errors about parts of a pipeline refer to.
 struct PipelinePlaces {
   SourceLocation schedule, chunks, micro_batches, group, stages;
 };
 
-/// `micro_batches`: none where nobody said any, and a file may. Throws InputError.
+/// `micro_batches` is none if a schedule file determines it; a named schedule then has one. Throws InputError.
 Pipeline pipeline_of(const ParallelOptions& parallel, const Degrees& degrees, std::optional<std::int64_t> micro_batches,
                      const Profile& profile, const PipelinePlaces& places);
 

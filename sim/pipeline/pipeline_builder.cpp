@@ -109,10 +109,10 @@ std::uint32_t PipelineBuilder::add_pairs(std::uint32_t from, std::uint32_t to) {
   return static_cast<std::uint32_t>(plan_.groups.size() - 1);
 }
 
-// Megatron's exchanges: between two actions the stream waits for what the first sends and the second receives. Both
-// are posted at once between a forward and a backward pass, else the send first, and the receipt when it has ended.
+// Adds Megatron's blocking exchanges: between two actions, the stream waits until the first one's data is sent and the
+// second one's is received. Between a forward and a backward pass both start together, else the receive after the send.
 void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std::vector<std::uint32_t>& transfers) {
-  // By rank and action: what it sends when it ends, and what it waits for.
+  // By rank and action: the transfer that it sends when it ends, and the one that it waits for.
   std::vector<std::map<std::uint32_t, std::uint32_t>> sent(ranks_.size()), received(ranks_.size());
   for (std::size_t i = 0; i < sends.size(); ++i) {
     sent[sends[i].from][sends[i].sent_after.index] = transfers[i];
@@ -121,7 +121,7 @@ void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std:
   for (const RankProgram& rank : ranks_) {
     const auto& own = sent[rank.rank()];
     const auto& awaited = received[rank.rank()];
-    std::optional<std::uint32_t> before;  // the action before
+    std::optional<std::uint32_t> before;  // the previous action
     const auto sent_by = [&]() -> std::optional<std::uint32_t> {
       const auto found = before ? own.find(*before) : own.end();
       return found == own.end() ? std::nullopt : std::optional(found->second);
@@ -148,8 +148,7 @@ void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std:
   }
 }
 
-// The first receipt is posted once the update, and what the whole first action waits for, have ended. Where there is
-// no update at the start, when the iteration before has.
+// Posts each rank's first receive after its update or, without one at the start, after its previous iteration.
 void PipelineBuilder::post_first_receipts(bool update_at_start) {
   for (const auto& [rank, receipt] : first_receipts_) {
     const RankProgram& program = ranks_[rank];
@@ -175,7 +174,7 @@ Plan PipelineBuilder::finish(bool update_at_start) {
   return std::move(plan_);
 }
 
-// Where ranks do not wait for each other, each waits for what it has in flight.
+// Makes each rank's next iteration wait for the rank's own transfers; used if ranks do not wait for each other.
 void PipelineBuilder::await_ends(bool update_at_start) {
   for (const RankProgram& rank : ranks_) {
     const PlanPoint first = rank.point(0);

@@ -1,5 +1,5 @@
-// What the plan of every strategy has in a pipeline: programs, lanes, sends, and what an update waits for. A strategy
-// calls begin(), adds its lanes, then add_sends(), its reductions and gathers, and finish().
+// Builds what all pipeline plans have in common: programs, lanes, sends, and the waits before updates. A strategy's
+// planner calls begin(), adds its lanes, calls add_sends(), adds its reductions and gathers, and calls finish().
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ class PipelineBuilder {
   void add_sends();
   Plan finish(bool update_at_start);
 
-  /// Among the workers of the rank that share its gradients; its bytes follow from its block.
+  /// Adds a reduction among the workers that sum the rank's gradients. Its bytes follow from its block.
   std::uint32_t add_reduction(std::uint32_t rank, Transfer one);
   std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
 
   void gate(const PlanPoint& before, const PlanPoint& after, bool next = false);
-  /// What waits for the row's last work waits for its last exchange, too.
+  /// Makes `after` wait for the work at `place` and, if that is the program's last one, for the rank's last exchange.
   void gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
-  /// A gather that the rank's first action waits for, whole.
+  /// Makes the rank's first action, and a receive that is posted before it, wait for the gather.
   void gate_first_action(const RankProgram& rank, std::uint32_t gather);
 
   PlanPoint update_of(const RankProgram& rank) const { return rank.point(0); }
-  /// Of the layer, in the first forward pass of its chunk.
+  /// Returns the place of the layer's work in the first forward pass of its chunk.
   std::uint32_t first_pass_of(const RankProgram& rank, std::uint32_t chunk, LayerId layer) const;
 
   const PipelineRequest& request_;
@@ -48,7 +48,7 @@ class PipelineBuilder {
   std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
 
  private:
-  // A send, as its row issues it.
+  // A send between two ranks, not yet added as a transfer.
   struct PendingSend {
     std::uint32_t from = 0, to = 0;  // ranks
     std::uint32_t chunk = 0, micro_batch = 0;
@@ -66,8 +66,8 @@ class PipelineBuilder {
 
   std::vector<std::vector<std::uint32_t>> reductions_;  // by rank
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groups_of_pairs_;
-  std::vector<std::optional<std::uint32_t>> last_exchange_;              // by rank: the send behind its last action
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> first_receipts_;  // rank, transfer
+  std::vector<std::optional<std::uint32_t>> last_exchange_;              // by rank: the send after its last action
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> first_receipts_;  // rank and the transfer it waits for first
 };
 
 }  // namespace allreplay

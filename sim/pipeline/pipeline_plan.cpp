@@ -10,7 +10,7 @@ struct ShardedInPipelines {
   Plan (*plan)(const PipelineRequest&);
 };
 
-// A way to shard plans chunks in a way of its own, or not at all.
+// The sharding strategies that support pipelines, with their planners.
 constexpr ShardedInPipelines sharded[] = {{"fsdp2", pipelined_fsdp}, {"megatron", pipelined_megatron}};
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The plan of a pipeline: a program for each rank, sends between them, and what data parallelism sends in each rank.
-// Strategies plan each chunk by itself, as a model of its own on the workers of a gradient group; the plans of a rank's
-// chunks share its lanes.
+// The plan of a pipeline: a program for each rank, sends between ranks, and the collectives of data parallelism within
+// each rank. A strategy plans each chunk as a separate model on the workers of a gradient group; the chunks of a rank
+// share its lanes.
 #pragma once
 
 #include <vector>
@@ -12,23 +12,23 @@ namespace allreplay {
 
 struct PipelineRequest {
   const Pipeline& pipeline;
-  const Profile& profile;                ///< with the collectives inside layers in the layers' times
-  const std::vector<double>& sends;      ///< by chunk: the bytes that it hands to the next, of one micro-batch
-  const std::vector<double>& slowdowns;  ///< by rank: how many times as long it computes
+  const Profile& profile;                ///< layers' times include the collectives inside layers
+  const std::vector<double>& sends;      ///< by chunk: bytes to the next chunk, per micro-batch
+  const std::vector<double>& slowdowns;  ///< by rank: factor on its compute times
   const Strategy& strategy;
   const StrategyOptions& options;
   const ParallelOptions& parallel;
-  BlockCost cost;  ///< of a block, in the operation that the backward pass can hide
+  BlockCost cost;  ///< of the block's collective that overlaps with the backward pass
 };
 
-/// Whether the strategy plans the chunks of a pipeline, too.
+/// True if the strategy supports pipelines.
 bool plans_pipelines(const Strategy& strategy);
 
-/// Of any strategy that does. REQUIRES: plans_pipelines(request.strategy).
+/// Plans a pipeline with any strategy that supports it. REQUIRES: plans_pipelines(request.strategy).
 Plan pipeline_plan(const PipelineRequest& request);
 
-// Of each kind of them.
-Plan pipelined_blocks(const PipelineRequest& request);    ///< whose row has a bucket schedule
+// The planner of each kind of strategy.
+Plan pipelined_blocks(const PipelineRequest& request);    ///< strategies with a bucket schedule
 Plan pipelined_megatron(const PipelineRequest& request);  ///< megatron
 Plan pipelined_fsdp(const PipelineRequest& request);      ///< fsdp2
 

@@ -1,4 +1,4 @@
-// Strategies of blocks in a pipeline: each chunk is planned as a model of its own.
+// Plans pipelines with strategies that send blocks: each chunk is planned as a separate model.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-// The schedule that a strategy of blocks makes of a chunk, with the tensors of the whole.
+// Returns the strategy's schedule for a chunk, with tensors numbered as in the whole model.
 BucketSchedule schedule_of_chunk(const PipelineRequest& request, std::uint32_t chunk, WorkKind pass) {
   const Chunk& layers = request.pipeline.chunks[chunk];
   std::vector<Time> backward;
@@ -35,7 +35,7 @@ class PipelinedBlocks : PipelineBuilder {
 
   Plan make() {
     const bool shards = options_.sharding.shards_optimizer();
-    // How blocks travel is the strategy's, and alike for all chunks: a chunk without tensors says nothing.
+    // The queueing policy is the same for all chunks; a chunk without tensors has none.
     std::vector<ChunkBlocks> blocks;
     QueueingPolicy queueing;
     for (std::uint32_t chunk = 0; chunk < pipeline_.chunks.size(); ++chunk) {
@@ -62,7 +62,7 @@ class PipelinedBlocks : PipelineBuilder {
  private:
   struct ChunkBlocks {
     QueueingPolicy queueing;
-    std::uint32_t first = 0, count = 0;  // of the plan's blocks
+    std::uint32_t first = 0, count = 0;  // in the plan's blocks
   };
 
   WorkKind last_pass_of(std::uint32_t chunk) const {
@@ -98,7 +98,7 @@ class PipelinedBlocks : PipelineBuilder {
     }
   }
 
-  // By layer: the pass's number, then the chunk's own order.
+  // Returns a priority that orders blocks by number of the gradient pass, then chunk, then the chunk's own priorities.
   std::int64_t priority_of(const GradientPass& pass, std::uint32_t index, const ChunkBlocks& own) {
     if (own.queueing.order != Order::Priority) return 0;
     std::vector<std::int64_t>& ranks = priorities_[pass.chunk];
@@ -141,7 +141,7 @@ class PipelinedBlocks : PipelineBuilder {
     }
   }
 
-  std::map<std::uint32_t, std::vector<std::int64_t>> priorities_;  // by chunk: of its blocks
+  std::map<std::uint32_t, std::vector<std::int64_t>> priorities_;  // by chunk: the rank of each block's priority
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// FSDP2 as PyTorch's pipeline runtime drives it.
+// Plans pipelines with FSDP2, as PyTorch's pipeline runtime drives it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ class PipelinedFsdp : PipelineBuilder {
 
   Plan make() {
     plan_.sharding.zero = 3;
-    plan_.memory_policy.parameter = plan_.memory_policy.gradient = 4;  // fp32 shards, whatever travels
+    plan_.memory_policy.parameter = plan_.memory_policy.gradient = 4;  // shards are fp32, whatever type is sent
     plan_.memory_policy.whole_gradients = true;
     begin({});
     std::vector<std::vector<std::uint32_t>> units(pipeline_.chunks.size());  // blocks, by chunk
@@ -36,7 +36,8 @@ class PipelinedFsdp : PipelineBuilder {
   }
 
  private:
-  // What a row says of parameters, or would.
+  // Returns the rank's row. If no row contains UNSHARD, all chunks are unsharded at its start; if none contains
+  // REDUCE_GRAD, each chunk is reduced after its last gradient pass.
   ActionRow with_parameter_words(const RankProgram& rank) const {
     const ActionRow& row = rank.row();
     const bool unshards = has(pipeline_.rows, ActionKind::Unshard),
@@ -74,13 +75,13 @@ class PipelinedFsdp : PipelineBuilder {
     return blocks;
   }
 
-  // Walks along a row: what computes stands in the program; the words between issue gathers and reductions.
+  // Adds the gathers and reductions that the words between a row's compute actions issue.
   void drive_units(const RankProgram& rank, const std::vector<std::vector<std::uint32_t>>& units) {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> gathered;  // by chunk: gathers that no action has waited for
-    std::map<std::uint32_t, std::vector<std::uint32_t>> held;      // those of parameters that are there
-    std::vector<std::uint32_t> awaited;                            // reductions that the next action waits for
-    std::uint32_t end = 0;                                         // the work that has ended last: first the update
-    std::size_t next = 0;                                          // of the rank's actions
+    std::map<std::uint32_t, std::vector<std::uint32_t>> gathered;  // by chunk: gathers that no action waits for yet
+    std::map<std::uint32_t, std::vector<std::uint32_t>> held;  // by chunk: gathers whose parameters are not freed yet
+    std::vector<std::uint32_t> awaited;                        // reductions that the next action waits for
+    std::uint32_t end = 0;                                     // the last work so far; at first the update
+    std::size_t next = 0;                                      // index into the rank's actions
     const bool said = has(pipeline_.rows, ActionKind::Unshard);
     const auto free = [&](std::uint32_t chunk, std::uint32_t place) {
       for (const std::uint32_t one : held[chunk]) plan_.transfers[one].held_until = WorkPoint{place, rank.rank()};

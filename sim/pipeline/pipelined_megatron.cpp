@@ -1,4 +1,4 @@
-// Megatron-Core's buckets in a pipeline.
+// Plans pipelines with Megatron-Core's gradient buckets.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ class PipelinedMegatron : PipelineBuilder {
   }
 
  private:
-  // A chunk's buckets, in backward order, as blocks of the plan.
+  // Adds a chunk's buckets to the plan's blocks, in backward order, and returns their indices.
   std::vector<std::uint32_t> add_buckets(std::uint32_t chunk, std::int64_t least) {
     const Chunk& layers = pipeline_.chunks[chunk];
     const Profile part = profile_of_chunk(profile_, layers, std::vector<Time>(profile_.layers.size()));
@@ -68,7 +68,7 @@ class PipelinedMegatron : PipelineBuilder {
     const bool overlap = options_.megatron.overlap_grad_reduce;
     std::vector<std::uint32_t> chunks = pipeline_.chunks_of(rank.rank());
     const bool aligned = overlap && request_.parallel.align_grad_reduce && several_chunks();
-    // By chunk: after which of the gradient passes; none: when the row has ended.
+    // By chunk: the gradient pass that its reductions start after; passes.size() if after the whole row.
     std::map<std::uint32_t, std::size_t> launch;
     for (std::size_t i = 0; i < passes.size(); ++i)
       if (passes[i].last)
@@ -91,7 +91,8 @@ class PipelinedMegatron : PipelineBuilder {
 
   bool several_chunks() const { return pipeline_.chunks.size() > ranks_.size(); }
 
-  // The chunks in the order of their first forward passes, in each the input's bucket first, one ahead.
+  // Gathers chunks in the order of their first forward passes, in each the bucket nearest to the input first. If
+  // gathers overlap, each starts with the first work that reads the previous one.
   void gather_buckets(const RankProgram& rank, const std::map<std::uint32_t, std::vector<std::uint32_t>>& buckets) {
     std::vector<std::uint32_t> chunks = pipeline_.chunks_of(rank.rank());
     std::stable_sort(chunks.begin(), chunks.end(),

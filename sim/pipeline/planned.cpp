@@ -24,7 +24,7 @@ std::optional<ActionKind> kind_of_action(WorkKind kind) {
   return std::nullopt;
 }
 
-// The actions of a program: each runs its chunk's layers back to back; updates and marks stand between.
+// Recovers the actions of a program. Each is an uninterrupted run of its chunk's layers; updates and marks are skipped.
 ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profile& profile,
                  const SourceLocation& place) {
   ActionRow row;
@@ -51,7 +51,7 @@ ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profi
   return row;
 }
 
-// Gates by the transfer that they are of.
+// The plan's gates, indexed by the transfers at their ends.
 class Gates {
  public:
   explicit Gates(const Plan& plan) : into_(plan.transfers.size()), out_of_(plan.transfers.size()) {
@@ -61,7 +61,7 @@ class Gates {
     }
   }
 
-  /// The last work of the role's program that the transfer waits for, in this iteration.
+  /// Returns the last work of the role's program that the transfer waits for within an iteration.
   std::optional<std::uint32_t> made(std::uint32_t transfer, std::uint32_t role) const {
     std::optional<std::uint32_t> last;
     for (const Gate* gate : into_[transfer])
@@ -69,7 +69,7 @@ class Gates {
         last = std::max(last.value_or(0), work->place);
     return last;
   }
-  /// The first work of the role's program that waits for the transfer, in this iteration or the next.
+  /// Returns the first work of the role's program that waits for the transfer, in this or (`next`) the next iteration.
   std::optional<std::uint32_t> read(std::uint32_t transfer, std::uint32_t role, bool next) const {
     std::optional<std::uint32_t> first;
     for (const Gate* gate : out_of_[transfer])
@@ -88,10 +88,10 @@ class Gates {
   std::vector<std::vector<const Gate*>> into_, out_of_;
 };
 
-// What a send brings: which chunk's, for which pass of its neighbour.
+// The data that a send delivers, and the pass that reads it.
 struct Delivery {
   std::uint32_t from = 0, to = 0;  // ranks
-  std::uint32_t cut = 0;           // behind this chunk
+  std::uint32_t cut = 0;           // the data crosses from this chunk to the next, or back
   std::uint32_t micro_batch = 0;
   bool forward = true;
   Work reads;
@@ -121,12 +121,12 @@ class PipelineCoverage {
     return wrong_tied();
   }
 
-  /// What the send is for; none where no pass of its receiver waits for it.
+  /// Returns what the send delivers; none if no pass of its receiver waits for it.
   std::optional<Delivery> delivery(std::uint32_t index) const {
     const auto [from, to] = pair_of(plan_.transfers[index]);
     const auto place = gates_.read(index, to, false);
     if (!place) return std::nullopt;
-    // Updates and marks belong to the action behind them.
+    // If an update or a mark waits, the data is for the pass that follows it.
     const std::vector<Work>& program = plan_.roles[to].program;
     const auto pass = std::find_if(program.begin() + *place, program.end(), [](const Work& one) {
       return kind_of_action(one.kind) && one.kind != WorkKind::BackwardWeight;
@@ -134,7 +134,7 @@ class PipelineCoverage {
     if (pass == program.end()) return std::nullopt;
     const std::uint32_t chunk = chunk_of(pass->item);
     const bool forward = pass->kind == WorkKind::Forward;
-    const std::uint32_t neighbour = forward ? chunk - 1 : chunk + 1;  // none below 0: larger than any
+    const std::uint32_t neighbour = forward ? chunk - 1 : chunk + 1;  // 0 - 1 wraps around and is rejected below
     if (neighbour >= pipeline_.chunks.size() || pipeline_.index.rank_of[neighbour] != from) return std::nullopt;
     if (pass->item != (forward ? pipeline_.chunks[chunk].first : pipeline_.chunks[chunk].last)) return std::nullopt;
     return Delivery{from, to, std::min(chunk, neighbour), pass->micro_batch, forward, *pass};
@@ -164,7 +164,7 @@ class PipelineCoverage {
   }
   bool updates_at_start(std::uint32_t rank) const { return place(rank, {WorkKind::Update, everything}).has_value(); }
 
-  // A rank's lanes are its own, and sends have theirs.
+  // Checks that no lane mixes the reductions and gathers of one rank with those of another, or with sends.
   std::optional<Complaint> wrong_lane() const {
     std::map<std::uint32_t, std::uint32_t> first;  // by lane: a transfer that it carries
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
@@ -192,7 +192,7 @@ class PipelineCoverage {
     return std::nullopt;
   }
 
-  // The passes are the row's by construction; updates and marks stand where the planner puts them.
+  // Checks that updates and marks are where our planner puts them; the passes match the row by construction.
   std::optional<Complaint> wrong_program(std::uint32_t rank) const {
     const std::vector<Work>& program = plan_.roles[rank].program;
     const bool by_layer = !updates_at_start(rank);
@@ -235,7 +235,7 @@ class PipelineCoverage {
     return std::nullopt;
   }
 
-  // The work that makes what is sent: the sender's last layer, forward; its first, backward.
+  // The work that computes the data: the forward pass of the sender's last layer, or the backward pass of its first.
   Work work_of_sender(const Delivery& one) const {
     if (one.forward) return {WorkKind::Forward, pipeline_.chunks[one.cut].last, one.micro_batch};
     const LayerId first = pipeline_.chunks[one.cut + 1].first;
@@ -243,7 +243,7 @@ class PipelineCoverage {
     return place(one.from, whole) ? whole : Work{WorkKind::BackwardInput, first, one.micro_batch};
   }
 
-  // Where a layer's gradients of a micro-batch are made; of none: the last of them.
+  // The place of the work that computes a layer's gradients for the micro-batch; if none is given, for the last one.
   std::uint32_t gradient_pass(std::uint32_t rank, LayerId layer, std::optional<std::uint32_t> micro_batch) const {
     std::uint32_t last = 0;
     for (std::uint32_t m = micro_batch.value_or(0);
@@ -259,7 +259,7 @@ class PipelineCoverage {
       first = std::min(first, place(rank, {WorkKind::Forward, layer, m}).value());
     return first;
   }
-  // The work of the next iteration that a layer's reductions have to be awaited by.
+  // The place of the work that needs a layer's reductions to have ended in the previous iteration.
   std::uint32_t needed_at(std::uint32_t rank, LayerId layer) const {
     if (const auto update = place(rank, {WorkKind::Update, everything}); update && !by_layer()) return *update;
     const auto update = place(rank, {WorkKind::Update, layer});
@@ -271,7 +271,7 @@ class PipelineCoverage {
     Slice slice;
     std::uint32_t transfer;
   };
-  // Every byte of the rank's tensors is in one of these.
+  // Checks that `all` has every byte of the rank's tensors once and none of other tensors; `done` is a word for errors.
   std::optional<Complaint> gap(std::uint32_t rank, std::vector<Carried> all, std::string_view done) const {
     std::sort(all.begin(), all.end(), [](const Carried& a, const Carried& b) {
       return std::tie(a.slice.tensor, a.slice.offset, a.transfer) <
@@ -313,7 +313,7 @@ class PipelineCoverage {
       return Complaint{fmt::format("rank {} reduces in several micro-batches, but shards nothing", rank),
                        "each gradient once, after its last pass"};
     const bool several = reduced.size() > 1;
-    std::vector<bool> met(profile_.tensors.size(), false);  // reduced behind its last pass
+    std::vector<bool> met(profile_.tensors.size(), false);  // by tensor: reduced after its last pass
     for (const auto& [micro_batch, all] : reduced) {
       if (auto wrong = gap(rank, all, "reduced")) return wrong;
       for (const auto& [slice, index] : all) {
@@ -348,7 +348,7 @@ class PipelineCoverage {
       if (!plan_.sharding.shards_optimizer())
         return Complaint{fmt::format("{} gathers, but the plan shards nothing", name(index)), "\"zero\": 1, 2 or 3"};
       const auto made = gates_.made(index, rank), read = gates_.read(index, rank, false);
-      if (!made)  // any work: the program begins with the update
+      if (!made)  // waiting for any work is enough, since the program begins with the update
         return Complaint{fmt::format("{} may start before the update has ended", name(index)), "after the update"};
       if (!read) return Complaint{fmt::format("no pass waits for {}", name(index)), "one that reads it"};
       const auto& held = one.held_until;
@@ -402,7 +402,7 @@ class PipelineCoverage {
   const Profile& profile_;
   Gates gates_;
   std::vector<ProgramIndex> places_;                 // by rank
-  std::vector<std::vector<std::uint32_t>> of_rank_;  // by rank: its reductions and gathers
+  std::vector<std::vector<std::uint32_t>> of_rank_;  // by rank: indices of its reductions and gathers
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A pipeline's plan from elsewhere: which pipeline it is for, and whether it does what one needs.
+// Pipeline plans from files: recovers the pipeline from a plan's programs and checks that the plan sends all it needs.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace allreplay {
 
-/// The pipeline that the plan's programs run, action by action. Throws InputError at `place`, the plan's file, for
-/// programs that are no rows of actions of the plan's chunks, or rows that are no schedule. REQUIRES: plan.pipeline.
+/// Recovers the pipeline that the plan's programs run, action by action. Throws InputError at `place`, the plan's file,
+/// if a program is no row of actions on the plan's chunks, or the rows are no schedule. REQUIRES: plan.pipeline.
 Pipeline pipeline_of(const Plan& plan, const Degrees& degrees, const Profile& profile, const SourceLocation& place);
 
-/// The first thing that is wrong with a pipeline's plan; none if each chunk gets its activations and gradients from its
-/// neighbours, one send each; every gradient of a rank is reduced once, behind its last pass, and where the state is
-/// sharded every parameter gathered before its first forward pass; and the update waits for it. Each transfer says
-/// itself what it waits for and what waits for it. REQUIRES: `pipeline` is the plan's; its groups are the ranks'
-/// gradients', and then pairs of ranks.
+/// Returns the first error in a pipeline's plan, or none. In a correct plan each chunk receives its activations and
+/// gradients from its neighbours, one send each; every gradient of a rank is reduced once, after its last pass, and the
+/// update waits for that; if the state is sharded, every parameter is gathered before its first forward pass. Only
+/// gates with the transfer itself at one end count. REQUIRES: `pipeline` is the plan's; the plan's groups are first the
+/// gradient groups, one per rank, and then pairs of ranks.
 std::optional<Complaint> uncovered(const Plan& plan, const Pipeline& pipeline, const Profile& profile);
 
-/// By chunk: the fewest bytes that it hands to the next for one micro-batch, or takes back; 0 for the last. REQUIRES:
-/// the plan covers what the pipeline needs.
+/// Returns by chunk the smallest number of bytes sent to the next chunk, or back, for one micro-batch; 0 for the last
+/// chunk. REQUIRES: uncovered() returns none.
 std::vector<double> send_bytes(const Plan& plan, const Pipeline& pipeline, const Profile& profile);
 
-/// Lanes of a rank's reductions and gathers share its channel; each other lane has one of its own.
+/// Assigns channels: the lanes of a rank's reductions and gathers share one; every other lane has its own.
 void set_channels(Plan& plan);
 
 }  // namespace allreplay

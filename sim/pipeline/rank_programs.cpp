@@ -6,7 +6,7 @@ namespace allreplay {
 
 namespace {
 
-// REQUIRES: it computes.
+// REQUIRES: computes(kind).
 WorkKind kind_of_pass(ActionKind kind) {
   return std::ranges::find(passes_of_actions, kind, &std::pair<ActionKind, WorkKind>::first)->second;
 }
@@ -18,7 +18,7 @@ RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Pro
     : rank_(rank), row_(pipeline.rows[rank]), placed_(row_.size()) {
   std::vector<bool> has_tensors(profile.layers.size(), false);
   for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
-  std::map<std::uint32_t, std::size_t> last;  // by chunk: of passes_
+  std::map<std::uint32_t, std::size_t> last;  // by chunk: index of its last entry in passes_
   std::map<std::uint32_t, std::uint32_t> counts;
   for (std::uint32_t i = 0; i < row_.size(); ++i) {
     const Action& action = row_[i];

@@ -1,4 +1,4 @@
-// Rows of actions written out as programs, layer by layer.
+// Writes rows of actions out as programs, layer by layer.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-/// What an action that computes is in a program, layer by layer.
+/// The work that each layer does in a compute action.
 inline constexpr std::pair<ActionKind, WorkKind> passes_of_actions[] = {
     {ActionKind::Forward, WorkKind::Forward},
     {ActionKind::Backward, WorkKind::Backward},
@@ -19,28 +19,28 @@ inline constexpr std::pair<ActionKind, WorkKind> passes_of_actions[] = {
     {ActionKind::BackwardWeight, WorkKind::BackwardWeight},
 };
 
-/// Which works stand in the programs besides passes.
+/// The works that programs contain in addition to passes.
 struct ProgramShape {
-  bool update_by_layer = false;  ///< each layer's share before its first forward pass; else all at the start
-  bool updates = false;          ///< there is anything to update, then
-  bool marks = false;            ///< before the passes of which ticks are counted
-  bool every_pass = false;       ///< all gradient passes are reduced; else a chunk's last one
+  bool update_by_layer = false;  ///< each layer before its first forward pass; else everything at the start
+  bool updates = false;          ///< updates by layer are written (they take time)
+  bool marks = false;            ///< a mark, from which ticks are counted, before each pass that is reduced
+  bool every_pass = false;       ///< every gradient pass is reduced; else only a chunk's last one
 };
 
-/// Where an action stands in its rank's program.
+/// The places of an action's works in its rank's program.
 struct Placed {
-  std::uint32_t entry = 0;  ///< its first work, with updates of its layers
-  std::uint32_t start = 0;  ///< its first pass, or the mark before it: what waits for activations
-  std::uint32_t last = 0;
+  std::uint32_t entry = 0;  ///< its first work, updates of its layers included
+  std::uint32_t start = 0;  ///< its first pass, or the mark before it: this waits for received data
+  std::uint32_t last = 0;   ///< its last pass
 };
 
 /// A gradient pass of a chunk.
 struct GradientPass {
   std::uint32_t chunk = 0, micro_batch = 0;
-  std::uint32_t number = 0;  ///< among its chunk's
-  std::uint32_t action = 0;  ///< of the row
+  std::uint32_t number = 0;  ///< among the gradient passes of its chunk
+  std::uint32_t action = 0;  ///< index in the row
   WorkKind kind = WorkKind::Backward;
-  bool last = false;  ///< of its chunk
+  bool last = false;  ///< the chunk's last gradient pass
 };
 
 class RankProgram {
@@ -51,21 +51,21 @@ class RankProgram {
 
   std::uint32_t rank() const { return rank_; }
   const ActionRow& row() const { return row_; }
-  /// Of a compute action.
+  /// REQUIRES: a compute action.
   const Placed& at(std::size_t action) const { return placed_[action]; }
-  /// Compute actions, in order.
+  /// Returns the indices of the compute actions, in order.
   const std::vector<std::uint32_t>& actions() const { return actions_; }
   const std::vector<GradientPass>& passes() const { return passes_; }
-  /// The action in which the chunk first runs forward.
+  /// Returns the action that first runs the chunk forward.
   std::uint32_t first_forward(std::uint32_t chunk) const { return first_forward_.at(chunk); }
   std::uint32_t last_work() const { return static_cast<std::uint32_t>(works.size() - 1); }
-  /// The last work of the compute action before a place in the row; none at its start.
+  /// Returns the last work of the nearest compute action before this index of the row; none if there is none.
   std::optional<std::uint32_t> end_before(std::size_t action) const;
-  /// The first compute action behind a place in the row.
+  /// Returns the first compute action after this index of the row; none if there is none.
   std::optional<std::uint32_t> action_after(std::size_t action) const;
 
   PlanPoint point(std::size_t place) const { return work(place, rank_); }
-  /// REQUIRES: it is there.
+  /// REQUIRES: the program contains the work.
   std::uint32_t place(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const;
   std::optional<std::uint32_t> find(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const;
 

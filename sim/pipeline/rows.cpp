@@ -16,7 +16,7 @@ constexpr std::string_view cells =
     "cFm cBm cIm cWm, (cFm;cBm)OVERLAP_F_B, cSEND_Fm cRECV_Fm cSEND_Bm cRECV_Bm, "
     "cUNSHARD cRESHARD cREDUCE_GRAD, or an empty cell";
 
-// One cell of a file, read from the left.
+// Parses one cell of a file.
 class CellReader {
  public:
   CellReader(std::string_view text, SourceLocation place) : text_(text), whole_(text), place_(std::move(place)) {}
@@ -197,7 +197,7 @@ class Indexer {
   }
   std::string name(const ActionPlace& at) const { return to_string(rows_[at.rank][at.index]); }
 
-  // A send goes when the compute action before it in the row has ended.
+  // Checks explicit sends and records for each the last compute action before it in its row, after which it starts.
   void place_sends() {
     for (std::uint32_t rank = 0; rank < rows_.size(); ++rank) {
       std::uint32_t last = nowhere;
@@ -229,9 +229,9 @@ class Indexer {
       }
   }
 
-  // Runs the rows without times, each as far as it comes.
+  // Runs the rows without times, each as far as possible. Throws if an action can never start.
   void require_startable() const {
-    std::vector<std::uint32_t> done(rows_.size(), 0);  // by rank: actions that have ended
+    std::vector<std::uint32_t> done(rows_.size(), 0);  // by rank: number of completed actions
     const auto available = [&](const Action& one) {
       const ActionPlace* needed = nullptr;
       if (one.kind == ActionKind::Forward && one.chunk > 0) {
@@ -286,7 +286,7 @@ void require_parameter_words(const ActionRows& rows, const RowIndex& index, cons
   const auto fail = [&](const std::string& wrong, const std::string& right) { throw InputError(place, wrong, right); };
   std::vector<bool> gathered(index.chunks(), !unshards), reduced(index.chunks(), false);
   for (std::uint32_t rank = 0; rank < rows.size(); ++rank) {
-    std::vector<std::int64_t> passes(index.chunks(), 0);  // that have made gradients
+    std::vector<std::int64_t> passes(index.chunks(), 0);  // by chunk: gradient passes so far
     for (const Action& one : rows[rank]) {
       if (one.chunk >= index.chunks() || index.rank_of[one.chunk] != rank) {
         if (!of_micro_batch(one.kind))

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = ActionKind;
 
-// Writes a row action by action: an action's micro-batch is the number of its chunk's and kind's before it.
+// Writes a row action by action. An action's micro-batch is the number of earlier actions of its chunk and kind.
 class RowWriter {
  public:
   explicit RowWriter(const ScheduleRequest& request)
@@ -24,7 +24,7 @@ class RowWriter {
                                           : of(chunk).inputs;
   }
 
-  /// Actions beyond the last micro-batch are counted, and left out.
+  /// Adds an action. Beyond the last micro-batch, it is counted but not written.
   void add(std::int64_t chunk, Kind kind, bool joined = false) {
     Counts& counts = of(chunk);
     const std::uint32_t micro_batch = static_cast<std::uint32_t>(count(chunk, kind));
@@ -38,7 +38,7 @@ class RowWriter {
     for (std::int64_t i = 0; i < times; ++i)
       for (const auto& [chunk, kind] : actions) add(chunk, kind);
   }
-  /// The weights' part of the oldest backward pass that lacks it, if any does.
+  /// Adds the W of the oldest I that still lacks one, if there is any.
   void add_oldest_weights() {
     if (next_ < split_.size()) add(split_[next_++], Kind::BackwardWeight);
   }
@@ -59,8 +59,8 @@ class RowWriter {
 
   std::uint32_t micro_batches_;
   std::vector<Counts> counts_;       // by chunk
-  std::vector<std::int64_t> split_;  // chunks of the backward passes without weights, in their order
-  std::size_t next_ = 0;             // of those
+  std::vector<std::int64_t> split_;  // the chunks of all I, in order
+  std::size_t next_ = 0;             // the first of split_ that lacks its W
   ActionRow row_;
 };
 
@@ -106,14 +106,14 @@ ActionRows one_forward_one_backward(const ScheduleRequest& request) {
   });
 }
 
-// G: so many micro-batches pass a chunk before those of the next do.
+// G: how many micro-batches a rank runs on one chunk before it continues with its next chunk.
 std::int64_t group_size(const ScheduleRequest& request) {
   const std::int64_t rounds = std::max<std::int64_t>(1, request.micro_batches / request.ranks);
   return request.microbatch_group.value_or(request.micro_batches / rounds);
 }
 
-// The rank's chunks in the order of their forward passes, or their backward passes: groups of micro-batches, in a group
-// one chunk after another.
+// Returns the chunk of each of the rank's forward (or backward) passes in order: groups of G micro-batches, and within
+// a group one chunk after another.
 std::vector<std::int64_t> chunks_in_order(const ScheduleRequest& request, std::int64_t rank, bool backward) {
   const std::int64_t group = group_size(request);
   std::vector<std::int64_t> order;
@@ -144,7 +144,7 @@ void require_groups(const ScheduleRequest& request) {
                      fmt::format("a multiple of {} micro-batches, or microbatch_group", ranks));
 }
 
-// `late`: so many forward passes a rank does the more, the farther it is from the last.
+// `late`: additional warm-up forward passes for each rank between this one and the end of the pipeline.
 template <class Backward>
 ActionRow interleaved_row(const ScheduleRequest& request, std::int64_t rank, std::int64_t late, Backward backward) {
   const std::vector<std::int64_t> forwards = chunks_in_order(request, rank, false),

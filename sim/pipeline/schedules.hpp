@@ -1,4 +1,4 @@
-// The schedules of pipelines by name: pure functions to rows of actions. Sources: PyTorch's
+// Named pipeline schedules: pure functions that return rows of actions. Sources: PyTorch's
 // torch/distributed/pipelining/schedules.py, Megatron-Core's pipeline_parallel/schedules.py, and the ZB-H1 patch of
 // sail-sg/zero-bubble-pipeline-parallelism.
 #pragma once
@@ -15,29 +15,28 @@ namespace allreplay {
 
 struct ScheduleRequest {
   std::int64_t ranks = 1;          ///< P
-  std::int64_t chunks = 1;         ///< V, of each rank
+  std::int64_t chunks = 1;         ///< V, per rank
   std::int64_t micro_batches = 1;  ///< M
-  /// G of `interleaved`: Megatron's microbatch-group-size-per-virtual-pipeline-stage. None: PyTorch's rule.
+  /// G of `interleaved` and `zb-h1`: Megatron's microbatch-group-size-per-virtual-pipeline-stage; none: PyTorch's rule.
   std::optional<std::int64_t> microbatch_group;
-  // Where complaints point:
+  // Places that errors refer to:
   SourceLocation place_of_schedule, place_of_chunks, place_of_micro_batches, place_of_group;
 };
 
 struct ScheduleRow {
   std::string_view name;
   std::string_view summary;
-  std::int64_t chunks = 1;  ///< V where none is said
-  bool any_chunks = false;  ///< whether it takes another V; `interleaved`: 2 or more
-  bool in_v = false;        ///< chunk c and 2P − 1 − c share a rank
+  std::int64_t chunks = 1;  ///< the default of V
+  bool any_chunks = false;  ///< V may be larger than the default
+  bool in_v = false;        ///< chunks c and 2P − 1 − c share a rank
   ActionRows (*rows)(const ScheduleRequest& request) = nullptr;
 };
 
 std::span<const ScheduleRow> schedules();
 
-/// Throws InputError where the schedule cannot be made of these numbers.
+/// Throws InputError if the schedule does not exist for these numbers.
 ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request);
 
-/// On which rank chunk c lives.
 inline std::int64_t rank_of_chunk(std::int64_t chunk, std::int64_t ranks, bool in_v) {
   if (!in_v) return chunk % ranks;
   return chunk < ranks ? chunk : 2 * ranks - 1 - chunk;

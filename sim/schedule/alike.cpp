@@ -31,7 +31,7 @@ bool replayed_alike(const Plan& a, const Plan& b) {
 }
 
 std::uint64_t digest_of(const Plan& plan) {
-  std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a, a word at a time
+  std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a on words
   const auto mix = [&](auto... words) {
     ((digest = (digest ^ static_cast<std::uint64_t>(words)) * 0x100000001b3), ...);
   };

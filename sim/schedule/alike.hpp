@@ -1,4 +1,4 @@
-// Plans that nothing which is replayed can tell apart.
+// Finds plans with identical replays.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,13 @@
 
 namespace allreplay {
 
-/// Opens the windows that never hold anything back, since all transfers of their lane fit in. REQUIRES: in flight they
-/// are as large as their blocks.
+/// Makes windows unlimited if all transfers of their lane fit in. REQUIRES: no codec changes the transfers' sizes.
 void open_idle_windows(Plan& plan);
 
-/// Whether both say the same of everything but their names, and the schedules they were made of.
+/// True if the plans differ at most in their names and in the schedules that they were made of.
 bool replayed_alike(const Plan& a, const Plan& b);
 
-/// Equal for those, and hardly ever for others.
+/// A hash that is equal for such plans.
 std::uint64_t digest_of(const Plan& plan);
 
 }  // namespace allreplay

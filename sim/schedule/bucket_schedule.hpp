@@ -1,5 +1,5 @@
-// What most strategies decide: which bytes of gradients travel together, and how, where all blocks travel alike.
-// expand() writes a schedule out as a plan.
+// The decision of most strategies: which gradients are sent together as blocks, and one queueing policy for all blocks.
+// expand() makes a plan of it.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,25 @@ struct Slice {
   Bytes bytes = 0;
 };
 
-/// The unit of communication: slices that travel together, once all are ready on every worker.
+/// The unit of communication: slices that are sent together once all are ready on every worker.
 struct Block {
   std::vector<Slice> slices;
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-  std::uint32_t tick = 0;     ///< where its lane has ticks: ready at this one, or at a later one
+  std::uint32_t tick = 0;     ///< if its lane has ticks: the first one at which it may be ready
 
   Bytes bytes() const;
 };
 
-/// What the next forward pass waits for.
+/// How the next forward pass waits for blocks.
 enum class Barrier : std::uint8_t {
-  Iteration,  ///< the first layer for all blocks
-  Layer,      ///< each layer for the blocks that hold a slice of it
+  Iteration,  ///< its first layer waits for all blocks
+  Layer,      ///< each layer waits for the blocks that hold a slice of it
 };
 
-/// When a block's gradients count as ready.
+/// The instant at which a block's gradients become ready.
 enum class Release : std::uint8_t {
-  Layer,     ///< when its last layer's backward ends
-  Backward,  ///< when the whole backward pass ends
+  Layer,     ///< the end of the last backward task among its layers
+  Backward,  ///< the end of the whole backward pass
 };
 
 struct QueueingPolicy {
@@ -47,7 +47,7 @@ struct QueueingPolicy {
   Barrier barrier = Barrier::Iteration;
   Release release = Release::Layer;
   Time tick{0};        ///< if positive, blocks become ready only at its multiples after the start of the backward pass
-  bool split = false;  ///< as a reduce-scatter, and an all-gather once that and the backward pass have ended
+  bool split = false;  ///< a reduce-scatter, then an all-gather after it and the backward pass have ended
 };
 
 struct BucketSchedule : QueueingPolicy {
@@ -55,7 +55,7 @@ struct BucketSchedule : QueueingPolicy {
   std::vector<Block> blocks;
 };
 
-/// The layer nearest to the input that the block holds a gradient of: the last to be ready, the first to be needed.
+/// Returns the block's layer nearest to the input: the last one ready, and the first one needed.
 LayerId first_layer(const Block& block, const Profile& profile);
 
 }  // namespace allreplay

@@ -8,24 +8,24 @@ namespace allreplay {
 
 namespace {
 
-// Values and indices of four bytes each (gTop-k, section II-E), one of each at least.
+// Values and indices have four bytes each (gTop-k, section II-E). At least one element is sent.
 Bytes sparse(double elements, const CodecOptions& options) {
   return 8 * std::max<Bytes>(1, std::llround(options.density * elements));
 }
 
 Bytes half(double elements, const CodecOptions&) { return static_cast<Bytes>(std::ceil(2 * elements)); }
 
-// And the norm.
+// The elements, and the norm in four bytes.
 Bytes quantised(double elements, const CodecOptions& options) {
   return static_cast<Bytes>(std::ceil(elements * static_cast<double>(options.bits) / 8)) + 4;
 }
 
 Bytes signs(double elements, const CodecOptions&) { return static_cast<Bytes>(std::ceil(elements / 8)); }
 
-// And one scale.
+// The signs, and one scale in four bytes.
 Bytes scaled_signs(double elements, const CodecOptions& options) { return signs(elements, options) + 4; }
 
-// And a mean for either sign.
+// The signs, and the mean of each sign's elements.
 Bytes two_means(double elements, const CodecOptions& options) { return signs(elements, options) + 8; }
 
 constexpr std::string_view strongest =
@@ -71,7 +71,7 @@ const Codec& find_codec(std::string_view name, const SourceLocation& place) {
 
 bool carries(const Algorithm& algorithm, const Codec& codec) {
   if (codec.collective.empty()) return algorithm.operation == CollectiveOp::AllReduce;
-  // Whatever is gathered can be decoded, and selected from, on arrival (gTop-k, Algorithm 2).
+  // Gathered payloads can always be decoded, and selected from, on arrival (gTop-k, Algorithm 2).
   return algorithm.operation == CollectiveOp::AllGather || algorithm.name == codec.collective;
 }
 
@@ -111,8 +111,7 @@ Time Compression::encode(Bytes gradients) const {
   return scaled(to_time(costs_.encode(elements(gradients))), slowdown_);
 }
 
-// MergeComp, section 3.2: error feedback is another decoding. A payload per worker where they are gathered
-// (docs/models.md, "When codecs run").
+// Error feedback is one more decoding (MergeComp, section 3.2; docs/models.md, "When codecs run").
 Time Compression::decode(Bytes gradients) const {
   if (gradients <= 0) return Time(0);
   if (options_.decode) return scaled(*options_.decode, slowdown_);

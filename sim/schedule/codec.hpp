@@ -1,5 +1,4 @@
-// Gradient compression as its cost: what a block's bytes become on the wire, and what encoding and decoding take.
-// What each codec does to the numbers themselves: sim/compression.
+// Costs of gradient compression: bytes on the wire, times of encoding and decoding. The codecs are in sim/compression.
 #pragma once
 
 #include <cstdint>
@@ -18,36 +17,36 @@
 
 namespace allreplay {
 
-/// Where encoding and decoding run.
+/// The stream on which encoding and decoding run.
 enum class CodecStream : std::uint8_t {
   Compute,  ///< on the compute stream, between the layers
-  Side,     ///< on a stream of their own, beside it
+  Side,     ///< on a separate stream, concurrently
 };
 
-/// When a block is decoded.
+/// The time at which a block is decoded.
 enum class DecodeAt : std::uint8_t {
-  Arrival,  ///< once it has arrived
-  Encode,   ///< its time is lumped with the encoding, as MergeComp's h(x) has it
+  Arrival,  ///< when it has arrived
+  Encode,   ///< decoding time is added to encoding, as in MergeComp's h(x)
 };
 
 struct CodecOptions {
-  double density = 0.001;              ///< sparse codecs: the share of the elements that is sent; in (0, 1]
-  std::int64_t bits = 8;               ///< qsgd: per element, the sign among them; 1 to 16
-  std::optional<Time> encode, decode;  ///< per block, instead of the codec's own
+  double density = 0.001;              ///< sparse codecs: the share of elements that is sent, in (0, 1]
+  std::int64_t bits = 8;               ///< qsgd: bits per element, sign included; 1 to 16
+  std::optional<Time> encode, decode;  ///< time per block; none: the codec's
   CodecStream stream = CodecStream::Compute;
-  std::optional<DecodeAt> decode_at;  ///< the strategy's own if not given
+  std::optional<DecodeAt> decode_at;  ///< none: the strategy's default
 };
 
-/// A method of compression.
+/// A compression method.
 struct Codec {
   std::string_view name;
   std::string_view summary;
-  std::string_view sent;        ///< of a gradient x of n elements, to the letter
-  std::string_view size;        ///< the bytes of that, as a formula
-  std::string_view option;      ///< the one of CodecOptions that its bytes depend on; "" if none
-  std::string_view collective;  ///< what carries it; "": the all-reduce of the cluster
-  bool feedback = false;        ///< keeps what was lost for the next iteration: decodes its own payload, too
-  /// Of one worker's payload, for so many elements (> 0).
+  std::string_view sent;        ///< exactly what is sent of a gradient x of n elements
+  std::string_view size;        ///< its size in bytes, as a formula
+  std::string_view option;      ///< the option in CodecOptions that the size depends on; "" if none
+  std::string_view collective;  ///< the collective that carries it; "": the cluster's all-reduce
+  bool feedback = false;        ///< error feedback: decodes its own payload to keep the error for the next iteration
+  /// Returns the size of one worker's payload for so many elements (> 0).
   Bytes (*wire_bytes)(double elements, const CodecOptions& options) = nullptr;
 };
 
@@ -56,25 +55,25 @@ std::span<const Codec> codecs();
 /// Throws InputError at `place`, naming the nearest known one.
 const Codec& find_codec(std::string_view name, const SourceLocation& place);
 
-/// Whether an all-reduce, a gathering of payloads or a tree of selections can carry this codec's payload.
+/// True if the collective can carry the codec's payloads.
 bool carries(const Algorithm& algorithm, const Codec& codec);
 
 /// The time of one pass over x elements: base + per_element·x + per_element_log2·x·log2 x, in seconds.
 struct CodecTime {
   double base = 0;
   double per_element = 0;
-  double per_element_log2 = 0;  ///< of a selection by sorting
+  double per_element_log2 = 0;  ///< for codecs that sort
 
   double operator()(double elements) const;
 };
 
-/// Where a codec's times may come from. Nothing depends on it, but what people are told.
+/// The possible origins of a codec's times; only shown to users.
 struct CodecOrigin {
   std::string_view name;
 };
 inline constexpr CodecOrigin codec_origins[] = {{"measured"}, {"published"}, {"estimated"}};
 
-/// A codec with what it costs on some device. Files: models/codecs/*.json.
+/// A codec with its times on a device. Files: models/codecs/*.json.
 struct CodecCosts {
   std::string name;  ///< of the file, without extension
   const Codec* codec = nullptr;
@@ -87,16 +86,16 @@ struct CodecCosts {
 /// Throws InputError.
 CodecCosts read_codec(const Json& json, const std::string& name);
 
-/// A codec at work among some workers.
+/// A codec as used by some workers.
 class Compression {
  public:
-  /// `payloads`: how many of them each worker decodes; `slowdown`: of the device.
+  /// `payloads`: number that each worker decodes; `slowdown`: factor on the device's times.
   Compression(CodecCosts costs, const CodecOptions& options, std::int64_t payloads, Bytes element_bytes,
               double slowdown = 1);
 
-  Bytes wire_bytes(Bytes gradients) const;  ///< 0 for none
+  Bytes wire_bytes(Bytes gradients) const;  ///< 0 for no gradients
   Time encode(Bytes gradients) const;
-  Time decode(Bytes gradients) const;  ///< of all payloads, and of its own for the error feedback
+  Time decode(Bytes gradients) const;  ///< all payloads and, with error feedback, the worker's own
 
   const CodecCosts& costs() const { return costs_; }
   CodecStream stream() const { return options_.stream; }
@@ -114,11 +113,11 @@ class Compression {
   double slowdown_;
 };
 
-/// What planners see: the time of a block of so many bytes of gradients on the network, compressed or not. `tensors`:
-/// so many are first launched with it.
+/// The cost that planners see: the time on the network of a block with so many bytes of gradients, compressed or not.
+/// `tensors`: the number of tensors that are launched with the block.
 class BlockCost {
  public:
-  // A cost alone is a price without compression.
+  // Not explicit: a CommCost is a cost without compression.
   BlockCost(CommCost cost, std::optional<Compression> compression = std::nullopt,  // NOLINT(*-explicit-*)
             Time launch_of_tensor = Time(0))
       : cost_(std::move(cost)), compression_(std::move(compression)), launch_of_tensor_(launch_of_tensor) {}
@@ -126,11 +125,11 @@ class BlockCost {
   Time operator()(Bytes gradients, std::size_t tensors = 0) const {
     return add(cost_(wire(gradients)), launches(tensors));
   }
-  /// The same unrounded, in seconds.
+  /// The same, not rounded, in seconds.
   double seconds(Bytes gradients, std::size_t tensors = 0) const {
     return cost_.seconds(wire(gradients)) + to_seconds(launches(tensors));
   }
-  /// What of it passes while others may start up, too (CommCost::transfer).
+  /// The part during which other transfers may start up (CommCost::transfer).
   Time transfer(Bytes gradients) const { return cost_.transfer(wire(gradients)); }
 
   const std::optional<Compression>& compression() const { return compression_; }

@@ -1,4 +1,4 @@
-// DeAR (Zhang et al., ICDCS 2023): an all-reduce is taken apart, so that its second half can wait for the forward pass.
+// DeAR (Zhang et al., ICDCS 2023) splits all-reduces, so that the second half overlaps the next forward pass.
 #pragma once
 
 #include "sim/schedule/strategy.hpp"
@@ -7,8 +7,8 @@ namespace allreplay {
 
 inline constexpr Bytes dear_threshold = Bytes{25} << 20;
 
-/// Whole layers fused in forward order while their sum stays below `threshold`; reduce-scatters as they become ready,
-/// all-gathers after the backward pass and all reduce-scatters, the input layer's first.
+/// Fuses whole layers in forward order while their sum stays below `threshold`. Reduce-scatters start as gradients
+/// become ready; all-gathers start after the backward pass and all reduce-scatters, the input layer's first.
 BucketSchedule schedule_dear(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -15,7 +15,7 @@ std::uint32_t tick_number(std::int64_t tick) {
 
 }  // namespace
 
-// torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size(): a bucket closes once it holds its cap.
+// As compute_bucket_assignment_by_size() in torch/csrc/distributed/c10d/reducer.cpp.
 BucketSchedule schedule_ddp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const StrategyOptions& options = request.options;
@@ -34,8 +34,7 @@ BucketSchedule schedule_ddp(const PlanRequest& request) {
   return schedule;
 }
 
-// With NCCL, Horovod's loop fuses at every tick what has become ready since the last, and never waits for a block to
-// end (horovod/common/operations.cc, RunLoopOnce).
+// With NCCL, Horovod's loop never waits for a block to end (horovod/common/operations.cc, RunLoopOnce).
 BucketSchedule schedule_horovod(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const Time cycle = request.options.cycle;

@@ -27,14 +27,14 @@ std::vector<bool> begins_of_groups(const Profile& profile) {
                                    profile.layers[layer].name, current),
                        "consecutive layers for each name, or wrap=layer");
     current = group;
-    begins[layer] = seen.size() > 1;  // those before the first name join its unit
+    begins[layer] = seen.size() > 1;  // layers before the first group belong to its unit
   }
   return begins;
 }
 
 namespace {
 
-// Whether each layer begins a unit of its own, before units without tensors are joined.
+// Returns by layer whether it begins a unit, before units without tensors are joined.
 std::vector<bool> by_size(const Profile& profile, const std::vector<Bytes>& bytes, Bytes size) {
   std::vector<bool> begins(profile.layers.size(), false);
   double sum = 0;
@@ -66,13 +66,13 @@ std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const
   else if (wrap.by == Wrap::By::Group)
     throw InputError(wrap.place, fmt::format("the layers of '{}' have no groups", model.name),
                      "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
-  std::vector<bool> tensors(begins.size());  // by layer: whether any come up to the next beginning
+  std::vector<bool> tensors(begins.size());  // by layer: true if it or a later layer of its unit has tensors
   for (std::size_t layer = begins.size(); layer-- > 0;)
     tensors[layer] = bytes[layer] > 0 || (layer + 1 < begins.size() && !begins[layer + 1] && tensors[layer + 1]);
   std::vector<Unit> units;
-  bool full = false;  // whether the last unit has tensors
+  bool full = false;  // true if the last unit has tensors
   for (LayerId layer = 0; layer < begins.size(); ++layer) {
-    // What has no tensors up to the next beginning joins the one before, or the first.
+    // A unit without tensors joins the previous one, or the first.
     if (units.empty() || (begins[layer] && full && tensors[layer])) {
       units.push_back({layer, layer});
       full = false;
@@ -85,8 +85,7 @@ std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const
 
 namespace {
 
-// Returns true if a part of a dotted name ends in a digit: "h.0", "block12", "layers.3.mlp". Modules of a list are
-// numbered, and these are what wrapping policies name.
+// True if a part of a dotted name ends in a digit ("h.0", "block12"), as in lists of modules, which policies wrap.
 bool is_numbered(std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i)
     if (name[i] >= '0' && name[i] <= '9' && (i + 1 == name.size() || name[i + 1] == '.')) return true;
@@ -122,10 +121,10 @@ std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& 
 
 namespace {
 
-// What both of them do.
+// The parts that FSDP1 and FSDP2 share.
 class Fsdp {
  public:
-  // `root`: of the units, those that are one.
+  // `root`: by unit, true if it is part of the root.
   Fsdp(std::string_view name, const PlanRequest& request, Reshard default_value, std::vector<Unit> units,
        const std::vector<bool>& root)
       : request_(request),
@@ -141,7 +140,8 @@ class Fsdp {
       if (!root[unit]) block_[unit] = add_block({unit});
     build_.plan().memory_policy.units = units_;
     if (root_.size() > 1) build_.plan().memory_policy.root = root_;
-    build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient = 4;  // fp32 shards, whatever travels
+    build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient =
+        4;  // shards are fp32, whatever type is sent
   }
 
  protected:
@@ -150,7 +150,7 @@ class Fsdp {
     return sharding;
   }
 
-  // Of the tensors of these units.
+  // Adds a block of the tensors of these units.
   std::uint32_t add_block(const std::vector<std::uint32_t>& units) {
     Block block;
     for (const std::uint32_t unit : units)
@@ -189,7 +189,7 @@ class Fsdp {
     return scattered;
   }
 
-  // What the first gathers of a micro-batch wait for: the start, or all of the one before.
+  // Makes the first gathers of the next micro-batch wait for everything in this one.
   void end_micro_batch() {
     boundary_ = reductions_;
     boundary_.push_back(build_.so_far());
@@ -198,7 +198,7 @@ class Fsdp {
 
   Plan finish() {
     const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
-    // What earlier micro-batches reduced has ended before the last one's first gathers.
+    // The reductions of earlier micro-batches have ended before the last one's first gathers.
     build_.gate(std::span(boundary_).first(boundary_.size() - 1), update);
     return build_.take();
   }
@@ -206,13 +206,13 @@ class Fsdp {
   const PlanRequest& request_;
   const FsdpOptions& options_;
   std::vector<Unit> units_;
-  std::vector<std::uint32_t> root_;   // of the units: those that are one, in forward order
+  std::vector<std::uint32_t> root_;   // indices of the units of the root, in forward order
   std::vector<std::uint32_t> block_;  // by unit
   Reshard reshard_;
   PlanBuilder build_;
   std::uint32_t replicate_ = 0;
-  std::vector<PlanPoint> reductions_;  // of this micro-batch
-  std::vector<PlanPoint> boundary_{start_of_program()};
+  std::vector<PlanPoint> reductions_;                    // of this micro-batch
+  std::vector<PlanPoint> boundary_{start_of_program()};  // the first gathers of a micro-batch wait for these
 };
 
 class Fsdp2 : Fsdp {
@@ -256,7 +256,7 @@ class Fsdp2 : Fsdp {
     last_copy_ = copied.back();
   }
 
-  // The gathers of freed units, in backward order, as they are issued: some ahead of those that wait for them.
+  // Issues the gather of the next freed unit in backward order, `prefetch` units ahead.
   void issue(std::uint32_t micro_batch) {
     if (next_ == freed_.size()) return;
     const PlanPoint arrived = gather(freed_[next_], gathers_, micro_batch);
@@ -296,10 +296,10 @@ class Fsdp2 : Fsdp {
   std::uint32_t gathers_ = 0, reduces_ = 0;
   PlanPoint last_copy_;
   std::vector<std::uint32_t> freed_;               // in backward order
-  std::size_t next_ = 0;                           // of freed_, to be issued
+  std::size_t next_ = 0;                           // index into freed_ of the next gather
   std::vector<std::optional<PlanPoint>> arrived_;  // by unit
-  std::vector<std::pair<std::optional<std::uint32_t>, PlanPoint>>
-      waiting_;  // for the copy of that unit, or the forward's last
+  // Gathers, each with the unit whose copy it waits for; none: the last copy of the forward pass.
+  std::vector<std::pair<std::optional<std::uint32_t>, PlanPoint>> waiting_;
 };
 
 class Fsdp1 : Fsdp {
@@ -328,9 +328,9 @@ class Fsdp1 : Fsdp {
   bool is_root(std::uint32_t unit) const { return std::find(root_.begin(), root_.end(), unit) != root_.end(); }
   bool freed(std::uint32_t unit) const { return reshard_ == Reshard::All && !is_root(unit); }
 
-  // The root's gather comes first, and counts for no limit.
+  // The root's gather comes first and does not count towards the limit.
   void forward(std::uint32_t micro_batch) {
-    std::vector<PlanPoint> passes;  // the ends of units that are freed
+    std::vector<PlanPoint> passes;  // last passes of the units that are freed
     std::optional<PlanPoint> root;
     if (!root_.empty()) {
       root = gather(root_.front(), lane_, micro_batch);
@@ -349,7 +349,7 @@ class Fsdp1 : Fsdp {
     }
   }
 
-  // Gathers the next freed unit in backward order, if there is one, once `after` has ended.
+  // Gathers the next freed unit in backward order, if there is one, after `after` has ended.
   void fetch(const PlanPoint& after, std::uint32_t micro_batch) {
     if (arrived_.size() == freed_.size()) return;
     arrived_.push_back(gather(freed_[arrived_.size()], lane_, micro_batch));
@@ -359,15 +359,15 @@ class Fsdp1 : Fsdp {
   void backward(std::uint32_t micro_batch) {
     const BackwardPrefetch mode = options_.backward_prefetch;
     arrived_.clear();
-    std::size_t used = 0;  // of arrived_
-    // The root's backward pass begins first of all, wherever its layers are.
+    std::size_t used = 0;  // number of gathers in arrived_ that a pass waits for
+    // The root's backward pass begins before all others, wherever its layers are.
     if (mode == BackwardPrefetch::Pre && !root_.empty()) fetch(build_.so_far(), micro_batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
       const PlanPoint before = build_.so_far();
       if (freed(unit) && used == arrived_.size()) fetch(before, micro_batch);
       const ProgramRange range = pass(WorkKind::Backward, unit, micro_batch);
       if (freed(unit)) build_.gate(arrived_[used++], work(range.first));
-      if (is_root(unit) && unit != root_.front()) continue;  // it has layers yet to come
+      if (is_root(unit) && unit != root_.front()) continue;  // the root has layers whose pass comes later
       const PlanPoint end = work(range.last);
       if (mode == BackwardPrefetch::Pre && !is_root(unit)) fetch(before, micro_batch);
       if (mode == BackwardPrefetch::Post) fetch(end, micro_batch);
@@ -377,7 +377,7 @@ class Fsdp1 : Fsdp {
 
   std::uint32_t lane_ = 0;
   std::vector<std::uint32_t> freed_;  // in backward order
-  std::vector<PlanPoint> arrived_;    // the gathers of the first of these, in this micro-batch
+  std::vector<PlanPoint> arrived_;    // gathers of the first units of freed_, in this micro-batch
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2): parameters are gathered unit by unit.
-// The precedence of every task: docs/sharding.md.
+// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2). All precedences are in docs/sharding.md.
 #pragma once
 
 #include <vector>
@@ -10,24 +9,23 @@ namespace allreplay {
 
 bool has_groups(const Profile& profile);
 
-/// Whether each layer begins a group of another name than those before it. Throws InputError for groups that are not
-/// consecutive.
+/// Returns by layer whether it begins a group other than the first. Throws InputError if a group is not consecutive.
 std::vector<bool> begins_of_groups(const Profile& profile);
 
-/// In forward order; every unit has tensors, unless the profile has none. Throws InputError for groups that are asked
-/// for and not there, or that are not consecutive.
+/// Returns the units in forward order. Each has tensors, unless the profile has none. Throws InputError if groups are
+/// requested but the profile has none, or if they are not consecutive.
 std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
 
-/// Those of a part of a model, such as a chunk of a pipeline. The model decides whether units are groups: a part of it
-/// whose layers have no names is one unit.
+/// Returns the units of a part of a model, such as a chunk of a pipeline. The whole model decides whether units are
+/// groups; a part without group names is then one unit.
 std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const Wrap& wrap);
 
-/// By unit: true if FSDP1's root holds it, as no block of the wrapping policy does (docs/sharding.md, "The root").
+/// Returns by unit whether FSDP1's root holds it, since the wrapping policy does not (docs/sharding.md, "The root").
 std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
 
 Plan plan_fsdp2(const PlanRequest& request);
 Plan plan_fsdp1(const PlanRequest& request);
-/// Composer's way with it: a unit is gathered once the one before it has computed (BACKWARD_POST).
+/// FSDP1 as set up by Composer: the backward pass gathers a unit after the previous one has computed (BACKWARD_POST).
 Plan plan_composer(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// The gradients in the order in which the backward pass makes them: what every planner works on.
+// Gradients in the order in which the backward pass computes them, the input of most planners.
 #pragma once
 
 #include <span>
@@ -15,16 +15,16 @@ struct Gradient {
   Time ready{0};  ///< since the start of the backward pass
 };
 
-/// Backward order: the output layer first, and within a layer the last tensor first.
+/// Returns gradients in backward order: the output layer first, and within a layer the last tensor first.
 std::vector<Gradient> gradients(const Profile& profile);
 
-/// Bytes of an element; 4 in a profile without tensors.
+/// Returns the bytes per element; 4 for a profile without tensors.
 Bytes bytes_of_gradient(const Profile& profile);
 
-/// A block of whole tensors.
+/// Returns a block of these whole tensors.
 Block block_of(std::span<const Gradient> gradients);
 
-/// The schedule whose blocks are runs of consecutive gradients; `ends[i]` is one past the last gradient of block i.
+/// Returns a schedule whose blocks are runs of gradients; `ends[i]` is one past the last gradient of block i.
 BucketSchedule merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends);
 
 }  // namespace allreplay

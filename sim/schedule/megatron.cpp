@@ -56,7 +56,7 @@ class Megatron {
     }
   }
 
-  // The input's bucket first.
+  // Adds gathers, from the bucket nearest to the input on.
   void add_gathers() {
     if (!options_.distributed_optimizer) return;
     for (std::uint32_t bucket = static_cast<std::uint32_t>(read_by_.size()); bucket-- > 0;)
@@ -65,7 +65,7 @@ class Megatron {
       if (i == 0 || !overlap_gather_) build_.gate(start_of_program(), gathers_[i]);
   }
 
-  // The layer waits for its buckets; with each of them the next one's gather is issued.
+  // Makes the layer wait for its buckets. If gathers overlap, each bucket's gather starts when its predecessor is used.
   void gate_gathers(LayerId layer, std::size_t place) {
     for (std::size_t i = 0; i < gathers_.size(); ++i) {
       const LayerId reader = overlap_gather_ ? read_by_[read_by_.size() - 1 - i] : 0;
@@ -97,7 +97,7 @@ class Megatron {
   PlanBuilder build_;
   bool overlap_gather_ = false;
   std::uint32_t gather_ = 0, reduce_ = 0;
-  std::vector<LayerId> made_by_, read_by_;  // by bucket: the last layer to make it, the first to need it
+  std::vector<LayerId> made_by_, read_by_;  // by bucket: layer that completes its gradients; first layer that reads it
   std::vector<PlanPoint> gathers_, reductions_;
 };
 
@@ -130,8 +130,8 @@ bool overlaps_gathers(const MegatronOptions& options) {
   return options.overlap_param_gather.value_or(both);
 }
 
-// main_param.grad = model_grad.float(), in _copy_model_grads_to_main_grads() of megatron/core/optimizer (core 0.8:
-// distrib_optimizer.py, optimizer.py). Its FusedAdam has no temporaries.
+// The copy is `main_param.grad = model_grad.float()` in _copy_model_grads_to_main_grads() of megatron/core/optimizer
+// (core 0.8: distrib_optimizer.py, optimizer.py). Its FusedAdam has no temporaries.
 Bytes megatron_step(const Profile& profile) { return bytes_of_gradient(profile) < 4 ? 4 : 0; }
 
 Plan plan_megatron(const PlanRequest& request) { return Megatron(request).make(); }

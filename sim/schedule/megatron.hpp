@@ -1,23 +1,23 @@
-// Megatron-Core's DistributedDataParallel, with its distributed optimizer or without. Precedence: docs/sharding.md.
+// Megatron-Core's DistributedDataParallel, also with its distributed optimizer. Precedences: docs/sharding.md.
 #pragma once
 
 #include "sim/schedule/strategy.hpp"
 
 namespace allreplay {
 
-/// In backward order, closed once they hold at least so many elements; one where that is 0.
+/// Returns buckets in backward order. Each is closed when it holds at least `least` elements; 0: one bucket.
 std::vector<Block> megatron_buckets(const Profile& profile, std::int64_t least);
 
-/// How many elements close a bucket among so many workers.
+/// Returns the number of elements that close a bucket.
 std::int64_t megatron_bucket_size(const MegatronOptions& options, std::int64_t workers);
 
-/// Whether gathers run in the forward pass. Throws InputError where they are to, and nothing makes them.
+/// True if gathers overlap the forward pass. Throws InputError if they should but the other options exclude it.
 bool overlaps_gathers(const MegatronOptions& options);
 
-/// MemoryPolicy::step: the shard's gradients in fp32, if they are not of it.
+/// MemoryPolicy::step: a copy of the shard's gradients in fp32, unless they are fp32.
 Bytes megatron_step(const Profile& profile);
 
-/// Throws InputError for gathers that are to overlap where nothing makes them.
+/// Throws InputError like overlaps_gathers().
 Plan plan_megatron(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -10,12 +10,12 @@ namespace allreplay {
 
 namespace {
 
-// How far both streams are once a group has been added to those before it.
+// When the codec and the network have finished a group, given the groups before it.
 struct Progress {
-  Time encoded{0};  // the codec's work on the group
+  Time encoded{0};
   Time arrived{0};
   std::size_t end = 0;     // one past the group's last gradient
-  std::size_t before = 0;  // the progress that it was added to
+  std::size_t before = 0;  // index of the previous group's progress
 };
 
 using Ends = std::vector<std::size_t>;
@@ -34,8 +34,8 @@ class Partitions {
 
   const std::vector<Gradient>& list() const { return list_; }
 
-  // One group more, up to gradient `end`. On the compute stream h(x) delays the backward pass; on one of its own it
-  // waits for the gradients and the codec.
+  // Adds a group that ends before gradient `end`. On the compute stream, h(x) delays the backward pass; on a separate
+  // stream, it waits for the gradients and the previous group.
   Progress with_group(const Progress& before, std::size_t end) const {
     const Bytes bytes = bytes_before_[end] - bytes_before_[before.end];
     const Time ready = list_[end - 1].ready, ready_before = before.end == 0 ? Time(0) : list_[before.end - 1].ready;
@@ -52,13 +52,13 @@ class Partitions {
     return iteration(progress);
   }
 
-  // argmin over X_y of F, exactly, for any h and g: dynamic programme over (groups, gradients), keeping every pair of
-  // clocks that no other beats in both. Where h is linear (Assumption 5) all partitions encode equally long (Lemma 2)
-  // but for rounding, and about one pair is left: O(y·L²).
+  // The exact argmin over X_y of F, for any h and g: a dynamic programme over (groups, gradients) that keeps all
+  // Pareto-optimal pairs (encoded, arrived). If h is linear (Assumption 5), all partitions encode equally long (Lemma
+  // 2) except for rounding, and about one pair remains: O(y·L²).
   Ends optimum(std::size_t groups) const {
     const std::size_t count = list_.size();
     std::vector<Progress> all{{}};
-    std::vector<std::vector<std::size_t>> reached(count + 1);  // by gradients so far: which of `all`
+    std::vector<std::vector<std::size_t>> reached(count + 1);  // by number of gradients: indices into `all`
     reached[0] = {0};
     for (std::size_t group = 1; group <= groups; ++group) {
       std::vector<std::vector<std::size_t>> next(count + 1);
@@ -81,7 +81,7 @@ class Partitions {
     return ends;
   }
 
-  // Algorithm 2 as printed, with Y = `most` and its α = `stop`.
+  // Algorithm 2 as printed, with Y = `most` and α = `stop`.
   Ends search(std::size_t most, double stop) const {
     Ends best = optimum(1);
     for (std::size_t groups = 2; groups <= most; ++groups) {
@@ -94,7 +94,7 @@ class Partitions {
     return best;
   }
 
-  // The first N mod y groups hold one tensor more (docs/models.md, "MergeComp").
+  // The first N mod y groups have one more tensor (docs/models.md, "MergeComp").
   Ends even(std::size_t groups) const {
     Ends ends;
     for (std::size_t group = 0, end = 0; group < groups; ++group)
@@ -105,7 +105,7 @@ class Partitions {
  private:
   bool beside() const { return cost_.compression() && cost_.compression()->stream() == CodecStream::Side; }
 
-  // F, once all groups are in `all`. The paper's layers all have tensors; where the first do not, they may end last.
+  // F for the progress after all groups. Unlike in the paper, the first layers may lack tensors and compute last.
   Time iteration(const Progress& all) const {
     const Time computed = beside() ? add(list_.back().ready, rest_) : add(all.encoded, rest_);
     return add(std::max(all.arrived, computed), forward_);
@@ -124,7 +124,7 @@ class Partitions {
 
   std::vector<Gradient> list_;
   const BlockCost& cost_;
-  Time forward_, rest_;  // t_f, and the backward work after the last gradient
+  Time forward_, rest_;  // t_f; backward time after the last gradient
   std::vector<Bytes> bytes_before_;
 };
 

@@ -34,19 +34,19 @@ BucketSchedule schedule_sync_easgd(const PlanRequest& request) {
   return merge("sync-easgd", list, std::vector{list.size()});
 }
 
-// MG-WFBP, Algorithm 1, in backward order. The start of communication τ_c of a gradient depends only on those before
-// it, so one pass does what lines 10-14 do with L recalculations. The gain of a merge is written as Eq. 17 has it,
-// T(p) + T(p') − T(p + p'), which is `a` where T is a + b·M. A tie is not merged. Nothing is rounded to the picosecond:
-// without start-ups the gain is 0, and gradients that are ready at once are a tie, which rounding would decide. What
-// doubles lose decides none either.
+// MG-WFBP, Algorithm 1, in backward order. The start of communication τ_c of a gradient depends only on earlier
+// gradients, so one pass replaces the L recalculations of lines 10-14. The gain of a merge is that of Eq. 17,
+// T(p) + T(p') − T(p + p'), which is `a` if T = a + b·M. Ties are not merged. Times are not rounded to picoseconds:
+// without start-ups the gain is 0, and rounding would decide ties between gradients that are ready simultaneously.
+// `lost` keeps the rounding of doubles from deciding them.
 BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const auto ps = [](Time time) { return static_cast<double>(time.count()); };
   const auto cost = [&](Bytes bytes, std::size_t tensors = 0) { return 1e12 * request.cost.seconds(bytes, tensors); };
   std::vector<std::size_t> ends;
-  double start = ps(list[0].ready);  // τ_c of the block that is being gathered, in picoseconds
+  double start = ps(list[0].ready);  // τ_c of the current block, in picoseconds
   Bytes bytes = list[0].bytes;
-  std::size_t first = 0;  // of the block
+  std::size_t first = 0;  // first gradient of the block
   for (std::size_t next = 1; next < list.size(); ++next) {
     const double merged = cost(bytes + list[next].bytes);
     const double gain = cost(bytes) + cost(list[next].bytes) - merged;
@@ -65,13 +65,14 @@ BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
   return merge("mg-wfbp", list, ends);
 }
 
-// f(j) = min over i < j of max(f(i), ready(j)) + T(bytes(i..j)): the earliest end of the first j gradients. Exact
-// over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Among equals the larger block
-// wins: fewer collectives.
+// f(j) = min over i < j of max(f(i), ready(j)) + T(bytes(i..j)) is the earliest end of the first j gradients. It is
+// exact over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Ties go to larger
+// blocks.
 BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<Time> finish(list.size() + 1, Time(0));
-  std::vector<std::size_t> start(list.size() + 1, 0);  // of the last block in the best merge of the first j
+  std::vector<std::size_t> start(list.size() + 1,
+                                 0);  // by j: start of the last block in the best merge of the first j gradients
   for (std::size_t j = 1; j <= list.size(); ++j) {
     finish[j] = never;
     Bytes bytes = 0;

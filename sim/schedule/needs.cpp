@@ -52,7 +52,7 @@ TransferOrder order_of_transfers(const Plan& plan) {
     if (last[lane]) add_edge(*last[lane], works + index);
     last[lane] = works + index;
   }
-  std::vector<std::size_t> order;  // those waited for first
+  std::vector<std::size_t> order;  // topological
   for (std::size_t one = 0; one < count; ++one)
     if (left[one] == 0) order.push_back(one);
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -76,16 +76,16 @@ namespace {
 bool reduces(const Transfer& transfer) { return is_reduction(transfer.op); }
 bool arrives(const Transfer& transfer) { return is_gathering(transfer.op); }
 
-// A slice on its way in one transfer.
+// A slice and the transfer that carries it.
 struct Piece {
   Slice slice;
   std::uint32_t transfer;
 };
 
-// One of the transfers in a row by which a need is met: together those of a leg carry every byte once.
+// One of the consecutive steps that meet a need. Its pieces carry every byte once.
 struct Leg {
   std::vector<Piece> pieces;
-  std::string what;  // is done to a byte
+  std::string what;  // "reduced", for errors
   std::string remedy;
 };
 
@@ -127,7 +127,7 @@ class Coverage {
 
   std::uint32_t last_micro_batch() const { return static_cast<std::uint32_t>(plan_.sharding.accumulate - 1); }
 
-  // Unsharded, gradients are summed once; a shard may be added to in every micro-batch.
+  // The micro-batches that are reduced: the one that the need names and, with shards, possibly others.
   std::set<std::uint32_t> reduced_micro_batches(const Need& need) const {
     std::set<std::uint32_t> micro_batches{need.micro_batch};
     if (need.op == CollectiveOp::ReduceScatter)
@@ -136,7 +136,7 @@ class Coverage {
     return micro_batches;
   }
 
-  // What is wrong with how the gradients of a micro-batch are reduced.
+  // Checks that the gradients of a micro-batch are completely reduced.
   std::optional<Complaint> unreduced(std::vector<Need> needs, std::uint32_t micro_batch) {
     const bool several = reduced_micro_batches(needs.front()).size() > 1;
     const std::string where = several ? fmt::format(" in micro-batch {}", micro_batch) : "";
@@ -154,7 +154,7 @@ class Coverage {
     return std::nullopt;
   }
 
-  // Of all that reduces, whether a need asks for it or not: what nothing waits for would be in flight for ever.
+  // Checks the time of every reduction, needed or not: if nothing waited for one, it would remain in flight.
   std::optional<Complaint> untimely(const Need& need) const {
     const bool shards = need.op == CollectiveOp::ReduceScatter;
     for (const auto& [slice, index] : pieces(reduces))
@@ -166,7 +166,7 @@ class Coverage {
     return too_late(need, pieces(shards ? reduces : arrives));
   }
 
-  // How a need is met.
+  // Returns the steps that have to meet the need.
   std::vector<Leg> legs_of(const Need& need, const std::string& where) const {
     if (need.group == group_all) {
       const std::string once =
@@ -182,12 +182,12 @@ class Coverage {
     if (need.op == CollectiveOp::ReduceScatter)
       return {{of_micro_batch(need.micro_batch, need.group), "reduced" + where,
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
-    // An all-reduce among all has summed the shards, too.
+    // All-reduces among all workers have summed the shards, too.
     const std::vector<Piece> reduced = of_micro_batch(need.micro_batch, group_shard);
     if (std::all_of(reduced.begin(), reduced.end(),
                     [&](const Piece& piece) { return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce; }))
       return {};
-    // Shards of an earlier micro-batch may be added up, and summed over the groups in the last one.
+    // Shards of earlier micro-batches may be accumulated and summed over the groups only in the last one.
     std::vector<Piece> summed = of_micro_batch(need.micro_batch, need.group);
     if (summed.empty()) summed = of_micro_batch(last_micro_batch(), need.group);
     return {{std::move(summed), "summed over the groups" + where,
@@ -234,8 +234,7 @@ class Coverage {
     return std::nullopt;
   }
 
-  // earliest_: how many works have ended before each transfer can start. latest_: the first work that waits for it.
-  // Both also by way of other transfers.
+  // Orders the transfers and sets earliest_ and latest_. Returns a complaint if a transfer waits for itself.
   std::optional<Complaint> circle() {
     TransferOrder order = order_of_transfers(plan_);
     if (order.in_circle) return circle_of(plan_, *order.in_circle, profile_);
@@ -267,8 +266,7 @@ class Coverage {
         latest_[order_[i]] = std::min(latest_[order_[i]], latest_[after]);
   }
 
-  // The work that a need of a tensor names: its layer's, or everybody's update. An update that takes no time may be
-  // left out of the program, and is then at the layer's next forward pass.
+  // The work of the slice's layer, or the update; the layer's next forward pass, if the program has no update.
   Work work_of(WorkKind kind, const Slice& slice, std::uint32_t micro_batch) const {
     const LayerId layer = profile_.tensors[slice.tensor].layer;
     if (kind != WorkKind::Update) return {kind, layer, micro_batch};
@@ -293,7 +291,7 @@ class Coverage {
     return std::nullopt;
   }
 
-  // `first` and `then` both tile every tensor: those of the same bytes go in this order.
+  // Checks that transfers in `first` end before those in `then` that carry the same bytes. Both cover every byte once.
   std::optional<Complaint> out_of_order(const std::vector<Piece>& first, const std::vector<Piece>& then) {
     const auto end = [](const Slice& slice) { return slice.offset + slice.bytes; };
     std::size_t source = 0;
@@ -312,7 +310,7 @@ class Coverage {
     return std::nullopt;
   }
 
-  // The uses of a layer's parameters from one update to the next, in the order of the program from behind the update.
+  // The passes that use a layer's parameters, from one update to the next.
   std::vector<std::size_t> uses_of(LayerId layer) const {
     std::vector<std::size_t> uses;
     for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
@@ -325,7 +323,7 @@ class Coverage {
   std::optional<Complaint> gathers_in_time(const Need& need) const {
     const std::size_t update = places_(need.after, everything, 0);
     const bool update_first = update < places_(WorkKind::Forward, 0, 0);
-    // By use: a gather serves the first one that it cannot miss.
+    // By use: the gathers that surely end before it, but not before an earlier use.
     const bool freed = plan_.sharding.shards_parameters();
     std::vector<std::vector<Piece>> serving(freed ? 2 * static_cast<std::size_t>(plan_.sharding.accumulate) : 1);
     for (const Piece& piece : pieces([](const Transfer& one) { return one.op == CollectiveOp::AllGather; })) {
@@ -362,11 +360,11 @@ class Coverage {
     return std::nullopt;
   }
 
-  // A complaint unless one transfer ends before another starts.
+  // Returns a complaint unless transfer `before` ends before `after` starts.
   std::optional<Complaint> early(std::uint32_t before, std::uint32_t after) {
-    const std::vector<std::uint32_t>& direct = waits_[after];  // mostly a gather waits for its own reduction
+    const std::vector<std::uint32_t>& direct = waits_[after];  // the usual case: a gather waits for its reduction
     if (std::find(direct.begin(), direct.end(), before) != direct.end()) return std::nullopt;
-    if (latest_[before] < earliest_[after]) return std::nullopt;  // by way of the program
+    if (latest_[before] < earliest_[after]) return std::nullopt;  // through the program
     if (!precedence_) precedence_.emplace(waits_, order_);
     if (precedence_->waits(after, before)) return std::nullopt;
     if (precedence_->tired())
@@ -379,11 +377,13 @@ class Coverage {
   const Profile& profile_;
   std::uint32_t role_;
   ProgramIndex places_;
-  std::vector<std::vector<std::uint32_t>> waits_, frees_;  // by transfer: those before it, those after it
-  std::vector<bool> grounded_;                             // by transfer: whether it waits for any work, or the start
-  std::vector<std::size_t> earliest_, latest_;             // by transfer
-  std::vector<std::uint32_t> order_;                       // transfers, those waited for first
-  std::optional<Precedence> precedence_;                   // of transfers, once it is asked
+  std::vector<std::vector<std::uint32_t>> waits_, frees_;  // by transfer: transfers that it waits for; that wait for it
+  std::vector<bool> grounded_;  // by transfer: waits for a work or the program's start, directly or not
+  // By transfer: the number of works that have ended before it can start; the first work that waits for it, directly
+  // or through other transfers.
+  std::vector<std::size_t> earliest_, latest_;
+  std::vector<std::uint32_t> order_;      // transfers in topological order
+  std::optional<Precedence> precedence_;  // of transfers, made when first needed
 };
 
 }  // namespace
@@ -396,7 +396,7 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile) {
 
 namespace {
 
-// Of each layer that has tensors one, before the layer's first forward pass.
+// Checks that each layer with tensors has an update before its first forward pass.
 std::optional<Complaint> not_updated(const std::map<LayerId, std::size_t>& passes_before, std::size_t first_forward,
                                      const Profile& profile) {
   for (const Tensor& tensor : profile.tensors) {
@@ -414,8 +414,8 @@ std::optional<Complaint> not_updated(const std::map<LayerId, std::size_t>& passe
 std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, const Profile& profile) {
   const auto layers = static_cast<std::uint32_t>(profile.layers.size());
   std::vector<Work> passes, wanted;
-  std::map<LayerId, std::size_t> updates;  // by layer, or `everything`: how many passes came before it
-  std::size_t count = 0;                   // of updates
+  std::map<LayerId, std::size_t> updates;  // by layer or `everything`: number of passes before it
+  std::size_t count = 0;                   // number of updates
   for (const Work& one : role.program) {
     if (one.kind == WorkKind::Forward || one.kind == WorkKind::Backward) {
       passes.push_back(one);
@@ -436,7 +436,7 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
   if (first == wanted.end() || passes.size() != wanted.size()) return wrong;
   const bool from_forward = first == wanted.begin();
   if (!from_forward && !(first->kind == WorkKind::Backward && first->item + 1 == layers)) return wrong;
-  const auto before = static_cast<std::size_t>(wanted.end() - first);  // passes up to the last backward
+  const auto before = static_cast<std::size_t>(wanted.end() - first);  // number of passes up to the last backward pass
   std::rotate(wanted.begin(), first, wanted.end());
   if (passes != wanted) return wrong;
   const bool in_one = updates.contains(everything);
@@ -461,7 +461,7 @@ std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profi
 }
 
 void require_bearable_passes(const ShardingConfig& sharding, const Profile& profile, const SourceLocation& place) {
-  // Some 1.5 kB a pass, and four times that where each gathers its parameters.
+  // A pass takes about 1.5 kB, and four times that if it gathers its parameters.
   const std::int64_t most_passes = sharding.shards_parameters() ? 500'000 : 2'000'000;
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   if (sharding.accumulate > 1 && sharding.accumulate > most_passes / (2 * layers))

@@ -24,7 +24,7 @@ Bytes in_whole_elements(const Profile& profile, Bytes bytes) {
   return parameters(profile, bytes) * bytes_of_gradient(profile);
 }
 
-// ByteScheduler's credit is a number of elements, too.
+// ByteScheduler counts its credit in elements, too.
 StrategyOptions in_elements(StrategyOptions options, const Profile& profile) {
   const Bytes partition = options.partition.value_or(bytescheduler_partition.of(profile));
   Window& credit = options.credit;
@@ -34,7 +34,7 @@ StrategyOptions in_elements(StrategyOptions options, const Profile& profile) {
   return options;
 }
 
-// DistributedDataParallel has no word for the first bucket's cap.
+// DistributedDataParallel has no setting for the cap of the first bucket.
 StrategyOptions of_one_cap(StrategyOptions options, const Profile&) {
   options.first_bucket.reset();
   return options;
@@ -80,8 +80,7 @@ std::string p3(const StrategyOptions& options, const Profile& profile) {
                      parameters(profile, options.partition.value_or(p3_partition.of(profile))));
 }
 
-// Its own credit bounds only what is summed inside a node: of ours it has no word for any but the default, nor one for
-// gradients that wait for the whole pass.
+// BytePS's own credit limits only sums inside a node, so it has no setting for another credit or for release=backward.
 std::string byteps(const StrategyOptions& options, const Profile&) {
   const StrategyOptions own;
   const Window& credit = options.credit;
@@ -93,7 +92,7 @@ std::string dear(const StrategyOptions& options, const Profile&) {
   return fmt::format("fusion threshold of {} MB", megabytes(options.threshold.value_or(dear_threshold)));
 }
 
-// What fully_shard is called for: one of them, and all.
+// Words for the modules that fully_shard is called for: one of them, and all.
 struct Wrapped {
   std::string one, all;
 };
@@ -104,7 +103,7 @@ Wrapped wrapped(const Wrap& wrap, const Profile& profile) {
   return wrap.by == Wrap::By::Layer || !groups ? Wrapped{"layer", "layers"} : Wrapped{"block", "blocks"};
 }
 
-// Hybrid sharding is a mesh of two dimensions: groups, and the ranks of a group.
+// Hybrid sharding uses a two-dimensional mesh: groups, and ranks within a group.
 std::string mesh(const ShardingConfig& sharding) {
   if (sharding.shard_group == 0) return "";
   return fmt::format(
@@ -120,7 +119,7 @@ Bytes parameter_bytes(const Profile& profile) {
   return profile.parameter_bytes > 0 ? profile.parameter_bytes : bytes_of_gradient(profile);
 }
 
-// Nothing where all is fp32, as PyTorch has it.
+// Empty if everything is fp32, PyTorch's default.
 std::string mixed_precision(std::string_view type, const Profile& profile) {
   const Bytes gradient = bytes_of_gradient(profile), parameter = parameter_bytes(profile);
   if (gradient == 4 && parameter == 4) return "";
@@ -128,7 +127,7 @@ std::string mixed_precision(std::string_view type, const Profile& profile) {
                      dtype(gradient, profile));
 }
 
-// The calls before each micro-batch that postpone reductions to the last one.
+// Calls before each micro-batch that postpone reductions to the last one.
 std::string last_reduction(const StrategyOptions& options) {
   const Reduce reduce = options.fsdp.reduce;
   const std::int64_t last = options.sharding.accumulate - 1;
@@ -144,7 +143,7 @@ std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
   const std::string grid = mesh(options.sharding), policy = mixed_precision("MixedPrecisionPolicy", profile);
   const std::string with =
       std::string(grid.empty() ? "" : ", mesh=mesh") + (policy.empty() ? "" : ", mp_policy=policy");
-  // As it comes, all but the root's are freed.
+  // By default, all parameters except the root's are freed.
   const std::string kept = reshard == Reshard::None ? ", reshard_after_forward=False" : "",
                     root = reshard == Reshard::All ? ", reshard_after_forward=True" : kept;
   std::string text = fmt::format("{0}{1}for {2} in {3}:\n    fully_shard({2}{4}{5})\nfully_shard(model{4}{6})", grid,
@@ -227,7 +226,7 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
   if (own.bucket_size > 0) text += fmt::format("--ddp-bucket-size {} ", own.bucket_size);
   if (options.sharding.shard_group > 0)
     text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.sharding.shard_group) + " ";
-  // Under --bf16 it reduces in fp32 by default, under --fp16 in fp16 (megatron/training/arguments.py).
+  // By default, --bf16 reduces in fp32 and --fp16 in fp16 (megatron/training/arguments.py).
   if (bytes_of_gradient(profile) == 2 && profile.precision != "fp16") text += "--grad-reduce-in-bf16 ";
   if (bytes_of_gradient(profile) == 4 && profile.precision == "fp16") text += "--accumulate-allreduce-grads-in-fp32 ";
   if (text.empty()) return "no flags";
@@ -237,7 +236,7 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
 
 }  // namespace
 
-// Composer's FSDP is FSDP1, which FSDP2 has replaced.
+// Composer is `Replaced`, since its FSDP is FSDP1, which FSDP2 has replaced.
 constinit const Offer offer_s_sgd{"", Offered::AsCode, no_overlap}, offer_wfbp{"", Offered::AsCode, no_fusion},
     offer_sync_easgd{"", Offered::AsCode, one_all_reduce}, offer_optimal_merge{"pytorch", Offered::AsCode},
     offer_ddp{"pytorch", Offered::Maintained, ddp, of_one_cap}, offer_horovod{"horovod", Offered::Maintained, horovod},
@@ -264,7 +263,7 @@ std::vector<Framework> frameworks() {
 
 std::vector<Framework> frameworks_by_any_name() {
   std::vector<Framework> all = frameworks();
-  // torchtitan trains with PyTorch's own: DDP, FSDP2, and both among pipelines (torchtitan/models/llama3/infra).
+  // torchtitan uses PyTorch's DDP and FSDP2, also in pipelines (torchtitan/models/llama3/infra).
   all.push_back({"torchtitan", {row_named(strategies(), "ddp"), row_named(strategies(), "fsdp2")}});
   return all;
 }
@@ -278,7 +277,7 @@ Offered offered(const Strategy& strategy, bool zero) {
 }
 
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {
-  // What a framework calls the plan says nothing of shards under it.
+  // The settings of a block strategy do not include sharding.
   const bool sharded_under = !strategy.plan && options.sharding.shards_optimizer();
   return strategy.offer.words && !sharded_under ? strategy.offer.words(options, profile) : "";
 }

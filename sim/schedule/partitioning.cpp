@@ -15,7 +15,7 @@ std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition) {
 
 namespace {
 
-// Listed by tensor, then offset: that decides between slices of one layer.
+// Lists slices by tensor, then by offset. This order decides between slices of one layer.
 BucketSchedule by_layer(std::string_view strategy, const Profile& profile, Bytes partition, const Window& window) {
   BucketSchedule schedule;
   schedule.strategy = strategy;

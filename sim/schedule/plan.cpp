@@ -54,7 +54,7 @@ std::size_t ProgramIndex::operator()(WorkKind kind, std::uint32_t item, std::int
 
 namespace {
 
-// ZeRO-2 keeps no whole gradients from one micro-batch to the next.
+// The first micro-batch that is reduced. ZeRO-2 keeps no unsharded gradients, so it reduces all of them.
 std::int64_t first_reduced(const ShardingConfig& sharding) {
   return sharding.shards_gradients() ? 0 : sharding.accumulate - 1;
 }
@@ -68,7 +68,7 @@ void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::
     program.push_back({kind, kind == WorkKind::Forward ? i : layers - 1 - i, static_cast<std::uint32_t>(micro_batch)});
 }
 
-// Just before the first forward pass: in one piece, or each layer's share before the layer.
+// Adds the first forward pass and the update before it: in one piece, or for each layer before its pass.
 void add_first_forward(std::vector<Work>& program, const Profile& profile, const ShardingConfig& sharding,
                        Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
@@ -152,13 +152,13 @@ class Expansion {
  private:
   std::size_t count() const { return plan_.blocks.size(); }
 
-  // When the block's gradients of that micro-batch are there.
+  // The work after which the block's gradients of the micro-batch are ready.
   PlanPoint made(const ProgramIndex& places, std::size_t index, std::int64_t micro_batch) const {
     return work(
         places(WorkKind::Backward, queueing_.release == Release::Backward ? 0 : first_layer_[index], micro_batch));
   }
 
-  // What waits for the block: a layer of the first forward pass, and its update where it has one.
+  // The work that waits for the block: a layer of the first forward pass, or the layer's update if it has one.
   PlanPoint needed(const ProgramIndex& places, std::size_t index) const {
     const LayerId layer = queueing_.barrier == Barrier::Iteration ? 0 : first_layer_[index];
     const std::uint32_t share = queueing_.barrier == Barrier::Iteration ? everything : layer;
@@ -171,7 +171,7 @@ class Expansion {
     plan_.transfers.reserve(queueing_.split ? 2 * count() : count());
     plan_.gates.reserve(queueing_.split ? 4 * count() : 2 * count());
     const std::int64_t micro_batch = plan_.sharding.accumulate - 1;
-    // However urgent an all-gather is, reduce-scatters go before it.
+    // Reduce-scatters go before every all-gather, however urgent that is.
     constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
     for (std::uint32_t index = 0; index < count(); ++index) {
       const Block& block = plan_.blocks[index];
@@ -234,7 +234,7 @@ class Expansion {
     }
   }
 
-  // By micro-batch and block: an earlier micro-batch goes first, whatever its blocks' keys.
+  // Priorities by micro-batch and block. All blocks of an earlier micro-batch go first.
   std::vector<std::int64_t> priorities(std::int64_t micro_batches) const {
     std::vector<std::int64_t> keys;
     for (const Block& block : plan_.blocks) keys.push_back(block.priority);
@@ -248,7 +248,7 @@ class Expansion {
     return all;
   }
 
-  // The input first; ties in the plan's own order.
+  // The blocks in the order in which the forward pass needs them; ties by priority.
   std::vector<std::uint32_t> by_need() const {
     std::vector<std::uint32_t> order(count());
     for (std::uint32_t index = 0; index < count(); ++index) order[index] = index;

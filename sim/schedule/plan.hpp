@@ -1,5 +1,5 @@
-// A plan: which transfers a training step makes, what each waits for and what waits for it, and how they queue.
-// It has no clock: what happens when is the engine's.
+// A plan: the transfers of a training step, what each waits for and what waits for it, and how they queue. It has no
+// clock: the engine decides when things happen.
 #pragma once
 
 #include <cassert>
@@ -21,17 +21,17 @@
 
 namespace allreplay {
 
-/// A task of the compute stream, by name.
+/// The kinds of work on a compute stream.
 enum class WorkKind : std::uint8_t {
   Backward,
   Forward,
-  Update,          ///< the optimizer's
-  CopyOut,         ///< from where a gather has put a block to where the layers read it
+  Update,          ///< the optimizer step
+  CopyOut,         ///< copies a gathered block from the gather's buffer to where the layers read it
   CopyOutAgain,    ///< likewise, for the backward pass
-  CopyIn,          ///< of a block's gradients, to where a reduction reads them
-  BackwardInput,   ///< the part of a backward pass that makes the gradient of its input
-  BackwardWeight,  ///< the part that makes those of weights
-  Mark,            ///< no work: an instant that ticks are counted from
+  CopyIn,          ///< copies a block's gradients to the buffer of a reduction
+  BackwardInput,   ///< the part of a backward pass that computes the gradient of its input
+  BackwardWeight,  ///< the part that computes the gradients of weights
+  Mark,            ///< takes no time: an instant from which ticks are counted
 };
 
 inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"},
@@ -46,65 +46,65 @@ inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"}
 
 struct Work {
   WorkKind kind = WorkKind::Backward;
-  std::uint32_t item = 0;         ///< the layer; of copies the block; of an update the layer, or `everything`
-  std::uint32_t micro_batch = 0;  ///< the micro-batch, from 0
+  std::uint32_t item = 0;         ///< the layer; for copies the block; for an update the layer or `everything`
+  std::uint32_t micro_batch = 0;  ///< from 0
   bool operator==(const Work&) const = default;
 };
 inline constexpr std::uint32_t everything = 0xffffffff;
 
-/// What a transfer carries: slices of what its kind says, or just bytes.
+/// The data of a transfer: a block's gradients or parameters, or only a number of bytes.
 struct Payload {
   enum class Kind : std::uint8_t { Gradients, Parameters, Activations };
   static constexpr std::uint32_t just_bytes = 0xffffffff;
   Kind kind = Kind::Gradients;
-  std::uint32_t block = just_bytes;  ///< of Plan::blocks
+  std::uint32_t block = just_bytes;  ///< index into Plan::blocks
   bool operator==(const Payload&) const = default;
 };
 
-/// A work of a role's program: its end where it comes before, its start where it comes after.
+/// A work as one side of a gate: its end if it is `before`, its start if it is `after`.
 struct WorkPoint {
-  std::uint32_t place = 0;  ///< in the role's program
-  std::uint32_t role = 0;   ///< of Plan::roles
+  std::uint32_t place = 0;  ///< index into the role's program
+  std::uint32_t role = 0;   ///< index into Plan::roles
   auto operator<=>(const WorkPoint&) const = default;
 };
 
-/// One collective, or one send, in each group of a family.
+/// One collective, or one send, in each group of a family at the same time.
 struct Transfer {
   CollectiveOp op = CollectiveOp::AllReduce;
-  std::uint32_t group = group_all;  ///< of Plan::groups
+  std::uint32_t group = group_all;  ///< index into Plan::groups
   Payload payload;
-  WireBytes bytes = 0;            ///< in each of the groups
-  std::uint32_t lane = 0;         ///< of Plan::lanes
+  WireBytes bytes = 0;            ///< on the wire, per group
+  std::uint32_t lane = 0;         ///< index into Plan::lanes
   std::int64_t priority = 0;      ///< for Order::Priority: smaller goes first
-  std::uint32_t micro_batch = 0;  ///< whose gradients, or for whose layers
-  /// Where its lane has ticks: the work from whose end they are counted; none: from the start of the program.
+  std::uint32_t micro_batch = 0;  ///< the one whose gradients are sent, or whose passes read the parameters
+  /// If the lane has ticks: the work from whose end they are counted; none: the start of the program.
   std::optional<WorkPoint> ticks_from = {};
-  /// Of gathered parameters: the work after which they are freed; none: their layers' last before the next gather.
+  /// The work after which gathered parameters are freed; none: the last of their layers before the next gather.
   std::optional<WorkPoint> held_until = {};
   bool operator==(const Transfer&) const = default;
 };
 
-/// How the transfers of one communicator queue.
+/// A queue of transfers, such as those of one communicator.
 struct Lane {
   std::string name;
   Order order = Order::FirstReady;
   Window window;
   Time tick{0};  ///< if positive, transfers become ready only at its multiples after the start of the program
-  std::uint32_t channel = 0;  ///< lanes of different ones share nothing in `alpha-beta`; follows from what they carry
+  std::uint32_t channel = 0;  ///< in `alpha-beta`, only lanes of the same channel share bandwidth
   bool operator==(const Lane&) const = default;
 };
 
-/// A transfer: its end where it comes before, its start where it comes after.
+/// A transfer as one side of a gate: its end if it is `before`, its start if it is `after`.
 struct TransferPoint {
-  std::uint32_t index = 0;  ///< of Plan::transfers
+  std::uint32_t index = 0;  ///< index into Plan::transfers
   auto operator<=>(const TransferPoint&) const = default;
 };
-/// The start of a role's program, which only comes before.
+/// The start of a role's program; only as `before`.
 struct StartPoint {
   std::uint32_t role = 0;
   auto operator<=>(const StartPoint&) const = default;
 };
-/// What a gate joins: never a time.
+/// One side of a gate. It is never a time.
 using PlanPoint = std::variant<WorkPoint, TransferPoint, StartPoint>;
 
 inline PlanPoint work(std::size_t place, std::uint32_t role = 0) {
@@ -113,11 +113,10 @@ inline PlanPoint work(std::size_t place, std::uint32_t role = 0) {
 inline PlanPoint transfer(std::size_t index) { return TransferPoint{static_cast<std::uint32_t>(index)}; }
 inline PlanPoint start_of_program(std::uint32_t role = 0) { return StartPoint{role}; }
 
-/// `after` starts once `before` has ended: on every worker of the role that one of them names, where the other is a
-/// transfer.
+/// `after` starts once `before` has ended; between a work and a transfer, on every worker of the work's role.
 struct Gate {
   PlanPoint before, after;
-  bool next = false;  ///< `after` is of the next iteration
+  bool next = false;  ///< `after` belongs to the next iteration
   auto operator<=>(const Gate&) const = default;
 
   const WorkPoint* work_before() const { return std::get_if<WorkPoint>(&before); }
@@ -126,49 +125,47 @@ struct Gate {
   const TransferPoint* transfer_after() const { return std::get_if<TransferPoint>(&after); }
 };
 
-/// Layers first … last.
+/// Layers first … last, both included.
 struct Unit {
   LayerId first = 0, last = 0;
   bool operator==(const Unit&) const = default;
 };
 
-/// Where the passes of a layer or unit begin and end in a program.
+/// The first and last place of a pass of a layer or unit in a program.
 struct ProgramRange {
   std::size_t first = 0, last = 0;
 };
 
-/// What a worker holds, where a framework has its own rules (docs/sharding.md).
+/// A framework's rules for what a worker keeps in memory (docs/sharding.md).
 struct MemoryPolicy {
-  std::vector<Unit> units;                ///< of layers that are gathered and reduced as one; none: each layer alone
-  std::vector<std::uint32_t> root;        ///< of `units`: those that are one together, in order; none, or at least two
-  Bytes parameter = 0;                    ///< bytes of an element of parameters; 0: as they travel
-  Bytes gradient = 0;                     ///< likewise of gradients
-  bool whole_gradients = false;           ///< unsharded, from one micro-batch to the next
-  std::int64_t reduce_buffer = -1;        ///< elements in reduction, instead of what the timeline says; -1: that
-  std::optional<std::uint32_t> resident;  ///< the block that is never freed: gathered once after each update
-  /// Bytes that the optimizer's step takes for each element that a worker updates, in addition to the state; none:
-  /// what PyTorch's Adam takes, where that runs.
+  std::vector<Unit> units;                ///< layers gathered and reduced together; empty: each layer separately
+  std::vector<std::uint32_t> root;        ///< indices of units that form one unit, in order; empty, or at least two
+  Bytes parameter = 0;                    ///< bytes per parameter element; 0: as on the wire
+  Bytes gradient = 0;                     ///< bytes per gradient element; 0: as on the wire
+  bool whole_gradients = false;           ///< gradients are kept unsharded between micro-batches
+  std::int64_t reduce_buffer = -1;        ///< elements of the reductions' buffer; -1: as the timeline shows
+  std::optional<std::uint32_t> resident;  ///< a block that is never freed and is gathered once after each update
+  /// Temporary bytes of the optimizer step per element that a worker updates; none: PyTorch's Adam's, if that runs.
   std::optional<Bytes> step = {};
-  std::int64_t step_elements = 0;  ///< the step goes by pieces of so many elements; 0: in one
+  std::int64_t step_elements = 0;  ///< elements that one piece of the step updates; 0: all
   bool operator==(const MemoryPolicy&) const = default;
 };
 
-/// Workers that run one program: the order of work on their compute streams, one period of it, from an instant at which
-/// no transfer is in flight; in a pipeline, where there is no such instant, from their update.
+/// Workers that run the same program. The program is one period of the work on their compute streams. It starts at an
+/// instant at which no transfer is in flight; in a pipeline, which has no such instant, with the update.
 struct Role {
   std::string name;
   std::vector<Work> program;
-  std::vector<std::int64_t> workers = {};  ///< none: everybody
+  std::vector<std::int64_t> workers = {};  ///< empty: all
   bool operator==(const Role&) const = default;
 };
 
-/// What the plan of a pipeline says beyond its roles, which are the ranks. Of how many workers each is follows from
-/// those who run it.
+/// The additional parts of a pipeline's plan. Its roles are the ranks; dp follows from the number of workers.
 struct PlannedPipeline {
   std::int64_t tp = 1, cp = 1, ep = 1;   ///< degrees
-  std::string schedule;                  ///< its name, for tables
-  std::vector<std::int64_t> layers;      ///< of each chunk
-  Barrier barrier = Barrier::Iteration;  ///< what a layer's first forward pass waits for
+  std::string schedule;                  ///< its name, only shown
+  std::vector<std::int64_t> layers;      ///< by chunk: number of layers
+  Barrier barrier = Barrier::Iteration;  ///< what the first forward pass waits for
   bool operator==(const PlannedPipeline&) const = default;
 };
 
@@ -181,15 +178,14 @@ struct Plan {
   std::vector<Transfer> transfers;
   std::vector<Gate> gates;
   std::vector<Lane> lanes;
-  std::optional<PlannedPipeline> pipeline;  ///< roles are ranks of a pipeline, each with layers of its own
-  /// Pipelines: all roles start an iteration at once, when all that came before it has ended.
+  std::optional<PlannedPipeline> pipeline;  ///< if present, roles are its ranks, each with its own layers
+  /// Pipelines: all roles start an iteration together, after everything of the previous one has ended.
   bool together = false;
-  std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
+  std::optional<double> copy_rate;  ///< bytes per second of CopyOut and CopyIn; none: they take no time
   MemoryPolicy memory_policy;
-  std::optional<QueueingPolicy>
-      queueing;  ///< what expand() made the transfers of; none in plans that were made without it
+  std::optional<QueueingPolicy> queueing;  ///< of the schedule given to expand(); none: made without it
 
-  /// What everybody runs. REQUIRES: there is one role.
+  /// The program of all workers. REQUIRES: there is one role.
   const std::vector<Work>& program() const {
     assert(roles.size() == 1);
     return roles.front().program;
@@ -199,66 +195,65 @@ struct Plan {
     return roles.front().program;
   }
 
-  /// The bytes of the transfer's block. REQUIRES: it has one.
+  /// REQUIRES: the transfer carries a block.
   const Block& block_of(const Transfer& transfer) const {
     assert(transfer.payload.block != Payload::just_bytes);
     return blocks[transfer.payload.block];
   }
 };
 
-/// What a transfer of these puts on the wire in each group.
+/// Returns the bytes on the wire, per group, of a transfer with this payload.
 WireBytes wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile);
 
-/// Where a work stands in a program.
+/// Finds the place of a work in a program.
 class ProgramIndex {
  public:
   explicit ProgramIndex(const std::vector<Work>& program);
 
-  /// REQUIRES: it is there.
+  /// REQUIRES: the program contains the work.
   std::size_t operator()(WorkKind kind, std::uint32_t item, std::int64_t micro_batch) const;
   std::optional<std::size_t> find(const Work& work) const;
 
  private:
   static constexpr std::uint32_t nowhere = 0xffffffff;
   struct Table {
-    std::size_t items = 0;              // and one more, for `everything`
+    std::size_t items = 0;              // plus one for `everything`
     std::vector<std::uint32_t> places;  // by micro-batch and item
   };
   std::vector<Table> tables_;  // by kind
 };
 
-/// One iteration from the backward pass of the first micro-batch that is reduced: B_L … B_1, the update, F_1 … F_L,
-/// with the other micro-batches around it. No block can be in flight at its start: all that was sent before is awaited
-/// by the update, or by a layer of the next iteration's first forward pass, and that comes before.
+/// Returns one iteration, starting with the backward pass of the first micro-batch that is reduced: B_L … B_1, the
+/// update, F_1 … F_L, and the passes of the other micro-batches. No block is in flight at its start, since the update
+/// or the layers of the first forward pass have waited for all earlier blocks.
 std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sharding = {},
                                 Barrier barrier = Barrier::Iteration);
 
-/// The same iteration, cut so that it begins with the backward pass of its first micro-batch and ends with the forward
-/// pass of the next one. Ticks are still counted from the work that the plan's program begins with. Returns the plan
-/// unchanged if its program begins with the first micro-batch. REQUIRES: one role, and no transfer that is in flight
-/// at that backward pass, as in expand()'s plans.
+/// Rotates the program so that it begins with the backward pass of the first micro-batch and ends with the forward pass
+/// of the next iteration's first one. Ticks are still counted from the original start. Returns the plan unchanged if it
+/// already begins so. REQUIRES: one role, and no transfer in flight at that backward pass, as in expand()'s plans.
 Plan from_first_micro_batch(Plan plan);
 
-/// Writes out what a schedule means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and
-/// an all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
-/// (sharding.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
-/// all-gather a block, each kind in a lane of its own.
+/// Makes a plan of a schedule. Unsharded: one lane, and per block an all-reduce, or a reduce-scatter and an all-gather;
+/// reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded (zero 1 or 2):
+/// per block a reduce-scatter, if there are shard groups an all-reduce of the shard, and after the update an
+/// all-gather; each kind has its own lane.
 Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& sharding = {});
 
-/// The schedule that expand() wrote out. REQUIRES: plan.queueing.
+/// Returns the schedule that was given to expand(). REQUIRES: plan.queueing.
 BucketSchedule bucket_schedule_of(Plan plan);
 
-/// Whether any transfer is half of an all-reduce.
+/// True if any transfer is not a whole all-reduce.
 bool uses_halves(const Plan& plan);
 
-/// What the plan asks of a network, each call once.
+/// Returns the distinct calls that the plan makes to a network.
 std::vector<Call> calls_of(const Plan& plan);
 
-/// "fc.weight, fc.bias", at most three of them.
+/// "fc.weight, fc.bias", at most three names.
 std::string names_of(const Block& block, const Profile& profile);
 /// "transfer 3 (all-reduce of fc.weight, fc.bias)", "transfer 4 (send 0 to 1)".
 std::string describe_transfer(const Plan& plan, std::size_t transfer, const Profile& profile);
-/// "block 3 (fc.weight, fc.bias)": how people read a block.
+/// "block 3 (fc.weight, fc.bias)".
 std::string describe(const Plan& plan, std::size_t block, const Profile& profile);
 
 std::string to_string(WorkKind kind);

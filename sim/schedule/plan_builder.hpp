@@ -1,4 +1,4 @@
-// Plans written out transfer by transfer, for strategies that are no schedules.
+// Builds plans transfer by transfer, for strategies that are not a BucketSchedule.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ class PlanBuilder {
   const Plan& plan() const { return plan_; }
   Plan take() { return std::move(plan_); }
 
-  /// The next on the compute stream; its place.
+  /// Appends a work to the program and returns its place.
   std::size_t add(const Work& work) {
     plan_.program().push_back(work);
     return plan_.program().size() - 1;
@@ -34,7 +34,7 @@ class PlanBuilder {
     return static_cast<std::uint32_t>(plan_.lanes.size() - 1);
   }
 
-  // The next in its lane: of a block's parameters, or its gradients.
+  // Append a transfer of a block's parameters or gradients to a lane.
   PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
     return add(CollectiveOp::AllGather, group_shard, {Payload::Kind::Parameters, block}, lane, micro_batch);
   }
@@ -42,7 +42,7 @@ class PlanBuilder {
                    std::uint32_t micro_batch) {
     return add(op, group, {Payload::Kind::Gradients, block}, lane, micro_batch);
   }
-  /// Of a shard of the block's gradients, among the groups.
+  /// Appends an all-reduce of a shard of the block's gradients among the shard groups.
   PlanPoint sum_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
     return reduce(CollectiveOp::AllReduce, group_replica, block, lane, micro_batch);
   }
@@ -51,7 +51,7 @@ class PlanBuilder {
   void gate(std::span<const PlanPoint> before, const PlanPoint& after) {
     for (const PlanPoint& one : before) gate(one, after);
   }
-  /// The end of what has been added to the program last, or its start.
+  /// The end of the last work added to the program, or the program's start.
   PlanPoint so_far() const { return plan_.program().empty() ? start_of_program() : work(plan_.program().size() - 1); }
 
  private:
@@ -66,7 +66,7 @@ class PlanBuilder {
   Plan plan_;
 };
 
-/// The layer's tensors, whole.
+/// Returns a block of the layer's whole tensors.
 Block block_of_layer(LayerId layer, const Profile& profile);
 
 }  // namespace allreplay

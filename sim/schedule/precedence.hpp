@@ -1,4 +1,4 @@
-// Which of many tasks wait for which, by way of others.
+// Answers whether one task waits for another, directly or through others.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,19 @@
 
 namespace allreplay {
 
-/// Of tasks in no circle. Each task's last one waited for is its parent in a tree, in which ancestors are told at once:
-/// chains and fans cost nothing. What does not wait along the tree is looked for, within bounds.
+/// Precedence of tasks in an acyclic graph. In a tree, the parent of each task is the last of those that it waits for;
+/// ancestors there are found in constant time, which covers chains and fans. Other cases take a search of bounded size.
 class Precedence {
  public:
-  /// `waits`: by task, those that it waits for. `order`: all tasks, each behind those that it waits for.
-  /// `most`: how many tasks to look at, in all. REQUIRES: `waits` outlives this.
+  /// `waits`: by task, the tasks that it waits for. `order`: all tasks in topological order. `most`: tasks that all
+  /// searches together may visit. REQUIRES: `waits` outlives this.
   Precedence(const std::vector<std::vector<std::uint32_t>>& waits, const std::vector<std::uint32_t>& order,
              std::uint64_t most = 100'000'000);
 
-  /// Whether `task` waits for `other`. False, too, where it would take too long to tell: then tired().
+  /// True if `task` waits for `other`. Also false if the search was given up; tired() is then true.
   bool waits(std::uint32_t task, std::uint32_t other);
 
-  /// So many tasks were looked at that no more are.
+  /// True if the bound has been reached.
   bool tired() const { return looked_ > most_; }
 
  private:
@@ -27,9 +27,9 @@ class Precedence {
   }
 
   const std::vector<std::vector<std::uint32_t>>& waits_;
-  std::vector<std::uint32_t> rank_;          // place in the order
-  std::vector<std::uint32_t> first_, size_;  // a task's subtree: so many numbers from this one, its own
-  std::vector<std::uint32_t> seen_;          // the question in which a task was looked at last
+  std::vector<std::uint32_t> rank_;          // by task: its index in the order
+  std::vector<std::uint32_t> first_, size_;  // by task: its number in preorder; size of its subtree
+  std::vector<std::uint32_t> seen_;          // by task: the question in which it was last visited
   std::uint32_t question_ = 0;
   std::uint64_t looked_ = 0, most_;
 };

@@ -7,9 +7,9 @@ namespace allreplay {
 
 namespace {
 
-// Autograd's node that accumulates a parameter's gradient is the one place that every PyTorch lets one hook with public
-// calls (2.1 has a name for it: register_post_accumulate_grad_hook).
-// Lines are short enough for a report of 80 columns that sets them in: a comment must not be broken.
+// Hooks the autograd node that accumulates a parameter's gradient: every version of PyTorch has public calls for that
+// (2.1 named it register_post_accumulate_grad_hook). Lines are short, so that an indented report of 80 columns does not
+// break comments.
 constexpr std::string_view class_of_buckets = R"(class Buckets:
     """In place of DistributedDataParallel: means, in buckets."""
 

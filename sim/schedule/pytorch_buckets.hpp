@@ -1,4 +1,4 @@
-// Buckets that PyTorch can be made to send, and the code that makes it.
+// Python code that makes PyTorch send a plan's buckets.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,11 @@
 
 namespace allreplay {
 
-/// How many elements each bucket of the plan has, in the order in which they are sent: whole parameters, the last of
-/// the model first, one all-reduce at a time, all of them before the next forward pass. Nothing for any other plan.
+/// Returns the number of elements of each bucket in the order of sending; none if PyTorch cannot send the plan. It can
+/// if buckets are whole parameters, the model's last first, sent one at a time and before the next forward pass.
 std::optional<std::vector<std::int64_t>> pytorch_buckets(const Plan& plan, const Profile& profile);
 
-/// Python to paste: the plan's buckets, and what has a model reduce its gradients in them. Its first line is a comment
-/// that says where it is from.
+/// Returns Python code that reduces a model's gradients in these buckets. Its first line is a comment on its origin.
 std::string pytorch_code(const Plan& plan, const std::vector<std::int64_t>& buckets);
 
 }  // namespace allreplay

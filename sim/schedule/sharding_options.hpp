@@ -1,4 +1,4 @@
-// What users of FSDP, ZeRO and Megatron may set. Defaults are the frameworks' own, but where docs/sharding.md says so.
+// Options of FSDP, ZeRO and Megatron. Defaults are the frameworks' own; docs/sharding.md lists the exceptions.
 #pragma once
 
 #include <cstdint>
@@ -10,46 +10,45 @@
 
 namespace allreplay {
 
-/// Which layers travel together.
+/// The grouping of layers into units that are sent together.
 struct Wrap {
   enum class By : std::uint8_t { Default, Group, Layer, Size, Given };
-  By by = By::Default;                     ///< the profile's groups if it has any, else its layers
-  Bytes size = 0;                          ///< Size: of a unit's parameters, at least
-  std::vector<std::uint32_t> begins = {};  ///< Given: the layers with which units begin
-  SourceLocation place;                    ///< where a complaint points
+  By by = By::Default;                     ///< Default: the profile's groups if it has any, else its layers
+  Bytes size = 0;                          ///< Size: the smallest size of a unit's parameters
+  std::vector<std::uint32_t> begins = {};  ///< Given: the first layer of each unit
+  SourceLocation place;                    ///< of the option, for errors
 };
 
-/// Which units are freed after their forward pass, and gathered again for the backward pass.
+/// The units that are freed after their forward pass and gathered again for the backward pass.
 enum class Reshard : std::uint8_t { ButLast, All, None };
 
-/// When a unit of the backward pass is gathered: before the one before it computes, or after that.
+/// When the backward pass gathers a unit: before the previous unit computes, after it has, or only when needed.
 enum class BackwardPrefetch : std::uint8_t { Pre, Post, None };
 
-/// In which micro-batches gradients are reduced. ReplicasLast: reduce-scatters in every one, the all-reduces among
-/// shard groups in the last one only.
+/// The micro-batches that reduce gradients. ReplicasLast: all-reduces among shard groups only in the last one.
 enum class Reduce : std::uint8_t { Every, ReplicasLast, Last };
 
 struct FsdpOptions {
   Wrap wrap;
-  std::optional<Reshard> reshard;  ///< but-last in fsdp2, all in fsdp1
+  std::optional<Reshard> reshard;  ///< none: but-last in fsdp2, all in fsdp1
   // fsdp2:
   Reduce reduce = Reduce::Every;
-  bool separate_lanes = false;      ///< a communicator for gathers, and one for reductions
-  std::int64_t prefetch = 1;        ///< gathers ahead
-  std::int64_t reduce_buffers = 1;  ///< reductions behind
-  std::optional<double> copy;       ///< of the copies, bytes per second; none: they take no time
+  bool separate_lanes = false;      ///< one communicator for gathers, one for reductions
+  std::int64_t prefetch = 1;        ///< units that are gathered ahead
+  std::int64_t reduce_buffers = 1;  ///< reductions that may be pending
+  std::optional<double> copy;       ///< bytes per second of copies; none: they take no time
   // fsdp1:
   BackwardPrefetch backward_prefetch = BackwardPrefetch::Pre;
-  std::int64_t limit = 2;  ///< of units gathered in the forward pass
+  std::int64_t limit = 2;  ///< units that may be gathered in the forward pass
 };
 
 /// Sizes in elements.
 struct ZeroOptions {
   std::int64_t reduce_bucket = 500'000'000;
-  std::optional<bool> overlap_comm;  ///< true in zero-3, else false
+  std::optional<bool> overlap_comm;  ///< none: true in zero-3, else false
   // zero-1, zero-2:
-  std::int64_t allgather_bucket = 0;  ///< 0: everything in one
-  bool whole_buckets = true;          ///< all-reduces, not reduce-scatters
+  std::int64_t allgather_bucket = 0;  ///< 0: one gather of everything
+  bool whole_buckets = true;          ///< all-reduces instead of reduce-scatters
   // zero-3:
   std::int64_t prefetch_bucket = 50'000'000;
   std::int64_t persistence = 100'000;
@@ -61,8 +60,8 @@ struct MegatronOptions {
   std::int64_t bucket_size = 0;  ///< elements; 0: max(40,000,000, 1,000,000·N)
   bool distributed_optimizer = true;
   bool overlap_grad_reduce = true;
-  std::optional<bool> overlap_param_gather;  ///< true where both of these are
-  SourceLocation place;                      ///< of the last one, where a complaint points
+  std::optional<bool> overlap_param_gather;  ///< none: true if both options above are
+  SourceLocation place;                      ///< of overlap_param_gather, for errors
 };
 
 }  // namespace allreplay

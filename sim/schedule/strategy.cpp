@@ -23,15 +23,15 @@ namespace allreplay {
 
 namespace {
 
-// All runs of gradients, by their ends.
+// optimal-merge compares all runs of consecutive gradients.
 double merges(const StrategyOptions&, double tensors) { return tensors * tensors / 2; }
 
-// Algorithm 2 may try a whole schedule, out of a heap, for every tensor.
+// US-Byte's Algorithm 2 may make a whole schedule, with a heap, for every tensor.
 double schedules(const StrategyOptions& options, double tensors) {
   return options.first_phase.kind == PhaseOrder::Kind::Paper ? tensors * tensors * std::log2(tensors + 1) : 0;
 }
 
-// A dynamic programme over groups and runs; the search asks it for one group more each time.
+// MergeComp runs a dynamic programme over groups and runs; the search repeats it for each number of groups.
 double groupings(const StrategyOptions& options, double tensors) {
   if (options.grouping == Grouping::Even) return 0;
   const double groups = std::min(static_cast<double>(options.groups), tensors), once = tensors * tensors / 2;
@@ -145,7 +145,7 @@ std::span<const Strategy> strategies() {
        .offer = offer_fsdp2,
        .plan = plan_fsdp2,
        .sharded = {3, true}},
-      {.name = "fsdp1",  // behind what PyTorch has in its place today
+      {.name = "fsdp1",  // after its successor
        .look = {"FSDP1", 15},
        .summary = "PyTorch's FullyShardedDataParallel (1.11 to 2.x)",
        .options = {"wrap", "reshard", "backward_prefetch", "limit"},
@@ -214,7 +214,7 @@ void AddedStrategies::add(const std::string& name, Scheduling schedule) {
   one.row.summary = "added to the library";
   one.row.schedule = [this, &one](const PlanRequest& request) {
     std::unique_lock lock(mutex_);
-    const auto planner = one.schedule;  // kept until it has planned, whatever is added meanwhile
+    const auto planner = one.schedule;  // keeps it alive while it plans, even if it is replaced meanwhile
     lock.unlock();
     return (*planner)(request);
   };

@@ -1,4 +1,4 @@
-// Strategies: pure functions from a profile and the cost of communication to a plan.
+// The table of strategies: pure functions from a profile and the cost of communication to a plan, and their options.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace allreplay {
 
-/// us-byte: which tensor goes first in a phase. Anything but the paper's choice is for experiments.
+/// us-byte: the order of tensors in a phase. All but the paper's choice are for experiments.
 struct PhaseOrder {
   enum class Kind : std::uint8_t {
     Paper,       ///< first phase: Algorithm 2; second: Theorem 1
@@ -32,30 +32,30 @@ struct PhaseOrder {
   Kind kind = Kind::Paper;
   std::uint64_t seed = 0;
   std::vector<TensorId> tensors;  ///< Given: all, the most urgent first
-  SourceLocation place;           ///< where a complaint about them points
+  SourceLocation place;           ///< of the list, for errors
 };
 
-/// mergecomp: how the groups are found.
+/// mergecomp: how groups of tensors are chosen.
 enum class Grouping : std::uint8_t {
-  Search,   ///< Algorithm 2: one group more as long as that pays
-  Optimal,  ///< the best with exactly so many groups
-  Even,     ///< as many tensors in each, but for the remainder (the paper's naive partition)
+  Search,   ///< Algorithm 2: adds groups as long as that helps, up to `groups`
+  Optimal,  ///< the best partition into exactly `groups` groups
+  Even,     ///< equal numbers of tensors, except for the remainder (the paper's naive partition)
 };
 
-/// What users may set; each strategy says which of these it reads.
+/// The options of all strategies. Strategy::options lists those that a strategy reads.
 struct StrategyOptions {
-  ShardingConfig sharding;         ///< read by all
+  ShardingConfig sharding;         ///< read by all strategies
   std::optional<Barrier> barrier;  ///< instead of the strategy's own
 
-  std::optional<Bytes> bucket_cap;       ///< ddp: PyTorch's bucket_cap_mb; 25 MiB
-  std::optional<Bytes> first_bucket;     ///< ddp: cap of the first bucket; bucket_cap, or 1 MiB where that is not given
+  std::optional<Bytes> bucket_cap;       ///< ddp: PyTorch's bucket_cap_mb; none: 25 MiB
+  std::optional<Bytes> first_bucket;     ///< ddp: cap of the first bucket; none: bucket_cap if given, else 1 MiB
   std::optional<Bytes> threshold;        ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
   Time cycle{1'000'000'000};             ///< horovod: HOROVOD_CYCLE_TIME (1 ms since 0.21)
-  std::optional<Bytes> partition;        ///< the size of slices; the strategy's own default if not given
-  Window credit{.count = 4};             ///< bytescheduler, byteps: how much may be in flight
+  std::optional<Bytes> partition;        ///< size of slices; none: the strategy's default
+  Window credit{.count = 4};             ///< bytescheduler, byteps: limit of what is in flight
   Release release = Release::Layer;      ///< byteps
   PhaseOrder first_phase, second_phase;  ///< us-byte
-  std::int64_t groups = 2;               ///< mergecomp: Y, or how many (MergeComp, section 5.2, recommends 2)
+  std::int64_t groups = 2;               ///< mergecomp: number of groups, Y (MergeComp, section 5.2, recommends 2)
   double stop = 0.01;                    ///< mergecomp: alpha of Algorithm 2; the paper gives no value
   Grouping grouping = Grouping::Search;  ///< mergecomp
   FsdpOptions fsdp;
@@ -64,36 +64,35 @@ struct StrategyOptions {
 };
 
 struct PlanRequest {
-  const Profile& profile;  ///< as the slowest worker runs it: the last to be ready is what a block waits for
-  BlockCost cost;          ///< on the collective that will carry the blocks, with the codec if there is one
+  const Profile& profile;  ///< of the slowest worker, since blocks wait for all workers
+  BlockCost cost;          ///< of the collective that sends the blocks, codec included
   const StrategyOptions& options;
-  bool splits = true;  ///< whether blocks can travel in two halves: payloads that are gathered cannot
+  bool splits = true;  ///< blocks can be sent in two halves; codecs whose payloads are gathered prevent that
   std::int64_t workers = 1;
 };
 
-/// How somebody gets to run a strategy, the simplest way first.
+/// How a user can run a strategy, the simplest way first.
 enum class Offered : std::uint8_t {
-  Maintained,  ///< by a framework's own settings
-  Replaced,    ///< likewise, but PyTorch has another in its place by now
-  AsCode,      ///< research code, or code to paste
-  AsPlan,      ///< it takes the plan itself
+  Maintained,  ///< by settings of a maintained framework
+  Replaced,    ///< likewise, but PyTorch now has a successor
+  AsCode,      ///< with research code, or with code to paste
+  AsPlan,      ///< only by implementing the plan
 };
 
-/// Who offers a strategy outside of this program, and in which words.
+/// The framework that implements a strategy, and the settings there.
 struct Offer {
-  std::string_view framework = {};  ///< "": none offers it
+  std::string_view framework = {};  ///< "": none
   Offered how = Offered::AsPlan;
-  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: they
-  /// need the plan itself.
+  /// Returns the framework's settings for these options or, without one, what to do; nullptr: only the plan says it.
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
-  /// What the words mean, where they cannot say the options themselves.
+  /// Returns the options that the settings really mean; nullptr: exactly the given ones.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
-  std::array<std::string_view, 2> switched_on = {};  ///< options that are on here, and off as the framework comes
+  std::array<std::string_view, 2> switched_on = {};  ///< options on by default here, but off in the framework
 
-  bool maintained() const { return how <= Offered::Replaced; }  ///< settings of a maintained framework
+  bool maintained() const { return how <= Offered::Replaced; }
 };
 
-/// The size of slices where users say none: in bytes, or in elements of whatever type. Neither: nothing is cut.
+/// The default size of slices, in bytes or in elements. Both 0: tensors are not cut.
 struct Partition {
   Bytes bytes = 0;
   std::int64_t elements = 0;
@@ -102,17 +101,17 @@ struct Partition {
   Bytes of(const Profile& profile) const;
 };
 
-/// How pictures show a strategy.
+/// The appearance of a strategy in pictures.
 struct StrategyLook {
-  std::string_view label;  ///< what they call it
-  std::size_t place = 0;   ///< its place among the looks of series, which no other has
+  std::string_view label;
+  std::size_t place = 0;  ///< its index among the looks of series, unique
 };
 
-/// How the plans of a strategy that shards in a way of its own do so.
+/// The sharding of a strategy that plans its own sharding.
 struct Shards {
   std::int64_t stage = 0;  ///< ZeRO's
-  bool groups = false;     ///< they can, among groups of workers
-  /// Whether they shard with these options; nullptr: they do.
+  bool groups = false;     ///< can shard within groups of workers
+  /// True if plans with these options shard; nullptr: always.
   bool (*by)(const StrategyOptions& options) = nullptr;
 };
 
@@ -120,46 +119,46 @@ struct Strategy {
   std::string_view name;
   StrategyLook look;
   std::string_view summary;
-  std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
+  std::vector<std::string_view> options;  ///< the options that it reads, by user-visible name
   Offer offer;
-  std::function<BucketSchedule(const PlanRequest&)> schedule;  ///< none where plans are replayed (sim/search/best.hpp)
-  Partition partition = {};                                    ///< its default `partition`
-  DecodeAt decode_at = DecodeAt::Arrival;                      ///< its default
-  bool split = false;                                          ///< its blocks travel in two halves
-  /// In the place of a schedule: those that shard in a way of their own, and how.
+  std::function<BucketSchedule(const PlanRequest&)>
+      schedule;                            ///< none if `plan` or a search (sim/search/best.hpp) plans
+  Partition partition = {};                ///< default `partition`
+  DecodeAt decode_at = DecodeAt::Arrival;  ///< default `decode_at`
+  bool split = false;                      ///< sends blocks in two halves
+  /// Replaces `schedule` in strategies that plan their own sharding.
   std::function<Plan(const PlanRequest&)> plan = nullptr;
   Shards sharded = {};
-  /// What planning compares, for those that look at tensors more than once; nullptr for the others.
+  /// Returns the number of comparisons that planning takes; nullptr: linear in the tensors.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
-  Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
-  /// Among several nodes, where nobody names a collective; "": ring, as everywhere else.
+  Bytes threshold = 0;  ///< default `threshold`; 0 if it reads none
+  /// The default collective among several nodes; "": ring.
   std::string_view collective = {};
-  Barrier barrier = Barrier::Iteration;  ///< its schedules'
-  bool in_pipelines = true;              ///< its blocks may be those of a pipeline's chunks
+  Barrier barrier = Barrier::Iteration;  ///< of its schedules
+  bool in_pipelines = true;              ///< can plan the chunks of a pipeline
 
   bool shards() const { return plan != nullptr; }
-  /// Of plans with these options. REQUIRES: shards().
+  /// Returns the sharding of plans with these options. REQUIRES: shards().
   Shards sharding(const StrategyOptions& chosen) const {
     return sharded.by && !sharded.by(chosen) ? Shards{} : sharded;
   }
   bool searched() const { return !schedule && !plan; }  ///< `best`
 
-  /// How many slices its partition makes of the profile; 0 if it cuts nothing.
+  /// Returns the number of slices that the partition makes of the profile; 0 if tensors are not cut.
   Bytes slices(const Profile& profile, const StrategyOptions& options) const;
 };
 
-inline constexpr Bytes most_slices = 1'000'000;   ///< more are a slip of the unit, and would fill the memory
-inline constexpr double most_comparisons = 1e10;  ///< half a minute
+inline constexpr Bytes most_slices = 1'000'000;   ///< more indicates a wrong unit and would fill the memory
+inline constexpr double most_comparisons = 1e10;  ///< about half a minute
 
 std::span<const Strategy> strategies();
 
-/// Strategies that are not in the table. Several threads may add and find them. Rows never move or go while this is
-/// there: scenarios point to them.
+/// Strategies added at run time. Thread-safe. Rows keep their addresses, since scenarios point to them.
 class AddedStrategies {
  public:
   using Scheduling = std::function<BucketSchedule(const PlanRequest&)>;
 
-  /// A name that was added before plans as `schedule` does from now on. Throws InputError for one of the table's.
+  /// Adds a strategy, or replaces the planner of one that was added before. Throws InputError for a name in the table.
   void add(const std::string& name, Scheduling schedule);
 
   const Strategy* find(std::string_view name) const;
@@ -176,17 +175,16 @@ class AddedStrategies {
   std::list<Added> all_;
 };
 
-/// In the table, or among those that were added, if any were. Throws InputError at `place`, naming the nearest known
-/// one.
+/// Finds a strategy in the table or in `added`. Throws InputError at `place`, naming the nearest known one.
 const Strategy& find_strategy(std::string_view name, const SourceLocation& place,
                               const AddedStrategies* added = nullptr);
 
-/// What the strategy makes of sizes that are not given.
+/// Fills in the strategy's defaults for sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);
 
 BucketSchedule make_bucket_schedule(const Strategy& strategy, const PlanRequest& request);
 
-/// The schedule, written out. It covers the needs.
+/// Returns a plan that covers the needs.
 Plan make_plan(const Strategy& strategy, const PlanRequest& request);
 
 }  // namespace allreplay

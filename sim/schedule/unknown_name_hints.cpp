@@ -21,7 +21,7 @@ struct Asked {
   std::string_view right;
 };
 
-// Found by a whole word of a name, or by how one starts where that is long enough to mean nothing else.
+// A name matches if one of its words is listed, or begins with a listed word that is long enough to be unambiguous.
 const std::vector<Asked>& absent() {
   static const std::vector<Asked> all{
       {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},

@@ -1,4 +1,4 @@
-// What people ask for by a name that is not there, and what there is instead.
+// Answers to unknown names that users are likely to try, with what to use instead.
 #pragma once
 
 #include <string_view>
@@ -7,14 +7,14 @@
 
 namespace allreplay {
 
-/// What stands for every strategy, where a list of them is asked for.
+/// The word for all strategies in a list of strategies.
 inline constexpr std::string_view every_strategy = "all";
 
-/// Throws InputError at `place` if the word, of a strategy, an option, a codec or a flag, asks for something that
-/// nothing here simulates: another parallelism, precision, asynchrony.
+/// Throws InputError at `place` if the word, given as a strategy, option, codec or flag, asks for something that is not
+/// simulated or is set elsewhere, such as precision or asynchronous training.
 void hint_at_what_is_absent(std::string_view word, const SourceLocation& place);
 
-/// The same for a strategy's name, and for what is there under another name, or elsewhere than among strategies.
+/// The same for a word given as a strategy; also answers words that exist under another name or are not strategies.
 void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -18,9 +18,9 @@ UsByteModel::UsByteModel(const Profile& profile, BlockCost cost, Bytes partition
   for (const Gradient& gradient : gradients(profile)) ready_[gradient.tensor] = gradient.ready;
 }
 
-// Lines 15-21: the fewest partitions that keep the channel busy for `left`, until the next gradient comes; all of them
-// if they do not suffice. With T = a + b·M that is Case 1 (one partition, where left < a), Case 2 (the quotient of
-// Eq. 6, at least 1) and Case 3 (all) in one.
+// Lines 15-21: the smallest number of partitions that keeps the channel busy for `left`, until the next gradient is
+// ready; all of them if they do not suffice. For T = a + b·M this covers Case 1 (one partition, if left < a), Case 2
+// (the quotient of Eq. 6, at least 1) and Case 3 (all).
 Bytes UsByteModel::merged(TensorId tensor, Bytes sent, Time left) const {
   const Bytes rest = profile_.tensors[tensor].bytes - sent;
   const std::size_t first = sent == 0 ? 1 : 0;
@@ -57,7 +57,7 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
         break;
       }
       const TensorId next = available.top().second;
-      if (next == last) {  // the previous operation goes on: put it back, and choose its size anew (lines 13-14)
+      if (next == last) {  // extends the previous operation: removes it and chooses its size again (lines 13-14)
         clock = operations.back().start;
         sent[next] -= operations.back().slice.bytes;
         operations.pop_back();
@@ -79,7 +79,7 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
   return result;
 }
 
-// Eq. 11 and 12, each operation with the time of its real bytes, without Δt.
+// Eq. 11 and 12, with each operation's time for its actual bytes, without Δt.
 Time UsByteModel::iteration(const std::vector<Operation>& operations) const {
   std::vector<Time> arrived(profile_.layers.size(), Time(0));
   for (const Operation& operation : operations) {
@@ -92,8 +92,8 @@ Time UsByteModel::iteration(const std::vector<Operation>& operations) const {
   return clock;
 }
 
-// What rounding every operation to the picosecond leaves out may decide a tie. The operations follow each other: one
-// starts when the one before has ended and its tensor is ready, in the second phase when all are.
+// The iteration time without rounding each operation to picoseconds, which could decide a tie. An operation starts when
+// the previous one has ended and its tensor (in the second phase, every tensor) is ready.
 double UsByteModel::exact_iteration(const Schedule& schedule) const {
   const auto ps = [](Time time) { return static_cast<double>(time.count()); };
   std::vector<double> arrived(profile_.layers.size(), 0);
@@ -136,15 +136,15 @@ Priorities UsByteModel::greedy() const {
     const auto ours = [&](const Operation& operation) { return operation.slice.tensor == l; };
     const auto end = current.operations.begin() + static_cast<std::ptrdiff_t>(current.first_phase);
     const auto first = std::find_if(current.operations.begin(), end, ours);
-    if (first == end) continue;  // it travels in the second phase, whatever its priority (lines 11-13)
-    // Eq. 13: what becomes ready while all of l travels has to wait for it.
+    if (first == end) continue;  // sent in the second phase, whatever its priority (lines 11-13)
+    // Eq. 13: tensors that become ready while all of l is sent have to wait for it.
     const Time done = add(first->start, cost_(profile_.tensors[l].bytes, 1));
     std::size_t k = l;
     while (k > 0 && ready_[k - 1] < done) --k;
     if (k == l) continue;
     Priorities candidate = raised(best, l, k);
     Schedule changed = schedule(candidate, second);
-    if (current.exact - changed.exact <= 1e-12 * current.exact) continue;  // else noise would decide
+    if (current.exact - changed.exact <= 1e-12 * current.exact) continue;  // ignores noise
     best = std::move(candidate);
     current = std::move(changed);
     l = k;

@@ -1,9 +1,9 @@
 // US-Byte (Gao et al., "US-Byte: An Efficient Communication Framework for Scheduling Unequal-sized Tensor Blocks"):
-// blocks of unequal size, one at a time, in two phases: while the backward pass runs, and after it.
+// blocks of unequal size, one at a time, in two phases: during the backward pass, and after it.
 //
-// The paper speaks of layers; here, as everywhere, the units are tensors, and a tensor is ready when its layer's
-// backward ends. Times are whole picoseconds, so that Eq. 12 equals the replay of the plan exactly. What the paper
-// leaves open, or has wrong: docs/schedules.md, "How US-Byte is read".
+// The paper's units are layers; here they are tensors, and a tensor is ready when its layer's backward task ends. Times
+// are whole picoseconds, so that Eq. 12 equals the replay of the plan exactly. docs/schedules.md, "How US-Byte is
+// read", lists what the paper leaves open or has wrong.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace allreplay {
 
-/// P₁ or P₂ of the paper: by tensor, from the input; smaller goes first. A permutation of 0 … L − 1.
+/// P₁ or P₂ of the paper: by tensor, from the input on; smaller goes first. A permutation of 0 … L − 1.
 using Priorities = std::vector<std::uint32_t>;
 
 class UsByteModel {
@@ -27,15 +27,15 @@ class UsByteModel {
   };
   struct Schedule {
     std::vector<Operation> operations;
-    std::size_t first_phase = 0;  ///< δ₁: how many of them are of the first phase
+    std::size_t first_phase = 0;  ///< δ₁: number of operations in the first phase
     Time iteration{0};            ///< Eq. 12
-    double exact = 0;             ///< the same with no time rounded, ps
+    double exact = 0;             ///< the same in ps, without rounding
   };
 
-  /// Algorithm 1 with P₁, then what is left of every tensor in the order of P₂ (Eq. 9-12).
+  /// Algorithm 1 with P₁, then the rest of every tensor in the order of P₂ (Eq. 9-12).
   Schedule schedule(const Priorities& first, const Priorities& second) const;
 
-  /// Algorithm 2: P₁, found by raising one tensor after another above those that are ready while it travels.
+  /// Algorithm 2: finds P₁ by raising one tensor after another above those that become ready while it is sent.
   Priorities greedy() const;
 
   /// P = 0 … L − 1: the input first.
@@ -53,7 +53,7 @@ class UsByteModel {
   std::vector<Time> ready_;  // by tensor
 };
 
-/// Theorem 1: in the second phase the sequential order is the best.
+/// By default, the second phase is sequential, which is optimal by Theorem 1.
 BucketSchedule schedule_us_byte(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -22,13 +22,13 @@ Block block_of_layer(LayerId layer, const Profile& profile) {
 
 namespace {
 
-// Gradients that are reduced together, and the layer whose backward pass closes them; none: the pass's end.
+// Gradients that are reduced together. The backward pass of layer `closed_by` closes the bucket; none: the pass's end.
 struct Bucket {
   Block block;
   std::optional<LayerId> closed_by;
 };
 
-// One that would exceed `most` elements is closed first; a larger gradient goes alone.
+// A bucket is closed before it would exceed `most` elements; a larger gradient has its own bucket.
 std::vector<Bucket> buckets_of(const Profile& profile, const std::vector<Gradient>& order, std::int64_t most) {
   std::vector<Bucket> buckets;
   std::int64_t elements = 0;
@@ -45,15 +45,15 @@ std::vector<Bucket> buckets_of(const Profile& profile, const std::vector<Gradien
   return buckets;
 }
 
-// How a micro-batch reduces.
+// The reductions of a micro-batch.
 struct Reduction {
   CollectiveOp op;
   DataParallelGroup group;
   std::uint32_t micro_batch;
 };
 
-// The backward pass of zero-1, zero-2 and zero-3: buckets are launched as they close, and the next compute task waits
-// for the one `behind` places before the launched one.
+// The backward pass that zero-1, zero-2 and zero-3 share: buckets are launched as they close, and the next compute task
+// waits for the bucket that was launched `behind` buckets earlier.
 class Zero {
  public:
   Zero(std::string_view name, const PlanRequest& request, std::int64_t stage, bool overlaps)
@@ -63,9 +63,8 @@ class Zero {
     overlaps_ = options_.overlap_comm.value_or(overlaps);
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
-    // The step makes the shard's gradients one tensor, and that one of fp32, before it lets go of either
-    // (stage_1_and_2.py, step(), and stage3.py, _prepare_fp32_grad_for_sub_group(), of DeepSpeed 0.16). Its FusedAdam
-    // has no temporaries.
+    // The step flattens the shard's gradients and converts them to fp32 before it frees either (DeepSpeed 0.16:
+    // stage_1_and_2.py, step(); stage3.py, _prepare_fp32_grad_for_sub_group()). Its FusedAdam has no temporaries.
     const Bytes gradient = bytes_of_gradient(profile_);
     build_.plan().memory_policy.step = 4 + (gradient < 4 ? gradient : 0);
   }
@@ -79,7 +78,7 @@ class Zero {
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(build_.plan().sharding.accumulate); }
   LayerId layers() const { return static_cast<LayerId>(profile_.layers.size()); }
 
-  // The next compute task, with all that it waits for.
+  // Adds the next compute task, which waits for everything in awaited_.
   std::size_t compute(const Work& work) {
     const std::size_t place = build_.add(work);
     build_.gate(awaited_, allreplay::work(place));
@@ -92,7 +91,7 @@ class Zero {
     for (const Bucket& bucket : buckets_) blocks_.push_back(build_.add(bucket.block));
   }
 
-  // After the backward pass of the layer: those that it closes.
+  // Launches the buckets that the layer's backward pass closes.
   void launch(LayerId layer, const Reduction& as, std::size_t behind) {
     while (launched_.size() < buckets_.size() && buckets_[launched_.size()].closed_by == layer) launch_next(as, behind);
   }
@@ -102,7 +101,7 @@ class Zero {
     launched_.push_back(sent);
     if (launched_.size() > behind) awaited_.push_back(launched_[launched_.size() - 1 - behind]);
   }
-  // After the backward pass: what is left, and all are awaited.
+  // Launches the remaining buckets; the next compute task waits for all of them.
   void end_backward(const Reduction& as) {
     while (launched_.size() < buckets_.size()) launch_next(as, buckets_.size());
     awaited_ = std::move(launched_);
@@ -116,7 +115,7 @@ class Zero {
   std::uint32_t gather_ = 0, reduce_ = 0;
   std::vector<Bucket> buckets_;
   std::vector<std::uint32_t> blocks_;  // by bucket
-  std::vector<PlanPoint> launched_;    // of this micro-batch
+  std::vector<PlanPoint> launched_;    // in this micro-batch
   std::vector<PlanPoint> awaited_;     // by the next compute task
 };
 
@@ -126,7 +125,7 @@ class Zero12 : Zero {
       : Zero(name, request, stage, false), stage_(stage) {}
 
   Plan make() {
-    // Without overlap ZeRO-1 sends when all is there, the input first.
+    // Without overlap, ZeRO-1 sends after the whole backward pass, from the input on.
     const bool at_the_end = stage_ == 1 && !overlaps_;
     std::vector<Gradient> order = gradients(profile_);
     if (at_the_end)
@@ -154,11 +153,11 @@ class Zero12 : Zero {
   }
 
  private:
-  // All parameters in pieces of so many elements.
+  // Adds blocks of `allgather_bucket` elements that hold all parameters.
   std::vector<std::uint32_t> pieces() {
     const std::int64_t most = options_.allgather_bucket > 0 ? options_.allgather_bucket : profile_.elements();
     std::vector<Block> blocks;
-    std::int64_t left = 0;  // of the last block
+    std::int64_t left = 0;  // elements that still fit into the last block
     for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
       const Tensor& tensor = profile_.tensors[id];
       const Bytes each = tensor.bytes / tensor.elements;
@@ -181,7 +180,7 @@ class Zero12 : Zero {
   std::int64_t stage_;
 };
 
-// The trace order of one micro-batch: F_1 … F_L, B_L … B_1. What is gathered when follows from it alone.
+// ZeRO-3. Gathers follow only from the trace of one micro-batch: F_1 … F_L, B_L … B_1.
 class Zero3 : Zero {
  public:
   explicit Zero3(const PlanRequest& request) : Zero("zero-3", request, 3, true), elements_(layers()), whole_(layers()) {
@@ -198,7 +197,7 @@ class Zero3 : Zero {
       partial_[tensor.layer].slices.push_back({id, 0, tensor.bytes});
       elements_[tensor.layer] += tensor.elements;
     }
-    // Between the two places of a layer in the trace lie those above it, twice.
+    // Between a layer's two positions in the trace, each layer above it occurs twice.
     between_.assign(layers(), 0);
     for (LayerId layer = layers(); layer-- > 1;) between_[layer - 1] = between_[layer] + 2 * whole_[layer];
     if (!resident.slices.empty()) build_.plan().memory_policy.resident = build_.add(std::move(resident));
@@ -243,7 +242,7 @@ class Zero3 : Zero {
     set_missing(layer, true);
   }
 
-  // At both of its places in the trace.
+  // Sets it for both positions of the layer in the trace.
   void set_missing(LayerId layer, bool missing) {
     if (elements_[layer] == 0) return;
     for (const std::size_t at : {std::size_t{layer}, trace_length() - 1 - layer})
@@ -253,7 +252,7 @@ class Zero3 : Zero {
         missing_.erase(at);
   }
 
-  // In one collective, once the task before has ended.
+  // Gathers the layers in one collective, after the previous compute task has ended.
   void gather(const std::vector<LayerId>& layers, std::uint32_t micro_batch) {
     Block block;
     for (const LayerId layer : layers)
@@ -271,7 +270,7 @@ class Zero3 : Zero {
     std::int64_t taken = 0;
     const std::int64_t most = std::min(options_.prefetch_bucket, options_.max_live - live_);
     std::vector<LayerId> next;
-    std::set<LayerId> taken_once;  // each stands at two places
+    std::set<LayerId> taken_once;  // since each has two positions
     for (auto ahead = missing_.upper_bound(at); ahead != missing_.end() && taken < most; ++ahead) {
       const LayerId layer = layer_at(*ahead);
       if (!taken_once.insert(layer).second) continue;
@@ -281,13 +280,13 @@ class Zero3 : Zero {
     if (!next.empty()) gather(next, micro_batch);
   }
 
-  std::vector<std::int64_t> elements_;              // by layer: what is gathered and freed
-  std::vector<std::int64_t> whole_;                 // by layer: all
-  std::vector<std::int64_t> between_;               // by layer: elements until it is needed again
-  std::int64_t live_ = 0;                           // elements gathered or on their way
-  std::vector<Block> partial_;                      // by layer
-  std::vector<std::optional<PlanPoint>> gathered_;  // by layer: what brought it, while it is there or on its way
-  std::set<std::size_t> missing_;                   // places in the trace of layers that are to be gathered
+  std::vector<std::int64_t> elements_;              // by layer: elements that are gathered and freed
+  std::vector<std::int64_t> whole_;                 // by layer: all elements
+  std::vector<std::int64_t> between_;               // by layer: elements of the trace until it is needed again
+  std::int64_t live_ = 0;                           // elements gathered or in flight
+  std::vector<Block> partial_;                      // by layer: tensors that are gathered and freed
+  std::vector<std::optional<PlanPoint>> gathered_;  // by layer: its gather, unless it is freed
+  std::set<std::size_t> missing_;                   // positions in the trace of layers that are not gathered
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// DeepSpeed's ZeRO: zero-1 and zero-2 reduce buckets of gradients and gather all parameters after the update; zero-3
-// gathers layer by layer, by the order of the layers in the iteration before. Precedence: docs/sharding.md.
+// DeepSpeed's ZeRO. zero-1 and zero-2 reduce gradients in buckets and gather all parameters after the update; zero-3
+// gathers parameters layer by layer, in the order of the previous iteration. Precedences: docs/sharding.md.
 #pragma once
 
 #include "sim/schedule/strategy.hpp"

@@ -22,7 +22,7 @@ namespace allreplay {
 
 namespace {
 
-// What the search may cost, in tasks replayed: about half a second. Counted, not timed, so that results repeat.
+// The budget of the search in replayed tasks, about half a second. It is not a time, so that results are reproducible.
 constexpr std::size_t budget = 1'500'000;
 
 void append(std::vector<Block>& blocks, const Slice& slice) {
@@ -43,8 +43,8 @@ BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cos
   const auto start_up = [&](const Gradient& one) { return cost(one.bytes) - cost.transfer(one.bytes); };
   BucketSchedule schedule;
   std::vector<Bytes> sent(profile.tensors.size(), 0);
-  std::priority_queue<TensorId, std::vector<TensorId>, std::greater<>> ready;  // the nearest to the input on top
-  std::size_t next = 0;  // of the gradients that have not come yet
+  std::priority_queue<TensorId, std::vector<TensorId>, std::greater<>> ready;  // the nearest to the input first
+  std::size_t next = 0;  // the first gradient that is not ready yet
   Time clock{0};
   while (next < list.size() || !ready.empty()) {
     while (next < list.size() && (ready.empty() || list[next].ready + start_up(list[next]) <= clock)) {
@@ -74,7 +74,7 @@ BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cos
 
 namespace {
 
-// The job, able to carry what blocks of gradients travel in.
+// Returns the job with a fabric that offers the calls of sharded plans of blocks.
 Job prepared_for_blocks(const Profile& profile, const BlockCost& cost, const StrategyOptions& options, const Job& job) {
   return prepared_for(expand(schedule_sync_easgd({profile, cost, options}), profile, options.sharding), job);
 }
@@ -91,13 +91,13 @@ class Search {
                 !step_.shards_optimizer()),
         memory_varies_(job.scenario.options.memory.limit && step_.shards_gradients()),
         on_(as_searched(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
-    if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
+    if (step_.shards_optimizer()) return;  // with shards, the bound depends on the plan
     const CommCost cost = job.fabric->price(planned_call(job.scenario));
     if (!job.compression)
       bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, step_);
   }
 
-  /// Whether it replays the strategy's plan as it comes.
+  /// True if the search replays the strategy's unmodified plan.
   bool considers(const Strategy& strategy) const { return strategy.schedule && (!strategy.split || splits_); }
 
   Plan run(const std::vector<Scenario>& others) {
@@ -120,8 +120,7 @@ class Search {
 
   bool done() const { return (best_.cost.fits && best_.cost.seconds <= to_seconds(bound_)) || replayed_ >= limit_; }
 
-  // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter). The schedule is
-  // lent to a plan, and comes back.
+  // Replays one period of the slowest worker, which determines the iteration. Moves the schedule into a plan and back.
   Timeline timeline(BucketSchedule& schedule) {
     Plan whole = expand(std::move(schedule), profile_, step_);
     const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),
@@ -142,7 +141,7 @@ class Search {
     return result;
   }
 
-  // Where plans differ in the memory that they need, all of it is simulated: every worker, and what each holds.
+  // If the memory differs between plans, simulates all workers and their memory, else only the slowest worker.
   PlanCost evaluate(BucketSchedule& schedule) {
     if (!memory_varies_) {
       const Timeline result = timeline(schedule);
@@ -154,7 +153,7 @@ class Search {
     return whole.cost;
   }
 
-  // Keeps the schedule where it is better than what `than` holds, and as the best of all where it is that.
+  // Stores the schedule in `than` if it is better than that, and in best_ if it is the best so far.
   bool consider(BucketSchedule& schedule, Found& than) {
     const PlanCost cost = evaluate(schedule);
     if (!cost.better_than(than.cost)) return false;
@@ -164,7 +163,7 @@ class Search {
   }
   bool consider(BucketSchedule&& schedule, Found& than) { return consider(schedule, than); }
 
-  // The blocks in the order in which the replay admitted them.
+  // Lists the blocks in the order in which the replay admitted them.
   BucketSchedule as_admitted(BucketSchedule schedule) {
     const Timeline result = timeline(schedule);
     std::vector<std::size_t> order(schedule.blocks.size());
@@ -184,8 +183,8 @@ class Search {
     return listed;
   }
 
-  // The schedule; without its clock and with the layers' own gates; in the order that this made, with other windows;
-  // taken apart into two stages. The fastest of them is a start for moves.
+  // Considers the schedule; the same without ticks and with barriers by layer; in the resulting order with other
+  // windows; and split into two stages. The fastest becomes a start for moves.
   void consider_with_variants(BucketSchedule schedule) {
     Found start;
     schedule.barrier = options_.barrier.value_or(schedule.barrier);
@@ -224,7 +223,7 @@ class Search {
     return schedule;
   }
 
-  // Tensors fused in backward order up to a size, in halves: finer than DeAR's whole layers.
+  // Fuses tensors in backward order up to a size and sends them in halves; finer than DeAR, which fuses whole layers.
   BucketSchedule runs_in_halves(Bytes size) const {
     const auto list = gradients(profile_);
     std::vector<std::size_t> ends;
@@ -240,13 +239,13 @@ class Search {
     return taken_apart(merge("runs", list, ends));
   }
 
-  // The strategies that have a size to choose, over sizes.
+  // Considers strategies that have a size option, with several sizes.
   void vary_options() {
     Scenario varied = on_.scenario;
     StrategyOptions& options = varied.options.strategy;
     options.first_bucket = options.first_bucket.value_or(ddp_first_bucket);
     for (Bytes size = 256'000; size <= 64'000'000; size *= 2) {
-      if (!fair_ && size < 4'000'000) continue;  // small slices help where blocks share
+      if (!fair_ && size < 4'000'000) continue;  // small slices help only if blocks share bandwidth
       options.partition = options.threshold = options.bucket_cap = size;
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
@@ -258,7 +257,7 @@ class Search {
     }
   }
 
-  // Moves from the fastest starts, which share what is left of the budget.
+  // Makes moves from the fastest starts, which share the remaining budget.
   void improve_starts() {
     constexpr std::size_t most = 6;
     std::stable_sort(starts_.begin(), starts_.end(),
@@ -276,7 +275,7 @@ class Search {
     }
   }
 
-  // One round of moves at every place: merge with the next, change places with it, cut in two. Whether any was better.
+  // Tries moves at every block: merges it with the next, swaps them, cuts it in two. Returns true if one was better.
   bool improve(Found& found) {
     bool better = false;
     for (std::size_t i = 0; i < found.schedule.blocks.size() && !done(); ++i) {
@@ -330,7 +329,7 @@ class Search {
     return schedule;
   }
 
-  // As fast with less: fewer collectives, and fewer of them in flight.
+  // Reduces the number of collectives, and of those in flight, as long as the plan is not slower.
   void simplify() {
     const auto spent = [&] { return replayed_ >= budget + budget / 2; };
     const auto keeps = [&](BucketSchedule schedule) {
@@ -354,20 +353,20 @@ class Search {
   StrategyOptions options_;
   ShardingConfig step_;
   bool fair_;
-  bool splits_;         // whether there are halves of the collective, with prices of their own
-  bool memory_varies_;  // whether it limits the search: unsharded gradients that wait for their reduction
-  Job on_;              // what blocks travel on while the search tries them
+  bool splits_;         // the collective has separately priced halves
+  bool memory_varies_;  // there is a limit, and plans differ in unsharded gradients that wait for their reduction
+  Job on_;              // the job on which the search replays
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
   std::size_t replayed_ = 0, limit_ = budget / 2;
-  // Of the replay before:
+  // Of the previous replay:
   TaskId last_work_ = 0;
   std::vector<TaskId> sent_;  // by block: its first transfer
 };
 
-// Of plans of blocks. Where the search does not see what will be simulated (luck, other fidelities, how others shard),
-// the others are compared with it there.
+// Finds the best plan of blocks. If the search does not replay what will be simulated (jitter, other fidelities, other
+// strategies' sharding), its plan is then compared with the other strategies' in the real simulation.
 Candidate find_best_blocks(const Job& job) {
   const Scenario& scenario = job.scenario;
   const std::vector<Scenario> all = others(scenario);

@@ -1,11 +1,10 @@
-// The strategy `best`: a search over plans, against the alpha-beta replay.
+// The strategy `best`: a search over plans that replays them in alpha-beta.
 //
-// Where transfers go one after another and T(M) = a + b·M, the best of all plans that send all-reduces can be built.
-// With everything in flight that may be, start-ups cost no bandwidth: each byte may pass from `a` after its gradient is
-// ready, and what remains is one machine, release times, preemption, and for each layer a tail (the forward pass from
-// there on). Sending the most urgent byte that may pass at each instant is optimal for that (Jackson's preemptive
-// rule; Horn 1974), and a list of blocks can say it. Elsewhere (fair sharing, measured tables, split stages) that is a
-// good start, and local moves improve it.
+// If transfers run one after another and T(M) = a + b·M, the optimal plan of all-reduces can be constructed. With an
+// unlimited window, start-ups cost no bandwidth: each byte may be sent from `a` after its gradient is ready. This is
+// scheduling on one machine with release times, preemption, and a tail for each layer (the forward pass from there on).
+// Sending the most urgent available byte at each instant is optimal (Jackson's preemptive rule; Horn 1974), and a list
+// of blocks can express it. In other cases (fair sharing, measured tables, split stages) local moves improve that plan.
 #pragma once
 
 #include "sim/schedule/plan.hpp"
@@ -13,15 +12,14 @@
 
 namespace allreplay {
 
-/// The best plan that the search finds before it meets the lower bound or its budget of replayed tasks ends. Never
-/// slower than any other strategy at the same stage of ZeRO with the scenario's options and collective, in `message` on
-/// up to 32 workers; the search is always in alpha-beta, with fair sharing where the fidelity is another. A barrier
-/// that is given holds for all of its plans; other strategies' options say what they start from. With a limit of
-/// memory, the fastest that fits. Deterministic. Throws NothingFits where none does, saying how much the smallest
-/// needs.
+/// Returns the best plan that the search finds before it reaches the lower bound or the end of its budget of replayed
+/// tasks. It is never slower than another strategy at the same ZeRO stage with the scenario's options and collective
+/// (in `message`, on up to 32 workers). The search itself replays in alpha-beta, with fair sharing if the fidelity is
+/// another. A given barrier holds for all plans; other strategies' options affect the plans that it starts from. With a
+/// memory limit, returns the fastest plan that fits; throws NothingFits if none does. Deterministic.
 Plan find_best(const Job& job);
 
-/// The preemptive rule above, as a schedule: cuts where a more urgent gradient comes.
+/// Returns the schedule of the preemptive rule above: blocks are cut when a more urgent gradient is ready.
 BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cost);
 
 }  // namespace allreplay

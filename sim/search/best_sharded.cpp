@@ -9,14 +9,14 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t few_units = 6;           // up to which every merge is tried
-constexpr std::size_t most_tasks = 1'500'000;  // in tasks replayed, so that results repeat
-constexpr std::int64_t deepest = 3;            // gathers ahead, and reductions behind, where there are more units
+constexpr std::size_t few_units = 6;           // up to this number, every merge is tried
+constexpr std::size_t most_tasks = 1'500'000;  // budget in replayed tasks, so that results are reproducible
+constexpr std::int64_t deepest = 3;            // most gathers ahead and reductions behind, for more units
 constexpr std::size_t starts_to_improve = 4;
 constexpr std::size_t most_finalists = 8;  // replayed with jitter, or in the scenario's own fidelity
 
 struct UnitChoice {
-  std::vector<std::uint32_t> begins;  // the layers with which units begin
+  std::vector<std::uint32_t> begins;  // the first layer of each unit
   Reshard reshard = Reshard::ButLast;
   std::int64_t prefetch = 1, reduce_buffers = 1;
   Reduce reduce = Reduce::Every;
@@ -33,7 +33,7 @@ class UnitSearch {
         units_(units_of(scenario_.profile, options_.fsdp.wrap)),
         others_(others(scenario_)),
         exact_(!scenario_.stragglers.jitter && !job.choice.detailed()) {
-    options_.sharding.zero = 0;  // the strategies say themselves what they shard
+    options_.sharding.zero = 0;  // the strategies set it
     job_ = prepared_for(plan_fsdp2(request(options_)), job_);
     on_ = as_searched(job_);
   }
@@ -86,14 +86,14 @@ class UnitSearch {
     return consider(plan_fsdp2(request(options)));
   }
 
-  // Of all units.
+  // Returns the first layer of each unmerged unit.
   std::vector<std::uint32_t> begins() const {
     std::vector<std::uint32_t> all;
     for (const Unit& unit : units_) all.push_back(unit.first);
     return all;
   }
 
-  // Bit i: a border between units i and i + 1.
+  // Returns the first layers of merged units. Bit i of `borders`: a border between units i and i + 1.
   std::vector<std::uint32_t> merged(std::size_t borders) const {
     std::vector<std::uint32_t> begins{0};
     for (std::size_t i = 0; i + 1 < units_.size(); ++i)
@@ -101,10 +101,10 @@ class UnitSearch {
     return begins;
   }
 
-  // Whether the user says it, so that nothing is left to choose.
+  // True if the user set the option, so that it is not varied.
   bool given(const char* option) const { return scenario_.options.places.contains(option); }
 
-  // What is given; else from one to the most that may be of use.
+  // Returns the given value, or else 1 to `most`.
   std::vector<std::int64_t> depths(const char* option, std::int64_t value, std::int64_t most) const {
     if (given(option)) return {value};
     std::vector<std::int64_t> all(static_cast<std::size_t>(most));
@@ -125,7 +125,7 @@ class UnitSearch {
 
   template <class Each>
   void each_setting(UnitChoice choice, Each each) const {
-    // Further ahead or behind than there are units is all the same.
+    // Depths beyond the number of units make no difference.
     const auto units = static_cast<std::int64_t>(choice.begins.size());
     const std::int64_t most = units_.size() <= few_units ? units : std::min(units, deepest);
     const FsdpOptions& own = options_.fsdp;
@@ -145,7 +145,7 @@ class UnitSearch {
     }
   }
 
-  // From even merges, each with every setting; then the best of them by moves of their borders.
+  // Tries even merges with every setting, then improves the best of them by moves of borders.
   void search() {
     std::vector<std::pair<PlanCost, UnitChoice>> starts;
     for (std::size_t together = 1; together <= units_.size(); together *= 2) {
@@ -189,12 +189,12 @@ class UnitSearch {
 
   const Scenario& scenario_;
   Job job_;  // of the scenario
-  Job on_;
+  Job on_;   // the job on which the search replays
   Shared<Profile> profile_;
   StrategyOptions options_;
   std::vector<Unit> units_;
   std::vector<Scenario> others_;
-  bool exact_;  // whether the search replays what will be simulated
+  bool exact_;  // the search replays what will be simulated
   std::size_t replayed_ = 0;
   std::vector<Candidate> finalists_;  // the best first
 };

@@ -13,9 +13,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t few_workers = 32;  // message by message, others are replayed among so many
+constexpr std::int64_t few_workers = 32;  // in `message`, plans are compared up to this number
 
-// What one start may cost to plan, in comparisons: about a second.
+// The most comparisons for planning one start, about a second.
 constexpr double most_to_compare = 1e9;
 
 Candidate candidate_of(const Scenario& scenario, double seconds, double bytes, Plan plan) {
@@ -69,7 +69,7 @@ std::vector<Scenario> others(const Scenario& scenario) {
     if (strategy.searched() || (strategy.split && !halves)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
-    other.collective = choice.algorithm->name;  // whatever the other would run on
+    other.collective = choice.algorithm->name;  // instead of the other strategy's default
     other.place_of_collective = place_of_collective(scenario);
     if (strategy.shards()) other.options.strategy.sharding.zero = 0;
     if (stage_of(other) != scenario.options.strategy.sharding.zero || !goes_with(other) || !affordable(other)) continue;

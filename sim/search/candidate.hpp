@@ -1,5 +1,5 @@
-// What the searches for `best` share: plans with their costs, what they are replayed on, and whom they must not lose
-// to.
+// Common parts of the searches for `best`: plans with their costs, the job on which they are replayed, and the other
+// strategies that `best` must not be slower than.
 #pragma once
 
 #include <limits>
@@ -11,9 +11,9 @@ namespace allreplay {
 
 struct PlanCost {
   double seconds = std::numeric_limits<double>::infinity(), bytes = seconds;
-  bool fits = false;  ///< into the memory that there is
+  bool fits = false;  ///< into the memory limit
 
-  /// What fits goes before what does not; of what does not fit memory; then time; then memory.
+  /// Plans that fit are better than others. Plans that fit are compared by time, then memory; others by memory first.
   bool better_than(const PlanCost& other) const;
 };
 
@@ -22,24 +22,23 @@ struct Candidate {
   Plan plan;
 };
 
-/// The plan, and what it costs. REQUIRES: the job is prepared for it.
+/// Replays the plan and returns it with its cost. REQUIRES: the job is prepared for it.
 Candidate replayed(const Job& job, Plan plan);
 
-/// The job as a search replays it: without jitter, its workers starting collectives together; in alpha-beta as it will
-/// be simulated, while a detailed fidelity is told by the prices of the calls that it was prepared for, on channels
-/// that transfers share fairly.
+/// Returns the job as a search replays it: without jitter, with collectives that start together. A detailed fidelity is
+/// replaced by channels that transfers share fairly, with the fabric's prices of the calls that it offers.
 Job as_searched(Job job);
 
-/// Whether planning for it, and the plan, are small enough for a search. They are, up to thousands of tensors.
+/// True if planning and the plan are small enough for a search, as they are for up to thousands of tensors.
 bool affordable(const Scenario& scenario);
 
-/// The scenario with each other strategy that can do what its options ask for, at its stage of ZeRO, as it comes. A
-/// strategy that shards in a way of its own is asked without `zero`. Only those that are affordable.
+/// Returns the scenario with each other strategy that supports its options and ZeRO stage and is affordable,
+/// unmodified. Strategies that plan their own sharding are asked without `zero`.
 std::vector<Scenario> others(const Scenario& scenario);
 
-/// The best of these plans, and of the others, as the scenario will be simulated: on a network of its own, so that what
-/// it prices here nobody finds priced. Message by message among more than 32 workers, where that takes long: the first
-/// that fits.
+/// Returns the best of these plans and of the others' plans, as they will be simulated. It uses a separate fabric, so
+/// that the caller's fabric does not reuse its prices. In `message` with more than 32 workers, returns the first that
+/// fits.
 Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others);
 
 }  // namespace allreplay

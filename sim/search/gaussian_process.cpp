@@ -17,7 +17,7 @@ struct GaussianProcess::Fit {
 
 namespace {
 
-// Replays are exact; this only keeps the matrix positive definite, and absorbs steps that no smooth function has.
+// Replays have no noise; this keeps the matrix positive definite and tolerates steps in the function.
 constexpr double noise = 1e-4;
 
 double matern(const Point& a, const Point& b, double length) {

@@ -1,5 +1,5 @@
-// Regression by a Gaussian process, and the expected improvement over the best value seen: the parts of Bayesian
-// optimisation (Snoek, Larochelle, Adams 2012), as ByteScheduler tunes its partition and credit (section 4.3 there).
+// The parts of Bayesian optimisation (Snoek, Larochelle, Adams 2012): regression by a Gaussian process, and the
+// expected improvement over the best value. ByteScheduler tunes its partition and credit like this (section 4.3 there).
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ using Point = std::vector<double>;  ///< in the unit cube
 
 class GaussianProcess {
  public:
-  /// Fits a Matérn 5/2 kernel whose length scale has the largest marginal likelihood of a few. REQUIRES: as many
-  /// values as points, at least one.
+  /// Fits a Matérn 5/2 kernel with the most likely of a few length scales. REQUIRES: as many values as points, 1 or
+  /// more.
   GaussianProcess(std::vector<Point> points, const std::vector<double>& values);
   ~GaussianProcess();
   GaussianProcess(const GaussianProcess&) = delete;
@@ -29,7 +29,7 @@ class GaussianProcess {
   std::unique_ptr<Fit> fit_;
 };
 
-/// E[max(0, best − Y)] for Y normal.
+/// E[max(0, best − Y)] for normally distributed Y.
 double expected_improvement(const GaussianProcess::Belief& belief, double best);
 
 }  // namespace allreplay

@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-// Of a pipeline's the best of all other strategies, each as it comes.
+// In a pipeline, `best` is the best of all other strategies, unmodified.
 Plan plan_of_pipeline(const Job& job) {
   const Scenario& scenario = job.scenario;
   if (!scenario.strategy->searched())

@@ -1,16 +1,16 @@
-// A scenario's plan: what its strategy says, or what the search for `best` finds.
+// Makes a scenario's plan, by its strategy or by the search for `best`, and simulates it.
 #pragma once
 
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
 
-/// Planners see the profile as the slowest worker runs it. Throws InputError for what cannot be simulated.
+/// Planners see the slowest worker's profile. Throws InputError if the scenario cannot be simulated.
 Plan plan_of(const Scenario& scenario);
 
 Plan plan_of(const Job& job);
 
-/// The plan, replayed. Throws InputError, TimeOverflow.
+/// Makes the plan and replays it. Throws InputError, TimeOverflow.
 Result simulate(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -65,17 +65,14 @@ double rounded(double value, Range::Kind kind) {
   return std::round(value / step) * step;
 }
 
-// --- choices
-// -----------------------------------------------------------------------------------------------------------
-
 using Values = std::vector<std::string>;
 
-// The unit that sharding has by default, and sizes of two, four, … of them.
+// Returns the default unit of sharding, and the sizes of 2, 4, … median units.
 Values wraps(const Scenario& scenario) {
   const Profile& profile = scenario.profile;
   const std::vector<Unit> units = units_of(profile, {});
   std::vector<Bytes> bytes(units.size(), 0);
-  std::size_t unit = 0;  // of the tensor
+  std::size_t unit = 0;  // that the tensor belongs to
   for (const Tensor& tensor : profile.tensors) {
     while (tensor.layer > units[unit].last) ++unit;
     bytes[unit] += tensor.bytes;
@@ -106,7 +103,7 @@ Values overlaps(const Scenario& scenario) {
 
 Values bucket_ops(const Scenario&) { return {"all-reduce", "reduce-scatter"}; }
 
-// All workers, and groups from a node on (or the smallest there are) that can be made of them, a few.
+// Returns 0, for all workers, and the smallest possible sizes of groups of whole nodes.
 Values groups(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   const std::int64_t node = network.node       ? network.node->workers
@@ -157,7 +154,7 @@ Range parse_choice(const std::string& option, const std::string& values, const S
   for (std::size_t start = 0; start <= values.size();) {
     const std::size_t end = std::min(values.find(',', start), values.size());
     const std::string value(trim(values.substr(start, end - start)));
-    Options().set(option, value, place);  // complains
+    Options().set(option, value, place);  // throws InputError for an invalid value
     if (std::find(range.values.begin(), range.values.end(), value) != range.values.end())
       throw InputError(place, fmt::format("{} is given twice", value), "each value once");
     range.values.push_back(value);
@@ -187,7 +184,7 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Sourc
     throw InputError(place, fmt::format("'{}' is not an option of {} that can be tuned", option, strategy.name),
                      names.empty() ? "it has none" : suggest(option, names));
   Range range{option, kind_of(*known)};
-  // A credit can be a number of blocks or of bytes.
+  // A credit is a number of blocks or of bytes.
   if (range.kind == Range::Kind::Count && low.find_first_not_of("0123456789+-. ") != std::string::npos)
     range.kind = Range::Kind::Size;
   range.low = parse_value(low, range.kind, place);
@@ -208,7 +205,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
   for (const OptionRow* row : tunable_options(*scenario.strategy)) {
     if (given(row->name) || settled_in_pipelines(scenario, row->name)) continue;
     Range range{std::string(row->name), kind_of(*row), row->tuned->low, row->tuned->high};
-    // Above all gradients together, sizes do not differ.
+    // Sizes above that of all gradients make no difference.
     if (range.kind == Range::Kind::Size)
       range.high =
           std::max(2 * range.low, std::min(range.high, std::ceil(static_cast<double>(profile.bytes()) / mib) * mib));

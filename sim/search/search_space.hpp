@@ -1,4 +1,4 @@
-// What tuning may choose: ranges of options, and the unit cube that stands for them.
+// The search space of tuning: ranges of options, mapped to the unit cube.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-/// The values of one option between two ends, on a logarithmic scale; or some values of it.
+/// The values of one option between two ends, on a logarithmic scale, or a list of values.
 struct Range {
   enum class Kind : std::uint8_t { Count, Size, Duration, Choice };
   std::string option;
@@ -20,25 +20,24 @@ struct Range {
   std::vector<std::string> values;  ///< Choice: at least two, the option's default first if it is among them
 };
 
-/// "partition=64KiB:16MiB" as a range, "reshard=all,none" as a choice of an option that `strategy` reads. Throws
-/// InputError at `place`: unknown option, a range that is empty, reversed or not above zero, or a value that is none.
+/// Parses a range, "partition=64KiB:16MiB", or a choice, "reshard=all,none", of an option that `strategy` reads. Throws
+/// InputError at `place` for an unknown option, a range that is empty, reversed or not above zero, or an invalid value.
 Range parse_range(const std::string& text, const Strategy& strategy, const SourceLocation& place);
 
-/// Those of the strategy's options that can be tuned and are not set, over values that make sense for the scenario;
-/// none for some strategies.
+/// Returns ranges of the strategy's options that can be tuned and are not set, with useful values; may be empty.
 std::vector<Range> default_ranges(const Scenario& scenario);
 
-/// Whether default_ranges() chooses among the option's words, or a few of its values.
+/// True if default_ranges() makes a choice, not a range, for the option.
 bool tuned_by_choice(std::string_view option);
 
-/// What the scenario has of an option, as one of the range's values where it can be.
+/// Returns the scenario's value of the range's option; for a choice that is not set, the first value.
 std::string given_value(const Scenario& scenario, const Range& range);
 
-/// The option's text at `x` in [0, 1], rounded to a value that people would write: the ends exactly, between them
-/// whole counts, whole KiB or MiB, tens of microseconds.
+/// Returns the option's text at `x` in [0, 1]; between the ends, the value is rounded to what users would write.
 std::string value_at(const Range& range, double x);
 
-/// Where in [0, 1] a value lies; outside when the value does; NaN when it is of another kind.
+/// Returns the position of a value in [0, 1]; outside of it for a value outside the range, NaN for another kind of
+/// value.
 double place_of(const Range& range, const std::string& value);
 
 }  // namespace allreplay

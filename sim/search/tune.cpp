@@ -48,7 +48,7 @@ class Tuner {
     return setting;
   }
 
-  // Takes the setting into the next batch, unless it was taken before.
+  // Adds the setting to the next batch and returns true, unless it was taken before or the budget is spent.
   bool propose(const Point& point, Setting setting) {
     if (chosen() >= budget() || !taken_.insert(setting).second) return false;
     points_.push_back(point);
@@ -85,8 +85,8 @@ class Tuner {
     return point;
   }
 
-  // Every word of a choice by itself, the rest as given; then, together, those that were better than the given ones.
-  // Not where that would take more than half of the budget.
+  // Tries every value of a choice with the other options as given, and then the best values of all choices together.
+  // Does nothing if that would take more than half of the budget.
   void try_choices(const Point& point, const Setting& given) {
     std::size_t words = 0;
     for (const Range& range : request_.ranges)
@@ -123,7 +123,7 @@ class Tuner {
 
   void bayes() {
     Random random(request_.seed, 0);
-    // A Latin hypercube to start with: each option's range is covered evenly.
+    // Starts with a Latin hypercube, which covers each option's range evenly.
     const std::size_t first = std::min(budget(), 4 + 2 * dimensions());
     std::vector<std::vector<std::size_t>> rows(dimensions(), std::vector<std::size_t>(first));
     for (auto& row : rows) {
@@ -140,16 +140,16 @@ class Tuner {
     while (chosen() < budget()) {
       constexpr int side_by_side = 4;
       for (int i = 0; i < side_by_side; ++i) propose_most_promising(random);
-      if (batch_.empty()) return;  // all that is left has been tried
+      if (batch_.empty()) return;  // no untried settings were found
       measure_batch();
     }
   }
 
-  // The largest expected improvement among random points and neighbours of the best. Those of this batch that are not
-  // measured yet count as the model believes them to be (the "Kriging believer").
+  // Proposes the point with the largest expected improvement among random points and neighbours of the best one. Points
+  // of this batch, not measured yet, count with the model's mean (the "Kriging believer").
   void propose_most_promising(Random& random) {
     std::vector<double> values;
-    // What does not fit is worse than anything that does.
+    // Makes settings that do not fit worse than all that do.
     constexpr double penalty = 1000;
     for (const Trial& trial : trials_) values.push_back(std::log(trial.iteration_s * (trial.fits ? 1 : penalty)));
     if (values.size() < points_.size()) {
@@ -178,7 +178,7 @@ class Tuner {
 
   const TuneRequest& request_;
   const Measure& measure_;
-  std::vector<Point> points_;  // of all that were proposed, measured first
+  std::vector<Point> points_;  // of all proposed settings, the measured ones first
   std::set<Setting> taken_;
   std::vector<Setting> batch_;
   std::vector<Trial> trials_;

@@ -1,4 +1,4 @@
-// Tuning: which options give the least iteration time.
+// Tuning: finds the options with the shortest iteration time.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,41 @@
 namespace allreplay {
 
 enum class TuneMethod : std::uint8_t {
-  Grid,   ///< as many values of each option as the budget allows, evenly on the logarithmic scale
-  Bayes,  ///< each word of a choice, where the budget allows; then Bayesian optimisation: random trials, and those of
-          ///< the largest expected improvement
+  Grid,   ///< equally many values of each option, evenly on the logarithmic scale
+  Bayes,  ///< each value of a choice, if the budget allows; then random trials, and those with the largest expected
+          ///< improvement
 };
 
 struct TuneRequest {
   std::vector<Range> ranges;  ///< at least one
-  std::int64_t budget = 32;   ///< trials, at most
+  std::int64_t budget = 32;   ///< most trials
   TuneMethod method = TuneMethod::Bayes;
   std::uint64_t seed = 1;
 };
 
-/// What a setting costs.
 struct TrialResult {
   double iteration_s = 0;
   double memory_bytes = 0;
-  bool fits = true;              ///< into the memory that there is
-  std::int64_t collectives = 0;  ///< started per iteration
+  bool fits = true;              ///< into the memory limit
+  std::int64_t collectives = 0;  ///< per iteration
 };
 
 struct Trial : TrialResult {
-  std::vector<std::string> values;  ///< of each range's option
+  std::vector<std::string> values;  ///< by range
 };
 
-/// Costs of several settings, in their order; they may be computed side by side.
+/// Returns the costs of several settings, in their order; may compute them concurrently.
 using Measure = std::function<std::vector<TrialResult>(const std::vector<std::vector<std::string>>& settings)>;
 
-/// The trials in their order. The first is `given` (the options as they are, by range) if it lies in the ranges, so
-/// that tuning never makes anything worse. No setting is tried twice. Settings are chosen four at a time, so that the
-/// result depends on the request alone, not on how many are measured at once.
+/// Returns the trials in their order. The first one is `given` (the current options, by range) if it lies in the
+/// ranges, so that the best trial is never worse. No setting is tried twice. Settings are chosen four at a time, so
+/// that the result does not depend on how many are measured concurrently.
 std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::string>& given, const Measure& measure);
 
-/// What fits goes before what does not; then the faster, or of what does not fit the smaller.
+/// True if only `a` fits, or both fit and `a` is faster, or neither fits and `a` needs less memory.
 bool better(const Trial& a, const Trial& b);
 
-/// The index of the fastest trial that fits, or of the smallest if none does; the earliest among equals.
+/// Returns the index of the fastest trial that fits, or of the smallest if none does; ties go to the earliest.
 std::size_t fastest(const std::vector<Trial>& trials);
 
 }  // namespace allreplay

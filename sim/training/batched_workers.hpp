@@ -1,5 +1,5 @@
-// Many workers that run one program, each with times of its own, as one server: no event queue is needed to add up a
-// chain of works. What it serves is a work on all of them; that ends with the last, and meanwhile the others go on.
+// One server for many workers that run the same program with different times: adding up a chain of works needs no event
+// queue. Its task is a work on all workers, which ends when the last one has done it; the others continue meanwhile.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,26 @@
 
 namespace allreplay {
 
-/// REQUIRES: tasks 0 … places − 1 are the program, in its order, and start in that order, each when what it waits for
-/// has ended: before a worker's work comes the worker's work before, which no edge has to say.
+/// REQUIRES: tasks 0 … places − 1 are the program in order, and start in that order, each when its predecessors have
+/// ended. The order of works on a worker needs no edges.
 class BatchedWorkers final : public Server {
  public:
   BatchedWorkers(std::size_t workers, std::size_t places)
       : workers_(workers), times_(workers * places), end_(workers, Time(0)) {}
 
-  /// How long each worker takes.
+  /// Returns by worker the time of a work, to be set before it starts.
   std::span<Time> times(TaskId place) { return std::span(times_).subspan(place * workers_, workers_); }
 
-  /// Where each worker's last work ends.
+  /// Returns by worker the end of its last work.
   std::span<const Time> ends() const { return end_; }
 
-  /// Told of each work when it is served: where it ends, by worker.
+  /// If set, called when a work starts, with its end by worker.
   std::function<void(TaskId place, std::span<const Time> ends)> served = nullptr;
 
   void start(TaskId place, const Task& task, Time now) override;
   Time next_completion() const override { return last_.empty() ? never : last_.top().first; }
   void complete(Time now, std::vector<TaskId>& done) override;
-  /// As many wake-ups as the workers' streams would have, one by one.
+  /// Makes the total number of events equal to that of separate streams.
   std::int64_t events() const override { return works_ - wakes_; }
 
  private:

@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-// What a topology makes of a collective against its name.
+// Returns a warning if a hierarchical collective runs as a plain ring.
 std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
   if (!choice.algorithm->grouped) return "";
   const std::int64_t size = workers_together(scenario);
@@ -25,7 +25,7 @@ std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
                      choice.algorithm->name);
 }
 
-// What the cluster file says of servers, where there are none.
+// Returns a note if the cluster file describes servers but the collective has none.
 std::string idle_servers(const Scenario& scenario, const CollectiveChoice& choice) {
   if (!scenario.cluster.network.server || choice.algorithm->servers || scenario.workers == 1) return "";
   return fmt::format("note: the cluster's server has no effect here: {} has no servers", choice.algorithm->name);
@@ -40,7 +40,7 @@ std::string joined(const std::string& one, const std::string& other) {
   return one.empty() ? other : other.empty() ? one : one + "\n" + other;
 }
 
-// A codec that saves nothing, as half precision of what is half already.
+// Returns a warning if the codec saves nothing, such as fp16 for gradients in half precision.
 std::string waste(const Scenario& scenario, const Compression& compression) {
   const Bytes bytes = scenario.profile->bytes(), sent = compression.wire_bytes(bytes);
   if (sent < bytes) return "";
@@ -48,7 +48,7 @@ std::string waste(const Scenario& scenario, const Compression& compression) {
                      format_size(bytes));
 }
 
-// Codec times of another device than the profile's: said, unless the options replace them.
+// Returns a warning if the codec's times are from another device than the profile's, and no options replace them.
 std::string device_caveat(const Scenario& scenario) {
   if (scenario.options.codec.encode && scenario.options.codec.decode) return "";
   const std::string here = lower_case(scenario.profile->device), there = lower_case(scenario.codec->device);

@@ -1,4 +1,4 @@
-// What of a job should be taken with care: said beside its results.
+// Warnings that are shown with a job's results.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace allreplay {
 
-/// Costs that no such network can have, a collective that the topology makes another of, codecs that save nothing or
-/// were timed elsewhere: a line each, "" if there is nothing to say. What is no more than a note begins with "note: ".
+/// Returns warnings, one per line: implausible costs, a collective that the topology changes, codecs that save nothing
+/// or were timed on another device. Mere notes begin with "note: ".
 std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
                        const std::optional<Compression>& compression);
 

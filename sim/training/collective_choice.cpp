@@ -69,8 +69,8 @@ void require_fidelity(const Scenario& scenario, const Algorithm& algorithm, Fide
         "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
 }
 
-// Returns the fidelity that the scenario or its cluster names; else fluid where hosts share links, and alpha-beta,
-// which is faster, where they do not.
+// Returns the fidelity that the scenario or its cluster names; else fluid if hosts share links, and otherwise
+// alpha-beta, which is faster.
 Fidelity fidelity_of(const Scenario& scenario, const CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
   if (!scenario.fidelity.empty()) return find_fidelity(scenario.fidelity, scenario.place_of_fidelity);
@@ -78,13 +78,13 @@ Fidelity fidelity_of(const Scenario& scenario, const CollectiveChoice& choice) {
   return suits_fluid(scenario, choice) && hosts_share_links(*network.topology) ? Fidelity::Fluid : Fidelity::AlphaBeta;
 }
 
-// What a topology, and nodes, decide for a collective that runs on them.
+// Sets the options that the topology or the nodes determine.
 void take_network(const Scenario& scenario, const Algorithm& algorithm, CollectiveChoice& choice) {
   if (scenario.options.parallel.pipeline())
-    choice.options.chunks = CollectiveOptions{}.chunks;  // those are the pipeline's
+    choice.options.chunks = CollectiveOptions{}.chunks;  // the option belongs to the pipeline
   const auto& spec = scenario.cluster.network.topology;
   if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
-  // Of nodes without a topology, closed forms know themselves.
+  // For nodes without a topology, closed forms find the groups themselves.
   if (algorithm.grouped && (spec || choice.detailed()))
     choice.options.groups = hierarchy_groups(scenario.workers, 1, workers_together(scenario));
   if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
@@ -95,7 +95,7 @@ const Algorithm& algorithm_called(const Scenario& scenario, const std::string& n
   return file != scenario.collective_files.end() ? file->second->algorithm : find_algorithm(name, place);
 }
 
-// What it calls its own operation: files say it.
+// Returns the row that implements the operation for this algorithm. Throws InputError if there is none.
 const Algorithm& require_serving(const Algorithm& algorithm, CollectiveOp op, const SourceLocation& place) {
   if (const Algorithm* serves = serving(algorithm, op)) return *serves;
   std::vector<std::string_view> names;
@@ -111,7 +111,8 @@ const std::string* named_for(const Network& network, CollectiveOp op) {
   return nullptr;
 }
 
-// The flag's, or the file's for that operation; else the file's one for all where it can.
+// Chooses the collective of a single operation: the flag's, or the file's for this operation, or the file's general one
+// if it supports the operation, or the usual one.
 void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
   const SourceLocation in_file = network.place / "collective";
@@ -130,7 +131,7 @@ void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& cho
   choice.reduce_scatter = choice.all_gather = choice.all_to_all = choice.algorithm;
 }
 
-// What plans send. `by_operation`: the file's own choice holds.
+// Chooses the collectives of plans. `by_operation`: the file names collectives for single operations.
 void choose_for_plans(const Scenario& scenario, const std::string& name, bool by_operation, CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
   const SourceLocation in_file = network.place / "collective";

@@ -1,4 +1,4 @@
-// Which collective carries a scenario's transfers, and in which fidelity: names resolved.
+// Resolves the names of a scenario's collectives and fidelity.
 #pragma once
 
 #include <memory>
@@ -12,18 +12,18 @@
 
 namespace allreplay {
 
-/// Its name: in the scenario's own words, or else the codec's, or the cluster's, or the strategy's own, or ring.
+/// Returns the collective's name: the scenario's, or else the codec's, the cluster's, the strategy's default, or ring.
 std::string collective_named(const Scenario& scenario);
 
 struct CollectiveChoice {
-  const Algorithm* algorithm = nullptr;                              ///< of all-reduces, or of the operation
-  const Algorithm *reduce_scatter = nullptr, *all_gather = nullptr;  ///< of plans' halves
+  const Algorithm* algorithm = nullptr;                              ///< of all-reduces, or of the scenario's operation
+  const Algorithm *reduce_scatter = nullptr, *all_gather = nullptr;  ///< of halves in plans
   const Algorithm* all_to_all = nullptr;                             ///< inside layers
   Fidelity fidelity = Fidelity::AlphaBeta;
-  CollectiveOptions options;  ///< with what the topology decides: the levels of a BCube, the groups of a hierarchy
-  std::string named;          ///< the word that chose it
+  CollectiveOptions options;  ///< includes what the topology determines: levels of a BCube, groups of a hierarchy
+  std::string named;          ///< the name that was resolved
 
-  /// Whether the topology is simulated.
+  /// True if the topology is simulated.
   bool detailed() const { return fidelity != Fidelity::AlphaBeta; }
   const Algorithm& of(CollectiveOp op) const {
     return op == CollectiveOp::ReduceScatter ? *reduce_scatter
@@ -31,37 +31,36 @@ struct CollectiveChoice {
            : op == CollectiveOp::AllToAll    ? *all_to_all
                                              : *algorithm;
   }
-  /// Whether it can carry out the operation: closed forms of built-in collectives can always be halved.
+  /// True if it supports the operation. In closed form, built-in collectives can always be halved.
   bool has(CollectiveOp op) const {
     const Algorithm& one = of(op);
     return is_whole(one, op) || one.halves != Halves::None || !(detailed() || one.in_switches || one.from_file);
   }
   bool has_halves() const { return has(CollectiveOp::ReduceScatter) && has(CollectiveOp::AllGather); }
-  /// Whether payloads are gathered. There is no sum to scatter then, and every block travels in one stage.
+  /// True if payloads are gathered instead of summed; blocks then cannot be sent in two halves.
   bool gathers() const { return algorithm->operation == CollectiveOp::AllGather; }
 };
 
-/// Throws InputError for names that nobody knows, for collectives that cannot do what they are named for, and for a
-/// detailed fidelity without a topology.
+/// Throws InputError for unknown names, unsupported operations, and a detailed fidelity without a topology.
 CollectiveChoice collective_of(const Scenario& scenario);
 
-/// True if fluid can simulate all that a plan may send, on links that the cluster's file describes: constants that were
-/// measured are worth more than a topology from data sheets.
+/// True if fluid can simulate everything that a plan may send, on the links in the cluster's file. False if that file
+/// has measured constants, which are preferred to a topology from data sheets.
 bool suits_fluid(const Scenario& scenario, const CollectiveChoice& choice);
 
-/// The names of the options on which its times depend.
+/// Returns the names of the options that its times depend on.
 std::vector<std::string_view> options_of(const CollectiveChoice& choice);
 
-/// Who chose the collective: the user, the codec, or the cluster.
+/// Returns the place where the collective was chosen: by the user, the codec, or the cluster.
 SourceLocation place_of_collective(const Scenario& scenario);
 
-/// How many workers lie together: in a node, or as the topology groups them itself.
+/// Returns the number of workers in a node, or in a group of the topology.
 std::int64_t workers_together(const Scenario& scenario);
 
-/// What the scenario is laid on. Throws InputError where there is no such network. REQUIRES: a detailed fidelity.
+/// Returns the scenario's topology. Throws InputError if it cannot be made. REQUIRES: a detailed fidelity.
 std::shared_ptr<const Topology> topology_of(const Scenario& scenario);
 
-/// How many workers a node has, or a host of the topology.
+/// Returns the number of workers in a node, or in a host of the topology.
 std::int64_t gpus_of_a_host(const Network& network);
 
 }  // namespace allreplay

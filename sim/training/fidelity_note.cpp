@@ -10,13 +10,13 @@ namespace allreplay {
 
 namespace {
 
-constexpr double much = 0.5, little = 0.05;       // of a time
+constexpr double much = 0.5, little = 0.05;       // fractions of a time
 constexpr double small_for_all_pairs = 1 << 20;   // bytes
 constexpr std::int64_t most_workers_laid = 1024;  // a note should not take longer than its result
 
 bool decides(double part, double all) { return part > much * all; }
 
-// What the fidelity assumes of calls that start so many bytes at a time, at least.
+// Returns the fidelity's assumptions that matter for calls with at least this many bytes.
 std::vector<std::string> assumptions(const Job& job, const Call& asked, double least_bytes, double rings_above) {
   std::vector<std::string> notes;
   const Call& call = job.rounds->calls()[job.rounds->id_of(asked)];
@@ -36,7 +36,7 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
   return notes;
 }
 
-// Returns the same job in fluid if its hosts share links, which alpha-beta ignores; nothing if fluid says no more.
+// Returns the same job in fluid if its hosts share links, which alpha-beta ignores; else none.
 std::optional<Job> on_shared_links(const Job& job) {
   const Scenario& scenario = job.scenario;
   if (job.rounds || scenario.workers > most_workers_laid || scenario.options.parallel.any() ||
@@ -51,7 +51,7 @@ std::optional<Job> on_shared_links(const Job& job) {
   }
 }
 
-// Returns a note if links that are shared take more than what alpha-beta says.
+// Returns a note if shared links take more time than alpha-beta computes.
 std::string shared_links_note(double seconds, double in_fluid) {
   if (seconds <= 0 || in_fluid <= (1 + little) * seconds) return "";
   return fmt::format(
@@ -59,7 +59,6 @@ std::string shared_links_note(double seconds, double in_fluid) {
       in_fluid / seconds);
 }
 
-// Returns the time of all of a plan's transfers, one after another.
 double seconds_of(const Job& job, const Plan& plan) {
   double sum = 0;
   for (const Transfer& transfer : plan.transfers)

@@ -1,5 +1,5 @@
-// What decides a result where links are simulated, if it is not the links' bandwidths: start-ups, or what the fidelity
-// assumes (docs/network.md, "Which fidelity?").
+// Notes on what a result depends on besides the links' bandwidths: start-ups, shared links that alpha-beta ignores, or
+// assumptions of the fidelity (docs/network.md, "Which fidelity?").
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace allreplay {
 
-/// Of the job's collective alone, of these sizes: "" if there is nothing to say, as in alpha-beta.
+/// Returns the note for the job's collective in isolation at these sizes; "" if there is none.
 std::string fidelity_note(const Job& job, CollectiveOp op, const std::vector<Bytes>& sizes);
 
-/// Of a plan's transfers together. Of pipelines nothing is said. REQUIRES: the job is prepared for the plan.
+/// Returns the note for all transfers of a plan; "" for pipelines. REQUIRES: the job is prepared for the plan.
 std::string fidelity_note(const Job& job, const Plan& plan);
 
 }  // namespace allreplay

@@ -18,7 +18,7 @@ namespace allreplay {
 
 namespace {
 
-// At some 40 ns a message, this many take a quarter of an hour.
+// Rejects collectives of so many messages that one takes a quarter of an hour, at about 40 ns per message.
 void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Fabric& fabric) {
   constexpr std::int64_t most_messages = 20'000'000'000;
   if (choice.fidelity == Fidelity::Message && fabric.messages(planned_call(scenario)) > most_messages)
@@ -40,7 +40,7 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, 
     setup.alpha = std::min(inside, outside);
     setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
   } else if (on_rails(network) || (topology.gpus_per_host() > 1 && topology.group_size() == topology.gpus_per_host())) {
-    // Ranks that follow each other fill host after host: hosts are nodes.
+    // Consecutive ranks fill host after host, so hosts are nodes.
     setup.alpha = std::min(inside, outside);
     setup.levels = {topology.gpus_per_host(), inside - setup.alpha, outside - setup.alpha};
   }
@@ -76,7 +76,7 @@ std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, con
                                           is_launched);
 }
 
-// On channels of closed forms. What goes in legs goes all the way there, and back.
+// The fabric of alpha-beta. An all-reduce by parameter servers passes all legs to the servers and back.
 std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const CollectiveChoice& choice) {
   std::vector<Call> calls = possible_calls(scenario, choice);
   ChannelCosts costs;
@@ -95,7 +95,7 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
                   scenario.options, std::move(legs));
 }
 
-// A pipeline's groups, and sends between its ranks. What ranks hold alike costs them alike.
+// Adds the calls of a pipeline's gradient groups, whose costs are the same for all ranks, and of sends between ranks.
 void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice, const ParallelSetup& setup,
                         std::vector<Call>& calls, ChannelCosts& costs) {
   const Degrees& degrees = setup.degrees;
@@ -136,7 +136,7 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   return calls;
 }
 
-// On the topology, which ranks share.
+// The job of a pipeline in a detailed fidelity: ranks share the topology.
 Job detailed_pipeline_job(Job made) {
   const Scenario& scenario = made.scenario;
   made.topology = topology_of(scenario);
@@ -231,7 +231,7 @@ void add_interference(System& system, std::uint32_t first_stream, std::uint32_t 
   const auto add = [&](const std::optional<Group>& among, std::vector<std::uint32_t> on) {
     for (std::uint32_t& stream : on) stream += first_stream;
     const auto is_felt = [&calls, first_call, among](CallId call) {
-      const CallId own = call - first_call;  // beyond all where it is another job's of before
+      const CallId own = call - first_call;  // wraps around, and is too large, for another job's call before first_call
       return own < calls.size() && (!among || calls[own].group == *among);
     };
     system.influences.push_back(felt(*job.scenario.cluster.interference, network, std::move(on)));

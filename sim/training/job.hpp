@@ -1,4 +1,4 @@
-// A scenario resolved, once: names are rows and enumerations, and what its transfers travel on is there.
+// A job is a resolved scenario: table rows and enumerations instead of names, and the fabric for its transfers.
 #pragma once
 
 #include <memory>
@@ -17,38 +17,38 @@ struct Job {
   Scenario scenario;
   CollectiveChoice choice;
   std::shared_ptr<const Fabric> fabric;
-  std::optional<Compression> compression;         ///< of a worker that nothing slows
-  std::shared_ptr<const ParallelSetup> parallel;  ///< none where there is data parallelism alone
-  std::string warning;                            ///< costs that no such network can have; "" if none
-  // The detailed fidelities only:
+  std::optional<Compression> compression;         ///< of a worker without slowdown
+  std::shared_ptr<const ParallelSetup> parallel;  ///< null if there is only data parallelism
+  std::string warning;                            ///< caveats_of(); "" if none
+  // Only in the detailed fidelities:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const RoundsFabric> rounds;  ///< the fabric without its launches
 };
 
-/// Throws InputError as require_possible() does.
+/// Resolves the scenario. Throws InputError like require_possible().
 Job job_of(Scenario scenario);
 
-/// What planners see: the codec is as slow as the slowest worker.
+/// Returns the cost that planners see, with the codec as slow as on the slowest worker.
 BlockCost price_of_blocks(const Job& job);
 
-/// The same, able to carry the plan's transfers. Throws InputError where the collective has no halves.
+/// Returns the job with a fabric that offers the plan's calls. Throws InputError if the collective has no halves.
 Job prepared_for(const Plan& plan, Job job);
 
-/// unroll() with what the job says: its profile, fabric, codec and shards.
+/// Calls unroll() with the job's profile, fabric, codec and shards.
 Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes);
 
-/// How long a task takes its class in one iteration, drawn; none of what is no worker's. `random`: by class.
+/// Draws a task's time in one iteration; none for tasks that are not a worker's. `random`: by class.
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
                           const Jitter& jitter, std::vector<Random>& random);
 
-/// What of a task of the job's profile is collectives inside its layer.
+/// Returns the part of a task's time that collectives inside its layer take.
 Time inside_layers(const Job& job, const Label& label);
 
-/// On a network that others share, or ranks of a pipeline: the job's workers feel what it sends, of a pipeline those of
-/// a rank its reductions and gathers. Their streams are the system's from `first_stream` on, by class, `network` its
-/// server, the job's calls that one's from `first_call` on. REQUIRES: the job outlives the system; the cluster says an
-/// interference.
+/// Slows the job's workers while the job's own transfers are in flight on a network that several jobs, or ranks, share.
+/// In a pipeline, a rank is slowed by its own reductions and gathers. In the system, the job's streams start at
+/// `first_stream`, by class, `network` is the network's server, and the job's calls start at `first_call`. REQUIRES:
+/// the job outlives the system; the cluster has an interference.
 void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,
                       const Job& job, const std::vector<WorkerClass>& classes);
 

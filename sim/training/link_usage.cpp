@@ -24,11 +24,11 @@ void require_links(const Job& job, const SourceLocation& place) {
                      "--fidelity fluid or message, on a cluster with a topology; see docs/topologies.md");
 }
 
-// Both directions of a link are of one kind, called after its first.
+// Sets kinds and kind_of. Both directions of a link have the same kind, named by its first direction.
 void name_kinds(LinkUsage& usage) {
   const Topology& topology = *usage.topology;
   std::vector<std::string> of_node;
-  const std::int64_t ends = topology.nodes() + topology.machines() * topology.nics();  // with the NICs behind the nodes
+  const std::int64_t ends = topology.nodes() + topology.machines() * topology.nics();  // NICs follow the nodes
   for (NodeId node = 0; node < ends; ++node) of_node.push_back(node_kind(topology.name(node)));
   std::map<std::string, std::uint32_t> known;
   for (LinkId link = 0; link < topology.links().size(); ++link) {
@@ -52,7 +52,8 @@ RoundsFabric::Sent send(LinkUsage& usage, const Job& job, CallId call, double by
   return what;
 }
 
-// The fabric prices what is sent inside layers on a pipeline's first rank alone: here each sends on links of its own.
+// Adds the calls inside the layers of every pipeline rank. The fabric has only those of the first rank, since the price
+// is the same for all, but each rank uses other links.
 Job laid_for(Job job, const std::vector<LayerSend>& inside) {
   std::vector<Call>& calls = job.setup.calls;
   const std::size_t known = calls.size();

@@ -1,4 +1,4 @@
-// Where the time goes on the network: how much each link of the topology carries, and whose.
+// The bytes that each link of the topology carries, and who sends them.
 #pragma once
 
 #include <memory>
@@ -12,60 +12,61 @@
 
 namespace allreplay {
 
-/// Over some time, every link's bytes: exact in `fluid` and `message`, which send the same messages.
+/// The bytes on every link over some time; exact in `fluid` and `message`, which send the same messages.
 struct LinkUsage {
   std::shared_ptr<const Topology> topology;
   double seconds = 0;
-  /// What is sent, by RoundsFabric::Sent::rounds; empty where nothing is.
+  /// Everything that is sent in the same rounds; an entry may be empty.
   struct Sent {
     Rounds rounds;
-    double bytes = 0;           ///< of all its blocks
+    double bytes = 0;           ///< of all blocks
     std::vector<double> loads;  ///< by link: bytes per byte of a block
   };
-  std::vector<Sent> sent;
-  std::vector<RoundsFabric::Sent> of_transfer;  ///< which of these, and its bytes, by number in the iteration's plan
+  std::vector<Sent> sent;                       ///< by RoundsFabric::Sent::rounds
+  std::vector<RoundsFabric::Sent> of_transfer;  ///< by transfer of the iteration's plan: index into `sent`, and bytes
   std::vector<std::string> kinds;               ///< "edge - agg": links between nodes of these kinds
   std::vector<std::uint32_t> kind_of;           ///< by link
 
   double bytes(LinkId link) const;
-  /// Of the link's bandwidth, 0 to 1; 0 of a link that is down.
+  /// The used fraction of the link's bandwidth, 0 to 1; 0 if the link is down.
   double utilisation(LinkId link) const;
   std::string name(LinkId link) const;  ///< "h3 -> edge1"
 };
 
-/// Of the links of one kind.
+/// The usage of the links of one kind.
 struct KindUse {
-  std::int64_t links = 0, down = 0;  ///< both directions are one; down: of these
-  double slowest = 0, fastest = 0;   ///< bytes per second, of those that are not down
-  double mean = 0, busiest = 0;      ///< utilisation, each direction by itself
-  double bytes = 0;                  ///< of the busiest
+  std::int64_t links = 0, down = 0;  ///< both directions count as one link
+  double slowest = 0, fastest = 0;   ///< bytes per second, of links that are up
+  double mean = 0, busiest = 0;      ///< utilisation; directions count separately
+  double bytes = 0;                  ///< of the busiest direction
 };
-/// In the order of LinkUsage::kinds.
+/// Returns the usage by kind, in the order of LinkUsage::kinds.
 std::vector<KindUse> use_by_kind(const LinkUsage& usage);
 
-/// Of links over which nothing is sent, in no time.
+/// Returns a usage without any bytes or time.
 LinkUsage no_usage(std::shared_ptr<const Topology> topology);
 
-/// Of one iteration of a run, with what layers send. Throws InputError at `place` in alpha-beta, which has no links.
+/// Returns the usage in an iteration, also inside layers. Throws InputError at `place` in alpha-beta, without links.
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place);
 
-/// Of the scenario's collective alone, which takes so long for so many bytes. Throws InputError likewise.
+/// Returns the usage of the scenario's collective, which takes `seconds` for `bytes`. Throws InputError likewise.
 LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place);
 
-/// Who sends how much over a link: the most first.
+/// The bytes that one rank sends to another over a link.
 struct LinkUser {
   Rank from = 0, to = 0;
   double bytes = 0;
 };
 struct HotLink {
   LinkId link = 0;
-  std::vector<LinkUser> users;
+  std::vector<LinkUser> users;  ///< by bytes, descending
 };
 
-/// The most used, as many as wanted, those that are used at all; among equals in the order of their links.
+/// Returns up to `most` links by utilisation, descending, ties by link; without links that are not used.
 std::vector<HotLink> hottest(const LinkUsage& usage, std::size_t most);
 
-/// "h12" is a "h", "h3.gpu5" a "gpu", "s1.7" of a BCube a "s1", "edge2.p3" of plane 3 an "edge".
+/// Returns a node's kind from its name: "h" of "h12", "gpu" of "h3.gpu5", "s1" of a BCube's "s1.7", "edge" of
+/// "edge2.p3".
 std::string node_kind(const std::string& name);
 
 }  // namespace allreplay

@@ -20,7 +20,7 @@ bool is_work(const Label& label) {
   return is_of_worker(label) && label.kind != Label::Kind::Encode && label.kind != Label::Kind::Decode;
 }
 
-// What lies between the last B(l) and the next F(l).
+// These tasks run between the last B(l) and the next F(l).
 bool LowerBound::hides(const Label& label, const ShardingConfig& sharding) const {
   if (label.item >= first) return false;
   return (label.kind == Label::Kind::Backward && label.micro_batch + 1 == sharding.accumulate) ||
@@ -42,8 +42,7 @@ Time LowerBound::of(const Profile& slowest, const ShardingConfig& sharding) cons
 
 namespace {
 
-// The least time in which any blocks of these bytes in all can travel, in the operations of the plan and with as many
-// in flight.
+// Returns the shortest time to send these bytes in any blocks, with the plan's operations and blocks in flight.
 Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
   const auto call = [&](CollectiveOp op) { return Call(op, plan.groups[group_all].group); };
@@ -55,7 +54,7 @@ Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   return mixed ? std::min(halves, fabric.least(bytes, call(CollectiveOp::AllReduce), several)) : halves;
 }
 
-// What holds whoever starts when: of each call, all bytes pass the link that it uses most.
+// A bound for any start times: all bytes of a call pass the link that it uses most.
 LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
   std::map<CallId, double> bytes;
   for (const Transfer& transfer : plan.transfers)
@@ -83,7 +82,7 @@ Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start) {
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
   if (per_rank_start) return busiest_link(plan, fabric);
-  // Plans of blocks of gradients begin with the backward pass that makes them.
+  // Plans that expand() makes begin with a backward pass.
   if (!plan.sharding.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
     return LowerBound(profile, [&](Bytes bytes) {
       return bytes > 0 ? add(fabric.launch_of_tensor(), least_time(fabric, plan, bytes)) : Time(0);

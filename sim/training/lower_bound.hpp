@@ -1,4 +1,4 @@
-// How fast an iteration could be at best.
+// Lower bounds on the time of an iteration.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,19 @@
 namespace allreplay {
 
 /// The terms of the bound for any lossless plan on this collective (docs/models.md):
-/// t_iter >= max(K·(t_f + t_b) + U − c₀ + max(c₀, T(bytes of layer l)), T(all bytes)), with l the first layer that has
-/// tensors and c₀ the forward and backward time of the layers before it. The gradients of layer l come last and are
-/// needed first; only c₀ hides them. Where the state is shared out, or a framework says all that is sent, it is the
-/// plan's own, and the bound is max(computing, what its bytes take): l is the input, and nothing is hidden.
+/// t_iter >= max(K·(t_f + t_b) + U − c₀ + max(c₀, T(bytes of layer l)), T(all bytes)), where l is the first layer that
+/// has tensors and c₀ the forward and backward time of the layers before it. The gradients of layer l are ready last
+/// and needed first; only c₀ hides their communication. With sharded state, or transfers that a framework determines,
+/// the bound is max(computing, time of the plan's bytes), with l the input layer and nothing hidden.
 struct LowerBound {
   LowerBound() = default;
-  /// `least` is T: the least time for that many bytes, cut into any blocks.
+  /// `least` is T: the shortest time for that many bytes, cut into any blocks.
   LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least);
 
-  /// Whether the task is among what hides the gradients of layer l.
+  /// True if the task can overlap the communication of layer l.
   bool hides(const Label& label, const ShardingConfig& sharding) const;
-  /// What one worker's compute allows, from all that it computes and its c₀.
+  /// Returns the first term of the maximum for a worker, from its total compute time and its c₀.
   Time computing(Time all_computing, Time before) const;
-  /// The bound itself.
   Time of(const Profile& slowest, const ShardingConfig& sharding = {}) const;
 
   LayerId first = 0;    ///< l
@@ -34,14 +33,14 @@ struct LowerBound {
   Time all{0};          ///< T(all bytes)
 };
 
-/// The bound for plans like this one; `per_rank_start`: where workers start transfers apart, and much may be on its way
-/// before the last is ready. REQUIRES: the fabric can carry it.
+/// Returns the bound for plans like this one. `per_rank_start`: workers start transfers separately, so that much may be
+/// in flight before the last worker is ready. REQUIRES: the fabric offers the plan's calls.
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start = false);
 
-/// What a plan's transfers among a group, or all, take at the best speed, on the network that takes longest.
+/// Returns the time of a plan's transfers in a group, or of all, at the best speed on the busiest channel.
 Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> group);
 
-/// Whether compute tasks and nothing else: no codec's.
+/// True for compute tasks of workers, a codec's excluded.
 bool is_work(const Label& label);
 
 }  // namespace allreplay

@@ -14,7 +14,7 @@ namespace allreplay {
 
 namespace {
 
-// Of one element.
+// Returns the bytes of one gradient element.
 double gradient_bytes(const Profile& profile) {
   const Tensor& any = profile.tensors.front();
   return static_cast<double>(any.bytes) / static_cast<double>(any.elements);
@@ -67,7 +67,6 @@ class Accountant {
   Time start(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].start; }
   Time end(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].end; }
 
-  // By transfer: the first work that waits for it.
   void find_uses() {
     awaited_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
     for (const Gate& gate : plan_.gates)
@@ -75,7 +74,6 @@ class Accountant {
         awaited_[sent->index] = std::min<std::size_t>(awaited_[sent->index], gate.work_after()->place);
   }
 
-  // Sets units_ and unit_of_.
   void find_units() {
     const MemoryPolicy& policy = plan_.memory_policy;
     unit_of_.resize(profile_.layers.size());
@@ -89,7 +87,7 @@ class Accountant {
     }
   }
 
-  // Adds the layers of a run to a unit, or as one of its own.
+  // Adds a run of layers to unit `to`, or as a new unit.
   void add_run(const Unit& run, std::optional<std::uint32_t> to) {
     if (!to) {
       to = static_cast<std::uint32_t>(units_.size());
@@ -99,7 +97,7 @@ class Accountant {
     for (LayerId layer = run.first; layer <= run.last; ++layer) unit_of_[layer] = *to;
   }
 
-  // Where the unit's passes begin and end in the program.
+  // Returns the places of the unit's passes in the program.
   std::vector<ProgramRange> passes_of(const Unit& unit) const {
     std::vector<ProgramRange> passes;
     for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
@@ -111,11 +109,11 @@ class Accountant {
     return passes;
   }
 
-  // Parameters are freed after the last pass before they are gathered again.
+  // Gathered parameters are freed after the last pass before the next gather.
   void hold_gathered(Ledger& ledger, std::uint32_t c) const {
     if (!plan_.sharding.shards_parameters()) return;
     struct Gather {
-      std::size_t pass;  // the first that it serves
+      std::size_t pass;  // the first one that reads it
       std::uint32_t transfer;
       Bytes bytes;
     };
@@ -149,7 +147,7 @@ class Accountant {
     }
   }
 
-  // From the start of their unit's backward pass.
+  // Unsharded gradients exist from the start of their unit's backward pass to the end of their reduction.
   void hold_reductions(Ledger& ledger, std::uint32_t c) const {
     if (!plan_.sharding.shards_gradients() || plan_.memory_policy.reduce_buffer >= 0 ||
         plan_.memory_policy.whole_gradients)
@@ -198,9 +196,9 @@ class Accountant {
   const std::vector<Span>& spans_;
   ProgramIndex places_;
   double gradient_;
-  std::vector<Unit> units_;             // layers that are gathered and reduced as one, from the first to the last
+  std::vector<Unit> units_;             // layers that are gathered and reduced together
   std::vector<std::uint32_t> unit_of_;  // by layer
-  std::vector<std::size_t> awaited_;
+  std::vector<std::size_t> awaited_;    // by transfer: the first work that waits for it
 };
 
 }  // namespace
@@ -244,7 +242,7 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
   const std::vector<Work>& program = plan.roles[role].program;
   std::vector<double> elements(profile.layers.size(), 0);
   for (const Tensor& tensor : profile.tensors) elements[tensor.layer] += static_cast<double>(tensor.elements);
-  double own = 0;  // of the role's layers
+  double own = 0;  // of all layers of the role
   std::vector<UpdatePlace> updates;
   std::optional<std::size_t> first_pass;
   std::vector<bool> passed(profile.layers.size(), false);
@@ -252,7 +250,7 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
     const Work& work = program[place];
     if (work.kind == WorkKind::Update)
       updates.push_back({place, true, work.item == everything ? 0 : elements[work.item]});
-    // A pipeline's program begins with its update, and with any micro-batch.
+    // A pipeline's program begins with its update, and its first forward pass may be of any micro-batch.
     if (work.kind != WorkKind::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
     passed[work.item] = true;
     own += elements[work.item];
@@ -263,10 +261,10 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
   return updates;
 }
 
-// PyTorch's Adam as it comes (foreach) has the square roots of all second moments in a temporary (torch/optim/adam.py
-// of 2.4, _multi_tensor_adam: exp_avg_sq_sqrt), in fp32 as they are. A state below 8 bytes an element has no second
-// moment. It runs if the strategy is PyTorch's, or parameters are sharded as PyTorch does, and in profiles of PyTorch
-// or of no framework.
+// By default (foreach), PyTorch's Adam keeps the fp32 square roots of all second moments in a temporary
+// (torch/optim/adam.py of 2.4, _multi_tensor_adam: exp_avg_sq_sqrt). A state below 8 bytes per element has no second
+// moments. PyTorch's Adam is assumed for PyTorch's strategies, for sharded parameters, and for profiles of PyTorch or
+// of no framework.
 double step_memory(const Scenario& scenario, const Plan& plan, double elements) {
   const MemoryPolicy& policy = plan.memory_policy;
   if (policy.step_elements > 0) elements = std::min(elements, static_cast<double>(policy.step_elements));

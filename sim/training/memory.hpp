@@ -1,4 +1,4 @@
-// What a worker's memory holds, worked out from a timeline (docs/sharding.md, "Memory").
+// Computes a worker's memory use from a timeline (docs/sharding.md, "Memory").
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace allreplay {
 
-/// How much memory a worker has: as the user wrote it, or the device's, rounded. REQUIRES: there is a limit.
+/// Writes a worker's memory limit, rounded if it is the device's. REQUIRES: there is a limit.
 std::string limit_text(const Scenario& scenario);
 
-/// Whether that fits into the memory that the scenario says a worker has.
+/// True if this fits into the worker's memory, or there is no limit.
 bool fits(const Scenario& scenario, double bytes);
 bool fits(const Scenario& scenario, const Result& result);
 
@@ -20,26 +20,26 @@ struct NothingFits : InputError {
   using InputError::InputError;
 };
 
-/// Throws NothingFits: nothing that was tried fits, and the least, of `bytes`, is that of `smallest`.
+/// Throws NothingFits: of everything that was tried, `smallest` needs the least memory, `bytes`.
 [[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest);
 
-/// What a worker holds all the time of so many elements: `resident` whole, the others as the plan shares them out among
-/// `shards`. REQUIRES: the profile has tensors.
+/// Returns the memory that a worker always holds for so many elements: `resident` of them unsharded, the others sharded
+/// among `shards` workers as in the plan. REQUIRES: the profile has tensors.
 MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
                             double shards);
 
-/// Where a program updates parameters: at once before its first forward pass, if that takes no time.
+/// A place where parameters are updated. Without time, that is just before `work`, the first forward pass.
 struct UpdatePlace {
-  std::size_t work = 0;  ///< in the program
+  std::size_t work = 0;  ///< place in the program
   bool takes_time = true;
-  double elements = 0;  ///< of all workers that share the optimizer's state
+  double elements = 0;  ///< updated by all workers that share the optimizer's state
 };
 std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile);
 
-/// What the optimizer's step takes in addition to its state while a worker updates so many elements.
+/// Returns the temporary memory of the optimizer step when a worker updates so many elements.
 double step_memory(const Scenario& scenario, const Plan& plan, double elements);
 
-/// From the last replayed iteration.
+/// Computes the memory use in the last replayed iteration.
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);
 
 }  // namespace allreplay

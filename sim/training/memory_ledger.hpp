@@ -1,4 +1,4 @@
-// One worker's memory over time.
+// Adds up one worker's memory over time.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace allreplay {
 
-/// Changes over time, on top of what is always there.
+/// Collects changes on top of the memory that is always held.
 class Ledger {
  public:
   enum Part : std::size_t { Gathered, InReduction, Activations, Step, parts };
@@ -23,15 +23,15 @@ class Ledger {
     changes_.push_back({to, Order::Free, part, -bytes});
   }
 
-  /// Temporaries of an update: also of one that takes no time. Of the same instant all that ends ends before it, and
-  /// what starts starts after it.
+  /// Holds temporaries of an update, which may take no time. At its instant, memory is freed before it and taken after
+  /// it.
   void hold_step(Time from, Time to, double bytes) {
     if (bytes == 0) return;
     changes_.push_back({from, Order::Update, Step, bytes});
     changes_.push_back({to, from == to ? Order::Updated : Order::Free, Step, -bytes});
   }
 
-  /// Ends come before starts of the same instant.
+  /// Raises the parts and the peak in `use` to this worker's.
   void settle(double always, MemoryUse& use) {
     std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
       return std::tie(a.at, a.order, a.bytes) < std::tie(b.at, b.order, b.bytes);
@@ -46,7 +46,7 @@ class Ledger {
       double sum = always;
       for (const double part : now) sum += part;
       own.peak = std::max(own.peak, sum);
-      // What an update of no length takes is a point of its own.
+      // An update that takes no time has its own point.
       if (own.course.back().at != change.at || change.order == Order::Updated) own.course.push_back({change.at, sum});
       own.course.back().bytes = sum;
     }
@@ -61,7 +61,7 @@ class Ledger {
   }
 
  private:
-  enum class Order : std::uint8_t { Free, Update, Updated, Take };  // within an instant
+  enum class Order : std::uint8_t { Free, Update, Updated, Take };  // within the same instant
   struct Change {
     Time at;
     Order order;

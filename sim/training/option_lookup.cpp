@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-// What a strategy, codec or collective whose row names the option is called.
+// Returns the names of the strategies, codecs and collectives whose rows name the option.
 std::vector<std::string_view> named_readers(std::string_view option) {
   std::vector<std::string_view> names;
   for (const Strategy& strategy : strategies())
@@ -28,7 +28,7 @@ std::vector<std::string_view> named_readers(std::string_view option) {
 const OptionRow* option_named(std::string_view name) {
   for (const OptionRow& row : option_rows())
     if (row.name == name) return &row;
-  std::string other(name);  // micro-batches, as the flag has it
+  std::string other(name);  // flags have hyphens: micro-batches
   std::replace(other.begin(), other.end(), '-', '_');
   for (const OptionRow& row : option_rows())
     if (!row.other_name.empty() && row.other_name == other) return &row;
@@ -45,7 +45,7 @@ std::span<const std::string_view> step_options() {
   return names;
 }
 
-// `best` starts from what the others plan, and has no planner of its own.
+// `best` has no planner: it starts from the plans of other strategies, which read the options.
 bool reads(const Strategy& strategy, std::string_view option) {
   return !strategy.searched() &&
          std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
@@ -63,7 +63,7 @@ std::string readers_of(const OptionRow& option) {
                                : std::string(option.reader);
 }
 
-// Where strategies differ, the first one's, and those that have another.
+// If strategies differ, lists the first one's default, then those that differ from it.
 std::string default_of(const OptionRow& option) {
   if (!option.default_text.empty()) return std::string(option.default_text);
   if (!option.default_text_of) return option.get(Options());

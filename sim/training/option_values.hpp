@@ -1,4 +1,4 @@
-// The values of options: from a user's text, and as a user would write them. Each reader throws InputError at `place`.
+// Parses and writes the values of options. Each parser throws InputError at `place`.
 #pragma once
 
 #include <string>
@@ -14,23 +14,23 @@ namespace allreplay {
 Bytes any_size(const std::string& text, const SourceLocation& place);
 Bytes positive_size(const std::string& text, const SourceLocation& place);
 
-/// Bytes per second, 1 kB/s at least.
+/// Bytes per second, at least 1 kB/s.
 double positive_rate(const std::string& text, const SourceLocation& place);
 
 Time any_time(const std::string& text, const SourceLocation& place);
 Time positive_time(const std::string& text, const SourceLocation& place);
 
-/// Above 0 and at most 1 where `all_is_one`; else from 0 to below 1.
+/// `all_is_one`: above 0 and at most 1; else from 0 to below 1.
 double parse_share(const std::string& text, const SourceLocation& place, bool all_is_one);
 
 /// A number of blocks, or a size.
 Window parse_window(const std::string& text, const SourceLocation& place);
 
-/// What a unit is: "group", "layer" or a size. Written, "" is the default.
+/// "group", "layer" or a size. The default is written as "".
 Wrap parse_wrap(const std::string& text, const SourceLocation& place);
 std::string write_wrap(const Wrap& wrap);
 
-/// `of_paper`: the word for the paper's order, which is written as "".
+/// `of_paper`: the word for the paper's order, the default, which is written as "".
 PhaseOrder parse_phase_order(const std::string& text, const SourceLocation& place, std::string_view of_paper);
 std::string write_phase_order(const PhaseOrder& order);
 

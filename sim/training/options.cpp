@@ -38,7 +38,7 @@ constexpr Word<BackwardPrefetch> backward_prefetches[] = {
     {BackwardPrefetch::Pre, "pre"}, {BackwardPrefetch::Post, "post"}, {BackwardPrefetch::None, "none"}};
 constexpr Word<bool> bucket_ops[] = {{true, "all-reduce"}, {false, "reduce-scatter"}};
 
-// The field of the options at the end of a path of members.
+// Returns the field of the options that a path of member pointers leads to.
 template <auto... path>
 auto& field(Options& options) {
   return (options.*....*path);
@@ -48,7 +48,7 @@ const auto& field(const Options& options) {
   return (options.*....*path);
 }
 
-// One whose default is each strategy's own.
+// A size whose default depends on the strategy.
 template <auto... path>
 OptionRow optional_size(std::string_view name, std::string_view about, std::string (*default_text_of)(const Strategy&),
                         std::optional<Tuned> tuned = {}) {
@@ -85,7 +85,7 @@ OptionRow share(std::string_view name, std::string_view about) {
           .get = [](const Options& o) { return fmt::format("{}", field<path...>(o)); }};
 }
 
-// What is said of another word.
+// The error for an unknown word.
 template <const auto& words>
 std::string refusal() {
   return fmt::format("'{{}}' is neither '{}'", fmt::join(names_of(words), "' nor '"));
@@ -117,7 +117,7 @@ OptionRow choice(std::string_view name, std::string_view about, std::string_view
       }};
 }
 
-// What replaces the times of a codec's file.
+// A time that replaces one of the codec's file.
 template <auto member>
 OptionRow codec_time(std::string_view name, std::string_view about) {
   return {.name = name,
@@ -130,7 +130,7 @@ OptionRow codec_time(std::string_view name, std::string_view about) {
 }
 
 constexpr std::int64_t many = 1'000'000;
-constexpr std::int64_t most_samples = 1'000'000'000;  // of an iteration
+constexpr std::int64_t most_samples = 1'000'000'000;  // per iteration
 constexpr std::int64_t most_elements = 1'000'000'000'000'000;
 
 using S = StrategyOptions;
@@ -141,13 +141,13 @@ using P = ParallelOptions;
 constexpr std::string_view in_pipelines = "with pp above 1";
 constexpr std::string_view all_strategies = "all strategies";
 
-// The default in words, where get() has none for it.
+// Sets the default in words, for options whose get() has none.
 OptionRow with_default(OptionRow row, std::string_view default_text) {
   row.default_text = default_text;
   return row;
 }
 
-// Of fsdp2 alone the last unit may stay gathered.
+// Only fsdp2 accepts but-last.
 OptionRow reshard() {
   OptionRow row = choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
       "reshard", "which units are freed after their forward pass", "", [](const Strategy& strategy) {
@@ -164,7 +164,7 @@ OptionRow of_step(OptionRow row) {
   return row;
 }
 
-// How many workers hold one model together, in one of the ways to cut it.
+// A degree of parallelism.
 template <auto member>
 OptionRow degree(std::string_view name, std::string_view about) {
   return of_step(count<1, most_workers, &Options::parallel, member>(name, about, {}, all_strategies));

@@ -17,8 +17,8 @@ namespace {
 
 const ParallelOptions& parallel_of(const Scenario& scenario) { return scenario.options.parallel; }
 
-// Who asked for that number of workers, or for one of these degrees, the last of them first: the command line, say, and
-// the cluster's file where nobody else did.
+// Returns the place of the first of these degrees that was not set in the cluster's file, such as the command line;
+// else the place of the number of workers.
 SourceLocation place_of_workers(const Scenario& scenario, std::initializer_list<const char*> degrees) {
   const SourceLocation in_file = scenario.cluster.place / "workers";
   const auto& places = scenario.options.places;
@@ -28,7 +28,7 @@ SourceLocation place_of_workers(const Scenario& scenario, std::initializer_list<
   return scenario.place_of_workers.file.empty() ? in_file : scenario.place_of_workers;
 }
 
-// The first of tensor, context and pipeline degree with which the product divides the workers no longer.
+// Returns the place of the first of tp, cp and pp with which the product no longer divides the workers.
 SourceLocation place_of_degrees(const Scenario& scenario) {
   const ParallelOptions& parallel = parallel_of(scenario);
   if (scenario.workers % parallel.tp != 0) return place_of_workers(scenario, {"tp"});
@@ -58,7 +58,7 @@ bool sends_anything(const LayerCollective& one, const Degrees& degrees) {
   return one.bytes > 0 && group_of(one, degrees).ranks > 1;
 }
 
-// What collectives inside layers take, alone: on closed forms, or as a fabric has them.
+// Times of collectives inside layers in isolation, by closed forms or by a fabric.
 class LayerPrices {
  public:
   LayerPrices(const Scenario& scenario, const CollectiveChoice& choice, const Degrees& degrees, const Fabric* fabric)
@@ -129,7 +129,7 @@ std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const Collectiv
 
 namespace {
 
-// What a plan from a file sends, or what the profile says.
+// The sizes of sends by chunk, from a given plan or from the profile.
 std::vector<double> send_bytes(const Scenario& scenario, const Pipeline& pipeline) {
   return scenario.given ? send_bytes(scenario.given->plan, pipeline, *scenario.profile)
                         : send_bytes(pipeline, parallel_of(scenario), *scenario.profile);
@@ -139,7 +139,7 @@ std::vector<double> send_bytes(const Scenario& scenario, const Pipeline& pipelin
   throw InputError(place, fmt::format("{} does not support pp above 1", what), remedy);
 }
 
-// Of fsdp2, and the only word that may be said of it.
+// Options of fsdp2 that a pipeline determines, with the only value that may be given; "": none.
 constexpr std::pair<std::string_view, std::string_view> settled_options[] = {
     {"prefetch", ""}, {"reduce_buffers", ""}, {"copy", ""}, {"reshard", "none"}, {"reduce", "last"}};
 
@@ -161,7 +161,7 @@ void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoi
     refuse_in_pipeline(place_of_collective(scenario), "local, or servers on hosts of their own,", "colocated servers");
 }
 
-// Barriers contradict each other where all ranks wait for each other and layers do not wait for their rank.
+// Rejects barriers that contradict each other, or tied tensors that no layer would wait for.
 void require_barriers(const Scenario& scenario) {
   const ParallelOptions& parallel = parallel_of(scenario);
   if (scenario.options.strategy.barrier.value_or(scenario.strategy->barrier) != Barrier::Layer) return;

@@ -1,5 +1,4 @@
-// What a scenario with more than data parallelism comes to: degrees, what collectives inside layers take, and a
-// pipeline.
+// Sets up a scenario with more than data parallelism: degrees, times of collectives inside layers, and a pipeline.
 #pragma once
 
 #include <optional>
@@ -14,54 +13,53 @@ class Fabric;
 
 struct ParallelSetup {
   Degrees degrees;
-  Shared<Profile> layers_alone;  ///< the profile, without collectives inside layers
-  Profile profile;               ///< with them in the layers' times
+  Shared<Profile> layers_alone;  ///< without collectives inside layers
+  Profile profile;               ///< layers' times include them
   // With pp above 1:
   std::optional<Pipeline> pipeline;
-  std::vector<double> sends;      ///< bytes, by chunk
-  std::vector<double> slowdowns;  ///< by rank: of its slowest worker, for which all others of it wait
+  std::vector<double> sends;      ///< by chunk: bytes
+  std::vector<double> slowdowns;  ///< by rank: of its slowest worker, for which the others wait
 };
 
 Degrees degrees_of(const Scenario& scenario);
 
-/// Throws InputError where pp is above 1: `what` does not know pipelines; `instead` are words that do.
+/// Throws InputError if pp is above 1: `what` does not support pipelines, `instead` does.
 void refuse_pipelines(const Scenario& scenario, std::string_view what, std::string_view instead);
 
-/// Throws InputError for a strategy, or its barrier, that does not go with a pipeline.
+/// Throws InputError if the strategy or its barrier does not support a pipeline.
 void require_strategy_of_pipelines(const Scenario& scenario);
 
-/// Throws InputError for what does not go with pipelines, by its name.
+/// Throws InputError, naming the option, for settings that these degrees of parallelism do not support.
 void require_parallel(const Scenario& scenario, const CollectiveChoice& choice);
 
 /// REQUIRES: pp is above 1.
 Pipeline pipeline_of(const Scenario& scenario);
 
-/// `fabric`: prices collectives inside layers in the detailed fidelities; null in alpha-beta.
+/// Makes the setup. `fabric` prices collectives inside layers in the detailed fidelities; null in alpha-beta.
 ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& choice, const Fabric* fabric = nullptr);
 
-/// The groups in which collectives inside layers go, in the workers of the first rank, with their operations.
+/// Returns the distinct calls of collectives inside layers, in groups of the first rank's workers.
 std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& choice);
 
-/// What a layer sends in each micro-batch, in groups of the workers that hold it.
+/// A collective inside a layer, in groups of the workers that hold the layer; it runs in each micro-batch.
 struct LayerSend {
   Call call;
   Bytes bytes = 0;
 };
-/// By layer, in the order of the profile.
+/// Returns all collectives inside layers, in the order of the layers.
 std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const CollectiveChoice& choice);
 
-/// What the plan of its strategy is made from.
+/// Returns the request for the strategy's planner.
 PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost);
 
-/// Whether a pipeline leaves nothing to choose of the option: of fsdp2 the schedule says when units are gathered and
-/// reduced.
+/// True if a pipeline determines the option: with fsdp2, the schedule decides when units are gathered and reduced.
 bool settled_in_pipelines(const Scenario& scenario, std::string_view option);
 
-/// The micro-batches that make the samples of an iteration that were asked for; none where they do not divide.
+/// Returns the number of micro-batches for the requested samples per iteration; none if it is not an integer.
 /// REQUIRES: global_batch, and a profile with a batch size.
 std::optional<std::int64_t> micro_batches_of_samples(const Scenario& scenario);
 
-/// The notes that a user is told: whose profile it is taken for.
+/// Returns notes for the user on how the profile is interpreted.
 std::string parallel_caveats(const Scenario& scenario);
 
 }  // namespace allreplay

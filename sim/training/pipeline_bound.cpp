@@ -8,7 +8,7 @@ namespace allreplay {
 
 namespace {
 
-// In the detailed fidelities sends and collectives inside layers may take less than anybody can say: nothing.
+// In the detailed fidelities, sends and collectives inside layers have no known lower bound and count as 0.
 class PipelineBound {
  public:
   PipelineBound(const Job& job, const Plan& plan, const Unrolled& unrolled)
@@ -49,7 +49,7 @@ class PipelineBound {
     }
   }
 
-  // As long as it takes the rank.
+  // Returns the time with the rank's slowdown.
   Time on(std::uint32_t rank, Time time) const { return scaled(time, job_.parallel->slowdowns[rank]); }
 
   Time working(std::uint32_t rank) const {
@@ -67,8 +67,8 @@ class PipelineBound {
     return sum;
   }
 
-  // Before a rank's first work the first micro-batch passes all chunks below, and behind its last their backward passes
-  // follow, and the first chunk's update.
+  // Returns the time that the rank cannot use: before its first work, the first micro-batch passes all lower chunks;
+  // after its last, their backward passes and the first chunk's update follow.
   Time around(std::uint32_t rank) const {
     const std::uint32_t lowest = pipeline_.chunks_of(rank).front();
     Time sum = updating(pipeline_.index.rank_of[0]);

@@ -1,4 +1,4 @@
-// Below what no iteration of a pipeline is.
+// The lower bound of a pipeline's iteration.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-/// Seconds; none in a detailed fidelity where ranks have several lanes. docs/pipelines.md, "Lower bound".
+/// Returns seconds (docs/pipelines.md, "Lower bound"); none in a detailed fidelity if ranks have several lanes.
 std::optional<double> pipeline_bound(const Job& job, const Plan& plan, const Unrolled& unrolled);
 
 }  // namespace allreplay

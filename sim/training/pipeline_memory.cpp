@@ -66,7 +66,7 @@ class RankAccountant {
     });
   }
 
-  // Of the backward pass that makes a layer's gradients.
+  // Returns the place of the work that computes the layer's gradients.
   std::size_t gradient_pass(LayerId layer, std::uint32_t micro_batch) const {
     const auto weights = places_.find({WorkKind::BackwardWeight, layer, micro_batch});
     return weights ? *weights : places_(WorkKind::Backward, layer, micro_batch);

@@ -1,11 +1,11 @@
-// What a worker of a rank of a pipeline holds.
+// Computes the memory use of a pipeline rank's workers.
 #pragma once
 
 #include "sim/training/job.hpp"
 
 namespace allreplay {
 
-/// Over an iteration, of which the timeline has the spans.
+/// Returns the memory use of one worker of the rank during the iteration.
 MemoryUse memory_of_rank(const Job& job, const Plan& plan, const Unrolled& unrolled, const Timeline& iteration,
                          std::uint32_t rank);
 

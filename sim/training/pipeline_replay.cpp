@@ -20,15 +20,15 @@ namespace {
 
 constexpr std::size_t longest_search_of_period = 64;  // iterations
 
-// What takes time.
+// The transfers that take time in a replay.
 enum class Taking : std::uint8_t { All, SendsAlone, Nothing };
 
-// A period of iterations, and one of them.
+// The steady state: means over a period of iterations, and one of them.
 struct Steady {
-  double seconds = 0;
-  double busy_s = 0;  // an iteration's, with any reduction or gather in flight
+  double seconds = 0;  // per iteration
+  double busy_s = 0;   // per iteration, with any reduction or gather in flight
   bool repeats = true;
-  Timeline iteration;  // its spans, by the tasks of one iteration, since its earliest start
+  Timeline iteration;  // times are relative to its earliest start
   std::int64_t events = 0, network_events = 0;
 };
 
@@ -40,10 +40,10 @@ std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan, bool slowed)
   return ranks;
 }
 
-// Iterations one after another, until one is as another was: then all that follows is.
+// Collects iterations until one repeats an earlier one; all later ones then repeat, too.
 class Iterations final : public Observer {
  public:
-  // `first`: the task that rank 0 starts with.
+  // `first`: rank 0's first task.
   explicit Iterations(TaskId first) : first_(first) {}
 
   bool goes_on(std::size_t, std::int64_t) override { return true; }
@@ -59,15 +59,15 @@ class Iterations final : public Observer {
   }
   bool enough(Time, const State&) override { return to > 0; }
 
-  // When rank 0 starts its first work.
+  // Returns the start of rank 0's first work.
   Time start(std::size_t iteration) const { return all[iteration][first_].start; }
 
   std::vector<std::vector<Span>> all;
-  std::size_t from = 0, to = 0;  // what repeats
+  std::size_t from = 0, to = 0;  // the first period: [from, to)
   bool repeats = true;
 
  private:
-  // When everything of an iteration happens, since rank 0 starts it.
+  // Returns a digest of all times of an iteration, relative to start().
   std::uint64_t digest_of(std::size_t iteration) const {
     const Time origin = start(iteration);
     std::uint64_t state = 0;
@@ -112,7 +112,7 @@ class PipelineReplay {
   const std::vector<WorkerClass>& roles() const { return roles_; }
 
  private:
-  // What takes no time has no bytes.
+  // Sets the transfers' bytes; those that take no time have none.
   void take(Taking taking) {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const bool send = plan_.transfers[index].op == CollectiveOp::Send;
@@ -153,7 +153,8 @@ class PipelineReplay {
     }
   }
 
-  // How long in a period any reduction or gather is in flight. What begins or ends beside it does so in each period.
+  // Returns the time in a period with any reduction or gather in flight. Flights that cross the period's ends are
+  // wrapped around, since they repeat in each period.
   Time busy(std::span<const std::vector<Span>> iterations, Time begin, Time period) const {
     std::vector<std::pair<Time, Time>> flights;
     for (const std::vector<Span>& spans : iterations)
@@ -168,11 +169,10 @@ class PipelineReplay {
     return covered(std::move(flights));
   }
 
-  // A reduction or a gather: no send, and nothing that is tied.
+  // True for reductions and gathers; false for sends and the sum of tied tensors.
   bool is_of_data(const Transfer& one) const { return plan_.groups[one.group].group.members.empty(); }
 
-  // Which of them carry reductions and gathers, each of the rank of its number; the others carry sends, and what is
-  // tied.
+  // Returns the channels of reductions and gathers, numbered like ranks. The others carry sends and tied tensors.
   std::set<std::uint32_t> channels_of_gradients() const {
     std::set<std::uint32_t> channels;
     for (const Transfer& one : plan_.transfers)
@@ -196,7 +196,7 @@ class PipelineReplay {
   System system(const std::vector<std::unique_ptr<Server>>& channels, Clock& clock) {
     const bool shared = job_.choice.detailed();
     const std::set<std::uint32_t> gradients = channels_of_gradients();
-    // A send of no length settles as a task of no length does, before a reduction is chosen.
+    // Sends are served in the compute phase, so that a send without duration ends before a reduction is chosen.
     std::vector<ServerUse> uses;
     for (std::uint32_t channel = 0; channel < channels.size(); ++channel)
       uses.push_back(
@@ -204,7 +204,7 @@ class PipelineReplay {
     System system = system_of(once_, plan_, streams_, clock, uses);
     if (const auto& interference = job_.scenario.cluster.interference; interference && shared)
       add_interference(system, 0, static_cast<std::uint32_t>(roles_.size()), 0, job_, roles_);
-    else if (interference)  // a rank has a channel of its own
+    else if (interference)  // each rank has its own channel
       for (const std::uint32_t rank : gradients)
         system.influences.push_back(felt(*interference, static_cast<std::uint32_t>(roles_.size()) + rank, {rank}));
     return system;
@@ -218,7 +218,7 @@ class PipelineReplay {
   std::vector<Stream> streams_;
 };
 
-// What a rank's stream does in an iteration.
+// Adds up what a rank's stream does in an iteration.
 StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t rank) {
   const Pipeline& pipeline = *job.parallel->pipeline;
   StageResult stage;
@@ -250,7 +250,7 @@ double mean_of(const std::vector<StageResult>& stages, double StageResult::*part
   return sum / static_cast<double>(stages.size());
 }
 
-// Below the clock's tick there is only rounding.
+// Removes rounding below the resolution of times, 1 ps.
 double settled(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
 
 std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const PipelineReplay& replay,
@@ -261,7 +261,7 @@ std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const Pi
   return memory;
 }
 
-// Iterations of the same plan, each with less that takes time than the one before.
+// Iteration times of the same plan, in seconds, each without one more cause of delay.
 struct Parts {
   double without_stragglers = 0, without_gradients = 0, without_sends = 0;
 };

@@ -35,9 +35,9 @@ std::optional<Compression> compression_of(const Scenario& scenario, const Algori
                      tensor.bytes / tensor.elements, slowdown);
 }
 
-constexpr double longest_iteration_s = 1e5;  // over a day: a mistaken unit, and soon the end of the clock
+constexpr double longest_iteration_s = 1e5;  // over a day, which indicates a wrong unit
 
-// The costs may each be acceptable, and an iteration yet beyond the clock: said before anything is simulated.
+// Each cost may be acceptable while an iteration is too long.
 void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
   double sending = 0, coding = 0;
   const auto seconds = [](const auto& time) {
@@ -65,7 +65,7 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
 
 namespace {
 
-// What would fill the memory, or take hours, before anything is simulated. `best` reads `partition` for others.
+// Rejects plans that would take hours to make or fill the memory. `best` reads `partition` for other strategies.
 void require_bearable(const Scenario& scenario) {
   if (!scenario.strategy) return;
   const Strategy& strategy = *scenario.strategy;
@@ -90,7 +90,7 @@ void require_bearable(const Scenario& scenario) {
                                  strategy.name == "mergecomp" ? ", fewer groups" : ""));
 }
 
-// A graph of so many tasks takes gigabytes.
+// Rejects iterations whose graph of tasks would take gigabytes.
 void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
@@ -104,9 +104,9 @@ void require_bearable_step(const Scenario& scenario) {
         fmt::format("at least {}", scenario.profile->elements() / most_pieces + 1));
 }
 
-// `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
-// `fluid` walks the messages of rounds that have no closed form, some twenty million a second.
-// Of both what counts is each way that a message takes.
+// Rejects collectives with too many messages. `message` keeps every message of every distinct round, about 230 bytes
+// each. `fluid` walks the messages of rounds without a closed form, about twenty million per second. Messages count
+// once for each route that they take.
 void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds,
                       const Topology& topology) {
   const bool message = choice.fidelity == Fidelity::Message;
@@ -138,7 +138,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
                                choice.algorithm->servers ? " or servers" : "", routing));
 }
 
-// With jitter each worker has a program, and times, of its own.
+// With jitter, each worker has its own program and times.
 void require_bearable_jitter(const Scenario& scenario) {
   if (!scenario.stragglers.jitter || scenario.operation) return;
   constexpr std::int64_t most_passes = 3'000'000;
@@ -151,7 +151,7 @@ void require_bearable_jitter(const Scenario& scenario) {
         passes > most_passes ? "fewer layers" : fmt::format("at most {} workers", most_passes / passes));
 }
 
-// Of NCCL's those of the most messages.
+// Returns the collective's rounds; for NCCL, those of its algorithm with the most messages.
 Rounds most_rounds(const Scenario& scenario, const CollectiveChoice& choice, CollectiveOp op) {
   const bool nccl = is_nccl({op, Group{}, &choice.of(op)});
   CollectiveOptions options = choice.options;
@@ -161,7 +161,7 @@ Rounds most_rounds(const Scenario& scenario, const CollectiveChoice& choice, Col
   return rounds_of(algorithm, scenario.workers, options, op, place_of_collective(scenario));
 }
 
-// Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
+// On rails, a hierarchy needs full nodes. On other topologies it would run as a ring, with a warning (caveats_of()).
 void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
   if (!algorithm.grouped || !on_rails(scenario.cluster.network)) return;
   const std::int64_t size = workers_together(scenario);
@@ -190,7 +190,7 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
     throw InputError(place_of_collective(scenario),
                      fmt::format("{} cannot carry the output of {}", algorithm.name, scenario.codec->codec->name),
                      fitting(scenario));
-  // Algorithm 3 pairs the ranks off: it has no meaning among others, not even as a price.
+  // gTop-k's Algorithm 3 works in pairs of ranks, so that other numbers have no cost either.
   if (algorithm.operation == CollectiveOp::Selection &&
       !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
     throw InputError(place_of_collective(scenario),
@@ -198,7 +198,7 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      "a power of two, or --collective topk-allgather");
 }
 
-// Legs have channels, and those have closed forms; links of servers are no topology's.
+// Rejects servers in the detailed fidelities: legs are priced in closed form, and topologies have no links of servers.
 void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
   if (choice.algorithm->servers && choice.detailed() && scenario.cluster.network.server)
     throw InputError(
@@ -227,7 +227,7 @@ void require_interference(const Scenario& scenario, const CollectiveChoice& choi
                      "alpha-beta or fluid, or interference without a rate");
 }
 
-// Above their hosts, of which each sums by itself first.
+// Checks a collective that sums in switches: it needs a tree of switches above full hosts, each of which sums first.
 void require_hosts_of_switches(const Scenario& scenario, const CollectiveChoice& choice) {
   if (!choice.algorithm->in_switches || scenario.workers == 1) return;
   const auto refuse = [&](const std::string& wrong, const std::string& right) {
@@ -267,7 +267,7 @@ void require_switches(const Scenario& scenario, const CollectiveChoice& choice, 
   }
 }
 
-// Plans that send halves ask for both.
+// Rejects collectives that lack one of the two halves.
 void require_halves(const Scenario& scenario, const CollectiveChoice& choice) {
   for (const CollectiveOp op : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
     if (!choice.has(op))
@@ -295,13 +295,13 @@ std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoic
 
 namespace {
 
-// Shard groups are fewer than all: what serves these may not serve them.
+// Checks that the collectives support the smaller numbers of workers in shard groups.
 void require_groups_served(const Scenario& scenario, const CollectiveChoice& choice) {
   CollectiveOptions options = choice.options;
-  options.groups = 1;  // of hierarchical: how many lie together among fewer, the fabric knows
+  options.groups = 1;  // for hierarchical; the fabric finds the groups of fewer workers
   for (const Call& call : possible_calls(scenario, choice)) {
     if (call.group.ranks == 1 || call.group.ranks == scenario.workers) continue;
-    if (is_nccl(call)) continue;  // serves all
+    if (is_nccl(call)) continue;  // supports any number
     if (choice.detailed())
       rounds_of(*call.algorithm, call.group.ranks, options, call.op, place_of_collective(scenario));
     else
@@ -313,7 +313,7 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
 
 namespace {
 
-// With more than data parallelism groups are what is priced, and never everybody.
+// With more than data parallelism, only groups are priced, never all workers.
 CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveChoice choice) {
   require_carried(scenario, *choice.algorithm);
   require_interference(scenario, choice);

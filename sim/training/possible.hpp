@@ -1,4 +1,4 @@
-// What can be simulated, asked before anything is built.
+// Checks that a scenario can be simulated, before anything is built.
 #pragma once
 
 #include "sim/schedule/codec.hpp"
@@ -6,27 +6,27 @@
 
 namespace allreplay {
 
-/// The scenario's collective. Throws InputError for all that collective_of() does, for one that cannot carry the
-/// gradients if there are any, for costs that the cluster file does not give, for numbers of workers that the algorithm
-/// or the topology cannot have, and for what would take hours, or fill the memory.
+/// Returns the scenario's collective. Throws InputError like collective_of(), and if the collective cannot carry the
+/// gradients, the cluster file lacks costs, the algorithm or topology does not support the number of workers, or the
+/// simulation would take hours or fill the memory.
 CollectiveChoice require_possible(const Scenario& scenario);
 
-/// All that plans of the scenario can ask for: calls of everybody and, where the state is shared out, of shard groups.
+/// Returns the calls that plans of the scenario may make: among all workers and, with sharded state, in shard groups.
 std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoice& choice);
 
-/// Throws InputError where an iteration would be beyond the clock, or a day long.
+/// Throws InputError if an iteration would take longer than a day, or than times can represent.
 void require_within_clock(const Scenario& scenario, const BlockCost& cost);
 
-/// The scenario's codec at work on a worker slowed so much.
+/// Returns the scenario's codec on a worker with this slowdown; none without a codec or tensors.
 std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown);
 
-/// Whether somebody asks how fast bytes move.
+/// True if the interference depends on the rate of transfers.
 bool asks_for_rates(const Scenario& scenario);
 
-/// Whether the network has nodes with ports: all-reduces are rings of them.
+/// True if the network has nodes with ports, along which all-reduces form rings.
 bool on_rails(const Network& network);
 
-/// How many ports those have; 1 where there are no such nodes.
+/// Returns the number of ports of such a node; 1 if there are none.
 std::int64_t ports_of_a_node(const Network& network);
 
 }  // namespace allreplay

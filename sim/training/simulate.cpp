@@ -21,19 +21,18 @@ namespace allreplay {
 
 namespace {
 
-constexpr int warm_up = 5;              // iterations with jitter before the period is taken
-constexpr int longest_search = 10'000;  // iterations until the workers' distances must have repeated
+constexpr int warm_up = 5;              // iterations with jitter that are not counted
+constexpr int longest_search = 10'000;  // iterations after which the search for a period is given up
 
-// Where the simulation stands between two iterations.
+// The state of the simulation between two iterations.
 struct Mark {
   Time start;                   // of the earliest class's next B_L
-  Time last_start;              // of the last one's
-  Time busy;                    // with any block in flight, so far
-  std::vector<Time> offsets;    // by class: how far its next B_L lies behind the earliest
-  std::vector<Time> computing;  // by class: the sum of its bounds (LowerBound::computing), so far
+  Time last_start;              // of the last class's next B_L
+  Time busy;                    // so far, with any block in flight
+  std::vector<Time> offsets;    // by class: delay of its next B_L after the earliest
+  std::vector<Time> computing;  // by class: sum of its bounds (LowerBound::computing) so far
 };
 
-// Replays one iteration after another.
 class Training {
  public:
   Training(const Job& job, const Plan& plan, std::vector<WorkerClass> classes)
@@ -50,7 +49,7 @@ class Training {
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario_.stragglers.jitter ? scenario_.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
-    // The first forward pass waits for nothing.
+    // The first period is preceded by a forward pass that waits for nothing.
     std::vector<Time> starts;
     for (const WorkerClass& one : classes_) {
       const std::vector<Work>& program = plan.roles[one.role].program;
@@ -60,7 +59,7 @@ class Training {
     begin_at(starts);
   }
 
-  /// Replays an iteration and moves on to the next. `keep`: as one of the last two, whose timelines are asked for.
+  /// Replays an iteration. `keep`: records its timeline, which only the last two iterations need.
   void step(bool keep = true) {
     const std::unique_ptr<Server> network = this->network();
     Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
@@ -77,7 +76,7 @@ class Training {
     return {start_, add(start_, *std::max_element(offsets_.begin(), offsets_.end())), busy_, offsets_, computing_};
   }
   const LowerBound& bound() const { return bound_; }
-  /// Of one iteration without jitter.
+  /// The lower bound of an iteration without jitter.
   Time least() const {
     const std::vector<Time> bounds = computing();
     return std::max(*std::max_element(bounds.begin(), bounds.end()), bound_.all);
@@ -122,7 +121,7 @@ class Training {
           unrolled_.graph.task(id).duration = *time;
   }
 
-  // The lower bound of this iteration by the times that each class has in it.
+  // Adds each class's bound for this iteration.
   void add_computing(const std::vector<Time>& bounds) {
     for (std::size_t c = 0; c < bounds.size(); ++c) computing_[c] = add(computing_[c], bounds[c]);
   }
@@ -152,7 +151,7 @@ class Training {
     episodes_.push_back({start, std::move(timeline)});
   }
 
-  // On to the next iteration. `ends`: of the classes' programs.
+  // Moves on to the next iteration. `ends`: by class, the end of its program.
   void pass(const Timeline& timeline, const Unrolled& unrolled, std::span<const Time> ends) {
     events_ += timeline.events;
     std::vector<std::pair<Time, Time>> flights;
@@ -164,10 +163,11 @@ class Training {
     begin_at(starts);
   }
 
-  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of
-  // all.
+  // If no two workers are identical, there are too many tasks for the engine. It then replays the tasks of one worker,
+  // whose works a BatchedWorkers does on all workers.
 
-  // Those of one worker, without the order of its program, which the batch has. False where another order is asked for.
+  // Builds that graph, without the order of works, which the batch implies. Returns false if a gate needs another
+  // order.
   bool link_one() {
     one_ = unroll_job(job_, plan_, {WorkerClass{}});
     const TaskId places = one_.lead_in(1);
@@ -204,8 +204,8 @@ class Training {
     pass(timeline, one_, batched.ends());
   }
 
-  // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores. What
-  // each computes by these times, as the lower bound counts it.
+  // Draws all times, in several threads; each worker has its own random stream, so that the distribution over threads
+  // does not matter. Returns each worker's bound with these times.
   std::vector<Time> draw_times(BatchedWorkers& batched) {
     std::copy(offsets_.begin(), offsets_.end(), batched.times(0).begin());
     std::vector<Time> computing(classes_.size());
@@ -223,7 +223,7 @@ class Training {
         computing[c] = bound_.computing(all, before);
       }
     };
-    constexpr std::size_t worth_a_thread = 50'000;  // draws: some milliseconds
+    constexpr std::size_t worth_a_thread = 50'000;  // draws, which take a few milliseconds
     const std::size_t count = classes_.size();
     const std::size_t threads = std::clamp<std::size_t>(count * one_.works(0) / worth_a_thread, 1,
                                                         std::max(1U, std::thread::hardware_concurrency()));
@@ -236,7 +236,7 @@ class Training {
     return computing;
   }
 
-  // As the engine would have replayed it, and with the durations that it would have had.
+  // Records the spans and durations that the engine would have produced for all workers.
   void keep_spans(BatchedWorkers& batched, TaskId place, std::span<const Time> ends, Timeline& whole) {
     for (std::size_t c = 0; c < ends.size(); ++c) {
       const Time start = ends[c] - batched.times(place)[c];
@@ -260,7 +260,7 @@ class Training {
   std::int64_t network_events_ = 0;
   std::vector<Episode> episodes_;
   bool together_ = false;
-  Unrolled one_;      // of one worker, where a batch stands for all
+  Unrolled one_;      // of one worker, if a batch replays all of them
   TaskGraph of_one_;  // its tasks
 };
 
@@ -271,8 +271,8 @@ struct Period {
   double without_stragglers_s = iteration_s;
 };
 
-// With jitter: the mean after a warm-up. No worker can compute faster than the times that it drew; it may only have
-// started behind the last, which the bound forgives it once.
+// With jitter, the period is the mean after a warm-up. It is bounded below by each worker's drawn times, minus its lead
+// over the last worker at the start.
 Period mean_period(Training& training, std::int64_t iterations, const std::function<void()>& after_each) {
   for (int i = 0; i < warm_up; ++i) training.step(i + 1 == warm_up);
   const Mark from = training.mark();
@@ -292,7 +292,7 @@ Period mean_period(Training& training, std::int64_t iterations, const std::funct
           std::max(to_seconds(bound) / count, all)};
 }
 
-// Without: an iteration depends only on how far the workers are apart at its start, so once that repeats, all does.
+// Without jitter, an iteration depends only on the offsets between workers; once these repeat, so does everything else.
 Period steady_period(Training& training) {
   std::map<std::vector<Time>, std::size_t> seen;
   std::vector<Mark> marks;
@@ -311,7 +311,7 @@ Period steady_period(Training& training) {
   }
 }
 
-// The period of the same plan if no worker is slower or faster than the profile says.
+// Returns the period of the same plan if all workers compute as fast as the profile says.
 double iteration_without_stragglers(Job job, const Plan& plan) {
   Scenario& scenario = job.scenario;
   scenario.stragglers = {};
@@ -321,10 +321,10 @@ double iteration_without_stragglers(Job job, const Plan& plan) {
   return steady_period(training).iteration_s;
 }
 
-// Below the clock's tick there is only rounding.
+// Removes rounding below the resolution of times, 1 ps.
 double without_rounding(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
 
-// What of an unslowed worker's compute stream goes to each kind of work.
+// Returns the times of each kind of work on the compute stream of a worker without slowdown.
 std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
   std::array<Time, Label::kinds> sums{};
   for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
@@ -356,7 +356,7 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   return metrics;
 }
 
-// Those that have somebody to talk to.
+// Returns the number of transfers in groups of more than one worker.
 std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
   return std::count_if(plan.transfers.begin(), plan.transfers.end(),
                        [&](const Transfer& one) { return plan.groups[one.group].group.of(workers).ranks > 1; });
@@ -395,7 +395,7 @@ Result simulate(const Job& job, const Plan& plan) {
   result.fidelity = job.choice.fidelity;
   result.warning = job.warning;
   result.plan = plan;
-  // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
+  // A single worker sends nothing. A sharded plan keeps its transfers, since its memory depends on them.
   std::optional<Plan> alone;
   if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
     alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};

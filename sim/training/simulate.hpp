@@ -1,4 +1,4 @@
-// One scenario in, one result out: the only place where a profile, a cluster and a strategy meet a clock.
+// Simulates a scenario: the only place where a profile, a cluster and a strategy meet a clock.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@
 
 namespace allreplay {
 
-/// A plan in the place of a strategy's: what a file says.
+/// A plan from a file, used instead of a strategy's.
 struct GivenPlan {
   std::string file;
   std::string name;   ///< of the strategy
-  Strategy strategy;  ///< a row of its own, called `name`; it reads no options
+  Strategy strategy;  ///< a row for this plan only, called `name`, without options
   Plan plan;
 };
 
-/// What is known of the device that a profile names.
+/// The device that a profile names.
 struct KnownDevice {
   std::string name;
   Bytes memory = 0;
@@ -42,74 +42,74 @@ struct Scenario {
   Stragglers stragglers;
   std::int64_t workers = 1;
   std::string collective;                 ///< "": the cluster's
-  std::optional<CollectiveOp> operation;  ///< asked of the collective alone; none: what it does by itself
-  std::map<std::string, std::shared_ptr<const CollectiveFile>> collective_files;  ///< by name, of those that are files
+  std::optional<CollectiveOp> operation;  ///< to price in isolation; none: the collective's own
+  std::map<std::string, std::shared_ptr<const CollectiveFile>> collective_files;  ///< by name
   std::string fidelity;                                                           ///< "": the cluster's
   const Strategy* strategy = nullptr;
-  std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
-  std::optional<CodecCosts> codec;         ///< none: gradients travel as they are
+  std::shared_ptr<const GivenPlan> given;  ///< if set, `strategy` is its strategy
+  std::optional<CodecCosts> codec;         ///< none: no compression
   std::optional<KnownDevice> device;       ///< none: unknown
   std::optional<double> peak;              ///< FLOP/s of a worker in the profile's precision; none: unknown
   Options options;
-  bool fold = true;       ///< identical workers are simulated once; results do not depend on it
-  bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
-  std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i sits on its host i; none: as the cluster's file says
-  bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
-  bool parts = true;  ///< the parts of an iteration, which take further replays; else stragglers count as exposed, and
-                      ///< all that a rank of a pipeline does not compute as bubble
-  SourceLocation place_of_collective, place_of_fidelity,
-      place_of_codec;                     ///< where complaints point, if not at the cluster
-  SourceLocation place_of_workers = {};   ///< who says how many; empty: nobody but the cluster
+  bool fold = true;       ///< simulate identical workers once; results do not depend on it
+  bool in_words = false;  ///< options are those that the settings of the strategy's framework mean (Offer::meant)
+  std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i is on its host i; none: the cluster file's topology
+  bool reuse = true;  ///< price a collective that runs in isolation only once (detailed fidelities)
+  /// Computes the parts of an iteration by further replays. Otherwise stragglers count as exposed communication, and
+  /// all time that a pipeline rank does not compute as bubble.
+  bool parts = true;
+  SourceLocation place_of_collective, place_of_fidelity, place_of_codec;  ///< for errors, if not in the cluster file
+  SourceLocation place_of_workers = {};                                   ///< if not in the cluster file
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 
 struct Metrics {
   double iteration_s = 0;               ///< the steady period from the start of a backward pass to the next
-  double forward_s = 0;                 ///< t_f of a micro-batch, of a worker that nothing slows
+  double forward_s = 0;                 ///< t_f of a micro-batch, of a worker without slowdown
   double backward_s = 0;                ///< t_b, likewise
-  double update_s = 0;                  ///< the optimizer's, of such a worker's compute stream
+  double update_s = 0;                  ///< of the optimizer, on such a worker's compute stream
   double copy_s = 0;                    ///< copies out of and into the buffers of collectives, likewise
   double straggler_s = 0;               ///< iteration − that of the same plan without stragglers, spread and jitter
   double exposed_comm_s = 0;            ///< iteration − stragglers − K·(forward + backward) − update − codec
   double comm_busy_s = 0;               ///< time per iteration with any block in flight
-  double codec_s = 0;                   ///< encoding and decoding on the compute stream of an unslowed worker
+  double codec_s = 0;                   ///< encoding and decoding on such a worker's compute stream
   std::int64_t collectives = 0;         ///< started per iteration
   double speedup = 0;                   ///< N·(K·(t_f + t_b) + U) / iteration
   double efficiency = 0;                ///< speedup / N
-  std::optional<double> samples_per_s;  ///< N·K·batch / iteration; none where the batch size is unknown
+  std::optional<double> samples_per_s;  ///< N·K·batch / iteration; none if the batch size is unknown
   std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster; none with a codec
-  std::int64_t events = 0;              ///< of the whole simulation: servers woken, and the network's own
-  std::int64_t network_events = 0;      ///< of those: rounds (`fluid`), messages (`message`), none (`alpha-beta`)
+  std::int64_t events = 0;              ///< of the whole simulation: servers' wake-ups and network events
+  std::int64_t network_events = 0;      ///< rounds (`fluid`), messages (`message`), none (`alpha-beta`)
 };
 
-/// One replayed iteration: when it began on the common clock, and its spans relative to that.
+/// One replayed iteration: its start on the common clock, and its timeline relative to that.
 struct Episode {
   Time start{0};
   Timeline timeline;
 };
 
-/// The parts of a worker's memory, in bytes; each is its own peak. Nothing is rounded: a shard may hold a fraction.
+/// The parts of a worker's memory, in bytes, each at its own peak. Not rounded: a shard may hold a fraction.
 struct MemoryParts {
-  double parameters = 0, gradients = 0, optimizer = 0;  ///< all the time
-  double gathered = 0;                                  ///< parameters of others, while they are here
+  double parameters = 0, gradients = 0, optimizer = 0;  ///< always held
+  double gathered = 0;                                  ///< parameters, from their gather until they are freed
   double in_reduction = 0;                              ///< unsharded gradients, until they are reduced
-  std::optional<double> activations;                    ///< none where the profile says nothing of them
-  double step = 0;                                      ///< copies and temporaries while the optimizer updates
+  std::optional<double> activations;                    ///< none if the profile has none
+  double step = 0;                                      ///< copies and temporaries of the optimizer step
 };
 
-/// How much there is from an instant on, since the start of the program.
+/// The memory in use from an instant on.
 struct MemoryPoint {
-  Time at{0};
+  Time at{0};  ///< since the start of the program
   double bytes = 0;
 };
 
 struct MemoryUse {
   MemoryParts parts;
   double peak = 0;                  ///< of the sum over time
-  std::vector<MemoryPoint> course;  ///< of the worker that needs most
+  std::vector<MemoryPoint> course;  ///< over time, of the worker that needs most
 };
 
-/// A rank of a pipeline, in an iteration.
+/// A pipeline rank in an iteration.
 struct StageResult {
   struct OwnChunk {
     std::uint32_t chunk = 0, first = 0, layers = 0;
@@ -119,26 +119,26 @@ struct StageResult {
   MemoryUse memory;
 };
 
-/// Beside data parallelism: where the time of an iteration goes, and in which ranks.
+/// The parts of an iteration with more than data parallelism, in total and by rank.
 struct ParallelResult {
   Degrees degrees;
   std::string schedule;
-  std::optional<std::int64_t> chunks;  ///< a rank; none where they hold unequal numbers
+  std::optional<std::int64_t> chunks;  ///< per rank; none if ranks hold different numbers
   std::int64_t micro_batches = 1;
   double bubble_s = 0, exposed_dp_s = 0, exposed_p2p_s = 0, layer_comm_s = 0;
   std::vector<StageResult> stages;  ///< by rank
-  bool repeats = true;              ///< the period was found; else a mean
+  bool repeats = true;              ///< a period was found; else values are means
 };
 
 struct Result {
   std::string collective;
   Fidelity fidelity = Fidelity::AlphaBeta;
   std::string warning;  ///< about the cluster's costs; "" if none
-  std::string note;     ///< of what decides where links are simulated, if it is not they; "" if nothing else does
+  std::string note;     ///< fidelity_note(); "" if none
   Plan plan;
   Metrics metrics;
-  MemoryUse memory;                        ///< of a worker; in a pipeline of the one that needs most
-  std::optional<ParallelResult> parallel;  ///< none where there is data parallelism alone
+  MemoryUse memory;                        ///< of a worker; in a pipeline, of the one that needs most
+  std::optional<ParallelResult> parallel;  ///< none if there is only data parallelism
   // For pictures:
   Unrolled unrolled;
   std::vector<WorkerClass> classes;
@@ -147,20 +147,20 @@ struct Result {
 
 struct Job;
 
-/// Replays the plan. Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
+/// Replays the plan. Throws InputError if it cannot be simulated, TimeOverflow if times become too large.
 Result simulate(const Scenario& scenario, const Plan& plan);
 
-/// The same of a job that is prepared for the plan.
+/// The same for a job that is prepared for the plan.
 Result simulate(const Job& job, const Plan& plan);
 
-/// How many times as long as the profile says the slowest worker takes.
+/// Returns the slowest worker's factor on the profile's times.
 double slowest_factor(const Scenario& scenario);
 
-/// Times of a micro-batch, speed-up and efficiency over a worker that has the whole model, samples per second.
-/// `profile`: without what is sent inside layers. REQUIRES: metrics.iteration_s is known.
+/// Sets times of a micro-batch, speed-up and efficiency relative to one worker with the whole model, and samples per
+/// second. `profile`: without collectives inside layers. REQUIRES: metrics.iteration_s is set.
 void add_speeds(const Profile& profile, std::int64_t micro_batches, const Degrees& degrees, Metrics& metrics);
 
-/// What the last worker to be ready runs.
+/// Returns the profile with the slowest worker's times.
 Shared<Profile> slowest_profile(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -31,7 +31,7 @@ class Unroller {
     all_.per_rank_start = per_rank_start && classes.size() > 1 && !plan.pipeline;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
-    const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // of most plans all
+    const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // in most plans, that is all
     all_.labels.reserve(tasks);
     all_.nominal.reserve(tasks);
     all_.graph.reserve(tasks, works + all_.classes * plan.gates.size());
@@ -46,7 +46,7 @@ class Unroller {
     }
     for (const Gate& gate : plan_.gates)
       if (!gate.next) for_each_edge(gate, [&](TaskId before, TaskId after) { all_.graph.precede(before, after); });
-    // What a replay carries into the next, all carry to the first class alone, where none starts before the others.
+    // If all start together, carry() leads only to the first class's lead-in, which the others wait for.
     for (std::size_t c = 1; c < all_.classes && plan_.together; ++c)
       all_.graph.precede(all_.lead_in(0), all_.lead_in(c));
     all_.graph.link();
@@ -57,7 +57,7 @@ class Unroller {
  private:
   const std::vector<Work>& program_of(const WorkerClass& one) const { return plan_.roles[one.role].program; }
 
-  // All transfers of one operation in one group are alike.
+  // Transfers with the same operation and group have the same call.
   void number_calls(const Fabric& fabric) {
     std::vector<std::array<std::optional<CallId>, std::size(operation_rows)>> known(plan_.groups.size());
     for (const Transfer& one : plan_.transfers) {
@@ -120,7 +120,7 @@ class Unroller {
     return Time(0);
   }
 
-  // A layer's share goes by its bytes, a rank's by its elements.
+  // A layer's share of the update is proportional to its bytes, a rank's to its elements.
   Time update_time(const Label& label, const Profile& profile) const {
     if (!profile.update) return Time(0);
     const std::uint32_t item = label.item;
@@ -177,8 +177,8 @@ class Unroller {
     return Label::Kind::LeadIn;
   }
 
-  // By transfer: how many tensors are first launched with it. Of one lane what has priority goes first, else what is
-  // listed first; what travels as another stage of a block was launched before.
+  // Returns by transfer the number of tensors that it is the first to launch. Transfers are visited by micro-batch,
+  // then by priority or as listed. Only reductions launch tensors; gathers are later stages of blocks.
   std::vector<std::int64_t> first_launches() const {
     std::vector<std::int64_t> counts(plan_.transfers.size(), 0);
     std::vector<std::uint32_t> order;
@@ -225,10 +225,10 @@ class Unroller {
     }
   }
 
-  // In how many parts a transfer starts.
+  // The number of parts in which a transfer starts.
   std::size_t parties() const { return all_.per_rank_start ? all_.classes : 1; }
 
-  // What comes before a transfer comes before its class's arrival, where classes start apart.
+  // Returns the task that waits for the transfer's predecessors: the class's arrival, or the transfer itself.
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
     if (!all_.per_rank_start) return all_.transfer(index);
     const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].micro_batch},
@@ -237,7 +237,7 @@ class Unroller {
     return id;
   }
 
-  // And before that comes the tick, where its lane has them.
+  // Returns a tick before `start` if the lane has ticks, else `start`.
   TaskId add_tick(std::uint32_t index, std::uint32_t c, TaskId start) {
     const Transfer& transfer = plan_.transfers[index];
     const Time tick = plan_.lanes[transfer.lane].tick;
@@ -252,7 +252,7 @@ class Unroller {
     return id;
   }
 
-  // The number of the origin that is set when the work ends.
+  // Returns the number of the origin of ticks that is set when the work ends.
   std::int64_t origin(const WorkPoint& mark) {
     const auto [known, fresh] = origins_.emplace(mark, static_cast<std::int64_t>(origins_.size()) + 1);
     if (fresh) {
@@ -264,7 +264,7 @@ class Unroller {
     return known->second;
   }
 
-  // Between two transfers for each party, else for each class of the role that the gate names.
+  // Calls `edge` for each party if the gate joins two transfers, else for each class of the role that the gate names.
   template <class Edge>
   void for_each_edge(const Gate& gate, const Edge& edge) const {
     const auto role = role_of(gate.before) ? role_of(gate.before) : role_of(gate.after);
@@ -275,14 +275,14 @@ class Unroller {
       for (const std::uint32_t c : classes_of_role_[*role]) edge(end_of(gate.before, c), start_of(gate.after, c));
   }
 
-  // None of a transfer's.
   static std::optional<std::uint32_t> role_of(const PlanPoint& point) {
     if (const auto* work = std::get_if<WorkPoint>(&point)) return work->role;
     if (const auto* start = std::get_if<StartPoint>(&point)) return start->role;
     return std::nullopt;
   }
 
-  // A class's next program follows on its last. Where all start together they wait for all that nothing waits for.
+  // Sets the edges into the next period. If all start together, the next period waits for every task without
+  // successors; else a class's next program follows its last one.
   void carry() {
     if (plan_.together) {
       for (TaskId id = 0; id < all_.graph.tasks().size(); ++id)
@@ -309,11 +309,11 @@ class Unroller {
     return departures_[transfer * parties() + (all_.per_rank_start ? c : 0)];
   }
 
-  // Where the codec comes in: the last work before a block is first sent, and the first that waits for it.
+  // The codec handles a block after the last work before it is sent, and before the first work that waits for it.
   struct Visit {
     std::size_t after = 0, before = 0;      // places in the program
-    std::vector<std::uint32_t> departures;  // transfers
-    std::vector<TaskId> arrivals;
+    std::vector<std::uint32_t> departures;  // transfers that send the encoded block
+    std::vector<TaskId> arrivals;           // transfers after which it is decoded
   };
 
   std::vector<Visit> visits() const {
@@ -346,8 +346,8 @@ class Unroller {
     return visits;
   }
 
-  // A block is encoded before it is first sent, in the place of the next layer (docs/models.md, "When codecs run"), and
-  // decoded once it has arrived. Encodings come before decodings of the same instant.
+  // A block is encoded before it is first sent, and before the next layer computes (docs/models.md, "When codecs run"),
+  // and decoded when it has arrived. At the same instant, encodings go before decodings.
   void add_codec(std::uint32_t c, const std::vector<Visit>& visits) {
     for (std::uint32_t block = 0; block < visits.size(); ++block) {
       const auto rank = static_cast<std::int64_t>(1 + all_.works(c) + block);
@@ -374,10 +374,10 @@ class Unroller {
   const Fabric* fabric_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
-  std::map<const Profile*, std::vector<Time>> weights_;  // by layer, once somebody asks
-  std::map<WorkPoint, std::int64_t> origins_;            // of ticks, by what sets them
-  std::vector<CallId> call_ids_;                         // by transfer, on a fabric
-  // By transfer, and by class where they start apart: what waits for all that comes before.
+  std::map<const Profile*, std::vector<Time>> weights_;  // by layer, made when first needed
+  std::map<WorkPoint, std::int64_t> origins_;            // numbers of ticks' origins, by the work that sets them
+  std::vector<CallId> call_ids_;                         // by transfer; empty without a fabric
+  // By transfer, and by class with per_rank_start: the task that waits for the transfer's predecessors.
   std::vector<TaskId> departures_;
   std::vector<std::vector<std::uint32_t>> classes_of_role_;
   Unrolled all_;
@@ -407,7 +407,7 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
     system.servers.push_back(server);
     return static_cast<std::uint32_t>(system.servers.size() - 1);
   };
-  // The program is a chain; what the codec has to do comes between its works, first come, first served.
+  // The program is a chain of tasks; the codec's tasks run between them, first come, first served.
   for (std::size_t c = 0; c < unrolled.classes; ++c)
     system.queues.push_back({"compute", {}, serve({&streams[c], Phase::Compute})});
   const auto first = static_cast<std::uint32_t>(system.servers.size());
@@ -418,7 +418,7 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
     system.queues.push_back({"codec", {}, serve({&streams[i], Phase::Compute})});
   if (interference) {
-    std::vector<std::uint32_t> compute(unrolled.classes);  // the streams are served first
+    std::vector<std::uint32_t> compute(unrolled.classes);  // the streams are the first servers
     std::iota(compute.begin(), compute.end(), 0U);
     system.influences.push_back(felt(*interference, first, std::move(compute)));
   }

@@ -1,8 +1,8 @@
-// A plan unrolled into the tasks of one period of its program, each labelled with what it is.
+// Unrolls a plan into the labelled tasks of one period of its program.
 //
-// One period is enough where no transfer is in flight at its start: then all that is left of the past is how far the
-// workers are apart, and the lead-in tasks carry that from one period to the next. Plans are made so (Plan::program),
-// and uncovered() complains of transfers that nothing in the period waits for.
+// One period is enough if no transfer is in flight at its start: then the next period depends only on the offsets
+// between workers, which the lead-in tasks represent. Plans are made like this (Role), and uncovered() rejects
+// transfers that nothing in the period waits for.
 #pragma once
 
 #include <cstdint>
@@ -20,33 +20,33 @@
 
 namespace allreplay {
 
-/// What a task is. Everything that reads a timeline reads these.
+/// Describes a task. Readers of timelines use only labels and edges.
 struct Label {
   enum class Kind : std::uint8_t {
-    LeadIn,          ///< how far the class starts behind the first
+    LeadIn,          ///< delay of the class after the earliest one
     Backward,        ///< of layer `item`
     Forward,         ///< likewise
     Update,          ///< of layer `item`, or of everything
     CopyOut,         ///< of block `item`
     CopyIn,          ///< likewise
-    Encode,          ///< of block `item`; lumped with its decoding unless Unrolled::decodes
+    Encode,          ///< of block `item`; includes its decoding unless Unrolled::decodes
     Decode,          ///< of block `item`
-    Transfer,        ///< `item` of the plan
+    Transfer,        ///< transfer `item` of the plan
     Tick,            ///< the wait of transfer `item` for its lane's tick
-    Arrival,         ///< the class is ready for transfer `item`, where classes start apart
-    BackwardInput,   ///< of layer `item`: the part that makes the gradient of its input
-    BackwardWeight,  ///< likewise: the part that makes those of weights
-    Mark,            ///< an instant of the program that ticks are counted from
-    Origin,          ///< of a clock's ticks
+    Arrival,         ///< the class is ready for transfer `item` (Unrolled::per_rank_start)
+    BackwardInput,   ///< of layer `item`: computes the gradient of its input
+    BackwardWeight,  ///< of layer `item`: computes the gradients of its weights
+    Mark,            ///< an instant of the program from which ticks are counted
+    Origin,          ///< sets the origin of a clock's ticks
   };
   static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Origin) + 1;
   Kind kind = Kind::LeadIn;
-  std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's, and for what all wait for
+  std::uint32_t worker_class = 0;  ///< 0 for transfers and other tasks of all classes
   std::uint32_t item = 0;
-  std::uint32_t micro_batch = 0;  ///< the micro-batch
+  std::uint32_t micro_batch = 0;
 };
 
-/// Whether a worker's streams do it: no wait, and no transfer.
+/// True if the task runs on a stream of a worker: not a wait, and not a transfer.
 inline bool is_of_worker(const Label& label) {
   return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick &&
          label.kind != Label::Kind::Arrival && label.kind != Label::Kind::Mark && label.kind != Label::Kind::Origin;
@@ -55,22 +55,21 @@ inline bool is_of_worker(const Label& label) {
 struct Unrolled {
   TaskGraph graph;
   std::vector<Label> labels;     ///< by task
-  std::vector<Carried> carried;  ///< into the period that follows
-  std::vector<Time> nominal;  ///< by task: how long it takes a worker that nothing slows; 0 for lead-ins and transfers
+  std::vector<Carried> carried;  ///< edges into the next period
+  std::vector<Time> nominal;     ///< by task: its time on a worker without slowdown; 0 for lead-ins and transfers
   std::size_t classes = 0;
-  std::vector<TaskId> lead_ins;  ///< by class; and one past the last class's program
+  std::vector<TaskId> lead_ins;  ///< by class; finally one past the last class's program
   std::size_t lanes = 0;
   std::size_t transfers = 0;
-  bool decodes = false;  ///< apart from the encoding
-  bool beside = false;   ///< encoding and decoding have a stream of their own
-  bool ticks = false;    ///< some lane looks for what is ready at ticks only
-  bool per_rank_start =
-      false;  ///< each class starts a transfer when it is ready itself (rendezvous.hpp), not all together
+  bool decodes = false;  ///< decoding has tasks separate from encoding
+  bool beside = false;   ///< encoding and decoding have a separate stream
+  bool ticks = false;    ///< some lane has ticks
+  /// Each class starts a transfer when it is ready itself (rendezvous.hpp), instead of all together.
+  bool per_rank_start = false;
 
-  // Tasks: each class's lead-in and program; the transfers; their ticks and arrivals; each class's encodings and
-  // decodings.
+  // Tasks, in this order: each class's lead-in and program; transfers; ticks and arrivals; each class's codec tasks.
   TaskId lead_in(std::size_t worker_class) const { return lead_ins[worker_class]; }
-  /// The length of its program.
+  /// The length of the class's program.
   std::size_t works(std::size_t worker_class) const { return lead_ins[worker_class + 1] - lead_ins[worker_class] - 1; }
   TaskId work(std::size_t worker_class, std::size_t place) const {
     return lead_in(worker_class) + static_cast<TaskId>(1 + place);
@@ -78,8 +77,8 @@ struct Unrolled {
   TaskId last_work(std::size_t worker_class) const { return work(worker_class, works(worker_class) - 1); }
   TaskId transfer(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
 
-  // Queues: one compute stream per class, then that of arrivals where classes start apart, then the lanes, then one
-  // codec stream per class where it is beside, then the clock where there are ticks.
+  // Queues, in this order: a compute stream per class; arrivals, with per_rank_start; the lanes; a codec stream per
+  // class, with `beside`; the clock, with ticks.
   QueueId stream(std::size_t worker_class) const { return static_cast<QueueId>(worker_class); }
   QueueId arrivals() const { return static_cast<QueueId>(classes); }
   QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + (per_rank_start ? 1 : 0) + index); }
@@ -89,20 +88,19 @@ struct Unrolled {
   QueueId clock() const { return lane(lanes + (beside ? classes : 0)); }
 };
 
-/// Durations of compute and codec tasks are those of each class's profile and slowdown; the lead-ins last no time.
-/// `shards`: among how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks.
-/// `per_rank_start`: classes start transfers apart; where there is but one, that is together. REQUIRES: the fabric
-/// offers the plan's calls.
+/// Unrolls a plan. Compute and codec tasks last as long as each class's profile and slowdown say; lead-ins take no
+/// time. `shards`: number of workers that share the state. `fabric`: numbers the transfers' calls; null: no numbers.
+/// `per_rank_start`: several classes start transfers separately. REQUIRES: the fabric offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const Fabric* fabric = nullptr, const std::optional<Compression>& compression = std::nullopt,
                 std::int64_t shards = 1, bool per_rank_start = false);
 
-/// Of the compute streams `on` by what a network carries.
+/// Returns the influence of server `network` on the compute streams `on`.
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on);
 
-/// What an unrolled plan runs on, idle: streams first, by class, then what carries its lanes: `channels` by
-/// Lane::channel, or one that all share. `streams` is filled with what serves the workers; ticks are the clock's.
-/// `interference`: of all workers by the first channel. REQUIRES: `streams`, `clock` and the channels outlive it.
+/// Returns the idle system that an unrolled plan runs on. Its servers are first streams, by class, which `streams` is
+/// filled with, then `channels`, by Lane::channel or a single one for all lanes; `clock` serves ticks. `interference`:
+/// the first channel slows all workers. REQUIRES: `streams`, `clock` and the channels outlive it.
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
                  const std::vector<ServerUse>& channels,
                  const std::optional<Interference>& interference = std::nullopt);

@@ -1,4 +1,4 @@
-// Workers that compute alike are simulated once.
+// Classes of workers with identical computation, which are simulated once.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,22 @@ namespace allreplay {
 
 struct WorkerClass {
   double slowdown = 1;
-  std::vector<std::int64_t> workers;                 ///< whom it stands for, in increasing order
-  std::uint32_t role = 0;                            ///< of the plan: whose program they run
-  std::shared_ptr<const Profile> profile = nullptr;  ///< of their own kind of worker; none: everybody's
+  std::vector<std::int64_t> workers;                 ///< in increasing order
+  std::uint32_t role = 0;                            ///< of the plan
+  std::shared_ptr<const Profile> profile = nullptr;  ///< of their kind of worker; null: the job's
 };
 
-/// By worker: how many times as long it computes, always. Of a spread without seed one worker in each of the `ranks` of
-/// a pipeline is slow. `together`: every transfer starts on all of them once the last is ready, so that of a spread the
-/// slowest suffices. REQUIRES: no seed in a pipeline, whose ranks are neighbours in number, equally many.
+/// Returns by worker the constant factor on its compute times. A spread without seed slows one worker in each of the
+/// `ranks` of a pipeline. `together`: transfers start when the last worker is ready, so that only the slowest worker of
+/// a spread matters. REQUIRES: no seed in a pipeline, whose ranks have equally many workers with adjacent numbers.
 std::vector<double> slowdowns(const Stragglers& stragglers, std::int64_t workers, std::int64_t ranks = 1,
                               bool together = true);
 
-/// Workers of one role that are slowed alike. With jitter no two workers are alike. `fold` = false keeps all apart:
-/// results must not change (a test).
+/// Groups workers by role and slowdown; not with jitter, or if `fold` is false. Results do not depend on `fold`.
 std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold = true,
                                         const std::vector<Role>& roles = std::vector<Role>(1), bool together = true);
 
-/// The numbers of those that run a role's program; none: of all.
+/// Returns the indices of the classes with this role; none: of all classes.
 std::vector<std::uint32_t> classes_of(const std::vector<WorkerClass>& classes, std::optional<std::uint32_t> role);
 
 }  // namespace allreplay

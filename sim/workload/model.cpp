@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t most_elements = 1'000'000'000'000;  // a petaparameter model would still fit its bytes
+constexpr std::int64_t most_elements = 1'000'000'000'000;  // the bytes of 10^15 parameters would still fit
 
 ModelTensor read_tensor(const Json& json) {
   json.allow_only({"name", "shape"});
@@ -25,7 +25,7 @@ ModelTensor read_tensor(const Json& json) {
 ModelLayer read_layer(const Json& json) {
   json.allow_only({"name", "forward_macs", "activation_bytes", "tensors"});
   ModelLayer layer{read_name(json.at("name")), {}};
-  // Replays need neither; estimates of times do.
+  // Estimates of times need both, replays neither.
   if (const auto macs = json.find("forward_macs")) layer.forward_macs = macs->integer(0, std::int64_t{1} << 53);
   if (const auto bytes = json.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, Bytes{1} << 53);
   if (const auto tensors = json.find("tensors"))

@@ -1,4 +1,4 @@
-// A DNN without times: layers in forward order and the tensors that they learn. Files: models/*.json.
+// A DNN without times: its layers in forward order, and their parameter tensors. Files: models/*.json.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct ModelTensor {
 struct ModelLayer {
   std::string name;
   std::vector<ModelTensor> tensors;
-  std::optional<std::int64_t> forward_macs = {};  ///< multiply-accumulates of one sample, where the file says
-  std::optional<Bytes> activation_bytes = {};     ///< the output of one sample in fp32, where the file says
+  std::optional<std::int64_t> forward_macs = {};  ///< multiply-accumulates of one sample, if given
+  std::optional<Bytes> activation_bytes = {};     ///< the output of one sample in fp32, if given
 };
 
 struct Model {
   std::string name;
   std::vector<ModelLayer> layers;
-  std::string description = {}, source = {}, input = {};  ///< as the file says; "" where it does not
+  std::string description = {}, source = {}, input = {};  ///< "" if not given
 };
 
-/// The product of a shape's extents. REQUIRES: extents above 0. Nothing where it is above 10^12.
+/// The product of a shape's extents; nothing if it is above 10^12. REQUIRES: extents above 0.
 std::optional<std::int64_t> element_count(std::span<const std::int64_t> shape);
 
 /// Reads a model object, from its own file or inline in a profile. Throws InputError.

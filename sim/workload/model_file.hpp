@@ -1,11 +1,11 @@
-// The model that a profile names, or holds.
+// Finds the model of a profile.
 #pragma once
 
 #include "sim/workload/model.hpp"
 
 namespace allreplay {
 
-/// Of the profile's key "model": an inline model, or a path, or a name found in models/. Throws InputError.
+/// Reads the profile's key "model": an inline model, or a path, or a name found in models/. Throws InputError.
 Model model_of_profile(const Files& files, const Json& profile);
 
 }  // namespace allreplay

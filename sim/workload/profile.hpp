@@ -1,4 +1,4 @@
-// A DNN with measured times: what one worker computes in one iteration, and the gradients that this makes.
+// A DNN with times: the computation of one worker in one iteration, and the gradients that it produces.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace allreplay {
 using LayerId = std::uint32_t;   ///< from 0 at the input; the papers' layer l is LayerId l − 1
 using TensorId = std::uint32_t;  ///< from 0 at the input, in forward order
 
-/// A collective inside a layer, behind its computing: of tensor, context or expert parallelism.
+/// A collective inside a layer, after its computation, for tensor, context or expert parallelism.
 struct LayerCollective {
   enum class Among : std::uint8_t { Tensor, Context, Expert };
-  CollectiveOp op = CollectiveOp::AllReduce;  ///< OperationRow::in_layers
+  CollectiveOp op = CollectiveOp::AllReduce;  ///< one of those with OperationRow::in_layers
   Among group = Among::Tensor;
-  Bytes bytes = 0;  ///< the whole; of an all-to-all what a worker holds before it
+  Bytes bytes = 0;  ///< of the whole tensor; for an all-to-all, what a worker holds before it
   bool backward = false;
   bool operator==(const LayerCollective&) const = default;
 };
@@ -36,28 +36,27 @@ struct Layer {
   std::string name;
   Time forward{0};
   Time backward{0};
-  std::string group = {};  ///< the unit that sharding gathers it with; "" where the profile says none
-  std::optional<Bytes> activation_bytes = {};  ///< kept from its forward to its backward pass, of the whole mini-batch
-  std::optional<Time> backward_weight = {};    ///< of `backward`: what makes the gradients of weights
-  std::optional<Bytes> output_bytes = {};      ///< what it hands on, of the whole mini-batch
+  std::string group = {};  ///< layers that sharding gathers together have the same group; "" if not given
+  std::optional<Bytes> activation_bytes = {};  ///< kept between forward and backward pass, for the mini-batch
+  std::optional<Time> backward_weight = {};    ///< the part of `backward` that computes gradients of weights
+  std::optional<Bytes> output_bytes = {};      ///< its output, for the mini-batch
   std::vector<LayerCollective> collectives = {};
 };
 
-/// One gradient. Its layer's backward task makes it.
+/// One parameter tensor, whose gradient the backward pass of its layer produces.
 struct Tensor {
   std::string name;
   std::int64_t elements = 0;
   Bytes bytes = 0;
   LayerId layer = 0;
-  std::vector<std::int64_t> shape = {};  ///< whose product `elements` is; empty where nobody said
+  std::vector<std::int64_t> shape = {};  ///< `elements` is its product; empty if not known
 };
 
-/// Its shape; of one that nobody said, a row of all its elements.
+/// The tensor's shape; if not known, one dimension with all elements.
 std::vector<std::int64_t> shape_of(const Tensor& tensor);
 
-/// Where the times come from. Reconstructed ones were spread over the layers from a published total by a model;
-/// estimated ones are a model's alone, or another profile's carried elsewhere by one. Every output that used either
-/// says so.
+/// The origin of the times. Reconstructed ones were distributed over the layers, by a model, from a published total;
+/// estimated ones come from a model, or from another profile rescaled by one. Every output that used either says so.
 enum class Origin : std::uint8_t { Measured, Imported, Reconstructed, Estimated };
 inline constexpr Word<Origin> origins[] = {{Origin::Measured, "measured"},
                                            {Origin::Imported, "imported"},
@@ -65,15 +64,15 @@ inline constexpr Word<Origin> origins[] = {{Origin::Measured, "measured"},
                                            {Origin::Estimated, "estimated"}};
 inline std::string to_string(Origin origin) { return std::string(name_of(origins, origin)); }
 
-/// How the numbers of gradients are held.
+/// A number format of gradients.
 struct Precision {
   std::string_view name;
-  Bytes bytes;  ///< of one element; mixed precision in fp16 or bf16 communicates two (MG-WFBP, section 5.3)
+  Bytes bytes;  ///< of a gradient element on the network; mixed precision sends two (MG-WFBP, section 5.3)
 };
 inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
 
 struct Profile {
-  std::string name;  ///< of the profile: its file's name without extension
+  std::string name;  ///< the profile's file name without extension
   std::string model;
   std::string device;
   std::string framework;
@@ -81,38 +80,37 @@ struct Profile {
   std::string source;
   Origin origin = Origin::Imported;
   std::optional<std::int64_t> batch_size;         ///< samples per worker and iteration
-  std::optional<Time> update;                     ///< the optimizer's step of one worker that holds everything
-  std::optional<std::int64_t> tokens_per_sample;  ///< none where samples are not tokens, or nobody said
-  std::optional<double> flops_per_sample;         ///< of the model, forward and backward, whatever is computed again
-  std::string recompute;  ///< "full", "selective": backward passes compute forward passes again; "": not, or unknown
-  Bytes parameter_bytes = 0;                          ///< of a parameter, where they travel; 0: as a gradient
-  std::vector<Layer> layers;                          ///< forward order
-  std::vector<Tensor> tensors;                        ///< forward order; layers never decrease
-  std::optional<std::pair<TensorId, TensorId>> tied;  ///< two whose gradients are one where their layers are apart
-  std::optional<std::pair<std::int64_t, std::int64_t>> tensor_and_context;  ///< degrees at which it was taken; none: 1
+  std::optional<Time> update;                     ///< the optimizer's step of a worker that has all parameters
+  std::optional<std::int64_t> tokens_per_sample;  ///< none if samples are not tokens, or not known
+  std::optional<double> flops_per_sample;         ///< of the model, forward and backward, without recomputation
+  std::string recompute;        ///< "full" or "selective" activation recomputation; "": none, or not known
+  Bytes parameter_bytes = 0;    ///< of a parameter on the network; 0: as a gradient
+  std::vector<Layer> layers;    ///< forward order
+  std::vector<Tensor> tensors;  ///< forward order, by non-decreasing layer
+  std::optional<std::pair<TensorId, TensorId>> tied;  ///< one parameter: its gradients add up, also across ranks
+  std::optional<std::pair<std::int64_t, std::int64_t>> tensor_and_context;  ///< degrees of the profiled run; none: 1
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b
   Bytes bytes() const;    ///< of all gradients
   std::int64_t elements() const;
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
-  bool has_activations() const;    ///< what passes keep, of any layer
+  bool has_activations() const;    ///< true if any layer has activation_bytes
 
-  /// W of a layer: what the profile says, else half of its backward pass where it has tensors.
+  /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0.
   std::vector<Time> weight_times() const;
 };
 
-/// Bytes of one gradient element in one of the precisions; nothing for other names.
+/// The bytes of a gradient element in a precision; nothing for unknown names.
 std::optional<Bytes> element_bytes(const std::string& precision);
 
-/// The same profile with other numbers of bytes to an element. REQUIRES: above 0.
+/// Returns the profile with other element sizes of gradients and parameters, in bytes. REQUIRES: above 0.
 Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::optional<Bytes> parameter);
 
-/// What a layer hands on and sends inside, and the weights' part of its backward pass, `bytes` and `times` times as
-/// much.
+/// Multiplies the layer's output and the bytes of its collectives by `bytes`, and its backward_weight by `times`.
 void scale_parallel_parts(Layer& layer, double bytes, double times);
 
-/// The same profile on a worker that takes `factor` times as long for everything.
+/// Returns the profile of a worker that takes `factor` times as long for everything.
 Profile slowed(const Profile& profile, double factor);
 
 }  // namespace allreplay

@@ -56,7 +56,7 @@ auto read_word_of(const Words& words, const Json& json) {
   return choose_by_name(words, json.text(), json.place(), "'{}' is none of these").value;
 }
 
-// What pipelines, and parallelism inside layers, ask of a layer.
+// Reads what pipelines and parallelism inside layers need from a layer.
 void read_parallel_parts(const Json& json, Layer& layer) {
   if (const auto weights = json.find("backward_weight")) {
     layer.backward_weight = microseconds(weights->number(), weights->place());
@@ -105,10 +105,10 @@ void read_parallel_parts(const Json& object, Profile& profile) {
   }
 }
 
-// The times of the profile's layers, and the model's tensors on them. A layer of the model needs one in the profile, in
-// the same order; layers that only the profile has (activations, pooling) add time and no gradient.
+// Reads the times of the profile's layers, and adds the model's tensors to them. Each layer of the model must be in the
+// profile, in the same order; layers that only the profile has (activations, pooling) add time but no gradient.
 void join_layers(const Json& object, const Model& model, Bytes bytes_per_element, Profile& profile) {
-  std::size_t next = 0;  // the model's layer that has not been met
+  std::size_t next = 0;  // the model's layer that comes next
   std::set<std::string> names;
   for (const Json& item : object.at("layers").items()) {
     item.allow_only(
@@ -161,7 +161,7 @@ Profile read_profile_object(const Files& files, const Json& object) {
   return profile;
 }
 
-// "1024x4096;4096": a weight of two extents and a bias of one.
+// Reads shapes such as "1024x4096;4096": a weight with two dimensions and a bias with one.
 std::vector<std::vector<std::int64_t>> read_shapes(const std::string& text, const SourceLocation& place) {
   if (text.find_first_not_of("0123456789x; ") != std::string::npos)
     throw InputError(place, fmt::format("'{}' is not a list of shapes", text), "such as 1024x4096;4096");
@@ -197,8 +197,8 @@ class CsvTable {
             "as many as the header");
   }
 
-  std::size_t end() const { return rows_.size(); }                // rows 1 … end − 1 hold data
-  bool blank(std::size_t row, const std::string& column) const {  // or without that column
+  std::size_t end() const { return rows_.size(); }                // data is in rows 1 … end − 1
+  bool blank(std::size_t row, const std::string& column) const {  // true also without the column
     return !columns_.contains(column) || field(row, column).empty();
   }
   const std::string& field(std::size_t row, const std::string& column) const {
@@ -212,7 +212,7 @@ class CsvTable {
  private:
   static constexpr auto header_hint = "the header layer,params,forward_us,backward_us";
 
-  // Columns of others are nobody's here; but what is nearly one of ours would be missed.
+  // Rejects a column whose name is nearly one of ours; other unknown columns are ignored.
   void refuse_misspelt() const {
     static const std::vector<std::string> ours{"layer",   "params",    "forward_us", "backward_us",
                                                "tensors", "update_us", "group"};
@@ -230,7 +230,8 @@ class CsvTable {
   std::map<std::string, std::size_t> columns_;
 };
 
-// The tensors of the row's layer, which is added next: the first is named as the layer, the others #2, #3, … of it.
+// Adds the tensors of the row's layer, which is added next. The first is named as the layer, the others LAYER#2,
+// LAYER#3, …
 void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
   const std::string& layer = table.field(row, "layer");
   const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
@@ -295,7 +296,7 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
 }
 
 void require_bearable_layers(const Profile& profile, const SourceLocation& place) {
-  constexpr std::size_t most_layers = 200'000;  // simulated, each takes some kilobytes
+  constexpr std::size_t most_layers = 200'000;  // each takes some kilobytes in a simulation
   if (profile.layers.size() > most_layers)
     throw InputError(place, fmt::format("has {} layers", profile.layers.size()),
                      fmt::format("at most {}", most_layers));

@@ -9,23 +9,22 @@
 
 namespace allreplay {
 
-/// Reads a profile from `name`: a path, or a name found in traces/. A file that starts with '{' is a profile, any
-/// other a CSV table with the columns layer, params, forward_us and backward_us, and where known tensors (of fp32; one
-/// of all params where it is blank), update_us and group; other columns are ignored.
-///
-/// `forward_ratio` R sets every layer's forward time to R times its backward time; a CSV row with a blank
-/// forward_us needs it. Throws InputError.
+/// Reads a profile from `name`: a path, or a name found in traces/. A file that starts with '{' is a profile, any other
+/// a CSV table with the columns layer, params, forward_us and backward_us, and optionally tensors (shapes, in fp32; if
+/// blank, one tensor of all params), update_us and group; other columns are ignored.
+/// `forward_ratio` R sets every layer's forward time to R times its backward time; it is needed if a forward_us is
+/// blank. Throws InputError.
 Profile read_profile(const Files& files, const std::string& name, std::optional<double> forward_ratio = std::nullopt);
 
-/// The same of a text, as if `file` held it.
+/// Parses `text` as if it were the content of `file`.
 Profile parse_profile(const Files& files, const std::string& text, const std::string& file,
                       std::optional<double> forward_ratio = std::nullopt);
 
-/// The CSV table `text` of `file`; its name, model and whether it is complete are the caller's to set and check.
-/// `forward_follows`: a blank forward_us is no error, as a ratio will replace it. Throws InputError.
+/// Parses the CSV table `text` of `file`; the caller sets the profile's name and model, and checks that it is complete.
+/// `forward_follows`: a blank forward_us is allowed, since a ratio will replace it. Throws InputError.
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows);
 
-/// Throws InputError where there are more layers than can be simulated in a common machine's memory.
+/// Throws InputError if there are more layers than a simulation can hold in the memory of a common machine.
 void require_bearable_layers(const Profile& profile, const SourceLocation& place);
 
 }  // namespace allreplay

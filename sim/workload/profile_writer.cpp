@@ -55,7 +55,7 @@ std::string model_text(const Profile& profile, const Model* model) {
   return fmt::format("{}, \"layers\": [\n{}]", head, fmt::join(lines, ",\n"));
 }
 
-// What only some profiles say of a layer.
+// The optional keys of a layer.
 std::string extras(const Layer& layer) {
   std::string text;
   if (!layer.group.empty()) text += fmt::format(R"(, "group": {})", quoted(layer.group));
@@ -71,7 +71,7 @@ std::string extras(const Layer& layer) {
   return text + fmt::format(R"(, "collectives": [{}])", fmt::join(list, ", "));
 }
 
-// What only some profiles say of themselves.
+// The optional keys of the profile itself.
 std::string extras(const Profile& profile) {
   std::string text;
   if (profile.update) text += fmt::format(R"(, "update": {})", write_us(*profile.update));

@@ -9,9 +9,9 @@
 
 namespace allreplay {
 
-/// The profile with its model inline, a line per layer. read_profile() gives the same profile back; its name is that of
-/// the file. `notes` go into "details". Needs a batch size, and names that are UTF-8. With `model`, whose layers and
-/// tensors are the profile's, shapes and MACs are written, too.
+/// Writes the profile with its model inline, one line per layer. read_profile() returns the same profile, named after
+/// its file. `notes` go into "details". If `model`, whose layers and tensors are the profile's, is given, shapes and
+/// MACs are written too. REQUIRES: a batch size, and names in UTF-8.
 std::string profile_json(const Profile& profile, std::span<const std::string> notes = {}, const Model* model = nullptr);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// Workers that are slower than the profile says, always or at random.
+// Workers that are slower than the profile: always, at random for each task, or at random for each worker.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace allreplay {
 
 struct Slowdown {
   std::int64_t worker = 0;
-  double factor = 1;  ///< of every compute task's time, > 0
+  double factor = 1;  ///< on the time of every compute task, > 0
 };
 
 enum class JitterKind : std::uint8_t {
@@ -22,7 +22,7 @@ enum class JitterKind : std::uint8_t {
   Uniform,    ///< 1 + sigma √3 (2u − 1), not below 0: standard deviation sigma
 };
 
-/// A random number, made of a normal one `z` but for Uniform: Normal and LogNormal as above. REQUIRES: not Uniform.
+/// The factor for a normally distributed z, as defined above. REQUIRES: the kind is not Uniform.
 double deviation(JitterKind kind, double sigma, double z);
 
 /// A random factor on the time of every compute task, drawn anew for each worker, layer and iteration.
@@ -34,17 +34,17 @@ struct Jitter {
   double draw(Random& random) const;
 };
 
-/// How far workers differ that nobody slows: each has one factor, for ever, on the time of every compute task.
+/// The variation between workers: each has one constant factor on the time of every compute task.
 struct Spread {
   JitterKind kind = JitterKind::Normal;  ///< or LogNormal
   double sigma = 0;
-  std::optional<std::uint64_t> seed;  ///< none: what is to be expected of the slowest
+  std::optional<std::uint64_t> seed;  ///< none: the slowest worker has its expected factor
 
-  /// Of a worker that drew `z` of the normal distribution.
+  /// The factor of a worker with the normally distributed number `z`.
   double factor(double z) const;
-  /// What the seed says of a worker. REQUIRES: seed.
+  /// The factor that the seed gives a worker. REQUIRES: seed.
   double of(std::int64_t worker) const;
-  /// The mean of the largest factor among so many workers.
+  /// The mean of the largest factor among `workers` workers.
   double expected_largest(std::int64_t workers) const;
 };
 

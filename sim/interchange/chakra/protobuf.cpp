@@ -10,8 +10,8 @@ namespace allreplay {
 
 namespace {
 
-// The length that stands before each message: seven bits a byte, the lowest first; the highest bit says that more
-// follow. Nothing if the text ends inside it or it is longer than five bytes.
+// Reads the varint that precedes each message as its length: seven bits per byte, lowest first; the highest bit is set
+// if more bytes follow. Returns none if the text ends inside it or it is longer than five bytes.
 std::optional<std::size_t> take_length(std::string_view& bytes) {
   std::size_t length = 0;
   for (unsigned shift = 0; shift < 35 && !bytes.empty(); shift += 7) {
@@ -74,7 +74,7 @@ std::optional<ChakraValue> value_of(const chakra::Attribute& attribute) {
       return std::vector<std::string>(attribute.of_text_list().values().begin(),
                                       attribute.of_text_list().values().end());
     case Attribute::VALUE_NOT_SET:
-      break;  // a type that nothing here needs
+      break;  // a type that is not used here
   }
   return std::nullopt;
 }
@@ -112,7 +112,7 @@ void add_attributes(Message& message, const ChakraAttributes& attributes) {
   }
 }
 
-// The next message, without its length. Throws InputError where the file ends before it does.
+// Returns the next message, without its length. Throws InputError if the file ends inside it.
 std::string_view take_message(std::string_view& bytes, const SourceLocation& place) {
   const auto length = take_length(bytes);
   if (!length || *length > bytes.size())
@@ -137,7 +137,7 @@ bool is_chakra_protobuf(std::string_view head) {
   const auto length = take_length(head);
   if (!length || *length >= head.size()) return false;
   const std::string_view metadata = head.substr(0, *length);
-  // The metadata's fields are 1 and 2, both of the kind that has a length: tags 0x0A and 0x12.
+  // The metadata has fields 1 and 2, both length-delimited: tags 0x0A and 0x12.
   if (!metadata.empty() && metadata[0] != 0x0A && metadata[0] != 0x12) return false;
   if (!chakra::Metadata().ParseFromArray(metadata.data(), static_cast<int>(metadata.size()))) return false;
   head.remove_prefix(*length);

@@ -33,7 +33,7 @@ std::optional<ChakraValue> value_of(const Json& json) {
   return json.boolean();
 }
 
-// Under either of the names that are in use; one id, or an array of them.
+// Reads one id or an array of ids, under either of the two names in use.
 std::vector<std::uint64_t> dependencies(const Json& node, std::string_view name, std::string_view other) {
   auto found = node.find(name);
   if (!found) found = node.find(other);

@@ -1,5 +1,5 @@
-// MLCommons Chakra execution traces: a graph of computations and communications, what one worker does. In a file it is
-// protobuf (.et: the metadata and the nodes, each with its length before it) or JSON ("workload_graph").
+// MLCommons Chakra execution traces: a graph of the computations and communications of one worker. A file is protobuf
+// (.et: metadata and nodes, each preceded by its length) or JSON ("workload_graph").
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace allreplay {
 
-/// The kinds of nodes that mean something here; the numbers are the schema's.
+/// The kinds of nodes that are used here, with the numbers of the schema.
 enum class ChakraKind : std::uint64_t { Compute = 4, Send = 5, Receive = 6, Collective = 7 };
 constexpr std::uint64_t chakra_kinds = 11;  ///< 0 to 10 are defined
 std::string chakra_kind_name(std::uint64_t kind);
 
-/// The kinds of collectives; the numbers are the schema's.
+/// The kinds of collectives that are used here, with the numbers of the schema.
 enum class ChakraCollective : std::int64_t { AllReduce = 0, AllGather = 2, ReduceScatter = 7 };
 
-/// 32 bits are written where readers ask for them; read, every whole number has 64.
+/// An attribute's value. int32 is only written, where other readers need it; every integer read has 64 bits.
 using ChakraValue = std::variant<bool, std::int32_t, std::int64_t, double, std::string, std::vector<std::int64_t>,
                                  std::vector<std::string>>;
 using ChakraAttributes = std::map<std::string, ChakraValue>;
@@ -33,7 +33,7 @@ struct ChakraNode {
   std::string name;
   std::uint64_t kind = 0;
   std::vector<std::uint64_t> control_dependencies, data_dependencies;
-  double microseconds = 0;  ///< whole ones in protobuf
+  double microseconds = 0;  ///< integer in protobuf
   ChakraAttributes attributes;
   SourceLocation place;  ///< the file and the node's id
 };
@@ -43,7 +43,7 @@ struct ChakraTrace {
   std::vector<ChakraNode> nodes;
 };
 
-/// The attribute's value if it is there and of this type.
+/// Returns the attribute's value if it exists and has this type.
 template <class T>
 std::optional<T> attribute(const ChakraAttributes& attributes, const std::string& name) {
   const auto found = attributes.find(name);
@@ -51,10 +51,10 @@ std::optional<T> attribute(const ChakraAttributes& attributes, const std::string
   return std::get<T>(found->second);
 }
 
-/// Whether a file that starts like this can be Chakra's protobuf.
+/// True if a file with this beginning can be Chakra's protobuf.
 bool is_chakra_protobuf(std::string_view head);
 
-/// Throws InputError, naming the message that is cut or damaged.
+/// Throws InputError, naming the message that is truncated or damaged.
 ChakraTrace decode_chakra(std::string_view bytes, const std::string& file);
 /// Durations are rounded to whole microseconds.
 std::string encode_chakra(const ChakraTrace& trace);

@@ -17,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// Every tensor a block of its own.
+// Returns a plan in which every tensor is a separate block.
 Plan tensor_by_tensor(const Profile& profile) {
   const std::vector<Gradient> list = gradients(profile);
   std::vector<std::size_t> ends(list.size());
@@ -30,14 +30,14 @@ Plan without_ticks(Plan plan) {
   return plan;
 }
 
-// Whether the plan shards, accumulates or updates: more than one backward and one forward pass and their blocks.
+// True if the plan shards, accumulates, copies or updates, instead of only running one backward and one forward pass.
 bool is_a_step(const Plan& plan) {
   return !(plan.sharding == ShardingConfig()) ||
          std::any_of(plan.program().begin(), plan.program().end(),
                      [](const Work& one) { return one.kind != WorkKind::Forward && one.kind != WorkKind::Backward; });
 }
 
-// From 1 on, since 0 is ASTRA-sim's word for all workers: the groups of one family after those of another.
+// Numbers the groups, family by family, from 1: in ASTRA-sim 0 means all workers.
 std::int64_t group_number(const Plan& plan, std::uint32_t family, std::int64_t workers, std::int64_t worker) {
   std::int64_t number = 1 + plan.groups[family].group.of(workers).index_of(worker);
   for (std::uint32_t other = group_all + 1; other < family; ++other)
@@ -45,7 +45,7 @@ std::int64_t group_number(const Plan& plan, std::uint32_t family, std::int64_t w
   return number;
 }
 
-// A node for each task that one worker sees.
+// Writes a node for each task of one worker.
 class Writer {
  public:
   Writer(const Profile& profile, const Plan& plan, std::int64_t workers, std::int64_t worker)
@@ -76,16 +76,16 @@ class Writer {
     return std::move(trace_);
   }
 
-  /// Compute nodes that take time, but less than half a microsecond to the end of the one before.
+  /// The number of compute nodes that take time, but have a rounded duration of 0.
   std::size_t vanished() const { return vanished_; }
 
  private:
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
   const Transfer& transfer_of(TaskId task) const { return plan_.transfers[label(task).item]; }
 
-  // Of those that are free, ASTRA-sim starts the node with the lowest id, one collective at a time: the compute stream
-  // in its order, then transfers in theirs, as queues would have it. The file itself lists each node behind those that
-  // it waits for.
+  // Of the nodes that are ready, ASTRA-sim starts the one with the lowest id, one collective at a time. Therefore ids
+  // follow the order of the compute stream, then that of the transfers in their queues. The file lists each node after
+  // those that it depends on.
   void number_nodes() {
     for (std::size_t place = 0; place < unrolled_.works(0); ++place) nodes_[unrolled_.work(0, place)] = place;
     std::vector<std::int64_t> keys(unrolled_.transfers);
@@ -115,7 +115,7 @@ class Writer {
     return node;
   }
 
-  // The nodes that a task waits for: transfers, and then works.
+  // Returns the nodes that a task depends on: transfers, then works.
   std::vector<std::uint64_t> waits_for(TaskId task) const {
     std::vector<std::uint64_t> nodes;
     for (const bool transfers : {true, false})
@@ -145,8 +145,8 @@ class Writer {
     metadata["shard_group"] = plan_.sharding.group_of(workers_);
   }
 
-  // The compute stream is a chain. Its ends, not its durations, are rounded to whole microseconds: errors do not add
-  // up.
+  // The compute stream is a chain. Ends instead of durations are rounded to whole microseconds, so that errors do not
+  // add up.
   void add_works(Label::Kind kind) {
     for (std::size_t place = 0; place < unrolled_.works(0); ++place) {
       const TaskId task = unrolled_.work(0, place);
@@ -154,7 +154,7 @@ class Writer {
     }
   }
 
-  // COMP_NODE_<what>_<pass>; with micro-batches the number stands before the pass.
+  // Returns COMP_NODE_<what>_<pass>, with micro-batches COMP_NODE_<what>_<number>_<pass>.
   std::string name_of_work(TaskId task) const {
     const auto& [kind, worker_class, item, batch] = label(task);
     const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
@@ -178,7 +178,7 @@ class Writer {
   void add_work(TaskId task) {
     const Time time = unrolled_.graph.tasks()[task].duration;
     ChakraNode& node = add(task, name_of_work(task), ChakraKind::Compute, waits_for(task));
-    constexpr std::int64_t ps = 1'000'000;  // in a microsecond
+    constexpr std::int64_t ps = 1'000'000;  // per microsecond
     const auto rounded = [](Time end) { return (end.count() + ps / 2) / ps; };
     const Time end = allreplay::add(clock_, time);
     node.microseconds = static_cast<double>(rounded(end) - rounded(clock_));
@@ -194,8 +194,8 @@ class Writer {
     if (layer.activation_bytes) node.attributes["activation_bytes"] = *layer.activation_bytes;
   }
 
-  // Works and transfers so that each comes after all that it waits for: transfers as soon as they can, in the order of
-  // their lane where that is strict.
+  // Adds works and transfers after all that they depend on. Transfers come as early as possible, and in the order of
+  // their lane if that is strict.
   void add_step() {
     std::vector<std::size_t> missing(unrolled_.labels.size(), 0);
     for (TaskId task = 0; task < missing.size(); ++task)
@@ -203,7 +203,7 @@ class Writer {
         if (label(one).kind != Label::Kind::LeadIn) ++missing[task];
     std::vector<bool> added(missing.size(), false);
     std::vector<std::optional<std::uint64_t>> last(plan_.lanes.size());
-    std::vector<std::size_t> sent(plan_.lanes.size(), 0);  // of each lane
+    std::vector<std::size_t> sent(plan_.lanes.size(), 0);  // by lane
     std::vector<std::vector<TaskId>> listed(plan_.lanes.size());
     for (std::size_t index = 0; index < unrolled_.transfers; ++index)
       listed[plan_.transfers[index].lane].push_back(unrolled_.transfer(index));
@@ -237,7 +237,7 @@ class Writer {
     add_ready();
   }
 
-  // What each worker gives: of a gather its share.
+  // Returns the bytes that each worker contributes; to a gather that is its share.
   std::int64_t comm_size(const Transfer& transfer) const {
     const auto ranks = static_cast<double>(plan_.groups[transfer.group].group.of(workers_).ranks);
     return static_cast<std::int64_t>(std::ceil(transfer.bytes / (transfer.op == CollectiveOp::AllGather ? ranks : 1)));
@@ -259,7 +259,7 @@ class Writer {
     add_priority(node, transfer);
   }
 
-  // The largest goes first, as with the lowest id.
+  // The largest priority goes first; it agrees with the order of ids.
   void add_priority(ChakraNode& node, const Transfer& transfer) const {
     if (plan_.lanes[transfer.lane].order != Order::Priority) return;
     const std::uint64_t place = node.id - unrolled_.works(0);
@@ -278,10 +278,10 @@ class Writer {
     node.attributes["tensor_elements"] = std::move(elements);
   }
 
-  // Reductions in the order in which they start, which is known beforehand unless urgent ones may overtake; then what
-  // gathers, likewise.
+  // Returns the reductions, then the gathers, each in the order in which they start. That order is known unless urgent
+  // transfers may overtake.
   std::vector<TaskId> order() const {
-    std::vector<Time> ends(unrolled_.labels.size(), Time(0));  // of works, when nothing holds them up
+    std::vector<Time> ends(unrolled_.labels.size(), Time(0));  // of works, if nothing delays them
     Time clock{0};
     for (std::size_t place = 0; place < unrolled_.works(0); ++place)
       ends[unrolled_.work(0, place)] = clock =
@@ -311,7 +311,8 @@ class Writer {
   }
 
   void add_transfers() {
-    std::vector<std::optional<std::uint64_t>> last(plan_.lanes.size());  // reduction that a lane starts, in known order
+    std::vector<std::optional<std::uint64_t>> last(
+        plan_.lanes.size());  // by lane: its last reduction, if their order is known
     for (const TaskId task : order()) {
       const Transfer& transfer = transfer_of(task);
       const Lane& lane = plan_.lanes[transfer.lane];
@@ -342,7 +343,7 @@ class Writer {
   Unrolled unrolled_;
   std::vector<std::vector<TaskId>> before_;  // by task
   std::vector<std::uint64_t> nodes_;         // by task
-  std::vector<std::size_t> by_urgency_;      // transfers
+  std::vector<std::size_t> by_urgency_;      // transfers, most urgent first
   std::size_t vanished_ = 0;
   ChakraTrace trace_;
   std::vector<std::vector<const Tensor*>> tensors_of_layer_;
@@ -400,7 +401,7 @@ std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan
   return notes;
 }
 
-// ASTRA-sim's file of groups: a number, and the workers in it.
+// Returns ASTRA-sim's file of groups: the workers of each group, by its number.
 std::string groups_text(const Plan& plan, std::int64_t workers) {
   std::map<std::int64_t, std::vector<std::int64_t>> members;
   for (std::uint32_t family = group_all + 1; family < plan.groups.size(); ++family)

@@ -1,4 +1,4 @@
-// A profile and its plan for other simulators. What each format carries: docs/formats.md.
+// Exports a profile and its plan for other simulators. docs/formats.md says what each format can hold.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace allreplay {
 
 struct ExportRequest {
   const Profile& profile;
-  const Plan* plan = nullptr;  ///< nullptr: the profile alone
-  std::int64_t workers = 1;    ///< that share an all-gather of a plan in two stages
-  double clock = 1e9;          ///< Hz, of formats that count cycles
-  std::string collective;      ///< which the plan was made for; "": none
-  std::int64_t worker = 0;     ///< whose file it is, where workers' files differ
+  const Plan* plan = nullptr;  ///< nullptr: only the profile is exported
+  std::int64_t workers = 1;    ///< number of workers that run the plan
+  double clock = 1e9;          ///< in Hz, for formats that count cycles
+  std::string collective;      ///< for which the plan was made; "": none
+  std::int64_t worker = 0;     ///< the worker whose file is written, if workers' files differ
 };
 
 struct Exported {
   std::string text;                ///< the file
-  std::vector<std::string> notes;  ///< what the format could not carry, with numbers: a sentence each
-  /// Who is in which group, as a file of its own, and each worker's file says which are its groups; "": all workers
-  /// are in one, and their files are equal.
+  std::vector<std::string> notes;  ///< what the format cannot express; one sentence each
+  /// The contents of a separate file with the members of each group; workers' files then name their own groups. "": all
+  /// workers are in one group, and their files are equal.
   std::string groups;
 };
 
@@ -34,21 +34,22 @@ struct Exporter {
   std::string_view name;
   std::string_view summary;
   std::string_view extension;
-  bool plans;   ///< it can carry a plan
-  bool clocks;  ///< it counts cycles
+  bool plans;   ///< the format can hold a plan
+  bool clocks;  ///< the format counts cycles
   Exported (*write)(const ExportRequest& request);
 };
 
 std::span<const Exporter> exporters();
 
-/// Throws InputError at `place`, naming the nearest known one.
+/// Throws InputError at `place`, naming the most similar format.
 const Exporter& find_exporter(std::string_view name, const SourceLocation& place);
 
-/// For formats that have layers, times and gradients alone: a note of what else the profile says, if it does.
-/// `with_groups`: those formats that have update and groups, too.
+/// Adds a note of what a profile has besides layers, times and gradients, which is all that simple formats can hold.
+/// `with_groups`: the format also has the update and groups.
 void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups = false);
 
-/// layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the update in the first one.
+/// Writes a table with the columns layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the
+/// update in the first one.
 Exported export_csv(const ExportRequest& request);
 
 /// ASTRA-sim 1.0's workload text, kind DATA. The backward pass stands as weight gradient: its all-reduce starts when
@@ -56,8 +57,8 @@ Exported export_csv(const ExportRequest& request);
 /// Throws InputError when times pass what can be counted in cycles.
 Exported export_astra_sim(const ExportRequest& request);
 
-/// One iteration, from the start of the backward pass to the next (as the engine replays it), as an execution trace of
-/// MLCommons Chakra: protobuf, or JSON. Without a plan, every tensor is a block of its own, as in wfbp.
+/// Writes one iteration, from the start of a backward pass to the next, as an MLCommons Chakra execution trace, in
+/// protobuf or JSON. Without a plan every tensor is a separate block, as in wfbp.
 Exported export_chakra(const ExportRequest& request);
 Exported export_chakra_json(const ExportRequest& request);
 

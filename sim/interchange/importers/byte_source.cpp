@@ -23,7 +23,7 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 16;
 
 }  // namespace
 
-// A file, or what its gzip members hold.
+// Reads a file, decompressed if it is gzip.
 struct ByteSource::Stream {
   Stream(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)), raw_(piece_bytes, '\0') {
     refill();
@@ -37,7 +37,7 @@ struct ByteSource::Stream {
     if (is_gzip_) inflateEnd(&state_);
   }
 
-  // The next bytes; none at the end.
+  // Reads the next bytes into `piece`; it is empty at the end.
   void read(std::string& piece) {
     piece.resize(piece_bytes);
     piece.resize(is_gzip_ ? decompress(piece) : copy(piece));
@@ -48,7 +48,7 @@ struct ByteSource::Stream {
     throw InputError({name_, ""}, wrong, right);
   }
 
-  // As much as there is, up to a buffer; returns whether there was any.
+  // Fills the buffer from the file. Returns false at its end.
   bool refill() {
     std::size_t length = 0;
     while (length < raw_.size()) {
@@ -88,7 +88,8 @@ struct ByteSource::Stream {
     return piece.size() - state_.avail_out;
   }
 
-  // Behind a member another may start, or zeros that fill a block; of these nothing is left.
+  // After a gzip member either another one or padding with zeros may follow. Returns false if only zeros are left so
+  // far.
   bool enter_member() {
     for (; state_.avail_in > 0 && *state_.next_in == 0; ++state_.next_in) --state_.avail_in;
     if (state_.avail_in == 0) return false;

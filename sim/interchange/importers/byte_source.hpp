@@ -1,4 +1,4 @@
-// The bytes of a file to import, gzipped or not, piece by piece: traces can have gigabytes.
+// Reads a file, gzipped or not, in pieces: traces can have gigabytes.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ class Files;
 
 class ByteSource {
  public:
-  /// Opens `file`; what starts with gzip's magic bytes is decompressed. Throws InputError when it cannot be read.
+  /// Opens `file`, and decompresses it if it starts with gzip's magic bytes. Throws InputError if it cannot be read.
   ByteSource(const Files& files, const std::string& file);
-  /// The text itself, as if a file of this name held it.
+  /// Reads `text` as if it were in a file of this name.
   ByteSource(const std::string& file, std::string text);
   ~ByteSource();
   ByteSource(ByteSource&&) noexcept;
@@ -23,14 +23,14 @@ class ByteSource {
 
   const std::string& file() const { return file_; }
 
-  /// The first bytes, up to a few tens of kilobytes. Only before anything else is read.
+  /// The first bytes, up to a few tens of kilobytes. REQUIRES: nothing else was read yet.
   std::string_view head() const { return piece_; }
 
-  /// The next piece; empty at the end. Valid until the next call. Throws InputError at a gzip file that is cut or
-  /// damaged, or followed by what is none of it.
+  /// Returns the next piece, valid until the next call; empty at the end. Throws InputError if a gzip file is
+  /// truncated, damaged, or followed by other data.
   std::string_view next();
 
-  /// All that has not been read, for formats whose files are small. Throws InputError beyond `most` bytes.
+  /// Returns all that was not read yet, for small files. Throws InputError above `most` bytes.
   std::string rest(std::size_t most = std::size_t{256} << 20);
 
  private:
@@ -38,7 +38,7 @@ class ByteSource {
   void fill();
 
   std::string file_;
-  std::unique_ptr<Stream> stream_;  // none behind a text
+  std::unique_ptr<Stream> stream_;  // null if a text is read
   std::string piece_;
   bool fresh_ = true;  // piece_ has not been handed out
 };

@@ -1,5 +1,5 @@
-// MLCommons Chakra execution traces of data-parallel training: compute nodes that say which layer's forward or backward
-// pass they are, as Chakra's converter from ASTRA-sim's text and `allreplay export` name them, and all-reduces.
+// Imports MLCommons Chakra execution traces of data-parallel training. The names of compute nodes give the layer and
+// pass, as in traces of Chakra's converter from ASTRA-sim's text and of `allreplay export`; all-reduces give the sizes.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ struct Part {
   bool forward() const { return suffix == suffixes[0]; }
 };
 
-// "COMP_NODE_conv1_BWD_WG": the weight-gradient part of conv1's backward pass.
+// Splits "COMP_NODE_conv1_BWD_WG", the weight-gradient part of conv1's backward pass.
 std::optional<Part> part_of(std::string_view name) {
   for (const std::string_view suffix : suffixes) {
     if (!name.ends_with(suffix)) continue;
@@ -43,13 +43,13 @@ std::optional<Part> part_of(std::string_view name) {
 
 Time time_of(const ChakraNode& node) {
   const Time time = measured_us(node.microseconds, node.place);
-  // What `allreplay export` wrote beside the whole microseconds, unless somebody has changed those since.
+  // `allreplay export` also writes exact times; they are used unless the whole microseconds were changed since.
   const auto exact = attribute<std::int64_t>(node.attributes, "duration_ps");
   if (exact && *exact >= 0 && std::abs(static_cast<double>(*exact) * 1e-6 - node.microseconds) < 1) return Time(*exact);
   return time;
 }
 
-// JSON does not say which numbers are no integers.
+// In JSON a floating-point number may be written like an integer.
 std::optional<double> number(const ChakraAttributes& attributes, const std::string& name) {
   if (const auto whole = attribute<std::int64_t>(attributes, name)) return static_cast<double>(*whole);
   return attribute<double>(attributes, name);
@@ -125,9 +125,9 @@ class TraceReader {
     });
   }
 
-  // An order in which the nodes can run. Dependencies on nodes that are not in the file: control ones are cut off by
-  // whoever wrote it, data ones would never be met. Control dependencies may contradict data dependencies: in some
-  // traces they name the calling operator, which may itself wait for what it called. Then data dependencies decide.
+  // Returns an order in which the nodes can run. Control dependencies on nodes outside the file are ignored, data
+  // dependencies on them are errors. In some traces control dependencies name the calling operator, which may itself
+  // depend on what it called; if they contradict data dependencies they are ignored.
   std::vector<std::size_t> sort() {
     std::map<std::uint64_t, std::size_t> index;
     for (std::size_t i = 0; i < trace_.nodes.size(); ++i) {
@@ -177,12 +177,13 @@ class TraceReader {
 
   void take_compute(std::size_t index) {
     const ChakraNode& node = trace_.nodes[index];
-    if (node.kind == static_cast<std::uint64_t>(ChakraKind::Collective)) return;  // later
+    if (node.kind == static_cast<std::uint64_t>(ChakraKind::Collective)) return;  // see take_collective()
     const Time time = time_of(node);
     if (node.kind != static_cast<std::uint64_t>(ChakraKind::Compute)) return skip(chakra_kind_name(node.kind), time);
     if (on_cpu(node)) return skip("operator on the CPU", time);
     const auto part = part_of(node.name);
-    if (!part && node.name.ends_with("_UPDATE") && imported_.profile.update) return;  // which the metadata says whole
+    if (!part && node.name.ends_with("_UPDATE") && imported_.profile.update)
+      return;  // the metadata has the whole update
     if (!part) return skip("compute node outside the layers' passes", time);
     if (!seen_.insert({part->layer, part->suffix}).second) return skip("compute node of a later iteration", time);
     const auto [place, fresh] = layer_index_.emplace(part->layer, layers_.size());
@@ -198,7 +199,7 @@ class TraceReader {
     if (!part->forward()) backward_of_[index] = place->second;
   }
 
-  // In the order of the forward pass.
+  // Adds the layers in the order of the forward pass.
   void add_layers() {
     position_.assign(layers_.size(), layers_.size());
     for (std::size_t i = 0; i < forward_order_.size(); ++i) {
@@ -211,7 +212,7 @@ class TraceReader {
              "both passes of every layer");
   }
 
-  // The tensors that `allreplay export` lists at each backward node. False if there are none.
+  // Adds the tensors that `allreplay export` lists at each backward node. Returns false if there are none.
   bool take_listed_tensors() {
     for (const auto& [index, layer] : backward_of_) {
       const ChakraNode& node = trace_.nodes[index];
@@ -232,7 +233,7 @@ class TraceReader {
       imported_.profile.tensors.push_back({name, count, 0, static_cast<LayerId>(position_[layer])});
   }
 
-  // An all-reduce carries the gradients of the layer whose backward node it waits for; the last one, if for several.
+  // An all-reduce has the gradients of the layer whose backward node it depends on; if of several, of the last to run.
   void take_collective(std::size_t index) {
     const ChakraNode& node = trace_.nodes[index];
     if (node.kind != static_cast<std::uint64_t>(ChakraKind::Collective)) return;
@@ -273,11 +274,11 @@ class TraceReader {
   const ImportOptions& options_;
   Imported imported_;
   std::vector<std::vector<std::size_t>> waits_for_;          // by node
-  std::vector<Layer> layers_;                                // as they were met
-  std::map<std::string, std::size_t> layer_index_;           // in layers_
-  std::vector<std::size_t> forward_order_;                   // of layers_
-  std::vector<std::size_t> position_;                        // of each of layers_ in the forward pass
-  std::map<std::size_t, std::size_t> backward_of_;           // the layer of a backward node
+  std::vector<Layer> layers_;                                // in order of first occurrence
+  std::map<std::string, std::size_t> layer_index_;           // index in layers_
+  std::vector<std::size_t> forward_order_;                   // indices in layers_
+  std::vector<std::size_t> position_;                        // by index in layers_: position in the forward pass
+  std::map<std::size_t, std::size_t> backward_of_;           // by backward node: its layer
   std::set<std::pair<std::string, std::string_view>> seen_;  // parts of the first iteration
   std::set<std::string> taken_;                              // all-reduces of the first iteration
   std::map<std::string, std::pair<int, Time>> skipped_;

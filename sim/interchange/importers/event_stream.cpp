@@ -13,8 +13,8 @@ namespace allreplay {
 
 namespace {
 
-// RapidJSON's input: the pieces of a source, so that a trace of gigabytes is read as a stream. NUL, which no JSON
-// contains, is the end.
+// RapidJSON's input stream: reads a source in pieces, so that a trace of gigabytes is never in memory. The end is NUL,
+// which JSON does not contain.
 class JsonInput {
  public:
   using Ch = char;
@@ -27,7 +27,7 @@ class JsonInput {
     return c;
   }
   std::size_t Tell() const { return before_ + static_cast<std::size_t>(at_ - begin_); }
-  // Of output streams; RapidJSON asks for them and does not call them.
+  // Functions of output streams, which RapidJSON requires but does not call.
   Ch* PutBegin() { return nullptr; }
   void Put(Ch) {}
   void Flush() {}
@@ -46,15 +46,14 @@ class JsonInput {
   std::size_t before_ = 0;
 };
 
-// Where RapidJSON keeps the string that it is reading: no longer one than `longest_text`, however long it is in the
-// file. Throws InputError.
+// RapidJSON's memory for the string that it is reading. Throws InputError if the string is longer than `longest_text`.
 class TextMemory {
  public:
   static constexpr bool kNeedFree = true;
   explicit TextMemory(std::string file = "") : file_(std::move(file)) {}
   void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
   void* Realloc(void* old, std::size_t, std::size_t size) {
-    if (size > 2 * longest_text) refuse_long_text(file_);  // it grows by half
+    if (size > 2 * longest_text) refuse_long_text(file_);  // the buffer grows by half
     void* memory = std::realloc(old, size);
     if (memory == nullptr && size > 0) throw std::bad_alloc();
     return memory;
@@ -67,7 +66,7 @@ class TextMemory {
 
 constexpr int deepest_bracket = 64;  // a trace has 6
 
-// RapidJSON's events. Numbers come as text (kParseNumbersAsStringsFlag), but for NaN and infinities.
+// Handles RapidJSON's events. Numbers are passed as text (kParseNumbersAsStringsFlag), except NaN and infinities.
 class EventStreamHandler {
  public:
   explicit EventStreamHandler(EventStreamListener& listener) : listener_(listener) {}
@@ -89,7 +88,7 @@ class EventStreamHandler {
     return true;
   }
   bool StartArray() {
-    if (depth_ == 0) {  // a list of events alone, as PyTorch writes without Kineto
+    if (depth_ == 0) {  // only a list of events, as PyTorch writes without Kineto
       depth_ = 1;
       key(events_key);
     }

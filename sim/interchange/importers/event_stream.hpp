@@ -1,4 +1,4 @@
-// The JSON of trace events (Chrome's format), read as a stream: a trace of gigabytes is never held.
+// Reads JSON trace events (Chrome's format) as a stream, so that traces of gigabytes need little memory.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ inline constexpr std::size_t longest_text = std::size_t{16} << 20;  ///< bytes o
 /// Throws InputError.
 [[noreturn]] void refuse_long_text(const std::string& file);
 
-/// Who hears what such a file says, in its order. Depth counts the brackets around it: 1 is the outermost object, in
-/// whose list "traceEvents" the events stand, 3 is an event, 4 its "args"; a list of events alone is heard as if it
-/// stood there.
+/// Receives the contents of a file in its order. Depth counts the enclosing brackets: 1 is in the outermost object, 3
+/// in an event (of its list "traceEvents"), 4 in the event's "args". A file that is only a list of events is reported
+/// as if the list were in such an object.
 class EventStreamListener {
  public:
   virtual ~EventStreamListener() = default;
   virtual void key(int depth, std::string_view key) = 0;
-  /// A number as it stands, a string, "null" or "nan"; "" for true and false.
+  /// `text` is a number as written, a string, "null" or "nan"; "" for true and false.
   virtual void value(int depth, std::string_view text) = 0;
-  /// A bracket, which stands at that depth.
+  /// `depth` is that of the bracket itself.
   virtual void list_begins(int /*depth*/) {}
   virtual void list_ends(int /*depth*/) {}
   virtual void object_ends(int depth) = 0;
 };
 
-/// Throws InputError for what is no JSON, has brackets deeper than 64, a text longer than `longest_text` or no list of
-/// events; `wanted` is what would be right: "a PyTorch profiler's trace".
+/// Throws InputError if the file is not JSON, has brackets deeper than 64, a text longer than `longest_text` or no list
+/// of events. `wanted` names the right input in the message: "a PyTorch profiler's trace".
 void read_event_stream(ByteSource& source, EventStreamListener& listener, std::string_view wanted);
 
 }  // namespace allreplay

@@ -21,7 +21,7 @@ namespace {
 constexpr double longest_us = 3.6e9;
 constexpr double most_parameters = 1e12;
 
-// Names that are a line of text, not empty, and each once: a second "relu" becomes "relu#2".
+// Makes names valid and unique: a second "relu" becomes "relu#2".
 class UniqueNames {
  public:
   std::string unique(const std::string& name, const std::string& otherwise) {
@@ -33,7 +33,7 @@ class UniqueNames {
 
  private:
   std::set<std::string> taken_;
-  std::map<std::string, int> last_;  // the number that this name was given last, less one: none below it is free
+  std::map<std::string, int> last_;  // by name, one less than the last number used
 };
 
 void set_if_given(std::string& value, const std::string& given, const std::string& otherwise) {
@@ -42,7 +42,7 @@ void set_if_given(std::string& value, const std::string& given, const std::strin
   value = as_name(value);
 }
 
-// "resnet50_torch1.9" of "there/resnet50_torch1.9.pt.trace.json.gz".
+// Returns "resnet50_torch1.9" for "there/resnet50_torch1.9.pt.trace.json.gz".
 std::string stem(const std::string& file) {
   std::filesystem::path name = std::filesystem::path(file).filename();
   const std::set<std::string> known{".gz", ".json", ".trace", ".pt", ".txt", ".csv", ".log", ".et"};
@@ -50,7 +50,7 @@ std::string stem(const std::string& file) {
   return name.string();
 }
 
-// The layers with parameters get the names and the tensors of the model's.
+// Gives the layers with parameters the names and tensors of the model's layers.
 void match(Profile& profile, const Model& model, const SourceLocation& file) {
   std::map<LayerId, std::int64_t> parameters;
   for (const Tensor& tensor : profile.tensors) parameters[tensor.layer] += tensor.elements;

@@ -1,5 +1,5 @@
-// What others measured, made a profile: one importer per file format, found by name or by the look of the file.
-// What each reads, attributes and subtracts: docs/importing.md.
+// Imports measurements of other programs as profiles: one importer per file format, chosen by name or by the file's
+// contents. docs/importing.md says what each reads, attributes and subtracts.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 
 namespace allreplay {
 
-/// What users may say about a file. What they leave out comes from the file, where it has it.
+/// What users may state about a file. What they omit is read from the file if it is there.
 struct ImportOptions {
   std::optional<std::int64_t> batch_size;
   std::string model, device, framework, precision;
-  std::string source;                   ///< where the times are from, in words; "": the file's name and its format
-  std::optional<double> forward_ratio;  ///< every layer's forward time becomes this times its backward time
-  std::optional<double> clock;          ///< Hz, of formats that count cycles
-  std::optional<Model> match;           ///< whose layers the file's are, in order: gives them names and tensors
-  bool keep_overhead = false;           ///< leave in what the importer would subtract as the profiler's own cost
+  std::string source;                   ///< origin of the times, for readers; "": the file's name and format
+  std::optional<double> forward_ratio;  ///< sets every forward time to this times the backward time
+  std::optional<double> clock;          ///< in Hz, for formats that count cycles
+  std::optional<Model> match;           ///< a model with the same layers, which gives names and tensors
+  bool keep_overhead = false;           ///< keeps the profiler's own overhead instead of subtracting it
 };
 
-/// A collective that a file measured, on one rank: with what that waited for the others.
+/// A measured collective on one rank. Its time includes waiting for the other ranks.
 struct MeasuredCollective {
   std::string name;          ///< all-reduce, all-gather, reduce-scatter, broadcast
-  std::int64_t workers = 0;  ///< 0: the file does not say
-  Bytes bytes = 0;           ///< of a gradient; of an all-gather, each worker's payload
+  std::int64_t workers = 0;  ///< 0: unknown
+  Bytes bytes = 0;           ///< size of the gradient; for an all-gather, each worker's payload
   Time time{0};
 
   bool operator==(const MeasuredCollective&) const = default;
@@ -39,22 +39,22 @@ struct MeasuredCollective {
 
 struct Imported {
   /// Layers in forward order with their times, tensors with their elements; device, framework, model, precision, batch
-  /// size, update as far as the file tells. The rest (bytes, origin, source, unique names) import_profile() sets.
+  /// size and update if the file has them. import_profile() sets the rest: bytes, origin, source, unique names.
   Profile profile;
-  std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed, with numbers: a sentence each
+  std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed; one sentence each
   bool has_forward = true;         ///< false: the file has backward times only
 
-  // Of one rank of a job.
-  std::vector<MeasuredCollective> collectives;  ///< of the iterations that the times are means of, as they ran
-  std::vector<std::vector<Time>> iterations;    ///< each layer's forward and then each one's backward time
+  // If the file is a trace of one rank of a job:
+  std::vector<MeasuredCollective> collectives;  ///< of the averaged iterations, in order
+  std::vector<std::vector<Time>> iterations;    ///< per iteration the forward and backward time of each layer
   std::optional<std::int64_t> rank, workers;
 };
 
 struct Importer {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> options;  ///< the special ones that it reads, as users name them: clock, keep-overhead
-  /// Whether a file of this name that starts with `head` is of this format. Must not take another format's.
+  std::vector<std::string_view> options;  ///< the special options that it uses: clock, keep-overhead
+  /// True if a file with this name and beginning has this format, and no other importer's.
   bool (*recognises)(std::string_view file, std::string_view head);
   /// Throws InputError.
   Imported (*read)(ByteSource& source, const ImportOptions& options);
@@ -62,25 +62,24 @@ struct Importer {
 
 std::span<const Importer> importers();
 
-/// Throws InputError at `place`, naming the nearest known one.
+/// Throws InputError at `place`, naming the most similar format.
 const Importer& find_importer(std::string_view name, const SourceLocation& place);
 
-/// The first importer that recognises the source. Throws InputError.
+/// Returns the first importer that recognises the source. Throws InputError if none does.
 const Importer& recognise(const ByteSource& source);
 
-/// Reads the source and makes of it a profile that is complete: origin `imported`, a source (file and format),
-/// names that are text and unique, something to communicate, times that are not all zero, a batch size.
-/// Throws InputError.
+/// Reads the source into a complete profile: origin `imported`, a source (file and format), unique names, parameters,
+/// times that are not all zero, a batch size. Throws InputError if something is missing.
 Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options);
 
-/// CSV for `allreplay calibrate`. Throws InputError at `file` where there is nothing to write.
+/// Returns the collectives as a CSV for `allreplay calibrate`. Throws InputError at `file` if there are none.
 std::string collectives_csv(const Imported& imported, const SourceLocation& file);
 
-/// For importers: a layer's time. Throws InputError unless it is between 0 and an hour: anything else is no
-/// measurement, or not in this unit.
+/// For importers: converts a layer's time. Throws InputError unless it is between 0 and an hour: other values are not
+/// measurements, or have another unit.
 Time measured_us(double microseconds, const SourceLocation& place);
 
-/// For importers: parameters in a tensor. Throws InputError unless it is a whole number between 0 and 1e12.
+/// For importers: converts a tensor's number of parameters. Throws InputError unless it is an integer from 0 to 1e12.
 std::int64_t parameter_count(double count, const SourceLocation& place);
 
 }  // namespace allreplay

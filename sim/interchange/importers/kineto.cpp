@@ -1,5 +1,5 @@
-// A PyTorch profiler (Kineto) trace -> a profile: the mean of its whole steps. What belongs to which layer:
-// kineto_layers.hpp.
+// Converts a PyTorch profiler (Kineto) trace to a profile: the mean of its complete steps. kineto_layers.hpp attributes
+// time to layers.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto right_trace = "a training run profiled on the GPU with record_shapes=True";
 
-// What two whole iterations have in common: the same gradients of the same layers, and GPU time in the same places.
+// Equal for two iterations if these have the same layers and gradients, and GPU time in the same passes.
 std::string signature(const Attribution& known, const ProfiledIteration& iteration) {
   std::string text = fmt::format("{}:", iteration.micro_batches);
   for (std::size_t i = 0; i < iteration.layers.size(); ++i) {
@@ -31,7 +31,7 @@ std::string signature(const Attribution& known, const ProfiledIteration& iterati
   return text;
 }
 
-// The steps that look like most do. Those that a profile's window cut lack layers, or the time of some.
+// Returns the steps with the most frequent signature. Steps cut off by the profiler's window lack layers or times.
 std::vector<Id> whole_steps(const Attribution& known, const SourceLocation& file) {
   std::map<std::string, std::vector<Id>> alike;
   for (Id step = 0; step < known.iterations.size(); ++step)
@@ -73,7 +73,7 @@ std::string operator_name(const Attribution& known, const Root& root) {
 
 std::string layer_name(const Attribution& known, const Root& root) {
   if (root.module != none) return known.trace.names.text(root.module);
-  return root.copies ? "unit" : operator_name(known, root);  // of FSDP, whose parameters a copy makes
+  return root.copies ? "unit" : operator_name(known, root);  // in FSDP a copy creates the parameters
 }
 
 std::size_t compiled_layers(const Attribution& known, const ProfiledIteration& iteration) {
@@ -84,7 +84,7 @@ std::size_t compiled_layers(const Attribution& known, const ProfiledIteration& i
 
 bool has_no_shape(const Attribution& known, Id dims) { return known.trace.dims.text(dims).empty(); }
 
-// The elements of each layer's tensors: those of its gradients, or of the model's layers where the trace has no shapes.
+// Returns the elements of each layer's tensors, from its gradients or, if the trace has no shapes, from the model.
 std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const ProfiledIteration& iteration,
                                                 const ImportOptions& options, const SourceLocation& file) {
   const auto without =
@@ -104,7 +104,7 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
     std::vector<std::vector<std::int64_t>> all;
     for (const std::vector<Id>& gradients : iteration.gradients) {
       auto& of_layer = all.emplace_back();
-      // Within a layer the last tensor comes first in backward order.
+      // Gradients are in backward order, tensors in forward order.
       for (auto dims = gradients.rbegin(); dims != gradients.rend(); ++dims)
         of_layer.push_back(elements_of(first_shape(known.trace.dims.text(*dims)), file));
     }
@@ -121,7 +121,7 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
   return elements_by_order(layers, *options.match, file);
 }
 
-// The mean of a layer's pass over all micro-batches.
+// Returns the mean time of a layer's pass over all micro-batches.
 double mean_pass_us(const Attribution& known, const WholeSteps& steps, std::size_t layer, PassTime LayerTimes::*pass) {
   return steps.mean_us(known, [&](const ProfiledIteration& one) {
     double sum = 0;
@@ -162,7 +162,7 @@ Profile profile_of(const Attribution& known, const WholeSteps& steps,
   return profile;
 }
 
-// What the profile owes to guesses about the trace.
+// Returns notes on assumptions about the trace.
 std::vector<std::string> notes_on_layers(const Attribution& known, const ProfiledIteration& first) {
   std::vector<std::string> notes;
   const std::size_t layers = first.layers.size();
@@ -212,7 +212,7 @@ std::int64_t batch_size_of(const Attribution& known, const ProfiledIteration& fi
   return most == extents.end() ? 0 : *most;
 }
 
-// The step as if it had its first micro-batch only.
+// Reduces a step to its first micro-batch.
 ProfiledIteration first_micro_batch(ProfiledIteration step) {
   const std::size_t layers = step.layers_each();
   step.layers.resize(layers);

@@ -24,11 +24,11 @@ std::uint32_t Strings::number(const std::string& text) {
 namespace {
 
 constexpr std::int64_t longest_ns = 3'600'000'000'000;      // an hour
-constexpr std::size_t longest_word = 64;                    // of what a collective and a type are called
-constexpr std::size_t most_names = std::size_t{256} << 20;  // bytes: they are kept
-constexpr std::int64_t last_us = 9'000'000'000'000'000;     // in the year 2255, if since 1970
+constexpr std::size_t longest_word = 64;                    // for names of collectives and types
+constexpr std::size_t most_names = std::size_t{256} << 20;  // bytes, all of which are kept in memory
+constexpr std::int64_t last_us = 9'000'000'000'000'000;     // year 2255, if counted from 1970
 
-// Nanoseconds of "1623142623460111.125" microseconds, exactly: a double would lose the last digits.
+// Parses "1623142623460111.125" microseconds into nanoseconds exactly: a double would lose the last digits.
 std::optional<std::int64_t> nanoseconds(const std::string& text) {
   std::int64_t whole = 0;
   const char* end = text.data() + text.size();
@@ -56,7 +56,7 @@ Integer integer_or(const std::string& text, Integer otherwise) {
   return error == std::errc() && at == text.data() + text.size() ? value : otherwise;
 }
 
-// What an event says, as text; cleared and filled again for each.
+// The members of an event, as text; reused for the next event.
 struct Event {
   std::string ph, category, name, pid, tid, ts, dur;
   std::string external, correlation, sequence, forward_thread, device, dims, type, grid;
@@ -166,7 +166,7 @@ class KinetoListener : public EventStreamListener {
     return ignored_;
   }
 
-  // Of many values one text: no longer than one value may be.
+  // Appends a value to a list in one text, which has the length limit of a single value.
   void extend(std::string& text, std::string_view value) const {
     if (text.size() + value.size() > longest_text) refuse_long_text(file_);
     text += value;
@@ -219,7 +219,7 @@ class KinetoListener : public EventStreamListener {
     return one;
   }
 
-  // A record_function has no "::" in its name and makes no autograd node; a custom autograd function does.
+  // A record_function has no "::" in its name and creates no autograd node; a custom autograd function creates one.
   void end_operator() {
     KinetoSpan one = span(longest_ns);
     one.sequence = integer_or<std::int32_t>(event_.sequence, -1);

@@ -1,5 +1,5 @@
-// A PyTorch profiler (Kineto) Chrome trace, read as a stream into what the attribution of kernels needs: a few dozen
-// bytes per operator and kernel, whatever else the file says.
+// Reads a PyTorch profiler (Kineto) Chrome trace as a stream, and keeps only what the attribution of kernels to layers
+// needs: a few dozen bytes per operator and kernel.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace allreplay {
 
-/// Names by number.
+/// Numbers distinct texts, so that each is stored once.
 class Strings {
  public:
   std::uint32_t number(const std::string& text);
   const std::string& text(std::uint32_t number) const { return *texts_[number]; }
-  std::size_t bytes() const { return bytes_; }  ///< of all of them
+  std::size_t bytes() const { return bytes_; }  ///< total length of the texts
 
  private:
   std::map<std::string, std::uint32_t> numbers_;
@@ -25,7 +25,7 @@ class Strings {
   std::size_t bytes_ = 0;
 };
 
-/// A span on a CPU thread: an operator, an annotation (record_function) or a module. Nanoseconds.
+/// A span on a CPU thread: an operator, an annotation (record_function) or a module. Times in nanoseconds.
 struct KinetoSpan {
   enum class Kind : std::uint8_t { Operator, Annotation, Module };
   enum class Element : std::uint8_t { Unknown, Float, Half, BFloat16, Other };
@@ -34,30 +34,30 @@ struct KinetoSpan {
   std::int64_t end = 0;
   std::uint32_t name = 0;
   std::uint32_t dims = 0;      ///< the shapes of the inputs: "32x3x224x224;64x3x7x7;"
-  std::uint32_t external = 0;  ///< the id that its kernels carry; 0: none
-  std::int32_t sequence = -1;  ///< autograd's number of the node that a forward operator makes next, or a backward runs
+  std::uint32_t external = 0;  ///< the id by which its kernels refer to it; 0: none
+  std::int32_t sequence = -1;  ///< number of the autograd node that a forward operator creates next, or a backward runs
   std::uint16_t thread = 0;
   Kind kind = Kind::Operator;
   Element element = Element::Unknown;  ///< of the first input
   bool backward = false;               ///< it runs an autograd node
 };
 
-/// What the GPU did: a kernel, a copy, a memset. Nanoseconds.
+/// A kernel, copy or memset on the GPU. Times in nanoseconds.
 struct KinetoKernel {
   std::int64_t start = 0;
   std::int64_t duration = 0;
   std::uint32_t external = 0;
   std::uint32_t correlation = 0;
-  std::uint32_t work = 0;  ///< a hash of its name and of the size of its launch; 0 where the trace does not say that
-  bool communication = false;  ///< NCCL
+  std::uint32_t work = 0;      ///< hash of its name and launch size; 0 if the trace has no launch size
+  bool communication = false;  ///< an NCCL kernel
 };
 
-/// What a kernel of communication says of itself, in traces since PyTorch 2.2.
+/// The arguments of a communication kernel, in traces since PyTorch 2.2.
 struct KinetoMessage {
   std::string collective;        ///< "allreduce", "_allgather_base"
   std::string type;              ///< "Float", "BFloat16"
   std::int64_t in = 0, out = 0;  ///< elements on one rank, before and after
-  std::int64_t workers = 0;      ///< of its process group
+  std::int64_t workers = 0;      ///< size of its process group
 };
 
 /// A call of the CUDA runtime: where and when a kernel was launched.
@@ -75,12 +75,12 @@ struct KinetoTrace {
   std::map<std::int64_t, std::string> devices;    ///< name by number
   std::map<std::int64_t, std::int64_t> used_by;   ///< kernels by number of the device
   std::map<std::size_t, KinetoMessage> messages;  ///< by number of the kernel
-  std::int64_t rank = -1;                         ///< of the job, and how many there are; -1: the trace does not say
-  std::int64_t workers = -1;
+  std::int64_t rank = -1;                         ///< in the job; -1: unknown
+  std::int64_t workers = -1;                      ///< ranks of the job; -1: unknown
   std::int64_t events = 0;
 };
 
-/// Throws InputError where the file is not JSON, or a time is negative, not a number, or over an hour.
+/// Throws InputError if the file is not JSON, or a time is negative, not a number, or longer than an hour.
 KinetoTrace read_kineto_events(ByteSource& source);
 
 }  // namespace allreplay

@@ -8,8 +8,8 @@ namespace allreplay::kineto {
 
 namespace {
 
-// True if the layers of a step are this many times the same ones with the same gradients, and each part starts after
-// all gradients of the part before it. `ready`: when each layer's last gradient was.
+// True if the layers of a step divide into this many equal parts, with the same layers and gradients, and each part
+// starts after all gradients of the previous one. `ready`: when each layer's last gradient became ready.
 bool repeats(const Attribution& known, const ProfiledIteration& iteration, std::size_t parts,
              const std::vector<std::int64_t>& ready) {
   const std::size_t each = iteration.layers.size() / parts;
@@ -53,7 +53,7 @@ std::int64_t count_reordered(const ProfiledIteration& iteration, const std::vect
   return count;
 }
 
-// Returns the layer that a forward root belongs to: the last that starts no later; none before the first.
+// Returns the layer that a forward root belongs to: the last one that starts no later; none before the first.
 std::optional<std::size_t> layer_of(const ProfiledIteration& iteration, Id root) {
   const auto after = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root);
   if (after == iteration.layers.begin()) return std::nullopt;
@@ -106,7 +106,7 @@ void find_layers(Attribution& known) {
   find_updates_each(known);
 }
 
-// Without an external id: the root that was running on the thread that launched the kernel.
+// For a kernel without external id, returns the root that was running on the thread that launched it.
 Id launching_root(const Attribution& known, Id correlation) {
   const KinetoLaunch* launch = launch_of(known.trace, correlation);
   if (!launch) return none;
@@ -119,8 +119,8 @@ Id launching_root(const Attribution& known, Id correlation) {
   return at;
 }
 
-// `dims`: of the operator that launched it, 0 where only its root is known. `beside`: how much of it ran while
-// communication did.
+// Adds a kernel's time to its layer, or to its other purpose. `dims`: of the operator that launched it, 0 if only its
+// root is known. `beside`: the part of its duration during which communication ran.
 void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, std::int64_t beside) {
   if (at == none) {
     known.unlaunched += kernel.duration;
@@ -161,7 +161,7 @@ void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, 
 
 void add_kernels(Attribution& known) {
   KinetoTrace& trace = known.trace;
-  // Traces of 2022 and 2023 have the launch's number where the operator's should stand: it may be another's.
+  // Traces of 2022 and 2023 have the correlation id in place of the external id: it may equal another operator's id.
   const bool of_operators = std::any_of(trace.kernels.begin(), trace.kernels.end(), [](const KinetoKernel& kernel) {
     return kernel.external != kernel.correlation;
   });

@@ -1,7 +1,6 @@
-// GPU kernels -> the operator that launched them -> its layer. A layer is a forward operator outside of all others
-// whose backward nodes end in AccumulateGrad. What has no parameters (activations, pooling, the loss) adds its time to
-// the layer before it. What a job of several ranks does for its communication (NCCL, and the copies around it) is no
-// part of any layer.
+// Attributes GPU kernels to the operator that launched them, and operators to layers. A layer is an outermost forward
+// operator whose backward nodes end in AccumulateGrad. Operators without parameters (activations, pooling, the loss)
+// count towards the layer before them. Communication of several ranks (NCCL, and copies for it) belongs to no layer.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 
 namespace allreplay::kineto {
 
-/// Where the time of a kernel goes that belongs to no layer.
+/// The purpose of a kernel that belongs to no layer.
 enum class Elsewhere : std::uint8_t { BeforeFirst, Optimizer, Communication, Copies, Unmatched, Other, count };
 inline constexpr auto elsewhere_count = static_cast<std::size_t>(Elsewhere::count);
 inline constexpr std::string_view elsewhere_names[elsewhere_count] = {"before the first layer (copies of the input)",
@@ -23,7 +22,7 @@ inline constexpr std::string_view elsewhere_names[elsewhere_count] = {"before th
                                                                       "backward nodes without a forward operator",
                                                                       "operators outside forward and backward passes"};
 
-/// The time of one pass of one layer, in nanoseconds; `beside`: while communication ran.
+/// The time of one pass of one layer, in nanoseconds. `beside`: the part during which communication ran.
 struct PassTime {
   std::int64_t all = 0, beside = 0;
 };
@@ -32,28 +31,28 @@ struct LayerTimes {
   PassTime forward, backward;
 };
 
-/// One step: its layers (roots, in forward order) and what each took. If the step accumulates gradients, the same
-/// layers stand in it once for each micro-batch.
+/// One step: its layers (roots, in forward order) and their times. If the step accumulates gradients, it has the same
+/// layers once for each micro-batch.
 struct ProfiledIteration {
   std::vector<Id> layers;
-  std::vector<std::vector<Id>> gradients;  ///< dims, in the order of becoming ready
+  std::vector<std::vector<Id>> gradients;  ///< their dims, in the order in which they become ready
   std::vector<LayerTimes> times;
   std::size_t micro_batches = 1;
-  bool updates_each = false;  ///< the optimizer runs after each micro-batch: they are iterations of their own
+  bool updates_each = false;  ///< the optimizer runs after each micro-batch, so each is an iteration
   std::vector<Id> pass_ends;  ///< the last root of each micro-batch's forward pass
   std::array<std::int64_t, elsewhere_count> elsewhere{};
-  std::int64_t reordered = 0;  ///< layers of a micro-batch whose gradients became ready before those of a later layer
+  std::int64_t reordered = 0;  ///< gradients that became ready before those of a later layer of the micro-batch
 
-  /// The layers of one micro-batch: those of micro-batch m start at m times this number.
+  /// The number of layers of one micro-batch; those of micro-batch m start at m times this number.
   std::size_t layers_each() const { return layers.size() / micro_batches; }
-  /// The layer with this root. REQUIRES: there is one.
+  /// Returns the index of the layer with this root. REQUIRES: there is one.
   std::size_t layer_with(Id root) const {
     return static_cast<std::size_t>(std::lower_bound(layers.begin(), layers.end(), root) - layers.begin());
   }
   std::int64_t in(Elsewhere where) const { return elsewhere[static_cast<std::size_t>(where)]; }
 };
 
-/// A trace, understood.
+/// A trace with its steps, layers and the layer of every kernel.
 struct Attribution {
   KinetoTrace trace;
   bool communicates = false;
@@ -61,19 +60,19 @@ struct Attribution {
   Roots roots;
   std::vector<ProfiledIteration> iterations;  ///< by step
   std::vector<Id> root_of_kernel;
-  SlowdownEstimate slowdown;    ///< of computing, by communication
-  std::int64_t outside = 0;     ///< time of kernels, outside of all steps,
-  std::int64_t unlaunched = 0;  ///< or that no recorded operator launched
+  SlowdownEstimate slowdown;    ///< of computation by communication
+  std::int64_t outside = 0;     ///< kernel time outside of all steps
+  std::int64_t unlaunched = 0;  ///< kernel time that no recorded operator launched
 
   const Root& root(Id id) const { return roots.all[id]; }
   /// True if a kernel runs in one of these steps, which are in ascending order.
   bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
 };
 
-/// Of a trace without kernels: what ran on the CPU.
+/// Attributes a trace. If it has no kernels, it is of training on a CPU.
 Attribution attributed(KinetoTrace trace);
 
-/// The call that launched the kernel of this number; null if the trace has none.
+/// Returns the call that launched the kernel with this correlation id; null if the trace has none.
 const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation);
 
 }  // namespace allreplay::kineto

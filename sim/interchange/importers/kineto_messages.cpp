@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-// "_allgather_base", "all_gather_into_tensor": c10d's names, without what is not a letter.
+// Reads c10d's names, such as "_allgather_base" and "all_gather_into_tensor"; only letters count.
 std::string_view collective_of(std::string_view text) {
   std::string letters;
   for (const char c : text)
@@ -24,7 +24,7 @@ std::string_view collective_of(std::string_view text) {
   return {};
 }
 
-// Of c10's element types.
+// Returns the size of an element of c10's type; 0 if unknown.
 Bytes bytes_of(std::string_view type) {
   static constexpr std::pair<std::string_view, Bytes> sizes[] = {
       {"Float", 4}, {"Half", 2}, {"BFloat16", 2}, {"Double", 8},        {"Int", 4},
@@ -34,7 +34,7 @@ Bytes bytes_of(std::string_view type) {
   return 0;
 }
 
-// Whether a layer's tensors can be what an operator of this name has gradients of; of one not known here, they can.
+// True if an operator of this name can have a layer's tensors as parameters; always, if the name is unknown.
 bool plausible(const std::string& name, const ModelLayer& layer) {
   const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
   const std::size_t extents = layer.tensors.front().shape.size();

@@ -1,4 +1,4 @@
-// What a kernel of communication carried, and what a model's layers are where a trace does not say their shapes.
+// Sizes of collectives from the arguments of NCCL kernels, and sizes of layers for traces without shapes.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,19 @@
 
 namespace allreplay {
 
-/// The collective of a message, its bytes and its workers; nothing where it is none that is simulated (all-to-all,
-/// send) or its size is not known. Its time is the kernel's.
+/// Returns the collective of a kernel, whose duration is its time. Returns none if its size is unknown, or it is not
+/// one that is simulated for gradients (all-to-all, send).
 std::optional<MeasuredCollective> measured_collective(const KinetoMessage& message, std::int64_t nanoseconds);
 
-/// A layer as a trace without shapes shows it.
+/// A layer in a trace without shapes.
 struct ShapelessLayer {
   std::string name;  ///< of the operator: "conv2d"
   std::size_t gradients = 0;
 };
 
-/// The elements of each layer's tensors: those of the model's layers with tensors, in order. Throws InputError at
-/// `file` where a layer has another number of gradients, or is of another kind than the model's tensors in its place.
+/// Returns the number of elements of each layer's tensors, taken in order from the model's layers with tensors. Throws
+/// InputError at `file` if a layer and the model's layer have different numbers of gradients, or are of different
+/// kinds.
 std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const ShapelessLayer> layers, const Model& model,
                                                          const SourceLocation& file);
 

@@ -16,7 +16,7 @@ namespace allreplay::kineto {
 
 namespace {
 
-// When the device was busy with the kernels of these steps; those of communication alone, or all others.
+// Returns when kernels of these steps ran: only those of communication, or only all others.
 std::vector<Interval> busy(const Attribution& known, const std::vector<Id>& steps, bool communication) {
   std::vector<Interval> intervals;
   for (std::size_t i = 0; i < known.trace.kernels.size(); ++i) {
@@ -36,8 +36,8 @@ std::string steps_note(const Attribution& known, const WholeSteps& steps) {
       steps.ids.size() == all ? "none was incomplete" : "the others have other layers or lack kernels");
 }
 
-// How long steps lasted, and what of it the GPU was idle. Where Optimizer.step marks them, nothing marks the first's
-// start. "" where nothing can be said.
+// Returns a note on how long steps lasted, and how long the GPU was idle; "" if that is unknown. If Optimizer.step
+// marks the steps, the first is left out, since nothing marks its start.
 std::string host_note(const Attribution& known, std::vector<Id> steps) {
   if (known.steps.marks == Marks::Optimizer && steps.front() == 0) steps.erase(steps.begin());
   if (known.steps.marks == Marks::None || steps.empty()) return "";
@@ -57,7 +57,7 @@ std::string host_note(const Attribution& known, std::vector<Id> steps) {
                      loading > 0 ? fmt::format("; data loading took {} of CPU time", each(loading)) : "");
 }
 
-// The collective of a kernel: as it says itself, or as the annotation around its launch does.
+// Returns the collective of a kernel, from its own arguments or from the annotation around its launch.
 std::optional<MeasuredCollective> collective_of(const Attribution& known, std::size_t i, std::span<const Id> annotated,
                                                 const SourceLocation& file) {
   const KinetoTrace& trace = known.trace;
@@ -82,7 +82,7 @@ std::optional<MeasuredCollective> collective_of(const Attribution& known, std::s
                              kernel.duration);
 }
 
-// By their start; and how many there are of which the trace does not say enough.
+// Returns the collectives by start, and the number of those whose kind or size is unknown.
 std::pair<std::vector<MeasuredCollective>, std::int64_t> collectives_of(const Attribution& known,
                                                                         const std::vector<Id>& steps,
                                                                         const SourceLocation& file) {
@@ -109,8 +109,9 @@ bool has_span(const KinetoTrace& trace, std::string_view prefix) {
                      [&](const KinetoSpan& span) { return named(trace, span, prefix); });
 }
 
-// Over how many ranks the optimizer's state is sharded: 1: it is not; 0: it is, but the trace does not say. Then
-// gradients are reduce-scattered, or parameters gathered: at least half of the model's, in two bytes or more each.
+// Returns the number of ranks over which the optimizer's state is sharded; 1 if it is not, 0 if the number is unknown.
+// It is sharded if gradients are reduce-scattered or parameters gathered: at least one byte per parameter and step,
+// half of them if elements have two bytes.
 std::int64_t shards_of_update(const Attribution& known, const WholeSteps& steps, const Imported& imported) {
   std::map<std::string, std::map<std::int64_t, double>> sent;  // by operation and ranks: bytes
   for (const MeasuredCollective& one : imported.collectives) {
@@ -136,7 +137,7 @@ std::int64_t shards_of_update(const Attribution& known, const WholeSteps& steps,
 
 }  // namespace
 
-// By the node of PyTorch's checkpoint(), use_reentrant=True; the other way leaves no name in the trace.
+// Recognises PyTorch's checkpoint() with use_reentrant=True by its node; the other variant leaves no name in the trace.
 void note_recomputation(const Attribution& known, Imported& imported) {
   if (!has_span(known.trace, "CheckpointFunctionBackward") &&
       !has_span(known.trace, "autograd::engine::evaluate_function: CheckpointFunctionBackward"))

@@ -1,4 +1,4 @@
-// What is to be said of a PyTorch trace: where its time went, and what its communication was.
+// Notes on an imported PyTorch trace: how its time is attributed, and what its communication was.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,18 @@
 
 namespace allreplay::kineto {
 
-/// The steps that a profile is the mean of.
+/// The steps over which a profile is averaged.
 struct WholeSteps {
-  std::vector<Id> ids;  ///< rising; at least one
+  std::vector<Id> ids;  ///< ascending; at least one
   std::optional<SlowdownEstimate::Result> slowdown;
 
-  /// Nanoseconds, without what communication slowed computing down by.
+  /// Returns the time in nanoseconds, without the slow-down by simultaneous communication.
   double time(const PassTime& pass) const {
     const double alone = slowdown && slowdown->factor > 1 ? 1 / slowdown->factor : 1;
     return static_cast<double>(pass.all) - static_cast<double>(pass.beside) * (1 - alone);
   }
 
-  /// `nanoseconds`: of an iteration.
+  /// Returns the mean in microseconds of what `nanoseconds` returns for each step.
   template <class Nanoseconds>
   double mean_us(const Attribution& known, Nanoseconds nanoseconds) const {
     double sum = 0;
@@ -32,21 +32,21 @@ struct WholeSteps {
 
 std::vector<std::string> notes_on_time(const Attribution& known, const WholeSteps& steps);
 
-/// The collectives of a job of several ranks, and notes on them. Throws InputError at `file` where a size is none.
+/// Adds the collectives of a job of several ranks, and notes on them. Throws InputError at `file` for an invalid size.
 void add_communication(const Attribution& known, const WholeSteps& steps, const SourceLocation& file,
                        Imported& imported);
 
-/// Marks a profile whose backward passes compute forward passes again.
+/// Marks a profile whose backward passes recompute forward passes.
 void note_recomputation(const Attribution& known, Imported& imported);
 
-/// Makes the profile's update that of all parameters, if the job's ranks share them, or leaves it out. REQUIRES:
-/// add_communication().
+/// If the optimizer's state is sharded, scales the profile's update to all parameters, or removes it if the number of
+/// shards is unknown. REQUIRES: add_communication() was called.
 void make_update_whole(const Attribution& known, const WholeSteps& steps, Imported& imported);
 
-/// "32x3x224x224;64x3x7x7;" -> {32, 3, 224, 224}; empty where the trace says no shape.
+/// Returns {32, 3, 224, 224} for "32x3x224x224;64x3x7x7;"; empty if the trace has no shape.
 std::vector<std::int64_t> first_shape(const std::string& dims);
 
-/// Throws InputError at `file` where it is no number of parameters.
+/// Returns the product of the extents. Throws InputError at `file` if it is not a valid number of parameters.
 std::int64_t elements_of(const std::vector<std::int64_t>& shape, const SourceLocation& file);
 
 }  // namespace allreplay::kineto

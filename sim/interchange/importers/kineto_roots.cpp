@@ -21,7 +21,7 @@ std::vector<Step> annotations(const KinetoTrace& trace, std::string_view start) 
   return found;
 }
 
-// The forward pass runs where the steps are; without steps, where most forward operators are.
+// The forward pass runs on the thread of the steps; without steps, on the one with most forward operators.
 std::uint16_t find_forward_thread(const KinetoTrace& trace, const Steps& steps) {
   if (steps.marks != Marks::None) return steps.all.front().thread;
   std::map<std::uint16_t, std::int64_t> votes;
@@ -40,7 +40,7 @@ bool is_gradient_node(const KinetoTrace& trace, const Root& root) {
   return trace.names.text(root.name) == "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
 }
 
-// What DDP and FSDP call their own work: copies into buckets and flat parameters and out of them.
+// Recognises the work of DDP and FSDP: copies to and from buckets and flat parameters.
 bool is_of_communication(const KinetoTrace& trace, const KinetoSpan& span) {
   static constexpr std::string_view names[] = {
       "torch.distributed.ddp.", "torch::distributed::reducer", "c10d::", "fsdp::", "FSDP::", "nccl:"};
@@ -50,13 +50,13 @@ bool is_of_communication(const KinetoTrace& trace, const KinetoSpan& span) {
           trace.names.text(span.name) != "FullyShardedDataParallel.forward");
 }
 
-// Before PyTorch 1.10 no node held the copies behind a gradient: they follow it.
+// Before PyTorch 1.10 the copies of a gradient were not inside a node, but followed it.
 bool copies_like_a_hook(const KinetoTrace& trace, const Root& root) {
   const std::string& name = trace.names.text(root.name);
   return name == "aten::mul" || name == "aten::copy_" || name == "aten::div_" || name == "aten::div";
 }
 
-// Two walks over the spans of each thread, in the order of their starts.
+// Walks twice over the spans of each thread, by start.
 class RootFinder {
  public:
   RootFinder(KinetoTrace& trace, const Steps& steps, bool communicates)
@@ -73,13 +73,13 @@ class RootFinder {
   }
 
  private:
-  // A span that holds the present one.
+  // A span that contains the current one.
   struct Around {
     Id span = none;
     std::int64_t end = 0;
   };
 
-  // The spans of a thread nest: the walk meets every root, with what is around it.
+  // The spans of a thread are nested. Finds every root, with the spans that contain it.
   void find() {
     roots_.of_span.assign(trace_.spans.size(), none);
     std::vector<Around> around;
@@ -89,7 +89,7 @@ class RootFinder {
              (trace_.spans[around.back().span].thread != span.thread || around.back().end <= span.start))
         around.pop_back();
       if (span.kind == Kind::Operator) add_operator(i, around);
-      // Rounded to microseconds, a span may seem to outlast the one that holds it.
+      // Since times are rounded to microseconds, a span may seem to end after the one that contains it.
       const std::int64_t end = around.empty() ? span.end : std::min(span.end, around.back().end);
       if (end > span.start) around.push_back({i, end});
     }
@@ -115,7 +115,7 @@ class RootFinder {
     root.copies |= communicates_ && is_of_communication(trace_, span);
     if (root.outer != none) {
       const Root& outer = roots[root.outer];
-      // What runs behind a gradient's accumulation, in the node that ends in it, is a hook: DDP's copy into its bucket.
+      // After a gradient's accumulation, in its node, only a hook runs: DDP's copy into its bucket.
       root.copies |= communicates_ && is_gradient_node(trace_, outer) && !in_gradient && !is_accumulation(trace_, span);
       root.backward = outer.backward;
       roots_.of_span[i] = root.outer;
@@ -128,12 +128,12 @@ class RootFinder {
     }
     Root& mine = roots[roots_.of_span[i]];
     mine.backward |= span.backward || is_accumulation(trace_, span);
-    // Every operator notes the number of the next node, so the last to start with a number is the one that made it.
+    // Every operator has the number of the next node, so the last one to start with a number created that node.
     if (span.sequence >= 0 && !span.backward && span.thread == roots_.forward_thread && !mine.backward)
       makers_[span.sequence] = roots_.of_span[i];
   }
 
-  // Backward roots in the order of their starts: each runs the node of a forward root, or follows one that does.
+  // Visits backward roots by start: each runs the node of a forward root, or follows one that does.
   void match_backward() {
     std::uint16_t thread = 0;
     Id step = none, creator = none;
@@ -148,8 +148,7 @@ class RootFinder {
       step = mine.step;
       if (roots_.of_span[i] != root) {
         root = roots_.of_span[i];
-        if (thread != roots_.forward_thread && creator != none)
-          mine.backward = true;  // what autograd does between nodes
+        if (thread != roots_.forward_thread && creator != none) mine.backward = true;  // autograd's work between nodes
         mine.creator = mine.backward ? creator : none;
         mine.copies |= communicates_ && behind_gradient && !span.backward && copies_like_a_hook(trace_, mine);
         behind_gradient = mine.copies || is_accumulation(trace_, span);
@@ -170,7 +169,7 @@ class RootFinder {
   const Steps& steps_;
   bool communicates_;
   Roots roots_;
-  std::unordered_map<std::int32_t, Id> makers_;  // the forward root that made the node of this number
+  std::unordered_map<std::int32_t, Id> makers_;  // by number of the node, the forward root that created it
 };
 
 }  // namespace
@@ -192,7 +191,7 @@ Steps find_steps(const KinetoTrace& trace) {
     steps.marks = Marks::Optimizer;
     std::int64_t before = 0;
     for (const Step& update : annotations(trace, "Optimizer.step#")) {
-      if (update.start < before) continue;  // within another
+      if (update.start < before) continue;  // nested in another one
       steps.all.push_back({before, update.end, update.thread});
       before = update.end;
     }

@@ -1,6 +1,6 @@
-// Which operators of a PyTorch trace are an iteration's, and which of them belong together: a forward operator, the
-// backward nodes that it made, and the gradients that these led to. Forward and backward meet in autograd's sequence
-// number. A gradient is ready when AccumulateGrad runs, so the trace itself says which parameters an operator has.
+// Finds the iterations of a PyTorch trace, and in them the operators that belong together: a forward operator, the
+// backward nodes that it created, and the gradients that these computed. Autograd's sequence number connects forward
+// and backward. A gradient is ready when AccumulateGrad runs, so the trace shows which parameters an operator has.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace allreplay::kineto {
 
-using Id = std::uint32_t;  ///< a place in a list
+using Id = std::uint32_t;  ///< an index
 inline constexpr Id none = ~Id{0};
 
-/// What says where an iteration ends.
+/// How the ends of iterations are marked.
 enum class Marks : std::uint8_t { Profiler, Optimizer, None };
 
 struct Step {
@@ -25,48 +25,48 @@ struct Step {
 };
 
 struct Steps {
-  std::vector<Step> all;  ///< by their starts
+  std::vector<Step> all;  ///< by start
   Marks marks = Marks::None;
 
-  Id at(std::int64_t time) const;  ///< none outside of all
+  Id at(std::int64_t time) const;  ///< `none` outside of all steps
 };
 
-/// An operator inside no other; or inside another, for what the job does there for its communication.
+/// An outermost operator, or one inside another root that copies or sends data for communication.
 struct Root {
   std::int64_t start = 0, end = 0;
   Id name = 0, dims = 0;
   Id module = none;   ///< the innermost nn.Module around it
-  Id step = none;     ///< where it starts
-  Id creator = none;  ///< backward: the forward root whose node it runs
-  Id outer = none;    ///< the root around it
+  Id step = none;     ///< the step in which it starts
+  Id creator = none;  ///< for a backward root, the forward root whose node it runs
+  Id outer = none;    ///< the root that contains it
   std::uint16_t thread = 0;
   bool backward = false;
   bool optimizer = false;
-  bool copies = false;  ///< of gradients and parameters, for communication
+  bool copies = false;  ///< it copies gradients or parameters for communication
 };
 
 struct Gradient {
-  Id root = none;  ///< of the forward pass
+  Id root = none;  ///< the forward root that it belongs to
   Id dims = 0;
   std::int64_t at = 0;
 };
 
 struct Roots {
   std::vector<Root> all;    ///< by thread, then start
-  std::vector<Id> of_span;  ///< of each span; none for annotations and modules
+  std::vector<Id> of_span;  ///< by span; `none` for annotations and modules
   std::uint16_t forward_thread = 0;
-  std::map<Id, std::vector<Gradient>> gradients;  ///< by step, as they became ready
+  std::map<Id, std::vector<Gradient>> gradients;  ///< by step, in the order in which they became ready
   KinetoSpan::Element element = KinetoSpan::Element::Unknown;
 };
 
-/// Whether a span's name begins so.
+/// True if the span's name begins with `start`.
 bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view start);
 
-/// The ProfilerStep#n annotations; without them, an iteration ends with Optimizer.step; without that, all is one.
+/// Returns the ProfilerStep#n annotations; without them, steps end with Optimizer.step; without that, all is one step.
 Steps find_steps(const KinetoTrace& trace);
 
-/// Sorts the trace's spans, in which they stand. `communicates`: the job has several ranks, so that some operators are
-/// there for its communication.
+/// Sorts the trace's spans, and finds their roots. `communicates`: the job has several ranks, so that some operators
+/// serve communication.
 Roots find_roots(KinetoTrace& trace, const Steps& steps, bool communicates);
 
 }  // namespace allreplay::kineto

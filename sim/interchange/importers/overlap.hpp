@@ -1,4 +1,4 @@
-// What ran at the same time on a device, and how much longer work takes while something else runs.
+// Overlap of intervals, and an estimate of how much simultaneous communication slows computation.
 #pragma once
 
 #include <cstdint>
@@ -13,33 +13,33 @@ struct Interval {
   std::int64_t start = 0, end = 0;
 };
 
-/// Sorted, and those that overlap or touch made one.
+/// Sorts the intervals, and merges those that overlap or touch.
 std::vector<Interval> joined(std::vector<Interval> intervals);
 
 std::int64_t length(std::span<const Interval> joined);
 
-/// How much of `one` lies in joined intervals.
+/// Returns the length of `one` that lies in joined intervals.
 std::int64_t shared_length(const Interval& one, std::span<const Interval> joined);
 
-/// How much of the joined intervals `of` lies in the joined intervals `in`.
+/// Returns the length of the joined intervals `of` that lies in the joined intervals `in`.
 std::int64_t shared_length(std::span<const Interval> of, std::span<const Interval> in);
 
-/// The same work, seen both beside something else and alone, tells what the other costs.
+/// Estimates a slow-down from work that was measured both during communication and without it.
 class SlowdownEstimate {
  public:
   struct Result {
-    double factor = 1;        ///< of the time alone
-    std::int64_t pieces = 0;  ///< of work beside something else, of which the same was seen alone, too
-    std::int64_t kinds = 0;   ///< of such work
-    double covered = 0;       ///< their share of all time beside something else
+    double factor = 1;        ///< relative to the time without communication
+    std::int64_t pieces = 0;  ///< measurements during communication, of kinds that were measured both ways
+    std::int64_t kinds = 0;   ///< kinds of work that were measured both ways
+    double covered = 0;       ///< their share of all time during communication
   };
 
-  /// `kind` is equal for equal work. What is beside something for less than nine tenths of its time, and not alone,
-  /// says nothing of either.
+  /// Adds a measurement. `kind` is equal for equal work. `beside` is the part of `duration` during which communication
+  /// ran; work with a part between 0 and nine tenths is not used.
   void add(std::uint64_t kind, std::int64_t duration, std::int64_t beside);
 
-  /// Medians of each kind, weighted by how often it was beside something; nothing where too little was seen both ways:
-  /// less than a fifth of the time, or fewer than ten pieces.
+  /// Compares the medians of each kind, weighted by its number of measurements during communication. Returns none if
+  /// less than a fifth of that time, or fewer than ten measurements, are of kinds measured both ways.
   std::optional<Result> result() const;
 
  private:

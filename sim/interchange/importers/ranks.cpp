@@ -12,10 +12,10 @@ namespace allreplay {
 
 namespace {
 
-// What one rank computes in an iteration.
+// The computation time of one rank per iteration.
 struct Pace {
   double mean = 0;               // seconds
-  std::optional<double> spread;  // standard deviation from iteration to iteration
+  std::optional<double> spread;  // standard deviation between iterations, in seconds
   std::size_t iterations = 0;
 };
 
@@ -34,8 +34,8 @@ Pace pace_of(const Imported& rank) {
   return pace;
 }
 
-// Of each pass of each layer about its mean on its rank: the relative deviation that gives passes which deviate
-// independently of each other the variance that they have together. Nothing where no rank has two iterations.
+// Returns the relative standard deviation of single passes of layers from their means on a rank: if passes vary
+// independently by this much, the sum of their variances is as measured. None if no rank has two iterations.
 std::optional<double> deviation(std::span<const Imported> ranks) {
   double variance = 0, squares = 0;
   for (const Imported& rank : ranks) {
@@ -76,7 +76,7 @@ void require_same_job(const Imported& first, const Imported& other, const std::s
     throw InputError(place, fmt::format("is in {}, but {} in {}", b.precision, before, a.precision), hint);
 }
 
-// Whether all ranks ran the same collectives in the same order.
+// True if all ranks ran the same collectives in the same order.
 bool ran_alike(std::span<const Imported> ranks) {
   const auto same = [](const MeasuredCollective& a, const MeasuredCollective& b) {
     return a.name == b.name && a.workers == b.workers && a.bytes == b.bytes;
@@ -120,7 +120,7 @@ void note_stragglers(std::span<const Imported> ranks, std::span<const std::int64
     const double factor = paces[i].mean / mean;
     each.push_back(fmt::format("rank {} {}", numbers[i], times_of(factor)));
     once |= !paces[i].spread;
-    // Beyond three standard errors of its mean; with a single iteration, beyond 1 %.
+    // A rank differs if it is off by more than three standard errors; with a single iteration, by more than 1 %.
     const double error =
         paces[i].spread ? 3 * *paces[i].spread / std::sqrt(static_cast<double>(paces[i].iterations)) / mean : 0.01;
     if (std::abs(factor - 1) <= error) continue;

@@ -1,4 +1,4 @@
-// Several ranks' traces of one job, made one profile: what is common to them, and how they differ.
+// Merges the imported traces of several ranks of a job into one profile, with notes on how the ranks differ.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace allreplay {
 
-/// The profile with the means of all ranks' times; notes of how much slower or faster each is, and how much iterations
-/// differ, in the words of a cluster file. Of collectives that all ranks ran alike, each counts with its shortest time:
-/// the last rank to come does not wait. Throws InputError, with the file, where one is not of the same job: other
-/// layers, another batch size, the same rank. `files` are where they come from; two at least.
+/// Returns a profile with the mean times of all ranks, and notes on stragglers and jitter in the form of a cluster
+/// file. If all ranks ran the same collectives, each gets its shortest time, that of the last rank to arrive, which
+/// does not wait. `files` are the ranks' files. Throws InputError, naming the file, if a rank is not of the same job:
+/// other layers, another batch size, or a duplicate rank. REQUIRES: at least two ranks.
 Imported merged_ranks(std::span<const Imported> ranks, std::span<const std::string> files);
 
 }  // namespace allreplay

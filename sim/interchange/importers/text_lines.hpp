@@ -1,4 +1,4 @@
-// The lines of a text, and the words of a line: what the importers of logs and tables work on.
+// Splits a text into lines, and a line into words, for the importers of logs and tables.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,16 @@ namespace allreplay {
 
 struct TextLine {
   int number = 0;         ///< in the file, from 1
-  std::string_view text;  ///< without its end (LF or CRLF)
+  std::string_view text;  ///< without the line break (LF or CRLF)
 };
 
-/// All lines, blank ones too. Views into `text`.
+/// Returns all lines, including blank ones, as views into `text`.
 std::vector<TextLine> text_lines(std::string_view text);
 
-/// What blanks and tabs separate. Views into `line`.
+/// Splits at blanks and tabs. Returns views into `line`.
 std::vector<std::string_view> words(std::string_view line);
 
-/// Without blanks and tabs at its ends.
+/// Removes blanks and tabs at both ends.
 std::string_view trimmed(std::string_view text);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// The order in which the nodes of an imported graph can run.
+// Sorts the nodes of an imported graph topologically.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace allreplay {
 
-/// Every node after all that it waits for; among those that are free, in the order in which they became so (Kahn's
-/// algorithm with a queue), the first by index. `waits_for[i]` lists the nodes that node i waits for. Shorter than
-/// `waits_for` when there is a cycle: the nodes that are missing are on it or wait for it.
+/// Returns every node after its dependencies, which `waits_for[i]` lists for node i (Kahn's algorithm with a queue).
+/// Nodes become ready by index first, then in the order in which their last dependency is visited. Nodes on a cycle, or
+/// that depend on one, are missing.
 std::vector<std::size_t> topological_order(const std::vector<std::vector<std::size_t>>& waits_for);
 
-/// A node that is missing from such an order. REQUIRES: one is.
+/// Returns the first node that is missing from such an order. REQUIRES: one is.
 std::size_t first_missing(const std::vector<std::size_t>& order, std::size_t nodes);
 
 }  // namespace allreplay

@@ -22,7 +22,7 @@ struct RankTrace {
   std::vector<RankStep> steps;
 };
 
-// How many collectives most steps have, and whether they update.
+// The number of collectives of a step, and whether it has an update.
 using Shape = std::pair<std::size_t, bool>;
 
 Shape shape_of(const RankStep& step) { return {step.collectives.size(), step.optimizer.has_value()}; }
@@ -36,7 +36,7 @@ Shape usual_shape(const std::vector<RankTrace>& ranks) {
       ->first;
 }
 
-// "rank 0 has 3 collectives in step 5, rank 1 …": what a complaint says before steps are left out.
+// Returns "rank 0 has 3 collectives of gradients in step 5, rank 1 …", for an error message.
 std::string first_steps(const std::vector<RankTrace>& ranks) {
   constexpr std::size_t most = 4;
   std::vector<std::string> words;
@@ -49,11 +49,11 @@ std::string first_steps(const std::vector<RankTrace>& ranks) {
   return fmt::format("{}{}", fmt::join(words, ", "), ranks.size() > most ? ", …" : "");
 }
 
-// Keeps the steps that all ranks ran, alike. Returns the numbers of the others.
+// Keeps the steps that all ranks ran with the usual shape. Returns the numbers of the others.
 std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
   const Shape usual = usual_shape(ranks);
   const std::string had = first_steps(ranks);
-  std::map<std::int64_t, std::size_t> alike;  // by number: on how many ranks
+  std::map<std::int64_t, std::size_t> alike;  // by step number, the ranks on which it has the usual shape
   for (const RankTrace& rank : ranks)
     for (const RankStep& step : rank.steps) alike[step.number] += shape_of(step) == usual;
   for (RankTrace& rank : ranks)
@@ -70,7 +70,8 @@ std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
   return others;
 }
 
-// How far a rank's clock is ahead of the first's: the median, since all leave a collective at about the same instant.
+// Returns how far a rank's clock is ahead of the first one's: the median over collectives, which all ranks leave
+// together.
 std::int64_t clock_shift(const RankTrace& rank, const RankTrace& first) {
   std::vector<std::int64_t> ahead;
   for (std::size_t i = 0; i < rank.steps.size(); ++i)
@@ -83,7 +84,7 @@ std::int64_t clock_shift(const RankTrace& rank, const RankTrace& first) {
   return below + (*middle - below) / 2;
 }
 
-// Of nanoseconds on clocks that may be anything. Throws TimeOverflow.
+// Returns the time between two instants in nanoseconds, on any clock. Throws TimeOverflow.
 Time between(std::int64_t from, std::int64_t to) { return multiplied(add(Time(to), Time(-from)), 1000); }
 
 void add_step(const RankStep& step, std::uint32_t replica, std::int64_t origin, MeasuredJob& job) {
@@ -105,7 +106,7 @@ void add_step(const RankStep& step, std::uint32_t replica, std::int64_t origin, 
   if (step.optimizer) add(OpKind::Optimizer, 0, false, *step.optimizer);
 }
 
-// By their place in a step; 0 bytes where steps disagree, or do not say.
+// Returns the sizes by index in a step; 0 bytes if steps differ, or lack sizes.
 std::vector<CollectiveSize> sizes_of(const std::vector<RankStep>& steps) {
   std::vector<CollectiveSize> sizes;
   for (std::size_t k = 0; k < steps.front().sizes.size(); ++k) {

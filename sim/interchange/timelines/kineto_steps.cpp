@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
-// Something that ran: a kernel, or on a CPU an operator.
+// A kernel, or an operator on a CPU.
 struct Piece {
   std::int64_t launch = 0, start = 0, end = 0;
 };
@@ -30,7 +30,7 @@ struct LaunchedCollective {
   std::optional<MeasuredCollective> size;
 };
 
-// What a step's thread of time is made of.
+// The kernels and spans of a step, by purpose.
 struct StepPieces {
   std::vector<Piece> forward, backward;
   std::vector<LaunchedCollective> collectives;
@@ -97,9 +97,9 @@ class StepReader {
   }
 
  private:
-  // Of each step the roots of the first layer and of the loss: the first with gradients, and the last that the backward
-  // pass came from. Where the trace does not tell these, the first of DDP's forward pass, or else of the step, and the
-  // last before the backward pass.
+  // Finds the roots of the first layer and of the loss of each step: the first root with gradients, and the last one
+  // that created a backward node. If the trace lacks these: the first root of DDP's forward pass, or else of the step,
+  // and the last one before the backward pass.
   void find_forward() {
     std::vector<std::int64_t> from(pieces_.size(), 0), until(pieces_.size(), never_ns);
     std::vector<Interval> not_layers;
@@ -145,7 +145,7 @@ class StepReader {
     if (root.step == none) return;
     StepPieces& pieces = pieces_[root.step];
     if (backward_[root_id] &&
-        (!root.copies || root.outer != none))  // a copy within a node goes into what is communicated
+        (!root.copies || root.outer != none))  // a copy inside a backward node fills a buffer to be communicated
       pieces.backward.push_back(piece);
     else if (!root.copies && root.thread == known_.roots.forward_thread && firsts_[root.step] != none &&
              lasts_[root.step] != none && root_id >= firsts_[root.step] && root_id <= lasts_[root.step])
@@ -176,7 +176,7 @@ class StepReader {
     }
   }
 
-  // On a CPU operators are what ran, and a collective goes on, as "gloo:", behind the operator that launched it.
+  // On a CPU takes operators instead of kernels. A collective "gloo:" outlasts the "c10d::" operator that launches it.
   void take_operators() {
     for (Id i = 0; i < known_.roots.all.size(); ++i) {
       const Root& root = known_.root(i);
@@ -243,7 +243,7 @@ class StepReader {
     return first;
   }
 
-  // On a GPU a part ends with the last kernel that was launched before the collective.
+  // Cuts the backward pass: on a GPU a part ends with the last kernel launched before its collective.
   void cut_backward(StepPieces& pieces, RankStep& result) const {
     const Interval all = around(pieces.backward);
     std::sort(pieces.backward.begin(), pieces.backward.end(),
@@ -287,8 +287,8 @@ class StepReader {
   }
 
   const Attribution& known_;
-  std::vector<StepPieces> pieces_;  // by step, as all below
-  std::vector<Id> firsts_, lasts_;  // roots of the forward pass
+  std::vector<StepPieces> pieces_;  // by step, as the next two
+  std::vector<Id> firsts_, lasts_;  // first and last root of the forward pass
   std::map<Id, std::int64_t> numbers_;
   std::vector<bool> backward_;  // by root
 };

@@ -18,18 +18,19 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t last_op_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
+constexpr std::int64_t last_op_us = 9'000'000'000'000'000;  // year 2255, if counted from 1970
 constexpr std::int64_t longest_op_us = 86'400'000'000;      // a day
 constexpr std::int64_t least_op_us = -10'000;               // the limit of the published analyser (docs/diagnosis.md)
-constexpr std::int64_t furthest_us = 4'000'000'000'000;     // both ways; what the clock holds is 106 days
+constexpr std::int64_t furthest_us =
+    4'000'000'000'000;  // from the first start, both ways; simulated time is limited to 106 days
 constexpr std::uint32_t most_places = 10'000'000;
 
-// Whole microseconds, and what is left of them in picoseconds.
+// Whole microseconds, and the remaining picoseconds.
 struct Microseconds {
   std::int64_t whole = 0, picoseconds = 0;
 };
 
-// "1623142623460111.125", exactly: a double would lose the last digits.
+// Parses "1623142623460111.125" exactly: a double would lose the last digits.
 std::optional<Microseconds> microseconds(std::string_view text) {
   Microseconds result;
   const bool negative = text.starts_with('-');
@@ -61,12 +62,12 @@ std::optional<std::int64_t> step_number(std::string_view text) {
   return value;
 }
 
-// As the analyser writes it where a model is in one piece.
+// The analyser writes a negative chunk if the model has only one.
 bool is_below_0(std::string_view text) {
   return text.size() > 1 && text[0] == '-' && text.find_first_not_of("0123456789", 1) == std::string_view::npos;
 }
 
-// `place` is asked only where something is wrong: there are millions of ops.
+// `place` is a function, called only for errors: there are millions of ops.
 template <class Place>
 std::int64_t integer(std::string_view text, std::int64_t most, std::string_view what, const Place& place) {
   std::int64_t value = 0;
@@ -80,8 +81,8 @@ std::int64_t integer(std::string_view text, std::int64_t most, std::string_view 
   return value;
 }
 
-// Adds a note on ops that end before they start: a clock was set back while they were measured. They count as they
-// stand, as in the published analyser.
+// Adds a note on ops that end before they start, because a clock was set back during the measurement. They are kept, as
+// in the published analyser.
 void note_negative_ops(MeasuredJob& job) {
   Time shortest{0};
   std::int64_t count = 0;

@@ -1,4 +1,4 @@
-// What every worker of a running job did, op by op, as files say it. What follows from it: sim/diagnosis.
+// The ops of every worker of a running job, read from files. sim/diagnosis analyses them.
 #pragma once
 
 #include <cstdint>
@@ -60,43 +60,43 @@ inline constexpr std::uint32_t no_entry = ~std::uint32_t{0};
 
 struct MeasuredOp {
   std::int64_t step = 0;
-  Time start{0};  ///< after an instant that all ops of a job share
+  Time start{0};  ///< relative to an origin common to all ops of the job
   Time duration{0};
   std::uint32_t replica = 0, stage = 0;
-  std::uint32_t seq = 0;   ///< counts the ops of its kind on its worker, in a step, from 0 in the order of their starts
-  std::int32_t chunk = 0;  ///< of the model
-  std::uint32_t entry = 0;  ///< its line, or its number among a trace's events; `no_entry`: many events made it
+  std::uint32_t seq = 0;    ///< counts the ops of this kind, worker and step from 0, by start
+  std::int32_t chunk = 0;   ///< of the model
+  std::uint32_t entry = 0;  ///< its line, or the index of its event in a trace; `no_entry`: made of several events
   std::uint16_t file = 0;
   OpKind kind = OpKind::ForwardCompute;
 };
 
-/// What a collective of gradients carries, as far as a file says it.
+/// The size of a gradient collective, if a file gives it.
 struct CollectiveSize {
   std::string name;  ///< all-reduce, reduce-scatter
   std::int64_t workers = 0;
-  std::int64_t bytes = 0;  ///< of gradients; 0: not known
+  std::int64_t bytes = 0;  ///< of gradients; 0: unknown
 };
 
 struct MeasuredJob {
-  std::vector<std::string> files;  ///< of Kineto traces, by replica
+  std::vector<std::string> files;  ///< for Kineto traces, by replica
   bool kineto = false;
-  std::vector<CollectiveSize> collectives;  ///< by seq of grads-reduce-scatter; empty where no file says any
-  bool lines = true;                        ///< an op's entry is a line
+  std::vector<CollectiveSize> collectives;  ///< by seq of grads-reduce-scatter; may be empty
+  bool lines = true;                        ///< MeasuredOp::entry is a line
   std::vector<MeasuredOp> ops;
-  std::map<WorkerPlace, std::int64_t> ranks;  ///< as far as the files say them
-  std::vector<std::string> notes;             ///< what was left out or set right, a sentence each
+  std::map<WorkerPlace, std::int64_t> ranks;  ///< if the files give them
+  std::vector<std::string> notes;             ///< what was left out or corrected; one sentence each
 
   SourceLocation place(const MeasuredOp& op) const;
 };
 
-/// Steps to take: "16-30,33-60" holds both ends of each range; all where nothing was said.
+/// The steps to analyse: "16-30,33-60" with inclusive ranges; "": all.
 class StepChoice {
  public:
   StepChoice() = default;
   /// Throws InputError at `place`.
   StepChoice(std::string_view text, const SourceLocation& place);
   bool takes(std::int64_t step) const;
-  /// A sentence for each choice that these steps of a job do not fill.
+  /// Returns a sentence for each range that is not completely in `found`.
   std::vector<std::string> missed(std::span<const std::int64_t> found) const;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::string_view op_columns[] = {"step",     "dp",          "stage", "
 constexpr std::size_t needed_columns = 7;
 constexpr std::size_t longest_row = 1 << 16;
 
-// A row's fields; views into the line, or into what its quotes hold.
+// The fields of a row: views into the line, or into unquoted copies.
 class RowFields {
  public:
   void split(std::string_view line) {
@@ -81,7 +81,7 @@ class OpTableReader {
                 number_);
   }
 
-  /// Call when all is read; `is_ended`: the last line is.
+  /// Call after the last line. `is_ended`: it ended with a newline.
   void end(bool is_ended) {
     if (without_chunk_ > 0)
       job_.notes.push_back(fmt::format("{}: {} without a chunk (empty, or below 0): taken as chunk 0", file_,
@@ -119,7 +119,7 @@ class OpTableReader {
   RowFields fields_;
   std::uint32_t number_ = 0;
   std::int64_t without_chunk_ = 0;
-  std::size_t width_ = 0;  // of the header; 0 before it
+  std::size_t width_ = 0;  // of the header; 0 before it is read
   std::array<std::size_t, std::size(op_columns)> column_{};
 };
 
@@ -132,7 +132,7 @@ bool is_op_table(std::string_view head) {
 
 void read_op_table(ByteSource& source, OpReader& reader, MeasuredJob& job) {
   OpTableReader table(source.file(), reader, job);
-  std::string left;  // of a line that goes on in the next piece
+  std::string left;  // the part of a line that continues in the next piece
   for (std::string_view piece = source.next(); !piece.empty(); piece = source.next()) {
     for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
       if (left.empty()) {

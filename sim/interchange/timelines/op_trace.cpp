@@ -1,4 +1,4 @@
-// The Chrome trace of ByteDance's straggler analyser: a process is a replica, a thread of its name a stage.
+// Reads the Chrome trace of ByteDance's straggler analyser. A process is a replica; a thread's name has its stage.
 #include <charconv>
 #include <map>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t threads_of_rank = 5;
 
-// The text of an event's members; cleared and filled again for each.
+// The members of an event, as text; reused for the next event.
 struct TraceEvent {
   std::string ph, category, name, pid, tid, ts, dur, thread_name, step, seq, chunk;
   void clear() {
@@ -23,7 +23,7 @@ struct TraceEvent {
   }
 };
 
-// What a thread's name says of it: "PP rank 1, TP rank 0, …".
+// The ranks in a thread's name: "PP rank 1, TP rank 0, …".
 struct ThreadPlace {
   std::string stage, tensor_rank;
 };
@@ -35,7 +35,7 @@ std::string number_behind(std::string_view text, std::string_view words) {
   return std::string(text.substr(0, text.find_first_not_of("0123456789")));
 }
 
-// What ran on a thread that is named later waits until all is read.
+// Events of threads that have no name yet are kept until the end.
 class OpTraceListener : public EventStreamListener {
  public:
   OpTraceListener(const std::string& file, OpReader& reader) : file_(file), reader_(reader) {}
@@ -57,7 +57,7 @@ class OpTraceListener : public EventStreamListener {
     if (depth == 3) field_ = nullptr;
   }
 
-  /// Call when all is read.
+  /// Call after the last event.
   void take_the_rest() {
     for (const auto& [event, entry] : waiting_) take(event, entry);
   }
@@ -88,7 +88,8 @@ class OpTraceListener : public EventStreamListener {
     if (event_.ph == "M" && event_.name == "thread_name")
       threads_[{event_.pid, event_.tid}] = {number_behind(event_.thread_name, "PP rank "),
                                             number_behind(event_.thread_name, "TP rank ")};
-    else if (event_.ph == "X" && event_.category != "ideal") {  // what diagnose --timeline writes beside the replay
+    else if (event_.ph == "X" &&
+             event_.category != "ideal") {  // `diagnose --timeline` adds ideal events to the replayed ones
       if (threads_.contains({event_.pid, event_.tid}))
         take(event_, events_);
       else
