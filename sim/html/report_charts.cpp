@@ -83,10 +83,8 @@ std::optional<Figure> figure_if_possible(const ResultTable& table, const PlotOpt
 PlotKind kind_of(const Measure& measure, const ResultTable& table, const PlotOptions& options) {
   const std::set<std::string> places = values_of(table, options.x);
   if (places.size() < 2) return PlotKind::Dots;
-  const auto is_number = [](const std::string& text) {
-    return text.find_first_not_of("0123456789.") == std::string::npos;
-  };
-  if (std::all_of(places.begin(), places.end(), is_number)) return measure.curve;
+  if (std::all_of(places.begin(), places.end(), [](const std::string& text) { return as_number(text); }))
+    return measure.curve;
   constexpr std::size_t most_columns = 40;
   std::size_t panels = 1;
   for (const std::string& column : options.panels) panels *= values_of(table, column).size();
@@ -100,7 +98,6 @@ std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table
   options.over_rows.clear();
   options.mark.clear();
   options.unit.reset();
-  options.to.reset();
   options.scale = 1;
   options.labels.emplace("speedup", "speed-up over one worker");
   if (options.divides()) {

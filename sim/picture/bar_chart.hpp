@@ -1,5 +1,5 @@
-// Horizontal bars below each other, so that their names can be read. Each is a stack of parts or a group of them;
-// values below 0 go to the left.
+// Horizontal bars below each other, so that their names can be read. Each is a stack of parts; values
+// below 0 go to the left.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,6 @@ struct BarChart {
   std::vector<std::string> bars;
   std::vector<BarPart> parts;
   std::vector<std::string> ends;  ///< texts at the right of the bars; none if empty
-  bool stacked = true;            ///< parts end to end, otherwise below each other
   std::optional<BarMark> mark;
   double width = 760;  ///< at least; long names make it wider
 };

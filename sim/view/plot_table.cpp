@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/core/units.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -63,6 +65,14 @@ ResultTable plot_table(ResultTable table) {
   for (ResultLine& row : table.rows) add_options(table, row, columns);
   for (ResultLine& row : table.rows) row.cells.resize(table.columns.size());
   return table;
+}
+
+std::optional<double> as_number(const std::string& text) {
+  try {
+    return parse_number(text, {});
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row) {

@@ -1,6 +1,7 @@
 // The rows of a CSV as figures read them: texts by column, and numbers where they are drawn.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace allreplay {
 
 /// Adds a column for each option of the rows that is not one already. Throws InputError.
 ResultTable plot_table(ResultTable table);
+
+/// Returns the number that a cell contains, if it is one.
+std::optional<double> as_number(const std::string& text);
 
 /// Whether the row is one of those.
 bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row);

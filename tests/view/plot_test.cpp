@@ -118,20 +118,6 @@ TEST_CASE("a series without an option is not named by it") {
   CHECK(svg.find("DDP, <") == std::string::npos);
 }
 
-TEST_CASE("an axis ends where it is told to, unless all lies beyond") {
-  const auto points = [](double to) {
-    PlotOptions options;
-    options.kinds = {PlotKind::Lines};
-    options.to = to;
-    const std::string svg =
-        to_svg(figure("profile,strategy,workers,iteration_s\na,ddp,8,5\na,ddp,16,6\na,ddp,32,9\n", options));
-    return svg.find("\u2191") != std::string::npos;  // a curve that leaves the field says so
-  };
-  CHECK(points(7));
-  CHECK_FALSE(points(5));
-  CHECK_FALSE(points(1));
-}
-
 TEST_CASE("two rows that would be one point: the complaint names the text that tells them apart") {
   CHECK(error_message([] {
           PlotOptions options;
