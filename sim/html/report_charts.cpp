@@ -127,7 +127,7 @@ std::string name_of_plan(const PlotOptions& planned) {
   if (planned.kinds.front() == PlotKind::Bars) return "Parts of an iteration";
   std::string name = planned.axis_name(planned.y);
   if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
-  return name;
+  return planned.divides() ? name + " (relative)" : name;
 }
 
 std::vector<ReportChart> charts_of(const SweepResult& result, const std::optional<PlotOptions>& planned) {

@@ -1,4 +1,4 @@
-// The charts of a report: figures of `plot` (view/plot_figure.hpp) for a sweep, and their HTML.
+// The charts of a report: figures of `plot` (view/plot_figure.hpp) for a sweep.
 #pragma once
 
 #include <optional>
