@@ -1,4 +1,4 @@
-// Catch2, whichever version the distribution has: 2 (one header) or 3 (a library).
+// Includes Catch2 of version 2 (one header) or 3 (a library).
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)

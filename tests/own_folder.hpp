@@ -1,4 +1,4 @@
-// A folder of a test's own, so that two runs beside each other do not meet.
+// A separate folder for a test, so that simultaneous runs do not interfere.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-/// Removed, with what is in it, when it goes out of scope.
+/// The destructor removes the folder and its contents.
 class OwnFolder {
  public:
   OwnFolder() {

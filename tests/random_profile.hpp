@@ -1,10 +1,10 @@
-// Random profiles for property tests: small, with the awkward cases that real ones have.
+// Small random profiles for property tests, with the special cases of real ones.
 #pragma once
 
 #include "sim/core/random.hpp"
 #include "sim/workload/profile.hpp"
 
-/// 1 to `most_layers` layers with whole-microsecond times, some zero; 0 to 3 tensors each, at least one in all.
+/// Draws 1 to `most_layers` layers with times in whole microseconds, some zero; 0 to 3 tensors each, at least one.
 inline allreplay::Profile random_profile(allreplay::Random& random, std::size_t most_layers) {
   using namespace allreplay;
   Profile profile;

@@ -1,4 +1,4 @@
-// A CSV of results for tests that compare two of them.
+// Drops the column wall_s from a CSV of results, so that tests can compare two of them.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 
-/// Its lines, the header first, without the column wall_s: how long a simulation took differs from run to run.
+/// Returns the lines, header first, without the column wall_s, which differs from run to run.
 inline std::vector<std::string> untimed_rows(const std::string& file) {
   const std::vector<allreplay::CsvRow> lines = allreplay::parse_csv(allreplay::Files().read_output(file), file);
   std::vector<std::string> rows;

@@ -1,5 +1,4 @@
-// Derives the constants of a network from a log: a and b of the collective, α and β of its messages, or a table; and
-// their errors.
+// Fits a network's constants to a log: a and b of the collective, α and β of its messages, or a table; with errors.
 #pragma once
 
 #include <limits>
@@ -49,8 +48,7 @@ struct Calibration {
   double time_of_largest(bool table_wanted) const;
 };
 
-/// Throws InputError if the log is of another collective, if fewer than two sizes are left to fit, or if γ is larger
-/// than b allows.
+/// Throws InputError for a log of another collective, for fewer than two sizes, and if γ is more than b allows.
 Calibration calibrate(MeasurementLog log, const CalibrationRequest& request);
 
 }  // namespace allreplay

@@ -41,9 +41,8 @@ struct TableFit {
 /// Cuts the sizes (with the median time of each) into pieces that span a doubling of the size or more, each a line with
 /// b >= 0, so that Σ min(((t − T)/(T·noise))², 25) + 26·pieces is least. A time that is more than five standard
 /// deviations off costs no more than 25, and a piece a little more, so that no single outlier makes one (by the
-/// Bayesian information criterion, Schwarz 1978, the three numbers of a piece would cost 3·ln(sizes), which is less for
-/// up to 5,800 sizes). Exact, by dynamic programming. Of more than 400 sizes, 400 are used, evenly chosen. REQUIRES:
-/// two sizes or more.
+/// Bayesian information criterion, Schwarz 1978, a piece's three numbers would cost 3·ln(sizes), less for up to 5,800
+/// sizes). Exact, by dynamic programming; of more than 400 sizes, 400 are used. REQUIRES: two sizes or more.
 TableFit fit_table(std::span<const Measurement> points);
 
 }  // namespace allreplay

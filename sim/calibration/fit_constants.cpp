@@ -29,7 +29,7 @@ bool is_of_links(Constant constant) {
 }
 
 // True if zero is plausible: the effect may not exist.
-bool none_is_an_answer(Constant constant) { return constant == Constant::Interference || constant == Constant::Spread; }
+bool may_be_zero(Constant constant) { return constant == Constant::Interference || constant == Constant::Spread; }
 
 double most_of(Constant constant) {
   if (constant == Constant::Interference) return 3;
@@ -37,7 +37,7 @@ double most_of(Constant constant) {
 }
 
 // The start value times `times`, within its bounds.
-double times_start(const FittedConstant& one, double times) {
+double scaled_start(const FittedConstant& one, double times) {
   return std::clamp(one.value * times, one.least, most_of(one.constant));
 }
 
@@ -169,8 +169,7 @@ std::vector<std::vector<std::size_t>> groups_of(const MeasuredFile& measured,
   return groups;
 }
 
-// Computes the errors of the rows to which a group's constants are fitted. A row is simulated once for the same values
-// of the constants that hold for it.
+// The errors of the rows to which a group's constants are fitted. Each row is simulated once for the same constants.
 class Misfit {
  public:
   Misfit(const MeasuredFile& measured, std::vector<FittedConstant> constants, Library& library)
@@ -192,7 +191,7 @@ class Misfit {
     for (FittedConstant& one : tried) one.used = false;
     for (std::size_t i = 0; i < free.size(); ++i) {
       tried[free[i]].used = true;
-      tried[free[i]].value = times_start(tried[free[i]], times[i]);
+      tried[free[i]].value = scaled_start(tried[free[i]], times[i]);
     }
     if (at_start) tried[*at_start].used = true;
     std::vector<double> errors;
@@ -273,17 +272,17 @@ class GroupFit {
       : misfit_(std::move(misfit)), constants_(constants), open_(constants.size()), free_(constants.size()) {
     std::iota(free_.begin(), free_.end(), std::size_t{0});
     best_ = least_squares(errors_of(free_), starts(errors_of(free_), constants));
-    most_ = best_.squares + noise() * noise();
-    while (!free_.empty() && leave_one_to_the_files()) {
+    good_enough_ = best_.squares + noise() * noise();
+    while (!free_.empty() && drop_least_determined()) {
     }
-    look_elsewhere();
+    find_other_fits();
   }
 
   /// Returns the constant `members[place]`, given as `one`, with the result of the fit.
   FittedConstant fitted(FittedConstant one, std::size_t place, const std::vector<std::size_t>& members) const {
     const auto found = std::find(free_.begin(), free_.end(), place);
     one.used = found != free_.end();
-    if (one.used) one.value = times_start(one, best_.at[static_cast<std::size_t>(found - free_.begin())]);
+    if (one.used) one.value = scaled_start(one, best_.at[static_cast<std::size_t>(found - free_.begin())]);
     one.known = open_[place].empty();
     if (const auto other = others_.find(place); one.used && other != others_.end()) one.other = other->second;
     for (const std::size_t other : open_[place])
@@ -317,26 +316,25 @@ class GroupFit {
   }
 
   // Sets each constant that may be 0 to 0 or, if that fits as well, to its start value.
-  void leave_0() {
+  void prefer_zero() {
     constexpr double next_to_0 = 1e-3;
     for (std::size_t i = 0; i < free_.size(); ++i) {
       LeastSquares none = best_;
       none.at[i] = 0;
       none.squares = squares_of(errors_of(free_)(none.at));
-      const bool near = best_.at[i] < next_to_0 || none_is_an_answer(constants_[free_[i]].constant);
-      if (!near || none.squares > most_) continue;
+      const bool near = best_.at[i] < next_to_0 || may_be_zero(constants_[free_[i]].constant);
+      if (!near || none.squares > good_enough_) continue;
       LeastSquares rest = without(i, true);
       rest.at.insert(rest.at.begin() + static_cast<std::ptrdiff_t>(i), 1.0);
-      best_ = rest.squares > most_ ? std::move(none) : std::move(rest);
+      best_ = rest.squares > good_enough_ ? std::move(none) : std::move(rest);
     }
   }
 
   // Gives the least determined constant that the rows can do without back to the files; returns false if there is none.
-  // A constant is open if directions along which a factor of two does not show (untold()) have a part of 0.01 or more
-  // in it.
-  bool leave_one_to_the_files() {
+  // A constant is open if its part in directions along which a factor of two does not show (untold()) is 0.01 or more.
+  bool drop_least_determined() {
     constexpr double part = 0.01;
-    leave_0();
+    prefer_zero();
     std::vector<double> most;
     for (std::size_t i = 0; i < free_.size(); ++i) {
       const FittedConstant& one = constants_[free_[i]];
@@ -354,7 +352,7 @@ class GroupFit {
                      [&](std::size_t one, std::size_t other) { return shares[one][one] > shares[other][other]; });
     for (const std::size_t i : open) {
       LeastSquares rest = without(i, false);
-      if (rest.squares > most_) continue;
+      if (rest.squares > good_enough_) continue;
       best_ = std::move(rest);
       free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
       return true;
@@ -363,19 +361,19 @@ class GroupFit {
   }
 
   // True if the rows fit worse somewhere on the straight line to that point.
-  bool is_apart(const Residuals& errors, const std::vector<double>& other) const {
+  bool is_separate(const Residuals& errors, const std::vector<double>& other) const {
     constexpr int parts = 8;
     for (int part = 1; part < parts; ++part) {
       std::vector<double> between = best_.at;
       for (std::size_t i = 0; i < between.size(); ++i) between[i] += (other[i] - between[i]) * part / parts;
-      if (squares_of(errors(between)) > most_) return true;
+      if (squares_of(errors(between)) > good_enough_) return true;
     }
     return false;
   }
 
   // Looks for other fits that are as good, starting from twice and half of each constant, since times may rise and fall
   // with it. Constants that differ there by 1 % or more are open.
-  void look_elsewhere() {
+  void find_other_fits() {
     constexpr double part = 0.01;
     const Residuals errors = errors_of(free_);
     for (std::size_t i = 0; i < free_.size(); ++i)
@@ -384,12 +382,12 @@ class GroupFit {
         std::vector<double> start = best_.at;
         start[i] *= times;
         const LeastSquares other = least_squares(errors, {start});
-        if (other.squares > most_ || !is_apart(errors, other.at)) continue;
+        if (other.squares > good_enough_ || !is_separate(errors, other.at)) continue;
         std::set<std::size_t> moved;
         for (std::size_t j = 0; j < free_.size(); ++j)
           if (std::abs(other.at[j] - best_.at[j]) >= part * best_.at[j]) moved.insert(j);
         for (const std::size_t j : moved) {
-          others_.emplace(free_[j], times_start(constants_[free_[j]], other.at[j]));
+          others_.emplace(free_[j], scaled_start(constants_[free_[j]], other.at[j]));
           for (const std::size_t k : moved) open_[free_[j]].insert(free_[k]);
         }
       }
@@ -400,8 +398,8 @@ class GroupFit {
   std::map<std::size_t, double> others_;     // by constant: its value in another fit that is as good
   std::vector<std::set<std::size_t>> open_;  // by constant: if it is open, itself and those that can compensate for it
   std::vector<std::size_t> free_;
-  LeastSquares best_;  // of the free constants
-  double most_ = 0;    // sums of squares up to this are as good as the least
+  LeastSquares best_;       // of the free constants
+  double good_enough_ = 0;  // sums of squares up to this are as good as the least
 };
 
 }  // namespace
@@ -435,13 +433,13 @@ bool FittedConstant::holds_for(const MeasuredPoint& point) const {
 namespace {
 
 // True if the row has its own value of an option, which takes precedence over the fitted one.
-bool gives_itself(const MeasuredPoint& point, Constant constant) {
+bool has_own_value(const MeasuredPoint& point, Constant constant) {
   const auto own = point.cells.find(std::string(name_of(constant_words, constant)));
   return own != point.cells.end() && !own->second.empty();
 }
 
 // True if the scenario has what the constant describes.
-bool has_place_for(const FittedConstant& one, const Scenario& scenario) {
+bool uses_constant(const FittedConstant& one, const Scenario& scenario) {
   if (one.inside) return scenario.cluster.network.node.has_value();
   return one.constant != Constant::Server || find_algorithm(collective_named(scenario), {}).servers;
 }
@@ -452,10 +450,10 @@ std::size_t scored_rows(const FittedConstant& one, const MeasuredFile& measured,
   return static_cast<std::size_t>(
       std::count_if(measured.points.begin(), measured.points.end(), [&](const MeasuredPoint& point) {
         if (!point.scored() || !one.holds_for(point)) return false;
-        if (is_option(one.constant)) return !gives_itself(point, one.constant);
+        if (is_option(one.constant)) return !has_own_value(point, one.constant);
         const Scenario scenario = resolved(point, point.request, library);
         const bool of_ports = (one.constant == Constant::Alpha || one.constant == Constant::Beta) && !one.inside;
-        return has_place_for(one, scenario) && !(of_ports && within_node(scenario.cluster.network, scenario.workers));
+        return uses_constant(one, scenario) && !(of_ports && within_node(scenario.cluster.network, scenario.workers));
       }));
 }
 
@@ -463,7 +461,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
   Request request = point.request;
   const auto serves = [&](const FittedConstant& one) { return one.used && one.holds_for(point); };
   for (const FittedConstant& one : fitted) {
-    if (!is_option(one.constant) || !serves(one) || gives_itself(point, one.constant)) continue;
+    if (!is_option(one.constant) || !serves(one) || has_own_value(point, one.constant)) continue;
     const std::string name(name_of(constant_words, one.constant));
     request.options.push_back({name, fmt::format("{} s", one.value), point.place});
   }
@@ -473,7 +471,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
     if (is_option(one.constant) || !serves(one) || (one.inside && !network.node)) continue;
     if (is_of_links(one.constant)) {
       require_levels(scenario, point, one.constant);
-      if (!has_place_for(one, scenario)) continue;
+      if (!uses_constant(one, scenario)) continue;
       link_constant(network, one.constant, one.inside) = one.value;
       if (one.constant == Constant::Alpha && !one.inside) network.alpha_of_nodes.clear();
     } else if (one.constant == Constant::Interference) {

@@ -59,10 +59,9 @@ struct ConstantsToFit {
 /// Throws InputError.
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library);
 
-/// Fits one group's constants and returns them in its order: least squares of the relative errors of the rows, from
-/// several starts. A constant that the rows do not determine keeps the files' value if they fit as well without it. A
-/// trial too slow to be simulated counts as slower than all others. Throws InputError, also if the group has fewer rows
-/// than constants.
+/// Fits one group's constants and returns them in its order: least squares of the rows' relative errors, from several
+/// starts. A constant that the rows do not determine keeps the files' value if they fit as well without it. A trial too
+/// slow to simulate counts as slower than all others. Throws InputError, also if there are more constants than rows.
 std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
                                       Library& library);
 

@@ -12,8 +12,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr double near_enough = 1e-9, promised = 1e-6;  // relative to an iteration
-constexpr double longest = 1e6;                        // seconds: the limit of a layer's time in a profile
+constexpr double near_enough = 1e-9, tolerance = 1e-6;  // relative to an iteration
+constexpr double longest = 1e6;                         // seconds: the limit of a layer's time in a profile
 
 // The seconds of an iteration at that speed.
 double goal_of(const Scenario& setting, const KnownSpeed& known) {
@@ -51,7 +51,7 @@ class Search {
   }
 
   double off() const { return least_off_; }  ///< of the best
-  bool found() const { return std::abs(least_off_) <= promised; }
+  bool found() const { return std::abs(least_off_) <= tolerance; }
 
   AtSpeed best;  ///< of all that were tried
 
@@ -74,13 +74,13 @@ std::string KnownSpeed::text(double other) const {
 }
 
 AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
-  constexpr double hardly = 1e-6;  // the smallest factor that is tried, relative to the largest
+  constexpr double least_part = 1e-6;  // the smallest factor that is tried, relative to the largest
   const double goal = goal_of(setting, known);
   const double computing = static_cast<double>(setting.options.strategy.sharding.accumulate) *
                            to_seconds(add(setting.profile->forward(), setting.profile->backward())) /
                            static_cast<double>(setting.options.parallel.pp);
   Search search(setting, goal);
-  double low = hardly * goal / computing, high = goal / computing;
+  double low = least_part * goal / computing, high = goal / computing;
   double at_low = search(low);
   if (at_low > 0) {
     const std::string limit = fmt::format("less than {}", known.text(known.value / (1 + at_low)));

@@ -15,12 +15,12 @@ namespace {
 using Eigen::Index, Eigen::MatrixXd, Eigen::VectorXd;
 using Numbers = std::vector<double>;
 
-bool is_nothing(double squares, Index rows) {
+bool is_negligible(double squares, Index rows) {
   constexpr double rms = 1e-9;
   return squares < rms * rms * static_cast<double>(rows);
 }
 
-VectorXd left_at(const Residuals& residuals, const Numbers& at) {
+VectorXd residuals_at(const Residuals& residuals, const Numbers& at) {
   const Numbers found = residuals(at);
   return Eigen::Map<const VectorXd>(found.data(), std::ssize(found));
 }
@@ -30,7 +30,7 @@ class Slopes {
  public:
   Slopes(const Residuals& residuals, double width) : residuals_(residuals), width_(width) {}
 
-  VectorXd at(const Numbers& numbers) const { return left_at(residuals_, numbers); }
+  VectorXd at(const Numbers& numbers) const { return residuals_at(residuals_, numbers); }
 
   MatrixXd along(const Numbers& numbers, const std::vector<std::size_t>& axes) const {
     const VectorXd here = at(numbers);
@@ -63,7 +63,7 @@ class Problem : public Eigen::DenseFunctor<double> {
     const Numbers numbers = whole(free);
     left = slopes_.at(numbers);
     if (left.squaredNorm() < best_.squares) best_ = {numbers, left.squaredNorm()};
-    return is_nothing(best_.squares, left.size()) ? -1 : 0;  // -1 ends the search
+    return is_negligible(best_.squares, left.size()) ? -1 : 0;  // -1 ends the search
   }
 
   int df(const VectorXd& free, MatrixXd& jacobian) const {
@@ -101,14 +101,14 @@ std::vector<std::size_t> free_at(const Slopes& slopes, const Numbers& at) {
 }
 
 LeastSquares descent(const Residuals& residuals, const Numbers& start) {
-  const VectorXd here = left_at(residuals, start);
+  const VectorXd here = residuals_at(residuals, start);
   LeastSquares best{start, here.squaredNorm()};
   for (const double width : {0.3, 1e-4}) {  // first across kinks, then between them
     const Slopes slopes(residuals, width);
     for (int round = 0; round < 2; ++round) {  // a number at 0 may have to leave it again
       const double before = best.squares;
       const std::vector<std::size_t> free = free_at(slopes, best.at);
-      if (free.empty() || is_nothing(best.squares, here.size())) break;
+      if (free.empty() || is_negligible(best.squares, here.size())) break;
       Problem problem(slopes, best, free, here.size());
       Eigen::LevenbergMarquardt<Problem> search(problem);
       search.setMaxfev(15 * (std::ssize(free) + 1));
@@ -129,20 +129,20 @@ LeastSquares least_squares(const Residuals& residuals, const std::vector<std::ve
   for (const Numbers& start : starts) {
     LeastSquares found = descent(residuals, start);
     if (best.at.empty() || found.squares < best.squares) best = std::move(found);
-    if (is_nothing(best.squares, std::ssize(residuals(best.at)))) break;
+    if (is_negligible(best.squares, std::ssize(residuals(best.at)))) break;
   }
   return best;
 }
 
 std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
                                         const std::vector<double>& most) {
-  const VectorXd here = left_at(residuals, at);
+  const VectorXd here = residuals_at(residuals, at);
   MatrixXd changes(here.size(), std::ssize(at));
   for (std::size_t i = 0; i < at.size(); ++i) {
     Numbers more = at, less = at;
     more[i] *= 1.01;
     less[i] /= 1.01;
-    const VectorXd up = left_at(residuals, more) - here, down = here - left_at(residuals, less);
+    const VectorXd up = residuals_at(residuals, more) - here, down = here - residuals_at(residuals, less);
     const bool ends_here = i < most.size() && at[i] >= most[i];
     changes.col(static_cast<Index>(i)) = (!ends_here && up.norm() < down.norm() ? up : down) / std::log(1.01);
   }

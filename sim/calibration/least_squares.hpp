@@ -24,8 +24,8 @@ LeastSquares least_squares(const Residuals& residuals, const std::vector<std::ve
 /// Returns what the residuals do not determine: the projection onto all directions, in the logarithms of the numbers,
 /// along which a factor of two changes the residuals by less than `noise` (Euclidean). A diagonal entry is 0 if the
 /// number is determined, and 1 if nothing determines it; an off-diagonal entry other than 0 means that two numbers
-/// compensate for each other. Each number is changed by 1 % up and down, and the smaller effect counts; only down if it
-/// is at its limit `most`.
+/// compensate for each other. Slopes are the smaller of those for 1 % more and 1 % less; only for less at a limit
+/// `most`.
 std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
                                         const std::vector<double>& most = {});
 

@@ -42,8 +42,7 @@ Network scaled(Network network, const Factors& factors) {
   return network;
 }
 
-// The operation whose cost is compared with the log. NCCL's model prices the halves of an all-reduce separately; all
-// other algorithms have one cost.
+// The operation to be priced. Only NCCL's model prices the halves of an all-reduce separately.
 CollectiveOp op_of(const Calibration& log) {
   if (log.algorithm->coefficients) return CollectiveOp::AllReduce;
   const CollectiveOp op = log.log.operation.value_or(CollectiveOp::AllReduce);
@@ -118,7 +117,7 @@ bool spans_nodes(const Calibration& log, const Network& base) {
 
 // The constants that the logs can determine. Between nodes, messages up to the start of a rendezvous determine the
 // latency, and larger ones the rendezvous.
-std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, const Network& base, bool nccl) {
+std::array<bool, level_constants> determinable(std::span<const Calibration> logs, const Network& base, bool nccl) {
   std::array<bool, level_constants> known{};
   for (const Calibration& log : logs) {
     const std::int64_t nodes = layout_of(log.workers(), base.node->workers).nodes;
@@ -137,7 +136,7 @@ std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, co
 }
 
 // Only the constants of both levels.
-std::array<bool, level_constants> of_levels(std::array<bool, level_constants> known) {
+std::array<bool, level_constants> only_levels(std::array<bool, level_constants> known) {
   for (std::size_t axis = tree_bandwidth_outside; axis < level_constants; ++axis) known[axis] = false;
   return known;
 }
@@ -146,7 +145,7 @@ std::array<bool, level_constants> of_levels(std::array<bool, level_constants> kn
 class LevelSearch {
  public:
   LevelSearch(std::span<const Calibration> logs, Network base, bool nccl)
-      : logs_(logs), base_(std::move(base)), known_(in_reach(logs, base_, nccl)), best_(level_constants, 0.0) {
+      : logs_(logs), base_(std::move(base)), known_(determinable(logs, base_, nccl)), best_(level_constants, 0.0) {
     had_rendezvous_ = base_.nccl && base_.nccl->rendezvous;
     search();
   }
@@ -172,21 +171,22 @@ class LevelSearch {
           fmt::format("the logs do not determine {}: {}", names[axis],
                       axis <= latency_outside ? "something else is the bottleneck" : "it does not affect the times"));
       if (axis == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
-      if (axis > latency_outside) raise(axis, slack);
+      if (axis > latency_outside) move_to_start(axis, slack);
     }
   }
 
   // Drops constants for which others can compensate, so that the logs agree with twice the value as well as with the
   // fit, and adds a warning. For NCCL, one of several keeps the cluster's value, and the others are fitted again.
-  void drop_open(LevelFit& fit) {
-    for (auto open = open_together(); !open.empty(); open = open_together()) {
+  void drop_inseparable(LevelFit& fit) {
+    for (auto open = undetermined_sets(); !open.empty(); open = undetermined_sets()) {
       const std::set<std::size_t>& those = *open.begin();
       if (!base_.nccl || those.size() == 1) {
-        leave_open(those, fit);
+        mark_undetermined(those, fit);
         continue;
       }
-      const std::size_t held = *std::min_element(
-          those.begin(), those.end(), [](std::size_t one, std::size_t other) { return turn_of(one) < turn_of(other); });
+      const std::size_t held = *std::min_element(those.begin(), those.end(), [](std::size_t one, std::size_t other) {
+        return drop_order(one) < drop_order(other);
+      });
       fit.warnings.push_back(
           fmt::format("the logs cannot separate {}: {} keeps the cluster's value", words_of(those), names[held]));
       known_[held] = false;
@@ -197,9 +197,8 @@ class LevelSearch {
   }
 
  private:
-  // The order in which constants keep the cluster's values: first those that are part of another, then those that
-  // matter little for large messages.
-  static std::size_t turn_of(std::size_t axis) {
+  // The order in which constants keep the cluster's values: parts of others first, then those of small messages.
+  static std::size_t drop_order(std::size_t axis) {
     constexpr std::array order{ll_bandwidth_outside, tree_bandwidth_outside, latency_outside, latency_inside,
                                rendezvous_time,      bandwidth_outside,      bandwidth_inside};
     return static_cast<std::size_t>(std::find(order.begin(), order.end(), axis) - order.begin());
@@ -211,7 +210,7 @@ class LevelSearch {
     return fmt::format("{}", fmt::join(words, " and "));
   }
 
-  void leave_open(const std::set<std::size_t>& those, LevelFit& fit) {
+  void mark_undetermined(const std::set<std::size_t>& those, LevelFit& fit) {
     for (const std::size_t axis : those) known_[axis] = false;
     fit.warnings.push_back(
         those.size() == 1 ? fmt::format("the logs hardly determine {}: a factor of two is within the error of the fit",
@@ -227,7 +226,7 @@ class LevelSearch {
     least_ = cost(best_);
     LevelSearch other = *this;
     search_grid();
-    const auto all = std::exchange(known_, of_levels(known_));
+    const auto all = std::exchange(known_, only_levels(known_));
     descend();
     known_ = all;
     search_between_nodes();
@@ -240,7 +239,7 @@ class LevelSearch {
   }
 
   // Returns sets of constants that compensate for each other, or of a single one that nothing determines.
-  std::set<std::set<std::size_t>> open_together() const {
+  std::set<std::set<std::size_t>> undetermined_sets() const {
     constexpr double part = 0.1;  // constants with a smaller part are determined well enough
     std::vector<std::size_t> axes;
     std::vector<double> at;
@@ -285,9 +284,8 @@ class LevelSearch {
     best_ = std::move(candidate);
   }
 
-  // Moves an undetermined constant as close to the assumed value as it can be without an effect: elsewhere it may
-  // matter.
-  void raise(std::size_t axis, double slack) {
+  // Moves an undetermined constant as close to the assumed value as it can be without an effect on the logs.
+  void move_to_start(std::size_t axis, double slack) {
     const double most = cost(best_) + slack;
     Factors at = best_;
     const auto fits = [&](double value) {
@@ -316,8 +314,7 @@ class LevelSearch {
     }
   }
 
-  // Searches one constant after another, starting at the values that NCCL's tuner assumes; adds a rendezvous only if it
-  // helps.
+  // Searches one constant after another, from the values that NCCL's tuner assumes; adds a rendezvous if it helps.
   void search_between_nodes() {
     if (!known_[bandwidth_outside] || !base_.nccl) return;
     for (const std::size_t axis : {tree_bandwidth_outside, ll_bandwidth_outside})
@@ -368,7 +365,7 @@ void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs, const std::
         fmt::format("no log of several nodes has sizes above {}: nothing is known of a rendezvous", write_size(from)));
 }
 
-bool leaves_trace(bool NcclSetup::*flag, std::span<const Calibration> logs, const Network& fitted) {
+bool changes_errors(bool NcclSetup::*flag, std::span<const Calibration> logs, const Network& fitted) {
   Network turned = fitted;
   turned.nccl.value().*flag = !(turned.nccl.value().*flag);
   const double as_is = squares(logs, fitted);
@@ -394,16 +391,16 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
     base = std::move(turned);
   }
   search.drop_untold(fit);
-  search.drop_open(fit);
+  search.drop_inseparable(fit);
   fit.known = search.known();
   const Factors factors = search.factors();
   std::copy(factors.begin(), factors.end(), fit.factors.begin());
   fit.network = scaled(search.base(), factors);
   if (nccl) {
     warn_of_no_link(fit);
-    warn_of_sizes(fit, logs, in_reach(logs, start, true));
-    fit.ll128_known = leaves_trace(&NcclSetup::ll128, logs, fit.network);
-    fit.two_node_tree_known = leaves_trace(&NcclSetup::two_node_tree, logs, fit.network);
+    warn_of_sizes(fit, logs, determinable(logs, start, true));
+    fit.ll128_known = changes_errors(&NcclSetup::ll128, logs, fit.network);
+    fit.two_node_tree_known = changes_errors(&NcclSetup::two_node_tree, logs, fit.network);
   }
   for (const Calibration& log : logs) {
     std::vector<double> errors = relative_errors(log, fit.network);

@@ -34,8 +34,7 @@ inline constexpr std::size_t level_constants = 7;
 struct LevelFit {
   /// The network with fitted node, alpha and beta; or with nccl's fitted scale, rendezvous and flags.
   Network network;
-  /// The constants relative to their start values. Those of a level without logs are 1 and not `known`; nor are those
-  /// that something else hides.
+  /// The constants relative to their start values; 1 and not `known` if a level has no logs or something hides them.
   std::array<double, level_constants> factors{1, 1, 1, 1, 1, 1, 1};
   std::array<bool, level_constants> known{};
   bool ll128_known = false, two_node_tree_known = false;  ///< true if flipping the nccl flag would change the errors

@@ -28,12 +28,10 @@ bool starts_like_a_row(std::string_view line);
 
 SourceLocation line_of(const MeasurementLog& log, std::size_t index);  ///< index counts from 0
 
-/// The last `columns` words of a row, the first of them without a launcher's prefix. Throws InputError if there are
-/// fewer.
+/// The last `columns` words of a row, the first without a launcher's prefix. Throws InputError if there are fewer.
 std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const SourceLocation& place);
 
-/// Parse a number of units of `scale` bytes or seconds. Throw InputError unless it is at least 0 bytes, or 1 ps to 10⁶
-/// s.
+/// Parse a number in units of `scale`. Throw InputError unless it is at least 0 bytes, or from 1 ps to 10⁶ s.
 Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place);
 double parse_log_time(std::string_view word, double scale, const SourceLocation& place);
 double require_time(double seconds, std::string_view word, const SourceLocation& place);
@@ -49,8 +47,7 @@ struct Benchmark {
 void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known,
                    const SourceLocation& place);
 
-/// Collects rows with their numbers of workers, and keeps those of the requested number, or of the only one. Throws
-/// InputError.
+/// Collects rows with their numbers of workers, and keeps those of the requested or only one. Throws InputError.
 class WorkersColumn {
  public:
   void add(std::int64_t workers, const Measurement& row) { rows_.emplace_back(workers, row); }

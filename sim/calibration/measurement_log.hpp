@@ -1,5 +1,4 @@
-// Reads the times of a collective by message size from the output of common benchmarks: nccl-tests, OSU
-// micro-benchmarks, CSV.
+// Reads the times of a collective by message size from logs of nccl-tests and OSU micro-benchmarks, and from CSV.
 #pragma once
 
 #include <cstdint>

@@ -25,10 +25,11 @@ constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", CollectiveOp::AllRe
 constexpr std::size_t block_columns = 3;  // time, algbw, busbw; then #wrong, or error before NCCL 2.13's tests
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
-bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+}
 
-// The part of a line before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`; the whole line if there is
-// none.
+// The part of a line before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`, if there is one.
 std::string_view before_chatter(std::string_view line) {
   if (line.find(" NCCL ") == line.npos) return line;
   for (std::size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1)) {
@@ -36,7 +37,7 @@ std::string_view before_chatter(std::string_view line) {
     while (end < line.size() && digit(line[end])) ++end;
     if (end == colon + 1 || end + 1 >= line.size() || line[end] != ':' || !digit(line[end + 1])) continue;
     std::size_t begin = colon;
-    while (begin > 0 && of_name(line[begin - 1])) --begin;
+    while (begin > 0 && is_name_character(line[begin - 1])) --begin;
     while (begin < colon && !std::isalpha(static_cast<unsigned char>(line[begin]))) ++begin;  // skips a row's `-1`
     return line.substr(0, begin);
   }
@@ -71,13 +72,12 @@ std::vector<LogLine> joined_lines(std::string_view text) {
 
 struct Header {
   std::size_t columns = 0;
-  std::array<std::size_t, blocks.size()> times{};  // where the columns of each block begin
+  std::array<std::size_t, blocks.size()> times{};  // first column of each block
   bool reduction = false;                          // there is a column redop
   bool counts_wrong = false;                       // a block ends with #wrong, not with the older largest error
 };
 
-// Reads the table's header, `# size count type …`; nothing for other lines. Columns are found by name, since later
-// versions add some.
+// Reads the table's header, `# size count type …`; nothing for other lines. Later versions add columns, so names count.
 std::optional<Header> header_of(const std::vector<std::string_view>& words) {
   const std::vector names(std::find(words.begin(), words.end(), "size"), words.end());
   if (names.size() < 3 || names[1] != "count" || names[2] != "type") return std::nullopt;
@@ -131,7 +131,7 @@ class RankList {
   // The highest listed rank + 1.
   std::int64_t size_by_number() const { return ranks_.empty() ? 0 : ranks_.rbegin()->first + 1; }
 
-  // True if the list lacks ranks below the highest: somebody has shortened it.
+  // True if the list was shortened: it lacks ranks below the highest.
   bool is_incomplete() const { return size_by_number() > std::ssize(ranks_); }
 
   // True if the collective ran in several groups simultaneously, each with its own busbw.

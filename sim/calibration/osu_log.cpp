@@ -1,6 +1,5 @@
 // Reads OSU micro-benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`,
-// rows. They do not print the number of processes. Logs of B-Caffe have it before the size, "8,4096", and others may
-// too.
+// rows. The number of processes is not printed; logs of B-Caffe, for example, have it before the size, "8,4096".
 
 #include <algorithm>
 #include <cctype>

@@ -31,7 +31,7 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
 }
 
 // Rejects rows with much communication for the fit of a spread, which would absorb the communication's time.
-void require_told_of_spread(const Validation& of, const std::vector<Predicted>& predicted) {
+void require_little_communication(const Validation& of, const std::vector<Predicted>& predicted) {
   constexpr double most = 0.05;
   for (std::size_t row = 0; row < predicted.size(); ++row) {
     const MeasuredPoint& point = of.measured.points[row];
@@ -171,7 +171,7 @@ void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {
   }
 }
 
-void take_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
+void unpack_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
   for (FittedConstant& one : constants) {
     one.value = unpacker.take<double>();
     one.used = unpacker.take<bool>();
@@ -190,7 +190,7 @@ std::vector<FittedConstant> constants_of_group(const ConstantsToFit& all, std::s
   return constants;
 }
 
-Predicted taken_prediction(const std::string& bytes) {
+Predicted unpack_prediction(const std::string& bytes) {
   Unpacker unpacker(bytes);
   Predicted one;
   for (double* value : {&one.value, &one.no_communication, &one.no_overlap, &one.efficiency})
@@ -213,7 +213,7 @@ void fit(Validation& of, Library& library, Farm* farm) {
                  [&](std::size_t group, const std::string& bytes) {
                    Unpacker unpacker(bytes);
                    fitted[group] = constants_of_group(all, group);
-                   take_values(unpacker, fitted[group]);
+                   unpack_values(unpacker, fitted[group]);
                  }});
   of.fitted = std::move(all.constants);
   for (std::size_t group = 0; group < fitted.size(); ++group)
@@ -236,7 +236,7 @@ std::vector<Predicted> predictions(const Validation& of, Library& library, Farm*
                    pack_values(packer.add(Wanted::Predict).add(row), of.fitted);
                    return FarmJob{packer.bytes()};
                  },
-             .take = [&](std::size_t row, const std::string& bytes) { all[row] = taken_prediction(bytes); }});
+             .take = [&](std::size_t row, const std::string& bytes) { all[row] = unpack_prediction(bytes); }});
   return all;
 }
 
@@ -249,7 +249,7 @@ Validation validate(MeasuredFile measured, Farm* farm, std::optional<double> mat
   fit(result, library, farm);
   for (const FittedConstant& one : result.fitted) result.reached.push_back(scored_rows(one, result.measured, library));
   std::vector<Predicted> predicted = predictions(result, library, farm);
-  require_told_of_spread(result, predicted);
+  require_little_communication(result, predicted);
   for (std::size_t row = 0; row < predicted.size(); ++row)
     result.points.push_back(validated(result.measured.points[row], result, std::move(predicted[row])));
   if (!result.trains()) {
@@ -274,7 +274,7 @@ Farm::Answer answer_validation(MeasuredFile measured) {
       return packer.bytes();
     }
     std::vector<FittedConstant> fitted = all.constants;
-    take_values(unpacker, fitted);
+    unpack_values(unpacker, fitted);
     const MeasuredPoint& point = measured.points.at(place);
     const Predicted one = predict(scenario_of(point, fitted, *library), point, measured.quantity);
     packer.add(one.value).add(one.no_communication).add(one.no_overlap).add(one.efficiency).add_text(one.warning);

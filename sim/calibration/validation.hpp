@@ -24,8 +24,7 @@ struct ValidatedPoint {
   std::optional<double> smaller;  ///< the error of the value measured with the next smaller number of workers
 };
 
-/// The third null model, for single collectives: the value measured with the next smaller number of workers; and the
-/// predictions for the same rows.
+/// The errors of a third null model for single collectives (the value with fewer workers), and ours on the same rows.
 struct SmallerScore {
   ErrorSummary smaller, error;
 };
@@ -58,9 +57,8 @@ struct Validation {
   bool trains() const { return measured.quantity != Quantity::CollectiveTime; }
 };
 
-/// Checks everything before anything is simulated. `matters`: rows in which the error of "no communication" exceeds
-/// this form a group of their own. The other processes of a farm, if any, do the work (answer_validation()). Throws
-/// InputError.
+/// Checks everything before anything is simulated. `matters`: rows whose error of "no communication" exceeds this form
+/// a group of their own. The other processes of a farm, if any, do the work (answer_validation()). Throws InputError.
 Validation validate(MeasuredFile measured, Farm* farm = nullptr, std::optional<double> matters = std::nullopt);
 
 /// The function of a farm's other processes: fits the constants of one group, or predicts one row.

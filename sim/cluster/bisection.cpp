@@ -11,8 +11,7 @@
 
 namespace allreplay {
 
-// Capacities are integers, so that the flow is exact and the algorithm terminates: bytes per second, or a larger unit
-// if their sum would overflow.
+// Capacities are integers (bytes per second, or a larger unit), so that the flow is exact and the algorithm terminates.
 struct Cut::Graph {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using Edge = Traits::edge_descriptor;
@@ -78,15 +77,14 @@ double Cut::operator()(const std::vector<bool>& in_set) {
 
 namespace {
 
-constexpr std::int64_t most_tried = 16;              // machines; every division is tried: 6435 of them
+constexpr std::int64_t most_tried = 16;              // machines; all their 6435 divisions are tried
 constexpr std::size_t most_links_of_flow = 1 << 17;  // with more, a maximum flow takes too long
 
 // The formulas are for equal links; halves of an odd number differ by one.
 
-// The number of links cut in a torus (also a ring). Even sizes: straight through the largest dimension (Dally 1990).
-// Odd ones: the cut has a step, and cuts some links of each further dimension up to the first even one (Aroca and
-// Fernández Anta, IEEE TPDS 2014: 2·Ψ). A dimension of two has one link here, not two, so all orders of the dimensions
-// are tried.
+// The number of links cut in a torus (or ring). Even sizes: straight through the largest dimension (Dally 1990). Odd
+// ones: the cut has a step, and cuts some links of each further dimension up to the first even one (Aroca and Fernández
+// Anta, IEEE TPDS 2014: 2·Ψ). A dimension of two has one link here, not two, so all orders of the dimensions are tried.
 std::int64_t torus_cut(std::vector<std::int64_t> sizes) {
   std::sort(sizes.begin(), sizes.end());
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -119,9 +117,8 @@ std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::ui
 }
 
 // An upper bound, since no formula is known: the best of a straight cut, through half of the links of one level, and of
-// corners, one server larger or smaller if their number is odd. For n > 2 corners can be better, because a switch with
-// few servers on one side is cheap to cut: in BCube(6,2) a block of 4 by 4 and two more takes 16 links, a straight cut
-// 18.
+// corners, one server larger or smaller if their number is odd. For n > 2 corners can be better, since a switch with
+// few servers on one side is cheap to cut: in BCube(6,2) a block of 4 by 4 and two more takes 16 links, not 18.
 std::int64_t bcube_bound(std::int64_t n, std::int64_t k, std::int64_t servers) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(servers));
   std::iota(order.begin(), order.end(), 0u);

@@ -10,8 +10,7 @@
 
 namespace allreplay {
 
-/// Computes the maximum flow, in bytes per second, from a set of machines to all others, over any switches and
-/// machines.
+/// Computes the maximum flow, in bytes per second, from a set of machines to all others, over any nodes.
 class Cut {
  public:
   explicit Cut(const Topology& topology);

@@ -32,11 +32,11 @@ class ChangedLinks final : public Topology {
       detours_.push_back(std::make_unique<ShortestPaths>(nodes(), in_plane));
       if (planes_ > 1) part_of_.push_back(connected_parts(nodes(), in_plane));
     }
-    if (broken_ && planes_ > 1) across_ = std::make_unique<ShortestPaths>(nodes(), links_);
+    if (broken_ && planes_ > 1) all_planes_ = std::make_unique<ShortestPaths>(nodes(), links_);
   }
 
   /// The network without changes, which determines the ways while none is down.
-  const std::shared_ptr<const Topology>& beneath() const { return network_; }
+  const std::shared_ptr<const Topology>& unchanged() const { return network_; }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
     const std::size_t before = path.size();
@@ -57,8 +57,7 @@ class ChangedLinks final : public Topology {
     network_->way(from, to, up[number], path);
   }
 
-  // The closed form still holds if no link is down, and if latencies, and so the longest and shortest routes, are the
-  // same.
+  // The closed form holds if routes and latencies, and so the longest and shortest routes, are unchanged.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     return !broken_ && !delayed_ && network_->count_all(from, to, loads, ends);
   }
@@ -77,8 +76,8 @@ class ChangedLinks final : public Topology {
   // Takes the shortest path in the plane or, if it is disconnected there, across planes, which hosts connect.
   void detour(NodeId from, NodeId to, std::vector<LinkId>& path) const {
     const std::uint32_t plane = plane_to(to);
-    const bool leaves_plane = across_ && part_of_[plane][from] != part_of_[plane][to];
-    (leaves_plane ? *across_ : *detours_[plane]).route(from, to, path);
+    const bool leaves_plane = all_planes_ && part_of_[plane][from] != part_of_[plane][to];
+    (leaves_plane ? *all_planes_ : *detours_[plane]).route(from, to, path);
   }
 
   bool is_up(std::span<const LinkId> path) const {
@@ -106,7 +105,7 @@ class ChangedLinks final : public Topology {
   std::shared_ptr<const Topology> network_;
   std::vector<std::unique_ptr<ShortestPaths>> detours_;  // by plane
   std::vector<std::vector<int>> part_of_;                // connected component by plane (if there are several) and node
-  std::unique_ptr<ShortestPaths> across_;                // over the links of all planes
+  std::unique_ptr<ShortestPaths> all_planes_;            // over the links of all planes
   bool broken_ = false;                                  // some link is down
   bool delayed_ = false;                                 // some link has another latency
 };
@@ -165,7 +164,7 @@ std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::s
 
 std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links) {
   const auto* changed = dynamic_cast<const ChangedLinks*>(network.get());
-  auto all = std::make_shared<ChangedLinks>(changed ? changed->beneath() : network, std::move(links));
+  auto all = std::make_shared<ChangedLinks>(changed ? changed->unchanged() : network, std::move(links));
   all->set_routing(network->routing());
   return all;
 }

@@ -35,8 +35,7 @@ struct WorkersTable {
   std::vector<CostPoint> table;
 };
 
-/// The links inside a node, in a network of two levels. The network's alpha and beta then describe one port of a node,
-/// which has `rails` of them.
+/// The links inside a node. The network's alpha and beta then describe one of the node's `rails` ports.
 struct NodeLevel {
   std::int64_t workers = 1;
   std::optional<double> alpha, beta;  ///< seconds, s/B; optional if whole collectives were measured
@@ -117,8 +116,7 @@ struct Network {
   SourceLocation place;
 };
 
-/// The slow-down of a worker's computation while any of its transfers is in flight; with `at`, in proportion to the
-/// rate at which its bytes move.
+/// The slow-down of a worker's computation while it communicates; with `at`, in proportion to the rate of the bytes.
 struct Interference {
   double compute = 1;        ///< factor on compute times, at least 1
   std::optional<double> at;  ///< bytes per second at which it is `compute`
@@ -135,9 +133,8 @@ struct Cluster {
   SourceLocation place;
 };
 
-/// Returns the topology for the detailed fidelities: the file's own, or one of kind `rail`, with links without latency,
-/// that is equivalent to "node"; nothing if the network gives only the costs of whole collectives. Throws InputError if
-/// links take no time per byte.
+/// Returns the topology for the detailed fidelities: the file's own, or one of kind `rail`, without latencies, that is
+/// equivalent to "node"; nothing if only costs of whole collectives are known. Throws InputError if a link's beta is 0.
 std::optional<TopologySpec> topology_of(const Network& network);
 
 /// Throws InputError if the topology's placement separates ranks that "node" puts into one node.

@@ -87,8 +87,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-// Returns the number of spines of a rail that no route uses: with PXN messages stay on their rail, unless they go
-// around a failed link.
+// Returns the number of a rail's spines that no route uses: with PXN and without failures messages stay on their rail.
 std::int64_t unused_spines(const Topology& topology, const TopologySpec& spec) {
   const auto is_down = [](const LinkChange& change) { return change.down; };
   const bool used = !spec.pxn || std::any_of(spec.changes.begin(), spec.changes.end(), is_down);

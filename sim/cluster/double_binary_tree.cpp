@@ -10,8 +10,7 @@ namespace {
 
 NodeId parent(NodeId place) { return (place - 1) / 2; }
 
-// The number of edges between two places of a heap-ordered tree. The larger number is never closer to the root, so it
-// moves up.
+// The number of edges between two places of a heap-ordered tree. The larger number is never the higher one; it moves.
 int distance(NodeId a, NodeId b) {
   int edges = 0;
   for (; a != b; ++edges) (a > b ? a : b) = parent(std::max(a, b));

@@ -73,8 +73,7 @@ class FatTree final : public Topology {
     }
     const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
     for (NodeId host = 0; host < hosts_; ++host) {
-      // `host` also numbers edge e's link to the a-th aggregation, and the a-th aggregation's link to its core e mod
-      // half.
+      // `host` also numbers the link of edge e to aggregation a of pod p, and of that to its core e mod half.
       const std::uint32_t e = host / half_, a = host % half_, p = host / pod_hosts;
       const LinkId core = core_ + 2 * ((p * half_ + a) * half_ + e % half_);
       add(2 * host, from[host] * (receivers - to[host]));

@@ -29,8 +29,7 @@ class Graph final : public Topology {
     paths_->way(from, to, number, path);
   }
 
-  // Walks the tree of routes to each receiver. Latencies are summed from the sender on, as elsewhere: in another order
-  // they might be rounded differently.
+  // Walks the routes to each receiver. Latencies are added from the sender on, to round as elsewhere.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     double most = -1, least = std::numeric_limits<double>::infinity();
     HostPair farthest, nearest;

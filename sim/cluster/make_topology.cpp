@@ -115,8 +115,8 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
   const std::int64_t hosts = (workers + spec.gpus_per_host - 1) / spec.gpus_per_host;  // if the kind has no fixed size
   require_fits(spec, size_of(spec, static_cast<double>(hosts)), workers);
   auto topology = make_shape(spec, hosts);
-  const bool bare = spec.kind != TopologyKind::Rail;  // a rail has its GPUs already, since its routes depend on them
-  if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec);
+  const bool lacks_gpus = spec.kind != TopologyKind::Rail;  // a rail's routes depend on its GPUs
+  if (spec.gpus_per_host > 1 && lacks_gpus) topology = with_gpus(std::move(topology), spec);
   if (!spec.changes.empty()) topology = with_changes(std::move(topology), spec.changes);
   topology->set_routing(spec.routing);  // errors about failed links need it
   if (!spec.placement.packed()) topology = with_placement(std::move(topology), spec, workers);
@@ -126,8 +126,7 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
 
 namespace {
 
-// The bound over the routes to every `step`th rank from the one before it; for bandwidths, without `ends` links at
-// either end.
+// The bound over the routes to every `step`th rank from its predecessor; bandwidths without `ends` links at either end.
 RouteBound route_bound(const Topology& topology, std::int64_t workers, std::int64_t step, std::size_t ends) {
   RouteBound bound{0, std::numeric_limits<double>::infinity()};
   std::vector<LinkId> path;

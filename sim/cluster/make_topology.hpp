@@ -17,13 +17,11 @@ namespace allreplay {
 /// InputError if the hosts are too few, too many to hold, or disconnected.
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
 
-/// Returns the same network with rank i on seats[i], and further ranks on the other hosts. REQUIRES: no host occurs
-/// twice.
+/// Returns the same network with rank i on seats[i], and further ranks on the other hosts. REQUIRES: distinct seats.
 std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats);
 
-/// Returns the same network with other links; those of bandwidth 0 are down. A route that would use one is replaced by
-/// the shortest path over the others, in its plane if possible. REQUIRES: no route is requested between disconnected
-/// hosts.
+/// Returns the same network with other links; those of bandwidth 0 are down, and routes over them are replaced by the
+/// shortest path over the others, in its plane if possible. REQUIRES: no route between disconnected hosts is used.
 std::shared_ptr<const Topology> with_links(std::shared_ptr<const Topology> network, std::vector<Link> links);
 
 /// Returns the links, with those of other planes down.

@@ -86,7 +86,7 @@ class Placed final : public Topology {
 };
 
 // Deals `all` items in turn to piles of `size`. Returns the position of item i, counted pile by pile.
-std::int64_t dealt(std::int64_t i, std::int64_t all, std::int64_t size) {
+std::int64_t dealt_position(std::int64_t i, std::int64_t all, std::int64_t size) {
   const std::int64_t piles = all / size;
   return i % piles * size + i / piles;
 }
@@ -161,12 +161,12 @@ std::unique_ptr<Topology> with_placement(std::unique_ptr<Topology> network, cons
                                          std::int64_t workers) {
   const Placement& placement = spec.placement;
   const std::int64_t gpus = network->gpus_per_host(), machines = network->machines();
-  const std::int64_t beside = hosts_of_a_switch(spec);
+  const std::int64_t per_switch = hosts_of_a_switch(spec);
   if (spec.kind == TopologyKind::Rail)
     throw InputError(placement.place, "a topology of rails fills its hosts in order: each host has a port of each rail",
                      "packed, or another kind of topology");
   std::vector<NodeId> seats(static_cast<std::size_t>(network->hosts()));
-  if (placement.kind == Placement::Kind::Spread && beside == 0) {
+  if (placement.kind == Placement::Kind::Spread && per_switch == 0) {
     if (gpus == 1)
       throw InputError(
           placement.place,
@@ -174,11 +174,12 @@ std::unique_ptr<Topology> with_placement(std::unique_ptr<Topology> network, cons
                       kind_name(spec.kind)),
           "packed, or a list of hosts");
     for (NodeId rank = 0; rank < seats.size(); ++rank)
-      seats[rank] = static_cast<NodeId>(dealt(rank, network->hosts(), gpus));
+      seats[rank] = static_cast<NodeId>(dealt_position(rank, network->hosts(), gpus));
   } else {
     std::vector<std::int64_t> order(static_cast<std::size_t>(machines));
     if (placement.kind == Placement::Kind::Spread)
-      for (std::int64_t i = 0; i < machines; ++i) order[static_cast<std::size_t>(i)] = dealt(i, machines, beside);
+      for (std::int64_t i = 0; i < machines; ++i)
+        order[static_cast<std::size_t>(i)] = dealt_position(i, machines, per_switch);
     else
       order = listed_machines(*network, placement, workers);
     for (NodeId rank = 0; rank < seats.size(); ++rank)

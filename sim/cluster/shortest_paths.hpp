@@ -14,9 +14,8 @@
 
 namespace allreplay {
 
-/// Shares equally short paths between destinations: if c links of a node lead on, in the order of the links,
-/// destination d takes number d mod c. Latencies are compared in whole picoseconds, so that equal ones are equal. Links
-/// of bandwidth 0 are left out.
+/// Divides equally short paths among destinations: if c links of a node lead on, destination d takes number d mod c, in
+/// the order of links. Latencies are compared in whole picoseconds. Links of bandwidth 0 are left out.
 class ShortestPaths {
  public:
   ShortestPaths(std::int64_t nodes, std::span<const Link> links);
@@ -25,13 +24,11 @@ class ShortestPaths {
   /// Appends the links of the path. REQUIRES: the two nodes are connected.
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const;
 
-  /// The number of shortest paths, at most 2^63; and one of them, appended. Paths are numbered by the order of links,
-  /// the sender's first.
+  /// The number of shortest paths, at most 2^63; and one of them, appended, numbered by the order of the links.
   std::uint64_t way_count(NodeId from, NodeId to) const;
   void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const;
 
-  /// Returns, by node, the next link on the route to `to`; undefined at `to` itself and at nodes that are not connected
-  /// to it.
+  /// Returns, by node, the next link on the route to `to`; undefined at `to` itself and at unconnected nodes.
   std::vector<LinkId> ways_to(NodeId to) const;
 
  private:
@@ -57,7 +54,7 @@ class ShortestPaths {
   std::int64_t nodes_;
   std::vector<NodeId> to_;             // by link
   std::vector<std::int64_t> latency_;  // by link, picoseconds
-  std::vector<std::uint32_t> first_;   // by node: where its links begin in out_
+  std::vector<std::uint32_t> first_;   // by node: its first link in out_
   std::vector<LinkId> out_;
   std::unique_ptr<Graph> graph_;
 

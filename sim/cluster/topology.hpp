@@ -97,15 +97,13 @@ class Topology {
   }
   virtual std::span<const Link> links() const { return links_; }
 
-  /// The size of the groups of consecutive ranks that are closest together (in one machine, under one edge switch),
-  /// which start at its multiples; 1 if there are no such groups.
+  /// The size of groups of consecutive ranks that are closest (in one machine, under one edge switch); else 1.
   std::int64_t group_size() const { return group_size_; }
 
   /// The host of a rank.
   virtual NodeId seat(NodeId rank) const { return rank; }
 
-  /// Appends the links of the route between two ranks, in order; none if they are the same. Computed, not stored, if
-  /// the shape has a rule. May be called from several threads.
+  /// Appends the links of the route between two ranks, in order; none if they are the same. Thread-safe.
   virtual void route(NodeId from, NodeId to, std::vector<LinkId>& path) const = 0;
 
   /// The number of ways between two ranks, and one of them, appended: up and down through each spine or core, or all
@@ -119,8 +117,7 @@ class Topology {
   const Routing& routing() const { return routing_; }
   void set_routing(const Routing& routing) { routing_ = routing; }
 
-  /// The number of parts of a message, each on one way; and the way of one part, appended. REQUIRES: the routing is not
-  /// adaptive.
+  /// The number of parts of a message; and the way of one part, appended. REQUIRES: the routing is not adaptive.
   std::uint32_t parts() const;
   void route_part(NodeId from, NodeId to, std::uint32_t stream, std::uint32_t part, std::vector<LinkId>& path) const;
 

@@ -69,11 +69,10 @@ struct TopologySpec {
   /// The number of network ports of a host: its NICs or its rails.
   std::int64_t ports_of_host() const { return nics.value_or(rails); }
 
-  /// The number of entries of "links" that change something; "down": false in isolation changes nothing.
+  /// The number of entries of "links" that change something, unlike "down": false.
   std::int64_t changed_links() const;
 
-  /// leaf-spine: the bandwidth of a leaf's link to one spine. A leaf's uplinks together have the bandwidth of its
-  /// hosts' links / oversubscription.
+  /// leaf-spine: the bandwidth of one link, where all of a leaf's together have its hosts' links / oversubscription.
   double uplink_bandwidth() const {
     return static_cast<double>(hosts_per_leaf) * link.bandwidth / (oversubscription * static_cast<double>(spines));
   }
@@ -85,8 +84,7 @@ TopologySpec read_topology(const Json& json);
 /// Returns how many hosts share an edge switch; 0 for kinds without switches that only a few hosts share.
 std::int64_t hosts_of_a_switch(const TopologySpec& spec);
 
-/// True if consecutive ranks fill one host before the next. False if a spread placement deals ranks GPU by GPU over the
-/// hosts.
+/// True if consecutive ranks fill one host before the next; false if they are spread GPU by GPU over the hosts.
 bool fills_hosts(const TopologySpec& spec);
 
 /// True if hosts of the kind can have several NICs; and if each NIC then needs a plane of its own.

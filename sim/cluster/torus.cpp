@@ -55,7 +55,7 @@ class Torus final : public Topology {
   std::unique_ptr<RouteCount> route_count() const override { return std::make_unique<Differences>(*this); }
 
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
-    const auto farthest = half_way_round(from, to), nearest = next_to_it(from, to);
+    const auto farthest = farthest_pair(from, to), nearest = adjacent_pair(from, to);
     if (!farthest || !nearest) return false;
     ends.insert(ends.end(), {*farthest, *nearest});
     for (const Axis& axis : axes_)
@@ -109,7 +109,7 @@ class Torus final : public Topology {
         }
         from = end;
       }
-      return along(hops, latency);
+      return add_hops(hops, latency);
     }
 
     void take(std::span<double> loads) override {
@@ -133,8 +133,8 @@ class Torus final : public Topology {
           std::vector<double> longer(2 * static_cast<std::size_t>(torus_.hosts_));
           for (NodeId host = 0; host < torus_.hosts_; ++host)
             for (const std::uint32_t way : {0U, 1U})
-              longer[2 * host + way] = std::max(most_of(a, way, host, length / 2),
-                                                most_of(a, way, axis.moved(host, length / 2), length / 2));
+              longer[2 * host + way] = std::max(largest_on_power(a, way, host, length / 2),
+                                                largest_on_power(a, way, axis.moved(host, length / 2), length / 2));
           runs_[a].push_back(std::move(longer));
         }
       }
@@ -152,9 +152,9 @@ class Torus final : public Topology {
           torus_.cross(axis, from, path_);
           most = std::max(most, weights_[path_[0]]);
         } else if (2 * up <= axis.size) {
-          most = std::max(most, most_of_run(a, 0, from, up));
+          most = std::max(most, largest_on_run(a, 0, from, up));
         } else {
-          most = std::max(most, most_of_run(a, 1, end, axis.size - up));
+          most = std::max(most, largest_on_run(a, 1, end, axis.size - up));
         }
         from = end;
       }
@@ -163,25 +163,24 @@ class Torus final : public Topology {
 
    private:
     // The largest weight of `length` links, a power of two, from the host's upwards: of links up (way 0) or back (1).
-    double most_of(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
+    double largest_on_power(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
       if (length == 1) return weights_[torus_.axes_[axis].first + 2 * host + way];
       return runs_[axis][static_cast<std::size_t>(std::bit_width(length)) - 2][2 * host + way];
     }
-    double most_of_run(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
+    double largest_on_run(std::size_t axis, std::uint32_t way, NodeId host, std::uint32_t length) const {
       const std::uint32_t half = std::bit_floor(length);
-      return std::max(most_of(axis, way, host, half),
-                      most_of(axis, way, torus_.axes_[axis].moved(host, length - half), half));
+      return std::max(largest_on_power(axis, way, host, half),
+                      largest_on_power(axis, way, torus_.axes_[axis].moved(host, length - half), half));
     }
 
-    // Counts the links from `low` up to the one before `high`; `round`: past the end of the axis they continue at its
-    // start.
+    // Counts the links from `low` up to the one before `high`; `round`: past the end of the axis to its start.
     void mark(LinkId first, NodeId low, NodeId high, bool round, const Axis& axis, std::int64_t times) {
       marks_[first + 2 * low] += times;
       marks_[first + 2 * high] -= times;
       if (round) marks_[first + 2 * (low - axis.digit(low) * axis.step)] += times;
     }
     // Adds the latencies link by link, with the same rounding as a walk.
-    double along(std::uint32_t hops, double latency) {
+    double add_hops(std::uint32_t hops, double latency) {
       const double link = torus_.links_.empty() ? 0 : torus_.links_[0].latency;
       if (latency != 0) {
         for (; hops > 0; --hops) latency += link;
@@ -206,7 +205,7 @@ class Torus final : public Topology {
   }
 
   // Finds a sender and a receiver half-way round every axis from each other: no route is longer.
-  std::optional<HostPair> half_way_round(Census from, Census to) const {
+  std::optional<HostPair> farthest_pair(Census from, Census to) const {
     for (NodeId host = 0; host < hosts_; ++host) {
       NodeId other = host;
       for (const Axis& axis : axes_) other = axis.moved(other, axis.size / 2);
@@ -215,7 +214,7 @@ class Torus final : public Topology {
     return std::nullopt;
   }
 
-  std::optional<HostPair> next_to_it(Census from, Census to) const {
+  std::optional<HostPair> adjacent_pair(Census from, Census to) const {
     for (NodeId host = 0; host < hosts_; ++host)
       for (const Axis& axis : axes_)
         for (const NodeId beside : {axis.next(host), axis.previous(host)})

@@ -92,8 +92,7 @@ bool is_whole(const Algorithm& algorithm, CollectiveOp op);
 /// all-gather, each payload is 1/N of the block instead.
 bool gathers_payloads(const Algorithm& algorithm);
 
-/// The algorithm that carries out `op` if `algorithm` is chosen: itself, or the one that broadcasts or sends in its
-/// place. Null if there is none.
+/// The algorithm that carries out `op` if `algorithm` is chosen: itself, or its substitute. Null if there is none.
 const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op);
 
 /// The messages of `op` for N >= 2 workers. Throws InputError at `place` if the algorithm has no messages for that

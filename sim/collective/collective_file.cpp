@@ -109,8 +109,7 @@ Schedule read_schedule(const Json& json) {
   return schedule;
 }
 
-// Tracks which ranks have contributed to each rank's copy of each chunk (a bit per contributor), and if one did so
-// twice.
+// Tracks which ranks have contributed to each rank's copy of each chunk (a bit each), and if one did so twice.
 class Contents {
  public:
   explicit Contents(const Schedule& schedule)

@@ -1,5 +1,4 @@
-// Reads a collective from a file: rounds of sends of chunks, which are checked for correctness (docs/formats.md,
-// "Collective").
+// Reads and checks a collective from a file, as rounds of sends of chunks (docs/formats.md, "Collective").
 #pragma once
 
 #include <memory>
@@ -16,8 +15,7 @@ struct CollectiveFile {
 };
 
 /// Throws InputError if the file is malformed, a rank sends a chunk that it does not have, a chunk is written twice in
-/// a round, or a rank lacks its result at the end. The algorithm's functions throw it for another number of workers
-/// than the file's.
+/// a round, or a rank lacks its result at the end. The algorithm's functions throw it for other numbers of workers.
 std::shared_ptr<const CollectiveFile> read_collective(const Json& json);
 
 /// True if a collective's name is that of a file.

@@ -169,8 +169,7 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   return points;
 }
 
-// The topology, if its hosts are nodes for the collective: if hosts have ports, or the algorithm works in groups or in
-// switches. Null otherwise.
+// The topology, if its hosts are nodes for the collective: they have ports, or it works in groups or switches. Or null.
 const TopologySpec* nodes_drawn(const Network& network, const Algorithm& algorithm, const CollectiveOptions& options) {
   if (network.node || network.measured || !network.topology || network.topology->gpus_per_host == 1) return nullptr;
   const bool grouped = algorithm.in_switches || (algorithm.grouped && options.groups > 1);

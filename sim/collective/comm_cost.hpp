@@ -30,8 +30,7 @@ class CommCost {
  public:
   /// a in seconds, b in seconds per byte.
   CommCost(double a, double b);
-  /// Below the first size, the first time; beyond the last, the line through the last two points. REQUIRES: at least
-  /// two points, sizes increasing.
+  /// Constant below the first size, and linear beyond the last. REQUIRES: at least two points, sizes increasing.
   explicit CommCost(std::span<const CostPoint> points);
   /// Copies share `price`.
   explicit CommCost(std::shared_ptr<const SizePrice> price);
@@ -60,8 +59,7 @@ class CommCost {
   /// byte over the sizes up to M; SizePrice::least().
   Time least(WireBytes bytes) const;
 
-  /// The time of the bytes at the best speed of any size, without a start-up: b·M, or M times a table's least time per
-  /// byte; SizePrice::least().
+  /// The time at the best speed of any size, without a start-up: b·M, or M times a table's least time per byte.
   Time at_best(WireBytes bytes) const;
 
  private:
@@ -103,9 +101,8 @@ inline constexpr Channels channel_inside = 1, channel_outside = 2, channel_back 
 inline constexpr unsigned channel_count = 3;
 inline constexpr Channels all_channels = (1U << channel_count) - 1;
 
-/// The closed form of `algorithm` among `workers` on `network`, on two levels if it has nodes. Zero for one worker.
-/// Throws InputError if the network's measurement or table does not apply to `workers`, and if two_level_transfer() or
-/// NCCL's model do.
+/// The closed form of `algorithm` on `network`, on two levels if it has nodes. Zero for one worker. Throws InputError
+/// if a measurement or table does not apply to `workers`, and whenever two_level_transfer() or NCCL's model do.
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options);
 

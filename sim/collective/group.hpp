@@ -27,8 +27,7 @@ struct Group {
     return whole;
   }
 
-  /// The index of the worker's group, in the order of their first workers. REQUIRES: it is in a group, no value is
-  /// open, and `members` is empty.
+  /// The index of the worker's group, in the order of first workers. REQUIRES: it has one; no open values or `members`.
   std::int64_t index_of(std::int64_t worker) const {
     return (worker - first) / (ranks * stride) * stride + (worker - first) % stride;
   }

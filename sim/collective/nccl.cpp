@@ -111,8 +111,7 @@ NcclHops longest_hops(const NcclSetup& setup) {
 
 namespace {
 
-// The start-up of a small send, which NCCL makes in LL: its base, and the part of a hop's latency that the topology's
-// links do not already have.
+// The start-up of a small send, in LL: its base, and the part of the hop's latency that the links do not already have.
 double send_start_up(const NcclSetup& setup, double hop, double latency_of_links) {
   return setup.node.latency * at(base_ring, LL) * 1e-6 + std::max(0.0, hop * 1e-6 - latency_of_links);
 }
@@ -304,8 +303,7 @@ NcclChoice NcclPrice::nvls() const {
   return {"nvls", "Simple", latency, bandwidth, {bandwidth, bandwidth}, latency};
 }
 
-// PAT runs in Simple, on nodes of one GPU: a base that grows with the ranks, and log N network messages, each with less
-// latency than a ring's.
+// In Simple, on nodes of one GPU: a base that grows with the ranks, and log N messages with less latency than a ring's.
 NcclChoice NcclPrice::pat(double bytes) const {
   const double base = setup_.node.latency * (pat_base + pat_rank * workers_);
   const double hops = std::floor(std::log2(nodes_));

@@ -44,8 +44,7 @@ void change_routing(Network& network, std::string_view text, const SourceLocatio
 /// The number of workers per node; 1 if there are no nodes.
 std::int64_t node_workers_of(const Network& network);
 
-/// Sets the start-up between nodes for as many nodes as the workers fill: interpolated linearly in log(nodes), and
-/// constant beyond either end.
+/// Sets the start-up for the nodes that `workers` fill: interpolated linearly in log(nodes), constant beyond the ends.
 void settle_alpha(Network& network, std::int64_t workers);
 
 /// A note if settle_alpha() has used the value of an end; "" otherwise.

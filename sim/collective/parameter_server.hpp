@@ -1,5 +1,4 @@
-// Parameter servers whose pushes and pulls use channels of their own: dedicated servers, and servers that receive sums
-// made inside the nodes (docs/models.md).
+// Parameter servers with separate channels: dedicated servers, and those that receive sums of nodes (docs/models.md).
 #pragma once
 
 #include <vector>
@@ -25,8 +24,7 @@ bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options);
 std::vector<ServerLeg> server_legs(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                                    std::int64_t table_workers, const CollectiveOptions& options);
 
-/// The costs with local sums: of all legs as an all-reduce, of those to the servers as a reduce-scatter, and of those
-/// back as an all-gather.
+/// The costs with local sums: all legs are the all-reduce, those to the servers and back are its halves.
 OpCosts local_ops(const Network& network, const NodeLayout& layout, const CollectiveOptions& options);
 
 }  // namespace allreplay

@@ -134,8 +134,7 @@ Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, CollectiveOp op) 
 }
 
 Rounds halving_doubling_rounds(Rank ranks, CollectiveOp op) {
-  // After r halvings a rank has N/2^r pieces: those whose number begins with the reversed r lowest bits of the rank. So
-  // the pieces of a message are consecutive.
+  // After r halvings a rank has the N/2^r consecutive pieces whose numbers begin with its r lowest bits, reversed.
   const Rank bits = log2_of(ranks);
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
   if (op != CollectiveOp::AllGather)

@@ -1,9 +1,8 @@
 // A collective as rounds of messages between ranks, without times. sim/network/ simulates these on a topology.
 //
-// The block is cut into equal pieces. A rank has one or more streams (mostly one): independent threads of the
-// algorithm. A stream sends its messages of a round once it has received, and reduced, all messages into it of earlier
-// rounds. A channel, if the algorithm has channels, carries one message at a time. In each round, all messages are on
-// channels or none is.
+// The block is cut into equal pieces. A rank has one or more streams, independent threads of the algorithm. A stream
+// sends its messages of a round once it has received, and reduced, all messages into it of earlier rounds. A channel
+// carries one message at a time. In each round, all messages are on channels or none is.
 #pragma once
 
 #include <cstdint>
@@ -81,8 +80,7 @@ struct Rounds {
   std::int64_t length() const;
 };
 
-/// The rounds `one` in several groups simultaneously: each has one.ranks of the `all` ranks, `stride` apart. REQUIRES:
-/// stride · one.ranks divides `all`.
+/// The rounds `one` in all groups of ranks that are `stride` apart. REQUIRES: stride · one.ranks divides `all`.
 Rounds among_groups(Rounds one, Rank all, Rank stride);
 
 /// The same if the groups lie in nodes differently: group j, in the order of first ranks, sends `kinds[kind_of[j]]`.
@@ -133,17 +131,16 @@ Rounds pat_rounds(Rank ranks, CollectiveOp op);
 /// i of its chain in round i + c. Chains pass the nodes as rings do (node_ring_rounds()). REQUIRES: chunks >= 1.
 Rounds broadcast_chain_rounds(InNodes in_nodes, std::uint32_t chains, std::int64_t chunks);
 
-/// Reduce-scatter around each of `hosts` hosts, then each GPU's part through the switches, then all-gather around each
-/// host. REQUIRES: hosts divides ranks.
+/// Reduce-scatter around each host, each GPU's part through the switches, all-gather around each host. REQUIRES: hosts
+/// divides ranks.
 Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees);
 
 /// BML on BCube(n, levels), with n^levels ranks: one thread per level, aggregation and then broadcast, one level per
 /// step (docs/network.md, "BML's times").
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op);
 
-/// Binomial tree with its root at rank 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down
-/// (CollectiveOp::AllGather), or both. In the broadcast, a rank sends to one child after another, largest subtree
-/// first.
+/// Binomial tree with root 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down (CollectiveOp::AllGather),
+/// or both. In the broadcast a rank sends to one child after another, largest subtree first.
 Rounds binomial_rounds(Rank ranks, CollectiveOp op);
 
 /// InTurn: each direction of a tree's edge is a channel. Shared: there are no channels.

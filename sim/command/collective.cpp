@@ -58,8 +58,9 @@ void execute(Context& context, const CollectiveArguments& arguments) {
     if (arguments.links) json.back()["links"] = links_json(*usage);
     return context.console.print_json(json);
   }
-  context.console.print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
-                        collective_table(rows, screen()), arguments.links ? links_table(*usage, screen()) : "");
+  context.console.print("{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
+                        collective_table(rows, screen()));
+  if (arguments.links) context.console.show(links_view(), links_json(*usage));
 }
 
 }  // namespace

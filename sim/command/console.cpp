@@ -17,6 +17,18 @@ void Console::print_text(std::string_view text) {
     fmt::print("{}", text);
 }
 
+void Console::show(const View& view, const JsonValue& document) {
+  print("{}", rendered(view, document, screen()));
+  if (is_captured_) shown.emplace_back(&view, document);
+}
+
+void Console::show(const View& view, const JsonValue& document, bool as_json) {
+  if (as_json)
+    print_json(document);
+  else
+    show(view, document);
+}
+
 void Console::print_aside(std::string_view text) {
   if (!is_captured_) {
     std::fwrite(text.data(), 1, text.size(), stderr);

@@ -13,6 +13,7 @@
 #include "sim/core/screen.hpp"
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
@@ -34,6 +35,11 @@ class Console {
   /// On standard output, each item and member on a line.
   void print_json(const JsonValue& value) { print("{}\n", value.dump(2)); }
 
+  /// A view of a document on standard output.
+  void show(const View& view, const JsonValue& document);
+  /// The same, or the document itself if `as_json`.
+  void show(const View& view, const JsonValue& document, bool as_json);
+
   /// Text as it stands on standard error.
   void print_aside(std::string_view text);
 
@@ -50,9 +56,10 @@ class Console {
   /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
   void hand_over(Outcome outcome);
 
-  std::string printed;                    ///< on standard output
-  std::vector<std::string> stderr_lines;  ///< on standard error: lines, without their ends
-  std::vector<Outcome> outcomes;          ///< what hand_over() was called with
+  std::string printed;                                   ///< on standard output
+  std::vector<std::string> stderr_lines;                 ///< on standard error: lines, without their ends
+  std::vector<Outcome> outcomes;                         ///< what hand_over() was called with
+  std::vector<std::pair<const View*, JsonValue>> shown;  ///< the arguments of show()
 
  private:
   bool is_captured_;

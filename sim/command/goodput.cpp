@@ -4,8 +4,8 @@
 #include "sim/core/text.hpp"
 #include "sim/jobs/nodes_of_job.hpp"
 #include "sim/report/goodput_report.hpp"
-#include "sim/report/links_report.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/run_report.hpp"
 
 namespace allreplay {
 
@@ -46,7 +46,7 @@ void execute(Context& context, const GoodputArguments& arguments) {
   context.console.note(idle_reliability(reliability));
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   if (arguments.json) {
-    JsonValue json = run_json(outcome);
+    JsonValue json = run_json(outcome, scaling_reference(outcome));
     json["goodput"] = goodput_json(goodput);
     context.console.print_json(json);
   } else

@@ -8,6 +8,8 @@
 #include "sim/core/file.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/links_report.hpp"
+#include "sim/report/report.hpp"
+#include "sim/report/run_report.hpp"
 #include "sim/view/links_picture.hpp"
 #include "sim/view/timeline_picture.hpp"
 #include "sim/view/trace_events.hpp"
@@ -59,14 +61,10 @@ void execute(Context& context, const RunArguments& arguments) {
   context.console.warn(outcome.result.warning);
   context.console.note(outcome.result.note);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
-  if (arguments.json) {
-    JsonValue json = run_json(outcome);
-    if (arguments.links) json["links"] = links_json(*usage);
-    context.console.print_json(json);
-  } else {
-    context.console.print("{}{}", run_report(outcome, scaling_reference(outcome), screen()),
-                          arguments.links ? links_table(*usage, screen()) : "");
-  }
+  JsonValue json = run_json(outcome, scaling_reference(outcome));
+  if (arguments.links) json["links"] = links_json(*usage);
+  context.console.show(run_view(), json, arguments.json);
+  if (arguments.links && !arguments.json) context.console.show(links_view(), json["links"]);
   context.console.hand_over(std::move(outcome));
 }
 

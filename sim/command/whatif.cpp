@@ -32,8 +32,7 @@ void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* far
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
   context.console.warn(answer.base.outcome.result.warning);
-  if (arguments.json) return context.console.print_json(what_if_json(answer));
-  context.console.print("{}", what_if_report(answer, screen()));
+  context.console.show(what_if_view(), what_if_json(answer), arguments.json);
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {

@@ -32,8 +32,7 @@ double draw(Distribution distribution, Random& random) {
   return random.normal();
 }
 
-// Draws √c·(a common vector) + √(1−c)·(a new vector for every worker and iteration), so that any two have correlation
-// c.
+// Draws √c·(a common vector) + √(1−c)·(a new vector for every worker and iteration): any two have correlation c.
 class Gradients {
  public:
   explicit Gradients(const CodecRequest& request) : request_(request) {
@@ -83,7 +82,7 @@ double relative_error(const A& y, const B& x, double scale = 1) {
   return std::sqrt(squares / product(x, x));
 }
 
-double size_of(const Sum& x) {
+double l1_norm(const Sum& x) {
   double sum = 0;
   for (const double value : x) sum += std::abs(value);
   return sum;
@@ -114,10 +113,10 @@ double measured(std::int64_t repetitions, std::size_t end, const Action& action)
 
 // Measures many different gradients if they are small: with one, the processor would learn to predict every branch.
 void measure_times(const CodecRequest& request, const Vector& x, RoundTrip& result) {
-  constexpr std::size_t enough = std::size_t{1} << 18;
+  constexpr std::size_t least_elements = std::size_t{1} << 18;
   const auto n = x.size();
   CodecRequest several = request;
-  const std::size_t count = std::max<std::size_t>(1, enough / n);
+  const std::size_t count = std::max<std::size_t>(1, least_elements / n);
   several.elements = static_cast<std::int64_t>(count * n);
   several.correlation = 0;
   const Vector all = count == 1 ? Vector() : Gradients(several).next();
@@ -180,8 +179,8 @@ Aggregated aggregate(const CodecRequest& request, Gradients& gradients) {
     const Sum still_owed = exchange.owed();
     Sum missing(n);
     for (std::size_t i = 0; i < n; ++i) missing[i] = owed[i] + in[i] - applied[i] - still_owed[i];
-    lost += size_of(missing);
-    applied_size += size_of(applied);
+    lost += l1_norm(missing);
+    applied_size += l1_norm(applied);
     owed = still_owed;
     accumulate(all_in, in);
     accumulate(all_applied, applied);

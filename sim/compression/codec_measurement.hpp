@@ -35,8 +35,7 @@ struct CodecRequest {
   Residuals residuals = Residuals::Conserving;
 };
 
-/// The most workers × elements: more than most networks have, and what fits in the memory of most machines (some twenty
-/// bytes each).
+/// The most workers × elements: more than most networks have, and some twenty bytes each fit in most machines' memory.
 constexpr std::int64_t most_elements = std::int64_t{1} << 25;
 
 /// One worker encodes and decodes one gradient x. Errors are relative: ‖y − x‖ / ‖x‖.

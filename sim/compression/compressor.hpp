@@ -1,5 +1,4 @@
-// Codecs that compress real vectors. Simulations only use their sizes and costs (sim/schedule); tests compare these
-// with the bytes produced here.
+// Codecs that compress real vectors. Simulations assume their payloads' sizes (sim/schedule); tests check these here.
 #pragma once
 
 #include <cstddef>

@@ -8,9 +8,8 @@
 
 namespace allreplay {
 
-/// One worker's residual. With a momentum m > 0 this is Deep Gradient Compression's momentum correction with momentum
-/// factor masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both restart at zero for
-/// elements that were sent.
+/// One worker's residual. With a momentum m > 0 this is the momentum correction with factor masking of Deep Gradient
+/// Compression (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, both reset when an element is sent.
 class ErrorFeedback {
  public:
   explicit ErrorFeedback(std::size_t elements, float momentum = 0);
@@ -18,7 +17,7 @@ class ErrorFeedback {
   /// Encodes residual + gradient, and keeps what the payload does not contain as the new residual.
   EncodedPayload encode(Compressor& compressor, std::span<const float> gradient);
 
-  /// What has not been sent yet.
+  /// The part of the gradients that has not been sent yet.
   std::span<float> residual() { return residual_; }
 
  private:

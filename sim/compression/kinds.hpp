@@ -17,8 +17,7 @@ std::unique_ptr<Compressor> make_qsgd(const CompressionOptions& options, std::ui
 
 /// The values that signs are decoded to: ±1, ± the mean magnitude, or the mean of the elements of that sign.
 enum class Scale { One, Mean, TwoMeans };
-/// Sends one bit per element, set if the element is at least zero. With a `momentum` m the sign is that of the running
-/// average m·average + (1−m)·element.
+/// Sends one bit per element: element >= 0 or, with a `momentum` m, running average m·average + (1−m)·element >= 0.
 std::unique_ptr<Compressor> make_sign(Scale scale, float momentum = 0);
 
 }  // namespace allreplay

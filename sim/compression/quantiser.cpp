@@ -33,11 +33,10 @@ class Half : public Compressor {
   }
 };
 
-// Rounds each element to one of 2^bits − 1 evenly spaced points from −scale to +scale, so that zero is one of them (in
-// QSGD's terms s = 2^(bits−1) − 1 levels and the sign); with one bit, to one of the two ends. The choice between the
-// two neighbouring points is random, and its expectation is the element. The scale is the largest magnitude: with the
-// Euclidean norm of QSGD's definition, which buckets of some hundred elements keep small, most of a long vector would
-// become zero.
+// Rounds each element to one of 2^bits − 1 evenly spaced points from −scale to +scale, zero among them (in QSGD's terms
+// s = 2^(bits−1) − 1 levels and the sign); with one bit, to an end. It chooses between the two neighbouring points at
+// random, so that the expectation is the element. The scale is the largest magnitude: with the Euclidean norm of QSGD's
+// definition, which buckets of some hundred elements keep small, most of a long vector would become zero.
 class Qsgd : public Compressor {
  public:
   Qsgd(int bits, Random random)

@@ -13,8 +13,7 @@ enum class Order : std::uint8_t {
   Priority,    ///< the one with the smallest priority; ties as listed
 };
 
-/// A task is admitted while fewer than `count` tasks and fewer than `bytes` bytes are in flight; it may itself exceed
-/// `bytes`.
+/// A task is admitted while fewer than `count` tasks and `bytes` bytes are in flight, itself not counted.
 struct Window {
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
   std::int64_t count = 1;

@@ -56,8 +56,7 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// A new temporary file in `folder` that no other process can have created or opened. The destructor removes it unless
-// become() has renamed it.
+// A temporary file in `folder` that no other process can have opened. Removed at the end unless become() renames it.
 class PrivateFile {
  public:
   explicit PrivateFile(const fs::path& folder) {

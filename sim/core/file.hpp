@@ -10,12 +10,10 @@
 
 namespace allreplay {
 
-/// The default limit for the size of a file that is read: far above any sensible file, and its parsed form still fits
-/// into memory.
+/// The default limit for files that are read: larger than any sensible file, and small enough to be parsed in memory.
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
 
-/// The file that writing to `file` would reach through its symbolic links; it need not exist. Throws InputError if the
-/// system refuses to follow them.
+/// The file, existing or not, to which the symbolic links of `file` lead. Throws InputError if they cannot be followed.
 std::string link_target(const std::string& file);
 
 class Files;
@@ -49,8 +47,7 @@ struct ReadDigest {
 /// then those of the file system. Copies share their state. Safe for several threads.
 class Files {
  public:
-  /// `homes`: more data folders, searched after that of the installation. A library needs them: the running program is
-  /// then not the installed one.
+  /// `homes`: more data folders, searched after that of the running program. A library states its own here.
   explicit Files(std::vector<std::string> homes = {});
 
   /// Adds a file that exists only in memory. It hides any file of the same name.
@@ -62,8 +59,7 @@ class Files {
   /// The same files, but `digest` records whatever is found and read through the result. Not safe for several threads.
   Files noting(ReadDigest& digest) const;
 
-  /// The whole file; a pipe or a device until its end. Throws InputError if it cannot be read, or has more than `most`
-  /// bytes.
+  /// The whole file; a pipe or device until its end. Throws InputError if it is unreadable or exceeds `most` bytes.
   std::string read(const std::string& file, std::uint64_t most = most_bytes) const;
 
   /// As read(), for a file that will be overwritten: it does not count as an input.
@@ -72,20 +68,17 @@ class Files {
   /// Records an open file as an input for write() and was_read(). read() does so itself.
   void note_read(int descriptor) const;
 
-  /// Makes write() refuse files that were read. For programs, which run once; in a long-lived library a new file may
-  /// have the inode of an old input.
+  /// Makes write() refuse files that were read. Not for long-lived libraries: a new file may reuse an input's inode.
   void protect_inputs();
 
   /// True if that file was read and inputs are protected.
   bool was_read(const std::string& file) const;
 
-  /// Replaces the file by `text`, or leaves it unchanged: writes a temporary file in the same folder and renames it.
-  /// Follows symbolic links and keeps permissions. Writes devices and pipes directly. Throws InputError, also for
-  /// a protected input (protect_inputs()).
+  /// Replaces the whole file, through a temporary one that is renamed; writes devices and pipes directly. Follows
+  /// symbolic links and keeps permissions. Throws InputError, also for protected inputs (protect_inputs()).
   void write(const std::string& file, std::string_view text) const;
 
-  /// Throws InputError if write() would fail now, so that a command fails before it computes and before it writes the
-  /// first of several files.
+  /// Throws InputError if write() would fail now, so that a command can fail before it computes or writes anything.
   void require_writable(const std::string& file) const;
 
   /// True if a readable thing of that name exists that is not a folder: a file, a pipe or a character device.
@@ -95,17 +88,14 @@ class Files {
   /// folder and name; "" if the folder does not exist either.
   std::string identity(const std::string& file) const;
 
-  /// The path of `name`: unchanged if it is a file, else `name` or `name`.json in `folder` ("traces", "topologies",
-  /// "models", "configs") of the working directory, $ALLREPLAY_HOME, the installation, the homes or the source tree,
-  /// in that order.
+  /// The path of `name`: itself if it is a file, else `name` or `name`.json in `folder` ("traces", "models", …) of the
+  /// working directory, $ALLREPLAY_HOME, the installation, the homes or the source tree, in that order.
   std::optional<std::string> locate_data(std::string_view folder, const std::string& name) const;
 
-  /// As locate_data(), but throws InputError with the nearest known name if there is none. `noun`: what the message
-  /// calls such a file.
+  /// As locate_data(), but throws InputError, which calls it a `noun`, with the nearest known name if there is none.
   std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) const;
 
-  /// The sorted names (without .json) that `find_data` would find in `folder`; omits names that are not one line of
-  /// text.
+  /// The sorted names, without .json, that find_data() finds in `folder`; omits names that are not one line of text.
   std::vector<std::string> list_data(std::string_view folder) const;
 
  private:

@@ -1,5 +1,4 @@
-// Prevents two processes from writing one file: by a lock file next to it that names the process, and by a lock on the
-// open file, which holds for all its names.
+// Keeps two processes from writing one file: by a lock file that names the process, and by a lock on the open file.
 #pragma once
 
 #include <optional>

@@ -68,8 +68,7 @@ class JsonValue {
   double number() const;
   const std::string& text() const;
 
-  /// JSON on one line, or, if indent >= 0, with each item and member on its own line. Replaces bytes that are not
-  /// UTF-8.
+  /// JSON on one line or, if indent >= 0, with one item or member per line. Replaces bytes that are not UTF-8.
   std::string dump(int indent = -1) const;
 
  private:

@@ -29,8 +29,7 @@ std::vector<std::string> names_of(const Rows& rows) {
 /// "a, b or c".
 std::string choices(const std::vector<std::string>& names);
 
-/// Throw InputError at `place` with the text `wrong`, in which {} stands for the name, and suggest the nearest of the
-/// known names, or all of them.
+/// Throw InputError at `place` with the text `wrong`, whose {} is the name, and the nearest known name, or all of them.
 [[noreturn]] void fail_with_nearest(std::string_view name, const std::vector<std::string>& known,
                                     const SourceLocation& place, std::string_view wrong);
 [[noreturn]] void fail_with_all(std::string_view name, const std::vector<std::string>& known,
@@ -43,8 +42,7 @@ auto row_named(const Rows& rows, std::string_view name) {
   return found == std::end(rows) ? nullptr : &*found;
 }
 
-/// The row with that name. Throws InputError as fail_with_nearest() does; `wrong` is, for example, "unknown strategy
-/// '{}'".
+/// The row with that name. Fails as fail_with_nearest() with `wrong`, such as "unknown strategy '{}'".
 template <class Rows>
 const auto& find_by_name(const Rows& rows, std::string_view name, const SourceLocation& place, std::string_view wrong) {
   if (const auto* row = row_named(rows, name)) return *row;

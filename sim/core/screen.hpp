@@ -13,8 +13,7 @@ struct Screen {
 /// True if `stream` is a terminal. False below Open MPI, which gives each rank a pseudo-terminal wherever output goes.
 bool is_terminal(int stream);
 
-/// Describes standard output. Its width is COLUMNS, else the terminal's width, else 80. A terminal has colours unless
-/// NO_COLOR is set or TERM is "dumb".
+/// Standard output. Its width is COLUMNS, else the terminal's, else 80; NO_COLOR and TERM=dumb switch colours off.
 Screen screen();
 
 /// The width of standard error: COLUMNS, else the terminal's width, else unlimited, since programs read whole lines.

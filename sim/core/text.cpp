@@ -123,8 +123,7 @@ struct Unbroken {
   bool in_command;
 };
 
-// Returns the end of the word that starts at `at`. In a command, quoted spaces belong to the word. A pair of backticks
-// starts and ends a command.
+// The end of the word that starts at `at`. In a command, which a pair of backticks encloses, it may have quoted spaces.
 std::size_t end_of_word(std::string_view text, std::size_t at, bool& in_command) {
   char quote = '\0';
   for (; at < text.size(); ++at) {

@@ -16,8 +16,7 @@ std::size_t character_length(std::string_view text);
 /// The text with a question mark in place of every byte that belongs to no character.
 std::string as_text(std::string_view bytes);
 
-/// True if the text has only visible characters and spaces: it fits into a message, a list or a table cell, and moves
-/// no terminal's cursor.
+/// True if the text has only visible characters and spaces, and so fits into a message, a list and a table cell.
 bool is_one_line(std::string_view text);
 
 /// The text as one line of at most `most` bytes: replaces line ends and tabs by spaces and other invalid bytes by
@@ -34,13 +33,11 @@ std::string counted(std::int64_t count, std::string_view noun);
 /// The number of characters of the text.
 std::size_t width_of(std::string_view text);
 
-/// The width of the longest part that wrapped(), or wrapped_command(), does not break: a word, a number with its noun
-/// or unit, or a flag with its value.
+/// The width of the longest part that is never broken: a word, a number with its unit, or a flag with its value.
 std::size_t longest_unbroken(std::string_view text, bool is_command = false);
 
-/// Prose in lines of at most `width` characters. Breaks only between words, so a long path may exceed the width; keeps
-/// existing line ends. Continuation lines start with `indent` spaces. Commands between backticks are broken as
-/// wrapped_command() does.
+/// Breaks prose between words into lines of at most `width` characters (a longer word gets a line of its own); new
+/// lines start with `indent` spaces. Commands between backticks are broken as by wrapped_command().
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
 
 /// A command in lines that a shell reads as one: all but the last end in a backslash. Does not break within quotes.

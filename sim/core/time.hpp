@@ -1,5 +1,4 @@
-// Simulated time: a whole number of picoseconds, so that ties are exact and sums do not depend on the order of
-// additions. 64 bits hold 106 days.
+// Simulated time in whole picoseconds: ties are exact, and sums do not depend on their order. 64 bits hold 106 days.
 #pragma once
 
 #include <chrono>

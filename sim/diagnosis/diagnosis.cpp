@@ -96,9 +96,9 @@ std::vector<WorkerPlace> worst_of(const Diagnosis& known) {
 }
 
 // Evaluates all what-ifs: first those by kind, stage and replica, then those that depend on the worst workers.
-class Asking {
+class WhatIfReplays {
  public:
-  Asking(Diagnosis& known, const std::function<std::function<void()>(std::size_t)>& progress) : known_(known) {
+  WhatIfReplays(Diagnosis& known, const std::function<std::function<void()>(std::size_t)>& progress) : known_(known) {
     for (const JobOp& op : known.job.graph.ops)
       kinds_[asked_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
     const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.stages;
@@ -119,7 +119,7 @@ class Asking {
     if (!(ideal_ > 0)) return;
     std::size_t next = 2;
     for (const auto& [name, kinds] : kinds_) {
-      known_.by_kind.push_back({std::string(name), mean(times[next]) / ideal_, part_of_waste(mean(times[next + 1]))});
+      known_.by_kind.push_back({std::string(name), mean(times[next]) / ideal_, share_of_waste(mean(times[next + 1]))});
       next += 2;
     }
     for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
@@ -143,7 +143,7 @@ class Asking {
                                   {.kinds = computes, .inverted = true}};
     for (std::int64_t stage = 0; stage < graph.stages; ++stage) mending.push_back({.stage = stage, .inverted = true});
     std::vector<double> mended;
-    for (const std::vector<double>& steps : ask(mending)) mended.push_back(part_of_waste(mean(steps)));
+    for (const std::vector<double>& steps : ask(mending)) mended.push_back(share_of_waste(mean(steps)));
     known_.mended_workers = mended[0];
     known_.mended_steady = mended[1];
     known_.mended_replica = mended[2];
@@ -180,7 +180,7 @@ class Asking {
     if (known_.slow_workers.empty()) known_.slow_workers = {known_.worst_workers.front()};
   }
 
-  double part_of_waste(double mended) const {
+  double share_of_waste(double mended) const {
     return actual_ > ideal_ * (1 + 1e-12) ? (actual_ - mended) / (actual_ - ideal_) : 0;
   }
 
@@ -223,7 +223,7 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
     const auto first = job.end.begin() + static_cast<std::ptrdiff_t>(step) * size;
     known.measured_s.push_back(*std::max_element(first, first + size) * seconds);  // the first start is 0
   }
-  Asking(known, progress).run();
+  WhatIfReplays(known, progress).run();
   if (known.by_kind.empty()) throw InputError(file, "no op takes time", "measured durations");
   known.replay_error = 1 - mean(known.replayed_s) / mean(known.measured_s);
   known.launch_slowdown = mean(known.measured_s) / mean(known.replayed_s);

@@ -1,5 +1,4 @@
-// Diagnoses a measured job by what-if replays: which workers, stages or kinds of ops slow it down. docs/diagnosis.md
-// defines every number.
+// Diagnoses by what-if replays what slows a measured job down. docs/diagnosis.md defines every number.
 #pragma once
 
 #include <array>

@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double second_of = 1e-12;  // seconds per picosecond
+constexpr double seconds_per_ps = 1e-12;
 
 // Returns each replica's mean time in forward and backward computes per step.
 std::vector<double> computing(const Diagnosis& known) {
@@ -45,7 +45,7 @@ MeasurementLog log_of(const Diagnosis& known) {
       double latest = 0;
       for (std::size_t i = graph.group_first[group]; i < graph.group_first[group + 1]; ++i)
         latest = std::max(latest, known.durations.own[step * graph.ops.size() + i]);
-      if (latest > 0) log.points.push_back({size.bytes, latest * second_of});
+      if (latest > 0) log.points.push_back({size.bytes, latest * seconds_per_ps});
     }
   }
   return log;
@@ -64,7 +64,7 @@ std::optional<JobConstant> launch_of(const Diagnosis& known) {
       for (std::size_t i = graph.group_first[group]; i < graph.group_first[group + 1]; ++i)
         start = std::max(start, job.start[base + i]);
       for (const std::uint32_t op : graph.followed_by(group)) before = std::max(before, job.end[base + op]);
-      gaps.push_back(std::max(0.0, start - before) * second_of);
+      gaps.push_back(std::max(0.0, start - before) * seconds_per_ps);
     }
   }
   if (gaps.empty()) return std::nullopt;

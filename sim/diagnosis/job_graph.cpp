@@ -31,9 +31,9 @@ class Layout {
 
   MeasuredSteps run() && {
     std::sort(ops_.begin(), ops_.end(), [](const MeasuredOp& a, const MeasuredOp& b) { return key(a) < key(b); });
-    measure();
-    find_models();
-    require_alike();
+    count_places();
+    take_models();
+    require_same_ops();
     number();
     find_groups();
     find_order();
@@ -54,7 +54,7 @@ class Layout {
   }
 
   // Counts steps, replicas and stages.
-  void measure() {
+  void count_places() {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       graph_.replicas = std::max(graph_.replicas, ops_[i].replica + 1);
       graph_.stages = std::max(graph_.stages, ops_[i].stage + 1);
@@ -78,7 +78,7 @@ class Layout {
   }
 
   // Takes the ops of each stage from replica 0 in the first step.
-  void find_models() {
+  void take_models() {
     const auto end = std::find_if(ops_.begin(), ops_.end(),
                                   [&](const MeasuredOp& op) { return op.step != steps_.front() || op.replica != 0; });
     auto at = ops_.begin();
@@ -104,7 +104,7 @@ class Layout {
   }
 
   // Throws InputError unless every worker ran the ops of its stage in every step.
-  void require_alike() const {
+  void require_same_ops() const {
     std::size_t at = 0;
     for (const std::int64_t step : steps_)
       for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
@@ -142,7 +142,7 @@ class Layout {
          "the same ops on all replicas, in all steps");
   }
 
-  std::uint32_t raw(std::uint32_t stage, std::size_t op, std::uint32_t replica) const {
+  std::uint32_t raw_number(std::uint32_t stage, std::size_t op, std::uint32_t replica) const {
     return static_cast<std::uint32_t>(firsts_[stage] + op * graph_.replicas + replica);
   }
 
@@ -194,7 +194,7 @@ class Layout {
             break;
         }
         for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
-          leader_[raw(stage, i, replica)] = raw(lead_stage, lead, all_replicas ? 0 : replica);
+          leader_[raw_number(stage, i, replica)] = raw_number(lead_stage, lead, all_replicas ? 0 : replica);
       }
   }
 
@@ -227,7 +227,7 @@ class Layout {
       for (std::size_t i = 0; i < models_[stage].size(); ++i)
         for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica) {
           const MeasuredOp& op = models_[stage][i];
-          raw_ops[raw(stage, i, replica)] = {replica, stage, op.seq, op.chunk, op.kind};
+          raw_ops[raw_number(stage, i, replica)] = {replica, stage, op.seq, op.chunk, op.kind};
         }
       const auto pairs = stage_order(models_[stage]);
       if (pairs.empty())
@@ -235,8 +235,8 @@ class Layout {
              "a few, of the optimizer");
       for (const auto& [first, then] : pairs)
         for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica) {
-          follows[raw(stage, then, replica)] = true;
-          before.emplace_back(group[leader_[raw(stage, then, replica)]], raw(stage, first, replica));
+          follows[raw_number(stage, then, replica)] = true;
+          before.emplace_back(group[leader_[raw_number(stage, then, replica)]], raw_number(stage, first, replica));
         }
     }
     std::sort(before.begin(), before.end());
@@ -305,7 +305,7 @@ class Layout {
       for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
         for (std::uint32_t stage = 0; stage < graph_.stages; ++stage)
           for (std::size_t i = 0; i < models_[stage].size(); ++i, ++at) {
-            const std::size_t place = step * size + place_[raw(stage, i, replica)];
+            const std::size_t place = step * size + place_[raw_number(stage, i, replica)];
             result.start[place] = static_cast<double>((ops_[at].start - first).count());
             result.end[place] = static_cast<double>((ops_[at].start - first + ops_[at].duration).count());
           }

@@ -49,9 +49,8 @@ struct MeasuredSteps {
   }
 };
 
-/// Orders the ops of a job, and checks that all workers ran the same ops in all steps. Throws InputError, naming file,
-/// op and worker, for an op that is duplicate or missing, a stage without forward or backward compute, a send without
-/// its receive, and cyclic dependencies.
+/// Orders the ops of a job. Throws InputError, naming file, op and worker, unless all workers ran the same ops in all
+/// steps, every stage has both computes, sends have receives, and dependencies are not cyclic.
 MeasuredSteps lay_out(MeasuredJob job);
 
 }  // namespace allreplay

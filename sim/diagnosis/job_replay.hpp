@@ -32,14 +32,12 @@ struct Question {
   bool keeps(const MeasuredSteps& job, const JobOp& op) const;
 };
 
-/// Returns the duration of each step for each question: [question][step]. Calls `advance` rounds_of() times, for
-/// progress.
+/// Returns each step's duration for each question: [question][step]. Calls `advance` rounds_of() times, for progress.
 std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobDurations& durations,
                                             std::span<const Question> questions, const std::function<void()>& advance);
 std::size_t rounds_of(const MeasuredSteps& job, std::size_t questions);
 
-/// Returns the duration of each step if only one replica keeps its own durations: [replica][step]. The other replicas
-/// are identical then, so that replaying one of them is enough.
+/// Returns each step's duration if only one replica keeps its own durations: [replica][step].
 std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const JobDurations& durations);
 
 /// When the ops of a step start (are ready) and end.

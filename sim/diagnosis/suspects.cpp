@@ -8,8 +8,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr double quarter = 0.25, together = 0.9;
-constexpr double of_no_size =
+constexpr double quarter = 0.25, high_correlation = 0.9;
+constexpr double most_unexplained =
     0.1;  // share of the variance that may remain between replicas and steps if ops differ by seq
 
 constexpr std::uint32_t bit(OpKind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind); }
@@ -28,8 +28,7 @@ std::vector<double> computing(const MeasuredSteps& job, const std::vector<double
   return times;
 }
 
-// Returns, of the stages that are slow on every replica, the one whose fixing recovers most; none if that is below
-// half.
+// Returns, of the stages that are slow on every replica, the one that recovers most; none if that is below half.
 std::optional<std::uint32_t> heavy_stage(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const std::vector<double> times = computing(job, known.durations.own);
@@ -63,7 +62,7 @@ bool differ_in_size(const Diagnosis& known, const std::string& name) {
   return squares(1, [](const JobOp&) { return 0; }) < 2 * within_stages &&
          squares(std::size_t{graph.stages} * seqs, [seqs](const JobOp& op) {
            return std::size_t{op.stage} * seqs + op.seq;
-         }) <= of_no_size * within_stages;
+         }) <= most_unexplained * within_stages;
 }
 
 bool is_pass(const KindAnswer& kind) {
@@ -144,7 +143,7 @@ std::vector<std::string> suspects_of(const Diagnosis& known) {
   const bool workers = known.mended_workers >= half_of_waste;
   if (workers) suspects.emplace_back("worker");
   if (!workers && known.mended_stage >= half_of_waste) suspects.emplace_back("last-stage");
-  if (!workers && known.fb_correlation >= together) suspects.emplace_back("sequence-length");
+  if (!workers && known.fb_correlation >= high_correlation) suspects.emplace_back("sequence-length");
   if (const KindAnswer* worst = worst_kind(known, false); worst && worst->mended >= quarter)
     suspects.push_back(worst->name);
   if (suspects.empty()) suspects.emplace_back("spread");

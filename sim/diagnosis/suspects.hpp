@@ -19,8 +19,7 @@ struct Moments {
   std::vector<double> count, sum, squares;  ///< squares: of the deviations from the mean
 };
 
-/// Computes the moments of the ops of some kinds (one bit per kind) over all steps. `place_of` returns the stage or the
-/// worker of an op, below `places`.
+/// Computes moments of some kinds (a bit each) over all steps. `place_of`: an op's stage or worker, below `places`.
 template <class Place>
 Moments moments(const MeasuredSteps& job, const std::vector<double>& own, std::uint32_t kinds, std::size_t places,
                 const Place& place_of) {
@@ -48,8 +47,7 @@ Moments moments(const MeasuredSteps& job, const std::vector<double>& own, std::u
 /// worker may be slow in all of them by chance.
 std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std::vector<double>& own);
 
-/// Returns, by worker, the seconds per step between the end of an op's dependencies and its start; in a group only the
-/// last op to start counts.
+/// Returns, by worker, seconds per step between an op's dependencies and its start; in a group the last start counts.
 std::vector<double> gaps_before_ops(const MeasuredSteps& job);
 
 /// REQUIRES: all members above `suspects` are set; for findings_of() also `suspects`.

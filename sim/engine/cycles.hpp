@@ -1,5 +1,4 @@
-// Replays cyclic graphs on one continuous clock: each graph repeatedly, and several graphs on servers that they may
-// share.
+// Replays graphs repeatedly, one iteration after another on a continuous clock; several graphs may share servers.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,7 @@
 
 namespace allreplay {
 
-/// One wake-up per server, which can be moved. A tournament tree: every match is won by the earlier wake-up, ties by
-/// the lower server number.
+/// One movable wake-up per server. A tournament tree: the earlier wake-up wins a match, or the lower server number.
 class EventQueue {
  public:
   explicit EventQueue(std::size_t servers) : leaves_(std::bit_ceil(std::max<std::size_t>(servers, 1))) {

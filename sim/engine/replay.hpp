@@ -1,5 +1,4 @@
-// The event engine: replays a task graph on queues and servers, and returns when each task was ready, started and
-// ended.
+// The event engine: replays a task graph on queues and servers, and returns the timeline of its tasks.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +38,7 @@ struct Influence {
   std::function<Load(const Server&)> load_of = [](const Server& server) { return server.load(); };
 };
 
-/// Queues and servers, referred to by index. The queues of one server are asked in order, starting again at the first
-/// after every admission.
+/// Queues and servers, by index. The queues of a server are asked in order, again from the first after an admission.
 struct System {
   std::vector<QueueUse> queues;
   std::vector<ServerUse> servers;

@@ -1,5 +1,4 @@
-// Servers carry out tasks: the interface, and two servers without a network (Stream and Clock). The servers of
-// communication are in sim/network.
+// Servers carry out tasks: the interface, a Stream and a Clock. The servers of communication are in sim/network.
 #pragma once
 
 #include <algorithm>
@@ -35,8 +34,7 @@ class Server {
   /// The next instant at which complete() should be called; `never` while there is nothing to wait for.
   virtual Time next_completion() const = 0;
 
-  /// Appends to `done` the tasks that end at `now`, in a fixed order; possibly none, since an instant may only mark
-  /// progress.
+  /// Appends to `done` the tasks that end at `now`, in a fixed order. There may be none.
   virtual void complete(Time now, std::vector<TaskId>& done) = 0;
 
   /// True if next_completion() is only a wake-up: nothing completes then, and the server has to be asked again.
@@ -64,8 +62,7 @@ class Server {
   virtual std::int64_t events() const { return 0; }
 };
 
-/// Serves one task at a time, for the task's duration times the slowdown; an infinite slowdown stops it. REQUIRES: a
-/// window of one task.
+/// Serves one task at a time, for its duration times the slowdown (may be infinite). REQUIRES: a window of one task.
 class Stream final : public Server {
  public:
   void start(TaskId id, const Task& task, Time now) override {

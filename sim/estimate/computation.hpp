@@ -59,7 +59,7 @@ struct GroupCollective {
   LayerCollective::Among group = LayerCollective::Among::Tensor;
   bool backward = false;
   double elements = 0;    ///< in the precision of the computation
-  double bytes = 0;       ///< whatever the precision
+  double bytes = 0;       ///< in any precision
   bool of_input = false;  ///< gathers the input of a product, and again if that is recomputed
 };
 

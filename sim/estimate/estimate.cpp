@@ -46,7 +46,7 @@ std::vector<Bytes> activations(const EstimateRequest& request, double element) {
   };
   std::vector<double> kept;
   std::int64_t block = -1;
-  std::size_t last_block = 0;  // where the last block begins
+  std::size_t last_block = 0;  // its first layer
   double of_last = 0, after = 0;
   for (const ComputationLayer& layer : work.layers) {
     const bool recomputed = layer.block >= 0 && request.recompute != Recompute::None;

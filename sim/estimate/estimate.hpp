@@ -36,7 +36,7 @@ SourceLocation estimate_option(const std::string& name);
 /// The fraction of the roofline that real trainings reach: the median of published ones (docs/estimation.md).
 double usual_efficiency(const std::string& precision);
 
-/// Estimates a profile at the usual efficiency. Throws InputError at the option that asks for the impossible.
+/// Estimates a profile at the usual efficiency. Throws InputError at the option that is impossible.
 Estimate estimate(const EstimateRequest& request);
 
 /// The "source" of an estimated profile; `by` says what the efficiency is based on.
@@ -51,7 +51,7 @@ struct Change {
 };
 
 /// Multiplies each layer's times by the ratio of the rooflines after and before the change. `model` is the profile's.
-/// Throws InputError at the option that asks for the impossible.
+/// Throws InputError at the option that is impossible.
 Estimate rescaled(const Files& files, const Profile& profile, const Model& model, const Change& change);
 
 }  // namespace allreplay

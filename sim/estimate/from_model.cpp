@@ -1,5 +1,4 @@
-// Converts models of models/ to work. Their files list layers with tensors, MACs and outputs; the kind of a layer
-// follows from its tensors.
+// Converts models of models/ to work. The kind of a layer follows from its tensors.
 #include <algorithm>
 #include <cmath>
 

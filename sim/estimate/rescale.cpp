@@ -26,7 +26,7 @@ double attention_flops(const Computation& work) {
   return 6 * macs;
 }
 
-bool says_macs(const Model& model) {
+bool has_macs(const Model& model) {
   for (const ModelLayer& layer : model.layers)
     if (!layer.forward_macs || !layer.activation_bytes) return false;
   return true;
@@ -48,7 +48,7 @@ class Rescaling {
                        fmt::format("the model of {} does not say how many tokens a sample has", profile.name),
                        "a model with \"input\": \"1024 tokens\"");
     find_devices(files, change);
-    if (old_ && says_macs(model)) by_rooflines();
+    if (old_ && has_macs(model)) by_rooflines();
   }
 
   Estimate result() const {
@@ -61,17 +61,19 @@ class Rescaling {
     profile.source = fmt::format("{}, {}, rescaled", profile_.name, to_string(profile_.origin));
     if (tokens_ > 0) profile.tokens_per_sample = new_tokens_;
     if (new_tokens_ != tokens_) profile.flops_per_sample = flops_of_new_length();
-    const double more = static_cast<double>(new_batch_) / static_cast<double>(batch_) * longer();
+    const double work_ratio = static_cast<double>(new_batch_) / static_cast<double>(batch_) * token_ratio();
     const double element = static_cast<double>(*element_bytes(precision_));
-    const double wider = element / static_cast<double>(*element_bytes(profile_.precision));
+    const double element_ratio = element / static_cast<double>(*element_bytes(profile_.precision));
     for (Layer& layer : profile.layers) {
       const auto found = ratios_.find(layer.name);
-      const Ratio ratio = found != ratios_.end() ? found->second : otherwise(layer.name, more, wider);
+      const Ratio ratio =
+          found != ratios_.end() ? found->second : fallback_ratio(layer.name, work_ratio, element_ratio);
       layer.forward = scaled(layer.forward, ratio.forward);
       layer.backward = scaled(layer.backward, ratio.backward);
-      scale_parallel_parts(layer, more * wider, ratio.backward);
+      scale_parallel_parts(layer, work_ratio * element_ratio, ratio.backward);
       if (layer.activation_bytes)
-        layer.activation_bytes = static_cast<Bytes>(static_cast<double>(*layer.activation_bytes) * more * wider + 0.5);
+        layer.activation_bytes =
+            static_cast<Bytes>(static_cast<double>(*layer.activation_bytes) * work_ratio * element_ratio + 0.5);
     }
     for (Tensor& tensor : profile.tensors) tensor.bytes = tensor.elements * static_cast<Bytes>(element);
     if (profile.update && old_) profile.update = scaled(*profile.update, old_->bandwidth / new_->bandwidth);
@@ -81,13 +83,13 @@ class Rescaling {
 
  private:
   // The new number of tokens of a sample over the old one.
-  double longer() const { return tokens_ ? static_cast<double>(new_tokens_) / static_cast<double>(tokens_) : 1; }
+  double token_ratio() const { return tokens_ ? static_cast<double>(new_tokens_) / static_cast<double>(tokens_) : 1; }
 
   // Attention grows by the square, everything else in proportion; unknown if attention's part is not known.
   std::optional<double> flops_of_new_length() const {
-    if (!profile_.flops_per_sample || !says_macs(model_)) return std::nullopt;
+    if (!profile_.flops_per_sample || !has_macs(model_)) return std::nullopt;
     const double pairs = attention_flops(from_model(model_, estimate_option("--from")));
-    return (*profile_.flops_per_sample - pairs) * longer() + pairs * longer() * longer();
+    return (*profile_.flops_per_sample - pairs) * token_ratio() + pairs * token_ratio() * token_ratio();
   }
 
   // Changes of rates need both devices; without a known device, only the batch is scaled, in proportion.
@@ -116,16 +118,16 @@ class Rescaling {
   }
 
   // Layers whose work is not known: those with matrices scale by the peak rate, others by the memory's bandwidth.
-  Ratio otherwise(const std::string& name, double more, double wider) const {
-    if (!old_) return {more, more};
+  Ratio fallback_ratio(const std::string& name, double work_ratio, double element_ratio) const {
+    if (!old_) return {work_ratio, work_ratio};
     for (const ModelLayer& layer : model_.layers)
       if (layer.name == name)
         for (const ModelTensor& tensor : layer.tensors)
           if (tensor.shape.size() > 1) {
-            const double ratio = more * old_->matrix / new_->matrix;
+            const double ratio = work_ratio * old_->matrix / new_->matrix;
             return {ratio, ratio};
           }
-    const double ratio = more * wider * old_->bandwidth / new_->bandwidth;
+    const double ratio = work_ratio * element_ratio * old_->bandwidth / new_->bandwidth;
     return {ratio, ratio};
   }
 

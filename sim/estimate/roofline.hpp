@@ -1,7 +1,6 @@
 // The times of operators on a device by the roofline model: the longer of computing at the peak rate and moving bytes
 // at the memory's bandwidth, plus the start of a kernel. Products and attention are cut into tiles, computed in waves
-// of one tile per multiprocessor, so partly filled tiles and waves cost as much as full ones. Nothing here is fitted;
-// see docs/estimation.md.
+// of one per multiprocessor; partly filled ones cost as much as full ones. Nothing is fitted (docs/estimation.md).
 #pragma once
 
 #include "sim/estimate/computation.hpp"
@@ -30,8 +29,7 @@ struct LayerSeconds {
 
 LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch);
 
-/// The seconds of a product of a rows × depth and a depth × outputs matrix that moves `moved` elements, with the start
-/// of the kernel.
+/// The seconds of a rows × depth times depth × outputs product that moves `moved` elements, with the kernel's start.
 double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved);
 
 /// The seconds of an optimizer step over `parameters` parameters, by memory traffic only.

@@ -128,8 +128,7 @@ class Builder {
     if (block_ < 0) one.kept_selective = one.kept;
   }
 
-  // The side of a product that a tensor group splits: its outputs; its inputs, which are then already split; or
-  // neither.
+  // The side of a product that a tensor group splits: its outputs, its inputs (which are already split), or neither.
   enum class Cut : std::uint8_t { None, Outputs, Inputs };
   struct Dense {
     Cut cut = Cut::None;
@@ -236,7 +235,7 @@ class Builder {
     head("lm_head");
   }
 
-  // The output projection. If tied, its tensor is the embedding's, where the gradient is complete.
+  // The output projection. If tied, it uses the embedding's tensor, and has none of its own.
   void head(const std::string& name) {
     ComputationLayer& one = dense(name, t_.hidden, t_.vocab, {.cut = Cut::Outputs, .bias = false});
     if (t_.tied) one.model.tensors.clear();
@@ -267,7 +266,7 @@ class Builder {
     if (t_.mlm) pretraining();
   }
 
-  // The decoder's tensor is the embedding's, where the gradient is complete.
+  // The decoder uses the embedding's tensor, and has none of its own.
   void pretraining() {
     gelu(dense("cls.predictions.transform.dense", t_.hidden, t_.hidden, {}), spread_, t_.hidden);
     normalisation("cls.predictions.transform.LayerNorm", true);

@@ -1,5 +1,4 @@
-// Builds transformers from the few numbers that define them, with tensors named and shaped as in Hugging Face
-// Transformers.
+// Builds transformers from the few numbers that define them, with Hugging Face's names and shapes of tensors.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ struct Transformer {
   std::int64_t types = 2;      ///< BERT's number of token types
   bool mlm = false;            ///< BERT's pretraining: masked tokens and next sentences
   bool tied = false;           ///< input and output embedding are one tensor, counted once
-  bool qkv_bias = false, output_bias = false,
-       mlp_bias = false;  ///< for LLaMA's relatives; the other families have biases everywhere
+  /// Of LLaMA's relatives (qkv_bias also of ViT); the others have biases everywhere.
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  ///< ViT's
 
   std::int64_t tokens() const;  ///< the default length of a sample
@@ -54,8 +53,7 @@ struct Split {
 };
 
 /// The computation for samples of `tokens` tokens (ViT: those of its images); with a split, one worker's part
-/// (docs/estimation.md). Throws InputError at `place` if there are fewer learned positions, and at the option of a
-/// split that does not divide.
+/// (docs/estimation.md). Throws InputError at `place` beyond learned positions, and at the split's option if uneven.
 Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place,
                   const Split& split = {});
 

@@ -232,7 +232,7 @@ void interference(Scenario& scenario, const ChangeText& change, const ProfileFil
 }
 
 // Shortens a long list for a name.
-std::string beginning(const std::string& list) {
+std::string first_items(const std::string& list) {
   constexpr std::size_t most = 60;
   if (list.size() <= most) return list;
   const std::size_t comma = list.rfind(',', most / 2);
@@ -270,18 +270,18 @@ constexpr ChangeRow rows[] = {
 std::span<const ChangeRow> change_rows() { return rows; }
 
 void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const ProfileFile& file) {
-  std::string said;
+  std::string applied;
   for (const ChangeRow& row : rows)
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, file);
       if (row.apply == routing) continue;  // rows and headings have the routing separately
-      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, beginning(change.value));
+      applied += fmt::format("{}{} {}", applied.empty() ? "" : ", ", change.name, first_items(change.value));
     }
-  if (said.empty()) return;
+  if (applied.empty()) return;
   std::string& name = what == Changed::Profile ? scenario.profile.own().name : scenario.cluster.name;
-  name += fmt::format(" ({})", said);
-  if (what == Changed::Network) scenario.cluster.network.place.path += fmt::format(" (with {})", said);
+  name += fmt::format(" ({})", applied);
+  if (what == Changed::Network) scenario.cluster.network.place.path += fmt::format(" (with {})", applied);
 }
 
 }  // namespace allreplay

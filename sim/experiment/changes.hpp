@@ -1,5 +1,4 @@
-// The "what if" flags of every command, such as --bandwidth x2. Each changes the profile or the cluster of a scenario
-// before it is used, so that users need not edit a copy of a file.
+// The "what if" flags of every command, such as --bandwidth x2: changes of a scenario's profile or cluster.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,6 @@ struct ChangeText {
 /// The part of a scenario that a change applies to.
 enum class Changed : std::uint8_t { Network, Profile, Stragglers };
 
-/// The file behind a profile.
 struct ProfileFile {
   const Files* files = nullptr;
   std::string name;
@@ -38,7 +36,7 @@ struct ChangeRow {
   std::vector<std::string> (*words)() = nullptr;  ///< the valid values, if they are words
 };
 
-/// In the order in which they are applied.
+/// Returns the kinds of change in the order in which they are applied.
 std::span<const ChangeRow> change_rows();
 
 /// Applies the changes of `what`; several of one kind are applied in turn. The changed profile or cluster has the

@@ -19,8 +19,7 @@ struct ClusterWordRow {
 
 std::span<const ClusterWordRow> cluster_word_rows();
 
-/// Returns the contents of the cluster file that the words describe; they may include "rails". Throws InputError for an
-/// invalid or missing word.
+/// Returns the cluster file that the words describe; "rails" may be among them. Throws InputError.
 std::string cluster_file_of(std::span<const ChangeText> words);
 
 /// Returns how many nodes with `gpus` GPUs each the workers need.

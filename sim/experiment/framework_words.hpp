@@ -9,8 +9,7 @@
 
 namespace allreplay {
 
-/// The type in which the strategy's framework reduces gradients if its users set nothing, as `gradient_dtype` names it;
-/// none if it is the type of the parameters.
+/// The default type in which the strategy's framework reduces gradients; none if it is the type of the parameters.
 std::optional<std::string_view> reduction_type(std::string_view strategy, std::string_view precision);
 
 struct FrameworkWords {

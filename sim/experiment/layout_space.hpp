@@ -26,8 +26,7 @@ struct Layouts {
 /// Returns all layouts of the search. `node`: workers per node, the largest tensor-parallel group.
 Layouts layouts_of(const LayoutSearch& search, std::int64_t node);
 
-/// True if the strategy cuts layers as Megatron-LM and torchtitan do: equally many blocks in all chunks except the
-/// first and the last.
+/// True if layers are cut as by Megatron-LM and torchtitan: equally many blocks in all chunks except the two ends.
 bool is_cut_by_a_framework(std::string_view strategy);
 
 }  // namespace allreplay

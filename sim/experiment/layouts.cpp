@@ -25,7 +25,7 @@ constexpr std::size_t trials_at_once = 8;  // trials between two updates of the 
 
 std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, recompute); }
 
-[[noreturn]] void refuse_all(const LayoutSearch& search, const std::optional<Obstacle>& nearest, std::int64_t node) {
+[[noreturn]] void refuse_search(const LayoutSearch& search, const std::optional<Obstacle>& nearest, std::int64_t node) {
   if (!nearest)
     throw InputError({"command line", "--schedule"},
                      fmt::format("{} has no such schedule{}", fmt::join(search.strategies, ", "),
@@ -37,8 +37,7 @@ std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, 
                   node));
 }
 
-// --- forecasts
-// ----------------------------------------------------------------------------------------------------------
+// --- forecasts -------------------------------------------------------------------------------------------------------
 
 struct Forecast {
   double least_s = 0;      // computation and communication inside layers: no schedule is faster
@@ -56,7 +55,7 @@ class Search {
     auto [all, nearest, skipped] = layouts_of(search_, node);
     advice_.possible = all.size();
     advice_.skipped = std::move(skipped);
-    if (all.empty()) refuse_all(search_, nearest, node);
+    if (all.empty()) refuse_search(search_, nearest, node);
     std::vector<std::pair<Forecast, std::size_t>> order;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (const auto known = forecast(all[i])) order.emplace_back(*known, i);
@@ -318,7 +317,7 @@ LayoutAdvice search_layouts(Library& library, const LayoutSearch& search) { retu
 namespace {
 
 // Clears all fixed values. Returns their flags.
-std::vector<std::string> free_all(LayoutSearch& search) {
+std::vector<std::string> clear_fixed_values(LayoutSearch& search) {
   std::vector<std::string> flags;
   const auto free = [&](auto& settled, const char* flag) {
     if (settled == std::remove_cvref_t<decltype(settled)>()) return;
@@ -352,7 +351,7 @@ std::optional<ModelLayout> fitting(Library& library, LayoutSearch search) try {
 
 std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& search) {
   LayoutSearch free = search;
-  LayoutRemedy remedy{.without = free_all(free)};
+  LayoutRemedy remedy{.without = clear_fixed_values(free)};
   if (!remedy.without.empty())
     if (const auto found = fitting(library, free)) return remedy.layout = *found, remedy;
   remedy.without.clear();

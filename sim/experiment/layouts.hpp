@@ -62,8 +62,8 @@ struct LayoutAdvice {
   std::size_t left_over = 0;         ///< not tried because of the budget
 };
 
-/// What makes a layout fit if none does: fewer fixed values, or more workers with the same samples per worker. `layout`
-/// was simulated and fits.
+/// A change that makes a layout fit if none does: fewer fixed values, or more workers with the same samples per worker.
+/// `layout` was simulated and fits.
 struct LayoutRemedy {
   std::vector<std::string> without;  ///< flags to leave out
   std::int64_t workers = 0;          ///< if `without` is empty, the number of workers
@@ -72,8 +72,7 @@ struct LayoutRemedy {
 /// Returns none if no remedy is known.
 std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& search);
 
-/// Forecasts all layouts, and simulates the most promising ones within the budget. Throws InputError if none is
-/// possible.
+/// Forecasts all layouts, and simulates the best of them within the budget. Throws InputError if none is possible.
 LayoutAdvice search_layouts(Library& library, const LayoutSearch& search);
 
 }  // namespace allreplay

@@ -5,12 +5,10 @@
 
 namespace allreplay {
 
-/// Sets the tensor and context degrees to those of the profile, unless others were requested. Throws as
-/// require_profile_of_degrees().
+/// Sets tensor and context degrees that were not requested to the profile's. Throws as require_profile_of_degrees().
 void take_degrees_of_profile(Scenario& scenario);
 
-/// Throws InputError if the profile was not taken on one worker of the scenario's tensor, context and expert groups:
-/// every member of a group would then simulate the whole model.
+/// Throws InputError if the profile is not of one worker of the scenario's tensor, context and expert groups.
 void require_profile_of_degrees(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -33,7 +33,7 @@ struct Reasons {
   Bound most() const;
 };
 
-/// Replays the outcome's plan without start-ups to tell the causes apart. REQUIRES: the outcome has its plan.
+/// Replays the outcome's plan without start-ups to separate the causes. REQUIRES: the outcome has its plan.
 Reasons reasons_of(const Outcome& outcome);
 
 }  // namespace allreplay

@@ -76,7 +76,7 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
 }
 
 // Returns the command that writes the plan, for strategies that no framework has settings for.
-std::string plan_words(const Scenario& tuned) {
+std::string plan_command(const Scenario& tuned) {
   std::vector<std::string> words{"allreplay", "plan", "--strategy", std::string(tuned.strategy->name)};
   const NamedValues matter = options_that_matter(tuned);
   for (const auto& change : changed_options(Scenario(), tuned))
@@ -91,7 +91,7 @@ std::string settings_of(const Scenario& tuned, const Plan& plan) {
   if (!words.empty()) return words;
   if (tuned.strategy->offer.framework == "pytorch" && !tuned.codec)
     if (const auto buckets = pytorch_buckets(plan, tuned.profile)) return pytorch_code(plan, *buckets);
-  return plan_words(tuned);
+  return plan_command(tuned);
 }
 
 // Returns the advice and the chosen values of the ranges, which are empty for the given options.
@@ -239,16 +239,16 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   }
   const auto scenario = [&](std::size_t job) -> const Scenario& { return sizes[all[job].first][all[job].second]; };
   const auto answer = [&](std::size_t job) -> Answered& { return answers[all[job].first][all[job].second]; };
-  const Batch one_by_one{1, farm};  // the trials of one scenario already run in parallel
-  one_by_one.run({.count = all.size(),
-                  .here = [&](std::size_t job) { answer(job) = advise(scenario(job), request); },
-                  .asked =
-                      [&](std::size_t job) {
-                        const auto [size, i] = all[job];
-                        return FarmJob{Packer().add(size).add(i).bytes(), expected_cost(scenario(job))};
-                      },
-                  .take = [&](std::size_t job,
-                              const std::string& bytes) { answer(job) = unpacked_advice(scenario(job), bytes); }});
+  const Batch one_at_a_time{1, farm};  // the trials of one scenario already run in parallel
+  one_at_a_time.run({.count = all.size(),
+                     .here = [&](std::size_t job) { answer(job) = advise(scenario(job), request); },
+                     .asked =
+                         [&](std::size_t job) {
+                           const auto [size, i] = all[job];
+                           return FarmJob{Packer().add(size).add(i).bytes(), expected_cost(scenario(job))};
+                         },
+                     .take = [&](std::size_t job,
+                                 const std::string& bytes) { answer(job) = unpacked_advice(scenario(job), bytes); }});
   std::vector<std::vector<Advice>> rankings;
   for (std::size_t size = 0; size < sizes.size(); ++size)
     rankings.push_back(ranked(std::move(answers[size]), sizes[size], request.rule, ruled_out));

@@ -27,7 +27,7 @@ struct Advice {
   ScalingReference reference;    ///< common to all sizes
 };
 
-/// strategy_text() of the advice, which tells two variants of `best` apart.
+/// strategy_text() of the advice, which distinguishes two variants of `best`.
 std::string name_of(const Advice& advice);
 
 struct RecommendRequest {
@@ -65,8 +65,7 @@ std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scen
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out);
 
-/// recommend() for several sizes, each given by its scenarios. Uses the other processes of a farm (answer_advice()) if
-/// `farm` is not null.
+/// recommend() for several sizes, each given by its scenarios, on a farm (answer_advice()) if `farm` is not null.
 std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
                                            const RecommendRequest& request, std::vector<RuledOut>& ruled_out,
                                            Farm* farm);

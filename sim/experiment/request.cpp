@@ -298,7 +298,7 @@ void take_global_batch(Scenario& scenario) {
   scenario.options.set("accumulate", std::to_string(*batches), place);
 }
 
-// Without a pipeline, the groups of the plan skip the workers of a tensor group. Ranks of a pipeline have own groups.
+// Without a pipeline, the plan's groups skip the workers of a tensor group. With one, each rank has its own groups.
 void set_stride(Scenario& scenario) {
   const ParallelOptions& parallel = scenario.options.parallel;
   if (!parallel.pipeline()) scenario.options.strategy.sharding.stride = parallel.tp;
@@ -340,8 +340,8 @@ Scenario Library::resolve_network(const Request& request) {
 
 namespace {
 
-[[noreturn]] void refuse_beside_plan(const Scenario& scenario, const std::string& option, const std::string& asked,
-                                     const std::string& has) {
+[[noreturn]] void refuse_contradiction(const Scenario& scenario, const std::string& option, const std::string& asked,
+                                       const std::string& has) {
   throw InputError(scenario.options.place_of(option),
                    fmt::format("{}={} does not match the plan in {}", option, asked, scenario.given->file),
                    fmt::format("{}={}", option, has));
@@ -353,7 +353,7 @@ void take_step(Scenario& scenario) {
   const ShardingConfig& planned = scenario.given->plan.sharding;
   const auto check = [&](const char* option, std::int64_t asked, std::int64_t has) {
     if (scenario.options.places.contains(option) && asked != has)
-      refuse_beside_plan(scenario, option, std::to_string(asked), std::to_string(has));
+      refuse_contradiction(scenario, option, std::to_string(asked), std::to_string(has));
   };
   check("accumulate", step.accumulate, planned.accumulate);
   check("zero", step.zero, planned.zero);
@@ -369,7 +369,7 @@ void take_pipeline(Scenario& scenario) {
   Options& options = scenario.options;
   ParallelOptions& parallel = options.parallel;
   if (!given.plan.pipeline) {
-    if (parallel.pipeline()) refuse_beside_plan(scenario, "pp", std::to_string(parallel.pp), "1");
+    if (parallel.pipeline()) refuse_contradiction(scenario, "pp", std::to_string(parallel.pp), "1");
     return;
   }
   const PlannedPipeline& planned = *given.plan.pipeline;
@@ -377,7 +377,7 @@ void take_pipeline(Scenario& scenario) {
     const bool of_profile =
         scenario.profile->tensor_and_context && (name == std::string_view("tp") || name == std::string_view("cp"));
     if ((options.places.contains(name) || of_profile) && degree != has)
-      refuse_beside_plan(scenario, name, std::to_string(degree), std::to_string(has));
+      refuse_contradiction(scenario, name, std::to_string(degree), std::to_string(has));
     degree = has;
   };
   const auto ranks = std::ssize(given.plan.roles), chunks = std::ssize(planned.layers);
@@ -389,18 +389,18 @@ void take_pipeline(Scenario& scenario) {
   const StageCut cut{StageCut::By::Given, planned.layers};
   const auto check = [&](const char* name, const std::string& has) {
     if (options.places.contains(name) && options.get(name) != has)
-      refuse_beside_plan(scenario, name, options.get(name), has);
+      refuse_contradiction(scenario, name, options.get(name), has);
   };
   check("schedule", planned.schedule);
   check("barrier", to_string(planned.barrier));
   check("update_barrier", given.plan.together ? "all" : "stage");
   if (parallel.chunks && *parallel.chunks * ranks != chunks)
-    refuse_beside_plan(scenario, "chunks", std::to_string(*parallel.chunks),
-                       fmt::format("{:g}", static_cast<double>(chunks) / static_cast<double>(ranks)));
+    refuse_contradiction(scenario, "chunks", std::to_string(*parallel.chunks),
+                         fmt::format("{:g}", static_cast<double>(chunks) / static_cast<double>(ranks)));
   if (options.places.contains("stages") &&
       cut_into_chunks(scenario.profile, parallel.stages, chunks, options.place_of("stages")) !=
           cut_into_chunks(scenario.profile, cut, chunks, options.place_of("stages")))
-    refuse_beside_plan(scenario, "stages", write_cut(parallel.stages), write_cut(cut));
+    refuse_contradiction(scenario, "stages", write_cut(parallel.stages), write_cut(cut));
   for (const char* name : {"p2p", "p2p_bytes", "p2p_split", "microbatch_group", "align_grad_reduce", "reduce_grad"})
     if (options.places.contains(name))
       throw InputError(options.place_of(name), fmt::format("{} is determined by the plan in {}", name, given.file),

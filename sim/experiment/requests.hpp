@@ -11,8 +11,7 @@
 
 namespace allreplay {
 
-/// The requests of a sweep's rows. Stores the lists of choices and makes each request on demand: a hundred thousand
-/// requests would take more memory than the simulations.
+/// The requests of a sweep's rows, made on demand: a hundred thousand would take more memory than the simulations.
 class Requests {
  public:
   using Choice = std::function<void(Request& request)>;

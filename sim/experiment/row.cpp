@@ -220,6 +220,8 @@ JsonValue to_value(const Cell& cell) {
 
 }  // namespace
 
+JsonValue json_of(const NamedValues& values) { return to_value(values); }
+
 std::span<const Column> columns() { return all; }
 
 SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {

@@ -87,6 +87,7 @@ Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& 
              const ParallelResult* parallel = nullptr);
 
 JsonValue json_of(const Row& row);                                ///< an object
+JsonValue json_of(const NamedValues& values);                     ///< an object
 std::string csv_header();                                         ///< of all columns: one line, without its end
 std::string csv_header(std::span<const std::string_view> names);  ///< of these
 std::string to_csv(const Row& row);                               ///< one line, without its end

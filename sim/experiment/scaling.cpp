@@ -23,7 +23,7 @@ std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t wor
 }
 
 // Returns the same training on fewer workers; none if they do not divide the samples of an iteration.
-std::optional<Scenario> among(Scenario fewer, std::int64_t workers) {
+std::optional<Scenario> with_fewer_workers(Scenario fewer, std::int64_t workers) {
   fewer.workers = workers;
   std::int64_t& group = fewer.options.strategy.sharding.shard_group;
   if (group >= workers) group = 0;  // one group of all workers
@@ -34,8 +34,7 @@ std::optional<Scenario> among(Scenario fewer, std::int64_t workers) {
   return fewer;
 }
 
-// Returns the efficiency on fewer workers. If the samples of an iteration are given, other numbers of workers have
-// other micro-batches, so compares GPU time per iteration.
+// Returns the efficiency on fewer workers. With a global batch their micro-batches differ, so compares GPU time.
 double efficiency_there(const Outcome& fewer, const Outcome& winner) {
   const Metrics &there = fewer.result.metrics, &here = winner.result.metrics;
   if (!winner.scenario.options.global_batch) return there.efficiency;
@@ -45,7 +44,7 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
   return here.efficiency * gpu_seconds(winner) / gpu_seconds(fewer);
 }
 
-ScalingReference of_fewest_workers(const Outcome& winner) {
+ScalingReference fewest_workers_reference(const Outcome& winner) {
   ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name)};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
   // A given plan of a pipeline is for a fixed number of workers.
@@ -53,7 +52,7 @@ ScalingReference of_fewest_workers(const Outcome& winner) {
   const auto counts =
       fixed ? std::vector<std::int64_t>() : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers);
   for (const std::int64_t workers : counts) try {
-      std::optional<Scenario> fewer = among(winner.scenario, workers);
+      std::optional<Scenario> fewer = with_fewer_workers(winner.scenario, workers);
       if (!fewer) {
         reference.undivided.push_back(workers);
         continue;
@@ -78,7 +77,7 @@ double ScalingReference::relative(const Outcome& outcome) const {
 }
 
 ScalingReference scaling_reference(const Outcome& winner) {
-  ScalingReference reference = of_fewest_workers(winner);
+  ScalingReference reference = fewest_workers_reference(winner);
   reference.micro_batches = winner.result.plan.sharding.accumulate;
   reference.gpu_seconds = seconds_of_equal_work(winner) * winner.result.metrics.efficiency / reference.efficiency;
   return reference;
@@ -88,7 +87,7 @@ ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, Sca
   if (reference.workers == 1) return reference;
   Scenario there = winner.scenario;
   there.cluster = cluster;
-  if (auto fewer = among(std::move(there), reference.workers))
+  if (auto fewer = with_fewer_workers(std::move(there), reference.workers))
     reference.efficiency = efficiency_there(run(std::move(*fewer)), winner);
   return reference;
 }

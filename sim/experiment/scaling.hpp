@@ -17,8 +17,7 @@ struct ScalingReference {
   double gpu_seconds = 0;                    ///< of the reference, per micro-batch and replica
   std::vector<std::int64_t> undivided = {};  ///< smaller numbers that do not divide the samples of an iteration
 
-  /// Returns the outcome's throughput per GPU, relative to the reference: by efficiency if the outcome has as many
-  /// micro-batches, else by GPU time per micro-batch.
+  /// Returns the outcome's throughput per GPU relative to the reference.
   double relative(const Outcome& outcome) const;
 };
 
@@ -29,8 +28,7 @@ ScalingReference scaling_reference(const Outcome& winner);
 /// Returns the reference on another cluster, with the same workers. Throws InputError if the winner cannot run there.
 ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, ScalingReference reference);
 
-/// Returns the reference of each outcome: that of the winner on the most workers with its profile, cluster and
-/// fidelity.
+/// Returns each outcome's reference: of the winner on the most workers with its profile, cluster and fidelity.
 std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 
 /// row_with_schedule(), followed by `reference_workers` and `relative_efficiency`.

@@ -51,21 +51,23 @@ NamedValues changed_options(const Scenario& from, const Scenario& to) {
 namespace {
 
 // Simulates settings, but only one of those whose plans have identical replays.
-class Costs {
+class TrialCache {
  public:
-  Costs(const Scenario& scenario, std::vector<Range> ranges) : scenario_(scenario), ranges_(std::move(ranges)) {}
+  TrialCache(const Scenario& scenario, std::vector<Range> ranges) : scenario_(scenario), ranges_(std::move(ranges)) {}
 
   // Thread-safe.
   TrialResult of(const std::vector<std::string>& values) {
     const Job job = job_of(with_options(scenario_, ranges_, values));
-    const Plan plan = opened(plan_of(job));
+    const Plan plan = with_open_windows(plan_of(job));
     const std::uint64_t digest = digest_of(plan);
     if (const auto cost = find(digest, plan, job)) return *cost;
-    return know(digest, job.scenario.options, simulate(prepared_for(plan, job), plan));
+    return store(digest, job.scenario.options, simulate(prepared_for(plan, job), plan));
   }
 
   // Adds the result with the given options.
-  void know_given(const Result& result) { know(digest_of(opened(result.plan)), scenario_.options, result); }
+  void store_given(const Result& result) {
+    store(digest_of(with_open_windows(result.plan)), scenario_.options, result);
+  }
 
  private:
   struct Known {
@@ -74,13 +76,13 @@ class Costs {
     TrialResult cost;
   };
 
-  Plan opened(Plan plan) const {
+  Plan with_open_windows(Plan plan) const {
     if (!scenario_.codec) open_idle_windows(plan);
     return plan;
   }
 
   // True if options that the plan does not show are equal. Options that only the planner reads show in the plan.
-  bool alike_beside_plans(const Options& a, const Options& b) const {
+  bool differ_only_in_plan(const Options& a, const Options& b) const {
     return a.strategy.sharding == b.strategy.sharding &&
            std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
              return reads(*scenario_.strategy, range.option) || a.get(range.option) == b.get(range.option);
@@ -92,16 +94,16 @@ class Costs {
     {
       const std::lock_guard lock(mutex_);
       for (const Known& one : known_)
-        if (one.digest == digest && alike_beside_plans(one.options, job.scenario.options)) candidates.push_back(one);
+        if (one.digest == digest && differ_only_in_plan(one.options, job.scenario.options)) candidates.push_back(one);
     }
     for (const Known& one : candidates) {
       job.scenario.options = one.options;
-      if (replayed_alike(opened(plan_of(job)), plan)) return one.cost;
+      if (replayed_alike(with_open_windows(plan_of(job)), plan)) return one.cost;
     }
     return std::nullopt;
   }
 
-  TrialResult know(std::uint64_t digest, const Options& options, const Result& result) {
+  TrialResult store(std::uint64_t digest, const Options& options, const Result& result) {
     const TrialResult cost{result.metrics.iteration_s, result.memory.peak, fits(scenario_, result),
                            result.metrics.collectives};
     const std::lock_guard lock(mutex_);
@@ -124,10 +126,10 @@ std::string packed(const std::vector<std::string>& values) {
 }  // namespace
 
 Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
-  return [costs = std::make_shared<Costs>(scenario, std::move(ranges))](const std::string& work) {
+  return [cache = std::make_shared<TrialCache>(scenario, std::move(ranges))](const std::string& work) {
     std::vector<std::string> values;
     for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
-    return Packer().add(costs->of(values)).bytes();
+    return Packer().add(cache->of(values)).bytes();
   };
 }
 
@@ -138,14 +140,14 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
   Scenario with_given = scenario;
   with_given.options.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
   for (const Range& range : request.ranges) tuning.given_values.push_back(given_value(with_given, range));
-  Costs costs(scenario, request.ranges);
-  costs.know_given(tuning.given.result);
+  TrialCache cache(scenario, request.ranges);
+  cache.store_given(tuning.given.result);
   const Batch batch{jobs, farm};
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
     std::vector<TrialResult> found(settings.size());
     batch.run(
         {.count = settings.size(),
-         .here = [&](std::size_t i) { found[i] = costs.of(settings[i]); },
+         .here = [&](std::size_t i) { found[i] = cache.of(settings[i]); },
          .asked = [&](std::size_t i) { return FarmJob{packed(settings[i])}; },
          .take = [&](std::size_t i, const std::string& answer) { found[i] = Unpacker(answer).take<TrialResult>(); }});
     return found;

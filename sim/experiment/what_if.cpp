@@ -199,17 +199,17 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
 RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
 
 // The kind of work that another process of a farm does.
-enum class Asked : std::uint8_t { Run, Advice };
+enum class FarmWork : std::uint8_t { Run, Advice };
 
-FarmJob job_of(Asked what, const Request& request, const Scenario& scenario) {
+FarmJob job_of(FarmWork what, const Request& request, const Scenario& scenario) {
   Packer packer;
   pack(packer.add(what), request);
   return {packer.bytes(), expected_cost(scenario)};
 }
 
-class Asking {
+class WhatIfSearch {
  public:
-  Asking(Library& library, const WhatIfRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
+  WhatIfSearch(Library& library, const WhatIfRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
 
   WhatIf answer(Request request) {
     base_ = std::move(request);
@@ -348,11 +348,11 @@ class Asking {
 
   std::vector<Answered> advice_on(const std::vector<Request>& requests, const std::vector<Scenario>& scenarios) {
     std::vector<Answered> answers(requests.size());
-    const Batch one_by_one{1, farm_};  // the trials of one scenario already run in parallel
-    one_by_one.run(
+    const Batch one_at_a_time{1, farm_};  // the trials of one scenario already run in parallel
+    one_at_a_time.run(
         {.count = requests.size(),
          .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], advice_wanted(how_)); },
-         .asked = [&](std::size_t i) { return job_of(Asked::Advice, requests[i], scenarios[i]); },
+         .asked = [&](std::size_t i) { return job_of(FarmWork::Advice, requests[i], scenarios[i]); },
          .take = [&](std::size_t i, const std::string& bytes) { answers[i] = unpacked_advice(scenarios[i], bytes); }});
     return answers;
   }
@@ -400,7 +400,7 @@ class Asking {
                        wrong[possible[job]] = error.what();
                      }
                    },
-               .asked = [&](std::size_t job) { return job_of(Asked::Run, requests[possible[job]], scenarios[job]); },
+               .asked = [&](std::size_t job) { return job_of(FarmWork::Run, requests[possible[job]], scenarios[job]); },
                .take =
                    [&](std::size_t job, const std::string& bytes) {
                      Unpacker unpacker(bytes);
@@ -449,7 +449,7 @@ class Asking {
       return rows[a]->fits != rows[b]->fits ? rows[a]->fits : rows[a]->gain > rows[b]->gain;
     });
     for (const std::size_t i : order)
-      if (rows[i]->fits) most_so_far_ = std::max(most_so_far_, rows[i]->gain);
+      if (rows[i]->fits) best_gain_ = std::max(best_gain_, rows[i]->gain);
     std::set<Kind> taken;
     std::vector<const Question*> few;
     for (const std::size_t i : order)
@@ -465,18 +465,19 @@ class Asking {
           names_of_threes.push_back(names_of_twos.back() + " + " + few[c]->name);
         }
       }
-    append_most(2, twos, names_of_twos);
-    append_most(3, threes, names_of_threes);
+    append_best_combination(2, twos, names_of_twos);
+    append_best_combination(3, threes, names_of_threes);
   }
 
-  void append_most(int changes, const std::vector<Request>& requests, const std::vector<std::string>& names) {
+  void append_best_combination(int changes, const std::vector<Request>& requests,
+                               const std::vector<std::string>& names) {
     std::vector<std::string> wrong(requests.size());
     std::optional<WhatIfRow> most;
     for (auto& row : run_all(requests, names, wrong))
       if (row && (!most || (row->fits != most->fits ? row->fits : row->gain > most->gain))) most = std::move(row);
-    const bool helps = most && (most->fits || !result_.base.fits) && most->gain > most_so_far_ + 1e-3;
+    const bool helps = most && (most->fits || !result_.base.fits) && most->gain > best_gain_ + 1e-3;
     if (most) most->changes = changes;
-    if (helps) most_so_far_ = most->gain;
+    if (helps) best_gain_ = most->gain;
     if (helps) result_.together.push_back(std::move(*most));
   }
 
@@ -485,21 +486,21 @@ class Asking {
   Farm* farm_;
   Request base_;
   WhatIf result_;
-  double most_so_far_ = 0;  // largest gain of changes that fit: single ones first, then combined ones
+  double best_gain_ = 0;  // largest gain of changes that fit: single ones first, then combined ones
 };
 
 }  // namespace
 
 WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm) {
-  return Asking(library, how, farm).answer(std::move(request));
+  return WhatIfSearch(library, how, farm).answer(std::move(request));
 }
 
 Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how) {
   return [wanted = advice_wanted(how), library = std::make_shared<Library>(inputs)](const std::string& work) {
     Unpacker unpacker(work);
-    const auto asked = unpacker.take<Asked>();
+    const auto asked = unpacker.take<FarmWork>();
     const Scenario scenario = library->resolve(unpack_request(unpacker));
-    if (asked == Asked::Advice) return packed_advice(scenario, wanted);
+    if (asked == FarmWork::Advice) return packed_advice(scenario, wanted);
     return packed_or_wrong([&](Packer& packer) { pack(packer, run(scenario)); });
   };
 }

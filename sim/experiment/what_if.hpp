@@ -18,8 +18,7 @@ struct WhatIfRow {
   double gain = 0;                 ///< relative gain in samples per second over the base; 0.25 is a quarter more
   int changes = 1;                 ///< number of changes combined
   bool fits = true;                ///< into the memory limit
-  /// Samples per second and GPU, relative to the base on the reference's workers and this row's network; none if the
-  /// base cannot run there.
+  /// Throughput per GPU, relative to the base on the reference's workers and this network; none if it cannot run there.
   std::optional<double> relative_efficiency = {};
 };
 

@@ -12,8 +12,7 @@ namespace allreplay {
 
 namespace {
 
-// The first byte of a message. To rank 0: answers, answers with a request for more jobs, an error, a farewell. From
-// rank 0: jobs, or the order to leave.
+// The first byte of a message. To rank 0: answers, answers of an idle rank, error, farewell. From it: jobs, leave.
 enum Kind : char { answers = 'a', ready = 'r', failed = 'f', farewell = 'b', chunk_of_jobs = 'c', leave = 'd' };
 
 std::string message(Kind kind, std::string_view text = "") { return std::string(1, kind).append(text); }

@@ -1,5 +1,4 @@
-// Messages between the processes (ranks) of a farm. Header-only, so that the module mpi.cpp, loaded on demand, needs no
-// other code of this program.
+// Messages between the processes (ranks) of a farm. Header-only: the module mpi.cpp is not linked with other code.
 #pragma once
 
 #include <chrono>

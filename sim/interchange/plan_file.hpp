@@ -11,9 +11,8 @@
 
 namespace allreplay {
 
-/// Writes all that a replay needs: the short form (queueing rules) if the plan has one, then the full form (lanes,
-/// programs, transfers and their gates). Tensors and layers appear by name. `dtypes`: the element types set for this
-/// plan.
+/// Writes the short form (queueing rules) if the plan has one, then the full form (lanes, programs, transfers, gates).
+/// Tensors and layers appear by name. `dtypes`: the element types set for this plan.
 std::string write_plan(const Plan& plan, const Profile& profile, const Dtypes& dtypes = {});
 
 /// Reads only the element types of a plan file. They must be applied to the profile before the plan is read.
@@ -23,7 +22,6 @@ Dtypes read_plan_dtypes(const Files& files, const std::string& file);
 /// pipeline plans need `workers`. Throws InputError if the file is not a plan, or does not cover the profile's needs.
 Plan read_plan(const Files& files, const std::string& file, const Profile& profile, std::int64_t workers = 1);
 
-/// Reads a plan from the contents of a file.
 Plan read_plan(const Json& json, const Profile& profile, std::int64_t workers = 1);
 
 }  // namespace allreplay

@@ -16,7 +16,7 @@ double batch_size_of(const Profile& profile, const SourceLocation& place) {
   return static_cast<double>(*profile.batch_size);
 }
 
-// In samples per second of forward and backward computation.
+// Returns samples per second of forward and backward computation.
 double speed_of(const Profile& profile, const SourceLocation& place) {
   const Time computing = add(profile.forward(), profile.backward());
   if (computing <= Time(0))

@@ -10,17 +10,15 @@
 
 namespace allreplay {
 
-/// Returns the number of samples of each rank in a micro-batch; empty if all profiles keep their batch size. `own` is
-/// the profile of the job, `profiles` has one entry per kind of worker. Throws InputError if a batch size is needed but
-/// unknown, or a worker gets no sample.
+/// Returns each rank's samples in a micro-batch; empty if all profiles keep their batch size. `own`: profile of the
+/// job; `profiles`: by kind of worker. Throws InputError if a needed batch size is unknown, or a worker gets no sample.
 std::vector<std::int64_t> batches_of(const JobEntry& job, const Profile& own,
                                      std::span<const Shared<Profile>> profiles);
 
 /// Returns the job's kinds of worker; a job without any counts as one kind.
 std::vector<WorkerKind> kinds_of(const JobEntry& job);
 
-/// Throws InputError at `place`, naming the first difference, unless both profiles have the same layers and tensors in
-/// the same order.
+/// Throws InputError at `place`, naming the first difference, unless both have the same layers and tensors in order.
 void require_same_model(const Profile& own, const Profile& other, const SourceLocation& place);
 
 /// Scales the layers' times to another batch size; the update stays. REQUIRES: the profile has a batch size.

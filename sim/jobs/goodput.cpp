@@ -92,17 +92,17 @@ Operated operate(const Reliability& reliability, const GoodputJob& job, double w
     const double ready = now + restart;
     const auto segments_by = [&](double instant) { return std::max(0., std::floor((instant - ready) / segment)); };
     // If nodes are missing, the attempt lasts until the first checkpoint after the next repair.
-    double whole = 0, grows = std::numeric_limits<double>::infinity();
+    double segments_until_regrown = 0, regrown_at = std::numeric_limits<double>::infinity();
     if (nodes < job.nodes) {
-      whole = std::max(1., std::ceil((spares.next() - ready) / segment));
-      grows = ready + whole * segment;
+      segments_until_regrown = std::max(1., std::ceil((spares.next() - ready) / segment));
+      regrown_at = ready + segments_until_regrown * segment;
     }
-    const bool ended = grows <= fails && grows <= horizon;
-    const double segments = ended ? whole : segments_by(std::min(fails, horizon));
+    const bool ended = regrown_at <= fails && regrown_at <= horizon;
+    const double segments = ended ? segments_until_regrown : segments_by(std::min(fails, horizon));
     useful += segments * work * (nodes < job.nodes ? throughput_on(nodes, job) : 1);
     restart = reliability.restart;
     if (ended) {
-      now = grows;
+      now = regrown_at;
       spares.come_back(now);
       nodes += spares.take(job.nodes - nodes);
       continue;

@@ -29,13 +29,12 @@ struct JobColumn {
   bool identifies = false;  ///< known before anything is simulated
 };
 
-/// In the order in which they are written.
+/// Returns the columns in the order in which they are written.
 std::span<const JobColumn> job_columns();
 
 /// Returns the identifying columns: which job, in which run.
 Row job_identity(const JobRecord& record);
 
-/// All columns.
 Row job_row(const JobRecord& record);
 
 }  // namespace allreplay

@@ -17,8 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// A plan's program may begin with a backward pass. For such a program, adds the forward passes that precede the first
-// iteration; they wait for nothing.
+// If the plan's program begins with a backward pass, adds the forward passes before it, which wait for nothing.
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
   const std::vector<Work>& program =
       job.plan.roles.front().program;  // in a pipeline all programs begin with a forward pass
@@ -73,7 +72,7 @@ class Kept {
 };
 
 // A job, with its share of the system's servers and queues.
-struct Player {
+struct RunningJob {
   const SeatedJob* job = nullptr;
   Unrolled unrolled;
   std::vector<Stream> streams;
@@ -92,7 +91,7 @@ class JobsClock final : public Observer {
         record_(record),
         watcher_(watcher),
         kept_(file),
-        players_(jobs.size()),
+        running_(jobs.size()),
         cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
     Views views;
@@ -129,23 +128,23 @@ class JobsClock final : public Observer {
 
   JobsTimes run() {
     times_.events = replay_cycles(cycles_, system_, *this);
-    for (std::size_t i = 0; i < players_.size(); ++i) measure(i);
+    for (std::size_t i = 0; i < running_.size(); ++i) measure(i);
     if (record_) finish_record();
     return std::move(times_);
   }
 
   bool goes_on(std::size_t cycle, std::int64_t replay) override {
-    const auto& iterations = players_[cycle].job->iterations;
+    const auto& iterations = running_[cycle].job->iterations;
     return !iterations || replay < *iterations;
   }
 
   // Draws jitter as `run` does, but from one random stream per seat.
   void begins(std::size_t cycle, std::int64_t replay, std::span<Task> tasks) override {
-    Player& player = players_[cycle];
-    const auto& jitter = player.job->job.scenario.stragglers.jitter;
+    RunningJob& running = running_[cycle];
+    const auto& jitter = running.job->job.scenario.stragglers.jitter;
     if (!jitter || replay < 0) return;
-    for (TaskId id = 0; id < player.unrolled.labels.size(); ++id)
-      if (const auto time = drawn(player.unrolled, id, player.job->classes, *jitter, player.random))
+    for (TaskId id = 0; id < running.unrolled.labels.size(); ++id)
+      if (const auto time = drawn(running.unrolled, id, running.job->classes, *jitter, running.random))
         tasks[id].duration = *time;
   }
 
@@ -153,11 +152,11 @@ class JobsClock final : public Observer {
     JobTimes& times = times_.jobs[cycle];
     times.begins.push_back(now);
     kept_.add(Kept::of_iteration);
-    if (watcher_.began && std::ssize(times.begins) <= awaited_of(*players_[cycle].job, file_, some_end_))
+    if (watcher_.began && std::ssize(times.begins) <= awaited_of(*running_[cycle].job, file_, some_end_))
       watcher_.began();
-    players_[cycle].clock.restart(now);
+    running_[cycle].clock.restart(now);
     passes_[cycle] = some_passed_ = true;
-    const auto& iterations = players_[cycle].job->iterations;
+    const auto& iterations = running_[cycle].job->iterations;
     if (iterations && std::ssize(times.begins) == *iterations + 1) times.end = now;
   }
 
@@ -178,8 +177,8 @@ class JobsClock final : public Observer {
   std::vector<std::pair<std::uint32_t, double>> change(Time now) override {
     std::vector<std::pair<std::uint32_t, double>> changed;
     if (next_event() == now) {
-      if (disturbances_->changes_links(now)) lay_network(now);
-      add_slowed(now, changed);
+      if (disturbances_->changes_links(now)) update_network(now);
+      add_slowdowns(now, changed);
       ++events_begun_;
       while (next_event() == now) ++events_begun_;
     }
@@ -188,7 +187,7 @@ class JobsClock final : public Observer {
         ++turns_;
         count_step(now);
         others_[i].turn();
-        if (record_) note_other(i, now);
+        if (record_) record_flow(i, now);
         network_->turn(i, others_[i].is_on(), now);
       }
     changed.emplace_back(the_network, 1);
@@ -200,18 +199,18 @@ class JobsClock final : public Observer {
     constexpr std::int64_t now_and_then = 256;
     if (watcher_.sent && steps_ % now_and_then == 0) watcher_.sent(network_->server().events());
     if (!std::exchange(some_passed_, false)) return false;
-    const bool looks = may_repeat_ && passes_[0] && all_began();
+    const bool may_have_repeated = may_repeat_ && passes_[0] && all_began();
     if (!some_end_ && !warm_) warm_ = warm();
-    note_meetings(now);
+    read_contention(now);
     if (const Meetings* meetings = network_->meetings())
       kept_.require(meetings->bytes() +
-                    Kept::of_reading * static_cast<double>(players_.size() * meetings->lasted().size()));
+                    Kept::of_reading * static_cast<double>(running_.size() * meetings->lasted().size()));
     std::fill(passes_.begin(), passes_.end(), false);
     if (some_end_)
       return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
-        return times.end || !players_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
+        return times.end || !running_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
       });
-    if (looks && repeats(now, state())) return true;
+    if (may_have_repeated && repeats(now, state())) return true;
     return all_measured();
   }
 
@@ -224,30 +223,30 @@ class JobsClock final : public Observer {
   }
 
   // Adds the servers of all workers that have events, with the factor in force.
-  void add_slowed(Time now, std::vector<std::pair<std::uint32_t, double>>& slowed) const {
-    for (const Player& player : players_)
-      for (std::size_t c = 0; c < player.job->classes.size(); ++c) {
-        if (player.job->events[c].empty()) continue;
+  void add_slowdowns(Time now, std::vector<std::pair<std::uint32_t, double>>& slowed) const {
+    for (const RunningJob& running : running_)
+      for (std::size_t c = 0; c < running.job->classes.size(); ++c) {
+        if (running.job->events[c].empty()) continue;
         double factor = 1;
-        for (const std::size_t event : player.job->events[c])
+        for (const std::size_t event : running.job->events[c])
           if (file_.events[event].at <= now && now < file_.events[event].end()) factor *= *file_.events[event].slowdown;
-        slowed.emplace_back(player.compute[c], factor);
-        if (player.unrolled.beside) slowed.emplace_back(player.codec[c], factor);
+        slowed.emplace_back(running.compute[c], factor);
+        if (running.unrolled.beside) slowed.emplace_back(running.codec[c], factor);
       }
   }
 
-  void lay_network(Time now) {
+  void update_network(Time now) {
     const auto network = disturbances_->network_at(now);
     const auto same = [](const Link& a, const Link& b) { return a.bandwidth == b.bandwidth; };
     if (std::ranges::equal(network->links(), network_now_->links(), same)) return;
     network_now_ = network;
     Views views;
     std::vector<std::span<const NodeId>> going_on;
-    for (std::size_t i = 0; i < players_.size(); ++i)
-      if (!times_.jobs[i].end) going_on.emplace_back(players_[i].job->seats);  // jobs that ended may be disconnected
+    for (std::size_t i = 0; i < running_.size(); ++i)
+      if (!times_.jobs[i].end) going_on.emplace_back(running_[i].job->seats);  // jobs that ended may be disconnected
     disturbances_->require_connected(*network, going_on, now);
-    for (std::size_t i = 0; i < players_.size(); ++i) {
-      const SeatedJob& job = *players_[i].job;
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      const SeatedJob& job = *running_[i].job;
       views.push_back(times_.jobs[i].end ? job.job.topology : seated(network, job.seats));
     }
     network_->lay(*network, views, disturbances_->ways_on(*network), now);
@@ -256,7 +255,7 @@ class JobsClock final : public Observer {
   // Limits the steps: a job that starts late, or background that switches often, could make a run endless.
   void count_step(Time now) {
     if (++steps_ <= file_.limits.steps) return;
-    for (std::size_t i = 0; i < players_.size(); ++i)
+    for (std::size_t i = 0; i < running_.size(); ++i)
       if (cycles_[i].start > now)
         throw InputError(file_.jobs[i].place / "start",
                          fmt::format("the other jobs take more than {} steps until then", file_.limits.steps),
@@ -276,7 +275,7 @@ class JobsClock final : public Observer {
     return static_cast<std::size_t>(found - file_.background.begin());
   }
 
-  void note_other(std::size_t number, Time now) {
+  void record_flow(std::size_t number, Time now) {
     auto& times = record_->others[number];
     if (!others_[number].is_on()) {
       times.back().to = now;
@@ -287,9 +286,9 @@ class JobsClock final : public Observer {
   }
 
   void finish_record() {
-    for (std::size_t i = 0; i < players_.size(); ++i) {
-      record_->jobs[i].unrolled = std::move(players_[i].unrolled);
-      record_->jobs[i].ends = players_[i].job->iterations.has_value();
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      record_->jobs[i].unrolled = std::move(running_[i].unrolled);
+      record_->jobs[i].ends = running_[i].job->iterations.has_value();
     }
     for (auto& times : record_->others)
       for (JobsRecord::On& on : times) on.to = std::min(on.to, record_->end);
@@ -315,35 +314,35 @@ class JobsClock final : public Observer {
   std::vector<double> met(Time now) const { return network_->meetings() ? network_->met(now) : std::vector<double>(); }
 
   // Reads the contention counters at the begin and at the end of each job's measured time.
-  void note_meetings(Time now) {
+  void read_contention(Time now) {
     if (!network_->meetings()) return;
-    for (std::size_t i = 0; i < players_.size(); ++i) {
+    for (std::size_t i = 0; i < running_.size(); ++i) {
       if (!passes_[i]) continue;
-      Player& player = players_[i];
+      RunningJob& running = running_[i];
       const JobTimes& times = times_.jobs[i];
       const auto begun = std::ssize(times.begins);
       if (some_end_) {
-        if (begun == 1) player.met_since = met(now);
-        if (begun > 1 && (times.end || !player.job->iterations)) player.met_until = met(now);
+        if (begun == 1) running.met_since = met(now);
+        if (begun > 1 && (times.end || !running.job->iterations)) running.met_until = met(now);
       } else if (warm_) {
         const auto first = first_at(times, *warm_);
-        if (begun == first + 1) player.met_since = met(now);
-        if (begun == first + 1 + file_.iterations) player.met_until = met(now);
+        if (begun == first + 1) running.met_since = met(now);
+        if (begun == first + 1 + file_.iterations) running.met_until = met(now);
       }
     }
   }
 
   void add(std::size_t number, const SeatedJob& job) {
-    Player& player = players_[number];
-    player.job = &job;
+    RunningJob& running = running_[number];
+    running.job = &job;
     const Scenario& scenario = job.job.scenario;
-    player.unrolled = unroll_job(job.job, job.plan, job.classes);
+    running.unrolled = unroll_job(job.job, job.plan, job.classes);
     if (scenario.stragglers.jitter)
       for (const WorkerClass& one : job.classes)
-        player.random.emplace_back(scenario.stragglers.jitter->seed,
-                                   job.seats[static_cast<std::size_t>(one.workers.front())]);
+        running.random.emplace_back(scenario.stragglers.jitter->seed,
+                                    job.seats[static_cast<std::size_t>(one.workers.front())]);
     // Appends the job's own servers and queues to the system; the network's server is shared.
-    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock,
+    const System own = system_of(running.unrolled, job.plan, running.streams, running.clock,
                                  {{&network_->server(), Phase::Communication}});
     const auto first_queue = static_cast<QueueId>(system_.queues.size());
     std::vector<std::uint32_t> server_of;
@@ -356,12 +355,12 @@ class JobsClock final : public Observer {
       system_.servers.push_back(use);
     }
     const std::size_t classes = job.classes.size();
-    player.compute.assign(server_of.begin(), server_of.begin() + static_cast<std::ptrdiff_t>(classes));
-    if (player.unrolled.beside)
-      player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
-                          server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
+    running.compute.assign(server_of.begin(), server_of.begin() + static_cast<std::ptrdiff_t>(classes));
+    if (running.unrolled.beside)
+      running.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
+                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
     if (scenario.cluster.interference)
-      add_interference(system_, player.compute.front(), the_network, network_->first_call(number), job.job,
+      add_interference(system_, running.compute.front(), the_network, network_->first_call(number), job.job,
                        job.classes);
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
@@ -369,20 +368,20 @@ class JobsClock final : public Observer {
     }
     Cycle& cycle = cycles_[number];
     cycle.start = job.start;
-    cycle.graph = player.unrolled.graph;
+    cycle.graph = running.unrolled.graph;
     for (TaskId id = 0; id < cycle.graph.tasks().size(); ++id) {
       Task& task = cycle.graph.task(id);
       task.queue += first_queue;
-      if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
+      if (running.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
     }
     if (job.job.setup.fidelity == Fidelity::Message) require_bearable(number, job);
-    cycle.carried = player.unrolled.carried;
-    add_opening(cycle, job, player.unrolled, first_queue);
+    cycle.carried = running.unrolled.carried;
+    add_opening(cycle, job, running.unrolled, first_queue);
   }
 
   // About ten million messages a second are simulated.
   void require_bearable(std::size_t number, const SeatedJob& job) {
-    for (const Task& task : players_[number].unrolled.graph.tasks())
+    for (const Task& task : running_[number].unrolled.graph.tasks())
       if (task.bytes > 0)
         messages_ += job.job.rounds->messages_laid(job.job.rounds->sent(task.call_id, task.bytes).rounds) *
                      job.job.topology->parts();
@@ -423,13 +422,13 @@ class JobsClock final : public Observer {
     measure_iterations(number);
     JobTimes& times = times_.jobs[number];
     if (!network_->meetings() || times.count == 0) return;
-    const Player& player = players_[number];
+    const RunningJob& running = running_[number];
     const double lasts =
         static_cast<double>((times.begins[times.first + times.count] - times.begins[times.first]).count());
     const auto met =
         times_.period
             ? network_->meetings()->of(static_cast<std::uint32_t>(number), met_since_, met_until_)
-            : network_->meetings()->of(static_cast<std::uint32_t>(number), player.met_since, player.met_until);
+            : network_->meetings()->of(static_cast<std::uint32_t>(number), running.met_since, running.met_until);
     for (const Meetings::Met& one : met) times.contention.push_back({one.link, one.with, one.ps / lasts});
     std::stable_sort(times.contention.begin(), times.contention.end(),
                      [](const Contention& a, const Contention& b) { return a.share > b.share; });
@@ -439,7 +438,7 @@ class JobsClock final : public Observer {
     JobTimes& times = times_.jobs[number];
     const auto ended = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, std::ssize(times.begins) - 1));
     if (some_end_) {
-      const auto& iterations = players_[number].job->iterations;
+      const auto& iterations = running_[number].job->iterations;
       times.count = iterations ? static_cast<std::size_t>(*iterations) : ended;
       return;
     }
@@ -463,7 +462,7 @@ class JobsClock final : public Observer {
   JobsRecord* record_;
   const JobsWatcher& watcher_;
   Kept kept_;
-  std::deque<Player> players_;
+  std::deque<RunningJob> running_;
   std::vector<Cycle> cycles_;
   std::unique_ptr<SharedNetwork> network_;
   System system_;

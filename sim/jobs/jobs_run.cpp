@@ -193,8 +193,8 @@ JobsTimes JobsRunner::replay(std::span<const SeatedJob> jobs, bool disturbed, Jo
 }
 
 // Replays, and shows progress if that is wanted: counted in messages for `message`, else in iterations.
-JobsTimes JobsRunner::watched(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
-                              JobsRecord* record) {
+JobsTimes JobsRunner::replay_with_progress(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
+                                           JobsRecord* record) {
   if (!note_) return replay(jobs, disturbed, record);
   if (cluster_.fidelity != Fidelity::Message) {
     Progress progress(what, static_cast<std::size_t>(iterations_awaited(jobs, file_)));
@@ -204,13 +204,13 @@ JobsTimes JobsRunner::watched(std::span<const SeatedJob> jobs, const std::string
   const double messages = messages_awaited(jobs, file_);
   Progress progress(what + ": messages, fewer if iterations repeat", static_cast<std::size_t>(messages), telling);
   return replay(jobs, disturbed, record, {.sent = [&](std::int64_t sent) {
-                  if (!to_note_.empty()) note_(std::exchange(to_note_, ""));
+                  if (!pending_note_.empty()) note_(std::exchange(pending_note_, ""));
                   progress.reach(static_cast<std::size_t>(sent));
                 }});
 }
 
-// The note before a long run: all jobs together, then each alone.
-std::string note_of_messages(double messages) {
+// The note before a long run, which runs all jobs together, then each in isolation.
+std::string duration_note(double messages) {
   constexpr double each = 1e-6, long_s = 30;  // seconds: measured per message; the shortest run that gets a note
   const double seconds = 2 * messages * each;
   if (seconds < long_s) return "";
@@ -226,7 +226,7 @@ std::string note_of_messages(double messages) {
 const JobsRunner::Alone& JobsRunner::alone(std::size_t job, const SeatedJob& seated) {
   const std::pair key(job, seated.seats);
   if (const auto known = alone_.find(key); known != alone_.end()) return known->second;
-  const JobsTimes times = watched({&seated, 1}, fmt::format("{} alone", seated.name), false);
+  const JobsTimes times = replay_with_progress({&seated, 1}, fmt::format("{} alone", seated.name), false);
   return alone_[key] = {times_of(times.jobs.front(), times.period), times.events};
 }
 
@@ -276,9 +276,9 @@ JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const 
                            bool disturbed) {
   std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
   for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
-  if (note_ && !std::exchange(has_noted_, true) && cluster_.fidelity == Fidelity::Message)
-    to_note_ = note_of_messages(messages_awaited(seated, file_));
-  JobsTimes times = watched(seated, "jobs", disturbed, record);
+  if (note_ && !std::exchange(has_told_duration_, true) && cluster_.fidelity == Fidelity::Message)
+    pending_note_ = duration_note(messages_awaited(seated, file_));
+  JobsTimes times = replay_with_progress(seated, "jobs", disturbed, record);
   JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
   if (times.period) result.period_s = to_seconds(*times.period);
   std::vector<double> slowdowns;

@@ -15,8 +15,7 @@
 
 namespace allreplay {
 
-/// The result of one job. Values named "alone" come from a run of this job by itself, on the same seats, without events
-/// and background.
+/// The result of one job; "alone" means a run of only this job, on the same seats, without events and background.
 struct JobResult {
   SeatedJob seated;
   std::optional<MeasuredTimes> alone, together;  ///< none if no iteration was measured
@@ -41,8 +40,7 @@ struct JobsResult {
 /// Runs one file with any seats and starts.
 class JobsRunner {
  public:
-  /// Throws InputError if the file's cluster cannot run several jobs. REQUIRES: the library and the file outlive the
-  /// runner.
+  /// Throws InputError if the cluster cannot run several jobs. REQUIRES: the library and the file outlive the runner.
   JobsRunner(Library& library, const Files& files, const JobsFile& file);
 
   /// `choices` and `starts` are by job. `record`, if not null, is filled by the run of all jobs. `disturbed`: with the
@@ -61,8 +59,8 @@ class JobsRunner {
   };
   JobsTimes replay(std::span<const SeatedJob> jobs, bool disturbed, JobsRecord* record = nullptr,
                    const JobsWatcher& watcher = {}) const;
-  JobsTimes watched(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
-                    JobsRecord* record = nullptr);
+  JobsTimes replay_with_progress(std::span<const SeatedJob> jobs, const std::string& what, bool disturbed,
+                                 JobsRecord* record = nullptr);
   const Alone& alone(std::size_t job, const SeatedJob& seated);
   double throughput(const JobEntry& entry, const SeatedJob& seated, std::int64_t workers);
   Goodput goodput(const JobEntry& entry, const JobResult& result);
@@ -72,8 +70,8 @@ class JobsRunner {
   JobsCluster cluster_;
   Disturbances disturbances_;
   std::function<void(const std::string& text)> note_;  // empty: no progress is shown
-  bool has_noted_ = false;                             // note_ was given the expected duration
-  std::string to_note_;                                // shown once the run has begun; it may still be refused
+  bool has_told_duration_ = false;                     // note_ was given the expected duration
+  std::string pending_note_;                           // shown once the run has begun; it may still be refused
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 
@@ -104,8 +102,7 @@ struct FoundJobs {
   std::optional<TriedPlacements> shorter;  ///< those with the shortest iterations, if shorter than those found
 };
 
-/// Searches by coordinate descent over the jobs' candidate placements, then over their start offsets (docs/jobs.md).
-/// Without either, runs the file as it is.
+/// Coordinate descent over the jobs' placements, then over start offsets (docs/jobs.md); if none is searched, a run.
 FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search);
 
 /// The seats and starts in the file; `later` delays the starts, by job.

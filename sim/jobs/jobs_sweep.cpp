@@ -23,7 +23,7 @@ namespace allreplay {
 namespace {
 
 // Returns the entries of a list. Throws InputError if there is none.
-std::vector<Json> several(const Json& json) {
+std::vector<Json> nonempty_items(const Json& json) {
   std::vector<Json> items = json.items();
   if (items.empty()) json.fail("is empty", "at least one entry, or leave the key out");
   return items;
@@ -65,21 +65,21 @@ JobsSweep::Placements read_placements(const Json& json) {
 JobsSweep::Search read_search(const Json& json) {
   json.allow_only({"place", "stagger", "minimise"});
   JobsSweep::Search one;
-  const auto say = [&](const std::string& text) { one.text += (one.text.empty() ? "" : ";") + text; };
+  const auto add_word = [&](const std::string& text) { one.text += (one.text.empty() ? "" : ";") + text; };
   if (const auto place = json.find("place"); place && place->boolean()) {
     one.search.place = true;
-    say("place");
+    add_word("place");
   }
   if (const auto stagger = json.find("stagger")) {
     one.search.stagger = stagger->integer(1, 1000);
-    say(fmt::format("stagger={}", *one.search.stagger));
+    add_word(fmt::format("stagger={}", *one.search.stagger));
   }
   if (const auto aim = json.find("minimise")) {
     const std::string word = aim->text();
     if (word != "worst" && word != "mean") aim->fail(fmt::format("unknown aim '{}'", word), "worst or mean");
     if (one.text.empty()) aim->fail("needs a search", "\"place\" or \"stagger\" next to it");
     one.search.mean = word == "mean";
-    if (one.search.mean) say("minimise=mean");
+    if (one.search.mean) add_word("minimise=mean");
   }
   if (one.text.empty()) one.text = "none";
   return one;
@@ -110,48 +110,48 @@ void set_workers(JobsFile& file, std::int64_t workers, const SourceLocation& pla
 }
 
 // Applies what the request sets to all jobs of the file.
-void set_words(JobsFile& file, const Request& said) {
-  if (!said.cluster.empty()) {
-    file.cluster = said.cluster;
+void apply_overrides(JobsFile& file, const Request& overrides) {
+  if (!overrides.cluster.empty()) {
+    file.cluster = overrides.cluster;
     file.inline_cluster.reset();
   }
-  if (!said.cluster_words.empty())
-    file.inline_cluster = Json::parse(cluster_file_of(said.cluster_words), "the cluster in words");
-  for (const ChangeText& change : said.changes)
+  if (!overrides.cluster_words.empty())
+    file.inline_cluster = Json::parse(cluster_file_of(overrides.cluster_words), "the cluster in words");
+  for (const ChangeText& change : overrides.changes)
     for (const char* own : {"placement", "stragglers"})
       if (change.name == own)
         throw InputError(change.place, fmt::format("each job has its own {}", own), "give it in the jobs file");
-  file.changes = said.changes;
-  if (!said.fidelity.empty()) {
-    file.fidelity = said.fidelity;
-    file.place_of_fidelity = said.place_of_fidelity;
+  file.changes = overrides.changes;
+  if (!overrides.fidelity.empty()) {
+    file.fidelity = overrides.fidelity;
+    file.place_of_fidelity = overrides.place_of_fidelity;
   }
   for (JobEntry& job : file.jobs) {
     Request& own = job.request;
     const auto take = [&](std::string Request::*word, SourceLocation Request::*place) {
-      if ((said.*word).empty()) return false;
-      own.*word = said.*word;
-      own.*place = said.*place;
+      if ((overrides.*word).empty()) return false;
+      own.*word = overrides.*word;
+      own.*place = overrides.*place;
       return true;
     };
     if (take(&Request::profile, &Request::place_of_profile)) {
-      own.forward_ratio = said.forward_ratio;
-      own.place_of_ratio = said.place_of_ratio;
+      own.forward_ratio = overrides.forward_ratio;
+      own.place_of_ratio = overrides.place_of_ratio;
     }
-    if (take(&Request::strategy, &Request::place_of_strategy)) own.options = said.options;
+    if (take(&Request::strategy, &Request::place_of_strategy)) own.options = overrides.options;
     take(&Request::collective, &Request::place_of_collective);
     take(&Request::codec, &Request::place_of_codec);
     take(&Request::fidelity, &Request::place_of_fidelity);
-    own.changes = said.changes;
-    own.reuse = said.reuse;
+    own.changes = overrides.changes;
+    own.reuse = overrides.reuse;
   }
-  if (said.workers) set_workers(file, *said.workers, said.place_of_workers);
+  if (overrides.workers) set_workers(file, *overrides.workers, overrides.place_of_workers);
 }
 
 // Answers the questions of a jobs sweep, by number. Its library is used by one thread only.
-class Asked {
+class JobsQuestions {
  public:
-  explicit Asked(JobsSweep sweep) : sweep_(std::move(sweep)), library_(sweep_.inputs) {}
+  explicit JobsQuestions(JobsSweep sweep) : sweep_(std::move(sweep)), library_(sweep_.inputs) {}
 
   SweepRows check() {
     SweepRows rows;
@@ -227,7 +227,7 @@ class Asked {
   JobsFile file_of(std::size_t question) const {
     JobsFile file = base_of(question).file;
     const std::size_t faster = sweep_.searches.size() * sweep_.placements.size();
-    set_words(file, sweep_.requests[place_in(question, faster, sweep_.requests.size())]);
+    apply_overrides(file, sweep_.requests[place_in(question, faster, sweep_.requests.size())]);
     if (const auto& seat = placements_of(question).seat) {
       seat(file);
       for (JobEntry& job : file.jobs)
@@ -290,7 +290,7 @@ JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOve
   if (!sweep.inputs.kept) sweep.inputs.kept = std::make_shared<KeptInputs>();  // rows share the files they read
   std::set<std::string> names;
   std::size_t jobs = 0;
-  for (const Json& item : several(json.at("jobs"))) {
+  for (const Json& item : nonempty_items(json.at("jobs"))) {
     sweep.bases.push_back(read_base(inputs.files, item, sweep.files));
     const JobsFile& file = sweep.bases.back().file;
     if (!names.insert(file.name).second)
@@ -299,11 +299,11 @@ JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOve
   }
   sweep.requests = read_requests(inputs, json, instead);
   if (const auto placements = json.find("placements"))
-    for (const Json& item : several(*placements)) sweep.placements.push_back(read_placements(item));
+    for (const Json& item : nonempty_items(*placements)) sweep.placements.push_back(read_placements(item));
   else
     sweep.placements.emplace_back();
   if (const auto searches = json.find("searches"))
-    for (const Json& item : several(*searches)) sweep.searches.push_back(read_search(item));
+    for (const Json& item : nonempty_items(*searches)) sweep.searches.push_back(read_search(item));
   else
     sweep.searches.push_back({{}, "none"});
   require_rows(jobs * sweep.size() / sweep.bases.size(), json);
@@ -314,10 +314,10 @@ SweepQuestions questions_of(JobsSweep sweep) {
   SweepQuestions questions;
   questions.files = sweep.inputs.files;
   for (const JobColumn& column : job_columns()) questions.columns.push_back(column.name);
-  const auto asked = std::make_shared<Asked>(std::move(sweep));
-  questions.check = [asked] { return asked->check(); };
-  questions.ask = [asked](std::size_t question) { return asked->ask(question); };
-  questions.digest_of = [asked](std::size_t question) { return asked->digest_of(question); };
+  const auto jobs_questions = std::make_shared<JobsQuestions>(std::move(sweep));
+  questions.check = [jobs_questions] { return jobs_questions->check(); };
+  questions.ask = [jobs_questions](std::size_t question) { return jobs_questions->ask(question); };
+  questions.digest_of = [jobs_questions](std::size_t question) { return jobs_questions->digest_of(question); };
   return questions;
 }
 

@@ -23,8 +23,7 @@ std::optional<MeasuredTimes> measured_times(std::span<const Time> iterations,
 /// The p-quantile by nearest rank: number ⌈p·n⌉ of the n sorted values. REQUIRES: at least one value.
 double quantile(std::span<const double> sorted, double p);
 
-/// Jain's index (Σ 1/s)² / (n · Σ 1/s²) of the slow-downs s, 1 if they are equal (Jain, Chiu and Hawe 1984). Returns
-/// none without slow-downs.
+/// Jain's index (Σ 1/s)² / (n · Σ 1/s²) of the slow-downs s (Jain, Chiu and Hawe 1984); none without any.
 std::optional<double> fairness(std::span<const double> slowdowns);
 
 }  // namespace allreplay

@@ -61,7 +61,7 @@ void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster&
   scenario.stragglers.jitter = entry.stragglers.jitter ? entry.stragglers.jitter : cluster.stragglers.jitter;
 }
 
-void require_served(const Scenario& scenario, const JobEntry& entry) {
+void require_supported(const Scenario& scenario, const JobEntry& entry) {
   if (scenario.options.start == Start::Ranks)
     throw InputError(entry.place / "strategy", "start=ranks is not supported for jobs", "start=together");
   if (!scenario.options.parallel.any()) return;
@@ -76,14 +76,14 @@ void require_served(const Scenario& scenario, const JobEntry& entry) {
 }
 
 // The key of a class of workers: they have the same role, kind, batch size, slowdown and events.
-struct Alike {
+struct ClassKey {
   std::uint32_t role = 0;
   std::size_t kind = 0;
   std::int64_t batch = 0;
   double slowdown = 1;
   std::vector<std::size_t> events;
-  std::int64_t apart = 0;  // with jitter the rank, so that every worker is a class
-  auto operator<=>(const Alike&) const = default;
+  std::int64_t own_rank = 0;  // with jitter the rank, so that every worker is a class
+  auto operator<=>(const ClassKey&) const = default;
 };
 
 // Returns, by rank, the indices of the events that slow its computation.
@@ -148,31 +148,31 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
   for (std::uint32_t role = 0; role < seated.plan.roles.size(); ++role)
     for (const std::int64_t worker : seated.plan.roles[role].workers) roles[static_cast<std::size_t>(worker)] = role;
   const std::vector<std::vector<std::size_t>> events = events_of(file, cluster, seated);
-  std::map<Alike, std::size_t> known;
+  std::map<ClassKey, std::size_t> known;
   std::map<std::pair<std::size_t, std::int64_t>, std::shared_ptr<const Profile>> scaled_profiles;
   std::int64_t rank = 0;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind)
     for (std::int64_t i = 0; i < kinds[kind].workers; ++i, ++rank) {
       const auto worker = static_cast<std::size_t>(rank);
-      Alike alike{.role = roles[worker],
-                  .kind = kind,
-                  .batch = seated.batches.empty() ? 0 : seated.batches[worker],
-                  .slowdown = factors[worker],
-                  .events = events[worker],
-                  .apart = scenario.stragglers.jitter ? rank : 0};
-      const auto [place, fresh] = known.emplace(alike, seated.classes.size());
+      ClassKey key{.role = roles[worker],
+                   .kind = kind,
+                   .batch = seated.batches.empty() ? 0 : seated.batches[worker],
+                   .slowdown = factors[worker],
+                   .events = events[worker],
+                   .own_rank = scenario.stragglers.jitter ? rank : 0};
+      const auto [place, fresh] = known.emplace(key, seated.classes.size());
       if (fresh) {
-        auto& profile = scaled_profiles[{kind, alike.batch}];
+        auto& profile = scaled_profiles[{kind, key.batch}];
         const bool fresh_profile = !profile;
-        if (!profile && alike.batch > 0)
-          profile = std::make_shared<const Profile>(with_batch(profiles[kind], alike.batch));
+        if (!profile && key.batch > 0)
+          profile = std::make_shared<const Profile>(with_batch(profiles[kind], key.batch));
         else if (!profile && !kinds[kind].profile.empty())
           profile = std::make_shared<const Profile>(*profiles[kind]);
         if (profile && fresh_profile && seated.job.parallel)
           profile = std::make_shared<const Profile>(with_collectives(*profile, *seated.job.parallel));
-        seated.classes.push_back({alike.slowdown, {}, alike.role, profile});
+        seated.classes.push_back({key.slowdown, {}, key.role, profile});
         require_bearable(passes_of(seated), file, entry.place);
-        seated.events.push_back(alike.events);
+        seated.events.push_back(key.events);
       }
       seated.classes[place->second].workers.push_back(rank);
     }
@@ -258,7 +258,7 @@ Scenario scenario_of(Library& library, const JobsCluster& cluster, const JobEntr
   scenario.laid_on = seated(cluster.seating.network, seats);
   scenario.cluster.workers = cluster.cluster.workers;
   set_slowdowns(scenario, entry, cluster, seats);
-  require_served(scenario, entry);
+  require_supported(scenario, entry);
   return scenario;
 }
 

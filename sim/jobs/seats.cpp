@@ -15,9 +15,9 @@ namespace allreplay {
 namespace {
 
 // The pieces that jobs take: single seats or, with `whole_nodes`, machines. Numbered in the order of seats.
-class Room {
+class SeatPool {
  public:
-  explicit Room(const Seating& seating)
+  explicit SeatPool(const Seating& seating)
       : seating_(seating),
         size_(seating.whole_nodes ? seating.network->gpus_per_host() : 1),
         taken_(static_cast<std::size_t>((seating.seats + size_ - 1) / size_), false) {
@@ -64,14 +64,14 @@ class Room {
 };
 
 // Returns the pieces of the listed hosts, in the order in which the job's ranks take them.
-std::vector<std::size_t> listed(const Room& room, const JobEntry& job, const SeatChoice& choice) {
+std::vector<std::size_t> listed(const SeatPool& pool, const JobEntry& job, const SeatChoice& choice) {
   std::vector<std::size_t> order;
   std::set<std::size_t> chosen;
-  std::size_t wanted = room.needed(job.workers);
+  std::size_t wanted = pool.needed(job.workers);
   for (const NamedHost& host : choice.placement.hosts)
-    for (const std::size_t piece : room.pieces_of(host)) {
+    for (const std::size_t piece : pool.pieces_of(host)) {
       if (wanted == 0) return order;
-      if (room.taken(piece) || !chosen.insert(piece).second)
+      if (pool.taken(piece) || !chosen.insert(piece).second)
         throw InputError(host.place, fmt::format("'{}' is already taken", host.name),
                          "each host for one job, and once");
       order.push_back(piece);
@@ -80,18 +80,18 @@ std::vector<std::size_t> listed(const Room& room, const JobEntry& job, const Sea
   return order;
 }
 
-std::vector<std::size_t> free_pieces(const Seating& seating, const Room& room, const SeatChoice& choice,
+std::vector<std::size_t> free_pieces(const Seating& seating, const SeatPool& pool, const SeatChoice& choice,
                                      std::uint64_t number) {
-  std::vector<std::size_t> order(room.pieces());
+  std::vector<std::size_t> order(pool.pieces());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (choice.placement.kind == Placement::Kind::Spread) {
     if (seating.spread.empty())
       throw InputError(choice.placement.place, "spread cannot be combined with nodes, which are filled in order",
                        "packed, or a list of hosts");
     order.assign(seating.spread.begin(), seating.spread.end());
-    std::erase_if(order, [&](std::size_t piece) { return piece >= room.pieces(); });
+    std::erase_if(order, [&](std::size_t piece) { return piece >= pool.pieces(); });
   }
-  std::erase_if(order, [&](std::size_t piece) { return room.taken(piece); });
+  std::erase_if(order, [&](std::size_t piece) { return pool.taken(piece); });
   if (choice.shuffled) {
     Random random(*choice.shuffled, number);
     for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random.below(i + 1)]);
@@ -103,7 +103,7 @@ std::vector<std::size_t> free_pieces(const Seating& seating, const Room& room, c
 
 std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<const JobEntry> jobs,
                                            std::span<const SeatChoice> choices) {
-  Room room(seating);
+  SeatPool pool(seating);
   const std::string piece = seating.whole_nodes ? "node" : "seat";
   std::vector<std::vector<NodeId>> seats(jobs.size());
   for (const bool lists : {true, false})
@@ -111,8 +111,8 @@ std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<con
       const SeatChoice& choice = choices[job];
       if ((choice.placement.kind == Placement::Kind::Listed) != lists) continue;
       const std::vector<std::size_t> pieces =
-          lists ? listed(room, jobs[job], choice) : free_pieces(seating, room, choice, job);
-      const std::size_t needed = room.needed(jobs[job].workers);
+          lists ? listed(pool, jobs[job], choice) : free_pieces(seating, pool, choice, job);
+      const std::size_t needed = pool.needed(jobs[job].workers);
       if (pieces.size() < needed && lists)
         throw InputError(choice.placement.place,
                          fmt::format("the list is too short: {} for {} workers", counted(std::ssize(pieces), piece),
@@ -123,7 +123,7 @@ std::vector<std::vector<NodeId>> seat_jobs(const Seating& seating, std::span<con
                          fmt::format("'{}' finds {} for {} workers", jobs[job].name,
                                      counted(std::ssize(pieces), "free " + piece), jobs[job].workers),
                          fmt::format("a cluster of more than {} workers, or smaller jobs", seating.seats));
-      seats[job] = room.take(pieces, jobs[job].workers);
+      seats[job] = pool.take(pieces, jobs[job].workers);
     }
   return seats;
 }

@@ -7,14 +7,14 @@ namespace allreplay {
 
 namespace {
 
-// What has no bytes, or nobody to send them to, never touches the network.
+// The channels of a task; none without bytes.
 Channels channels_of(const ChannelCost& cost, const Task& task) { return task.bytes > 0 ? cost.channels : Channels{0}; }
 
 double rate_of(const Task& task, Time transfer) { return transfer > Time(0) ? task.bytes / to_seconds(transfer) : 0; }
 
 }  // namespace
 
-// Start-ups overlap, so a block's bytes follow those admitted before it, or its own start-up, whichever is later:
+// Start-ups overlap, so a block's bytes move after those admitted before it and after its own start-up:
 // end = max(now + a, free) + b·M, with a + b·M rounded once.
 void SerialChannel::start(TaskId id, const Task& task, Time now) {
   const ChannelCost& cost = costs_[task.call_id];
@@ -31,7 +31,7 @@ void SerialChannel::start(TaskId id, const Task& task, Time now) {
   auto place = in_flight_.end();
   while (place != in_flight_.begin() && std::prev(place)->end > end) --place;
   if (place == in_flight_.end())
-    in_flight_.push_back(added);  // an insert into an empty one would go to its front, and allocate
+    in_flight_.push_back(added);  // insert() would put it at the front of an empty deque, and allocate
   else
     in_flight_.insert(place, added);
   now_ = now;
@@ -111,7 +111,7 @@ Time FairChannel::next_completion() const {
 }
 
 void FairChannel::complete(Time now, std::vector<TaskId>& done) {
-  std::array<bool, all_channels + 1> ends{};  // before `advance` rounds the virtual times
+  std::array<bool, all_channels + 1> ends{};  // decided before advance() rounds the virtual times
   for (std::size_t channels = 0; channels < alike_.size(); ++channels) ends[channels] = next_end(channels) == now;
   advance(now);
   for (std::size_t channels = 0; channels < alike_.size(); ++channels) {

@@ -1,4 +1,4 @@
-// The alpha-beta channel: collectives priced by their closed form, sharing one network.
+// The servers of the fidelity `alpha-beta`: channels on which collectives take the time of their closed form.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace allreplay {
 
-/// What blocks in flight together do with the bandwidth, once each has started up.
+/// The sharing of the bandwidth among blocks that have started up.
 enum class Sharing : std::uint8_t {
-  Serial,  ///< bytes go one block after another, in the order of admission
-  Fair,    ///< all get equal shares
+  Serial,  ///< the bytes of one block after another, in the order of admission
+  Fair,    ///< equal shares
 };
 
-/// What one kind of collective costs, and which channels it occupies.
+/// The cost of a call, and the channels that it occupies.
 struct ChannelCost {
   CommCost cost;
   Channels channels = channel_inside;
@@ -27,11 +27,11 @@ struct ChannelCost {
 /// By Task::call_id.
 using ChannelCosts = std::vector<ChannelCost>;
 
-/// A task of b bytes (Task::bytes) that is alone takes T(b). Its bytes move after those of every task admitted before
-/// it that shares a channel with it.
+/// A task of b bytes (Task::bytes) takes T(b) if no other is in flight. Its bytes move after those of all tasks
+/// admitted before it that share a channel with it.
 class SerialChannel final : public Server {
  public:
-  /// `rates`: somebody asks for Load::rate.
+  /// `rates`: load() sets Load::rate.
   explicit SerialChannel(ChannelCosts costs, bool rates = false) : costs_(std::move(costs)), rates_(rates) {}
   explicit SerialChannel(const CommCost& cost) : SerialChannel(ChannelCosts{{cost}}) {}
 
@@ -44,17 +44,17 @@ class SerialChannel final : public Server {
   struct Transfer {
     Time end;
     TaskId id;
-    Time flows;   // when its bytes begin to
-    double rate;  // then, bytes per second
+    Time flows;   // when its bytes begin to move
+    double rate;  // of its bytes from then on, bytes per second
   };
   ChannelCosts costs_;
   bool rates_;
-  std::array<Time, channel_count> free_{};  // by channel: when the last byte of those admitted has passed
-  std::deque<Transfer> in_flight_;          // ends never decrease
+  std::array<Time, channel_count> free_{};  // by channel: when the last byte admitted so far has passed
+  std::deque<Transfer> in_flight_;          // sorted by end
   Time now_{0};
 };
 
-/// Every task moves at 1/n of its speed, n being the most tasks on any of its channels.
+/// Every task moves at 1/n of its full speed, n being the largest number of tasks on any of its channels.
 class FairChannel final : public Server {
  public:
   explicit FairChannel(ChannelCosts costs) : costs_(std::move(costs)) {}
@@ -66,21 +66,21 @@ class FairChannel final : public Server {
   Load load() const override;
 
  private:
-  // Processor sharing in virtual time. Tasks on the same channels move alike: their virtual time advances by 1/n of
-  // real time, so that a task that needs w alone ends when it has gone on by w, whoever comes and goes meanwhile.
+  // Processor sharing in virtual time. Tasks on the same channels share a virtual time, which advances at 1/n of real
+  // time: a task of `work` w ends when virtual time has advanced by w, regardless of which tasks come and go meanwhile.
   struct Transfer {
-    double at;  // starting: its start-up's end, in ps; sharing: its virtual end
+    double at;  // in starting_: the end of its start-up, in ps; in sharing: its virtual end
     double work;
     TaskId id;
     Channels channels;
-    double rate;  // alone, bytes per second
+    double rate;  // at full speed, bytes per second
     bool operator>(const Transfer& other) const { return at != other.at ? at > other.at : id > other.id; }
   };
   using Heap = std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>>;
   struct Alike {
     Heap sharing;
     double virtual_now = 0;
-    double rate = 0;  // of all that share, each alone
+    double rate = 0;  // the sum of the tasks' rates at full speed
   };
 
   double slowdown(std::size_t channels) const;

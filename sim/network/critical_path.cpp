@@ -9,31 +9,31 @@ namespace allreplay {
 namespace {
 
 constexpr double unbound = std::numeric_limits<double>::infinity();
-constexpr double any_size = 1e18;  // bytes: what saves nothing of so many saves nothing of fewer
+constexpr double any_size = 1e18;  // bytes; without a saving at this size there is none at any
 
 Saving operator+(const Saving& a, const Saving& b) { return {a.start_up + b.start_up, a.per_byte + b.per_byte}; }
 Saving operator-(const Saving& a, const Saving& b) { return {a.start_up - b.start_up, a.per_byte - b.per_byte}; }
 Saving operator*(double times, const Saving& one) { return {times * one.start_up, times * one.per_byte}; }
 
-// What takes one instead of the round's longest.
+// The saving of a hop against the longest hops of its round.
 Saving gain(const PathRound& round, const Hop& hop) { return {round.latency - hop.latency, round.busy - hop.busy}; }
 
 }  // namespace
 
-// How much earlier than lockstep, at the present round: a slot has its data; what it sent last has left, what it
-// received last has come; what was sent last on a channel has come.
+// The lead over lockstep at the present round: of a slot's data (ready), of the message that it sent last (out) and
+// that it received last (in), and of the last message on a channel.
 struct CriticalPath::State {
   double alpha, bytes;
   std::vector<Saving> ready, out, in, channel;
-  std::vector<Saving> ends{};             // of a round's hops
+  std::vector<Saving> ends{};             // by hop of the round
   std::vector<std::int64_t> active_in{};  // by slot: the latest round in which it sent or received
   std::int64_t at_round = 0;
 
   const Saving& less(const Saving& a, const Saving& b) const { return b.of(bytes) < a.of(bytes) ? b : a; }
   void lower(Saving& one, const Saving& other) const { one = less(one, other); }
-  // What lockstep takes for a round.
+  // The time of a round in lockstep.
   Saving lockstep(const PathRound& round) const { return {alpha + round.latency, round.busy}; }
-  // How much earlier a hop's bytes begin than lockstep would have them begin.
+  // The lead with which a hop's bytes begin.
   Saving begins(const PathRound& round, const Hop& hop) const {
     const Saving started{round.latency - hop.latency, 0}, start_up{alpha + round.latency, 0};
     if (hop.channel != no_channel) return less(ready[hop.from], channel[hop.channel]) + started;
@@ -50,7 +50,7 @@ void CriticalPath::add(PathRound round) {
   rounds_.push_back(std::move(round));
 }
 
-// Orders the hops, if that is how they go.
+// If every slot sends and receives one message, sorts the hops along their cycles; otherwise returns no cycles.
 CriticalPath::Cycles CriticalPath::cycles_of(std::vector<Hop>& hops, std::uint32_t slots) {
   constexpr std::uint32_t nobody = 0xffffffff;
   if (hops.size() != slots || hops.front().channel != no_channel) return {};
@@ -89,25 +89,25 @@ bool CriticalPath::saves(double alpha) const { return !in_step_ && known(alpha).
 
 namespace {
 
-// Sizes from one power of two to the next are this many cells.
+// The number of cells into which sizes from one power of two to the next are divided.
 constexpr std::int64_t cells = 16;
 
 }  // namespace
 
-// Cells are found the same whatever was asked before.
+// The result for a cell does not depend on earlier calls.
 Saving CriticalPath::saving(double alpha, double bytes) const {
   if (!saves(alpha)) return {};
   if (bytes <= 0) return found(alpha, 0);
   int exponent = 0;
-  const double mantissa = std::frexp(bytes, &exponent);  // of 1/2 to 1
+  const double mantissa = std::frexp(bytes, &exponent);  // in [1/2, 1)
   const auto cell = static_cast<std::int64_t>((2 * mantissa - 1) * cells);
   const auto [one, fresh] = known(alpha).cells.try_emplace(exponent * cells + cell);
   if (fresh) one->second = line(alpha, std::ldexp(0.5, exponent), cell);
   return one->second ? *one->second : found(alpha, bytes);
 }
 
-// That of a cell, where it has only one. Between two sizes of one line there is no other, since the longest path's time
-// is convex; so that larger ranges around the cell are tried first.
+// The line of a cell, if a single line covers it. If two sizes are on one line, so are all sizes between them, since
+// the longest path's time is convex; so larger ranges around the cell are tried first.
 std::optional<Saving> CriticalPath::line(double alpha, double low, std::int64_t cell) const {
   constexpr double rounding = 1e-13;
   double high = 2 * low;
@@ -156,7 +156,7 @@ Saving CriticalPath::find(double alpha, double bytes) const {
   return least.of(bytes) > 0 ? least : Saving{};
 }
 
-// All go on when the last is ready, each takes what the longest takes, and nobody waits for what was before.
+// After a wall all slots are ready at the same time, when the last one is, and wait for no earlier message.
 void CriticalPath::pass_wall(State& state) const {
   Saving last = state.ready.front();
   for (const Saving& one : state.ready) state.lower(last, one);
@@ -165,7 +165,7 @@ void CriticalPath::pass_wall(State& state) const {
   std::fill(state.in.begin(), state.in.end(), Saving{unbound, 0});
 }
 
-// A round, message by message.
+// Passes one repetition of a round, message by message.
 void CriticalPath::pass(State& state, const PathRound& round) const {
   const std::int64_t number = state.at_round++;
   state.ends.clear();
@@ -195,15 +195,16 @@ void CriticalPath::pass(State& state, const PathRound& round) const {
   }
 }
 
-// Round after round around cycles. A path goes over some hops, one after another, and for the other rounds waits at the
-// slowest of them for those that were sent before: for each speed, the best window that has a hop of that speed (one
-// that has a slower one, too, claims to wait too little, and loses against itself).
+// Passes all repetitions of a round whose hops form cycles. A path follows a window of consecutive hops, and in the
+// other rounds waits at the slowest of them for messages sent earlier. Takes, for each speed, the best window with a
+// hop of that speed. (A window that has a slower hop as well is credited with too short a wait, which never wins: the
+// same window with the slower speed is worse.)
 void CriticalPath::go_around(State& state, const PathRound& round, const Cycles& cycles) const {
   const std::int64_t turns = round.repeat;
   const Saving lockstep = state.lockstep(round);
-  std::vector<Saving> gains, begins;        // by hop: of its messages, and when the first begins where it starts a path
-  std::vector<Saving> gained, first, best;  // up to a hop; when its first message begins, less that; when its last ends
-  std::vector<std::pair<double, std::int64_t>> windows;  // by where they begin
+  std::vector<Saving> gains, begins;  // by hop: its gain, and the lead of its first message if a path starts there
+  std::vector<Saving> gained, first, best;  // the gains up to a hop; `begins` less these; the lead of its last message
+  std::vector<std::pair<double, std::int64_t>> windows;  // candidates: value and first hop
   std::uint32_t begin = 0;
   for (const std::uint32_t end : cycles.ends) {
     const std::int64_t length = end - begin, laps = (turns - 1 + length - 1) / length, all = (laps + 1) * length;

@@ -1,8 +1,9 @@
-// How much earlier a collective ends, alone, than rounds in lockstep would have it: by the longest path through its
-// messages. Each waits for its data and, in its two streams, for earlier rounds, and for nobody else; a hop across a
-// slow or a long route is then waited for by those behind it, and not by all in every round.
+// Computes how much earlier a collective that has the network to itself ends than with its rounds in lockstep. Its time
+// is the longest path through its messages: a message waits only for its data and for earlier rounds in the streams of
+// its sender and its receiver. A slow or long hop then delays the messages that depend on it, not all ranks in every
+// round.
 //
-// All is reckoned as what is saved against lockstep, so that a path that saves nothing saves exactly nothing.
+// All values are savings against lockstep, so that a path that saves nothing saves exactly zero.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace allreplay {
 
-/// Of a block of M bytes: start_up + per_byte·M, seconds.
+/// The saving for a block of M bytes: start_up + per_byte·M, seconds.
 struct Saving {
   double start_up = 0;
   double per_byte = 0;
@@ -23,21 +24,21 @@ struct Saving {
   double of(double bytes) const { return start_up + per_byte * bytes; }
 };
 
-/// A message, as paths go.
+/// A message as a step of a path.
 struct Hop {
   std::uint32_t from = 0, into = 0;  ///< slots
   std::uint32_t channel = no_channel;
-  double latency = 0;  ///< of its route (where it has several: the longest), and what it costs beyond α; seconds
-  double busy = 0;     ///< the longest that the whole round keeps a link of its route busy; seconds per byte of M
+  double latency = 0;  ///< of its (longest) route, plus the cost of the message beyond α; seconds
+  double busy = 0;     ///< the longest time that the whole round keeps a link of its route busy; seconds per byte of M
 };
 
 /// A distinct round.
 struct PathRound {
   std::int64_t repeat = 1;
-  double latency = 0, busy = 0;  ///< the most of all hops: what lockstep takes
-  bool wall = false;             ///< behind it all have their data when the last has
-  bool even = false;             ///< every slot sends and receives, and all hops cost alike
-  std::vector<Hop> hops{};       ///< may be missing as long as all rounds so far are walls or even
+  double latency = 0, busy = 0;  ///< the largest of all hops, which lockstep takes
+  bool wall = false;             ///< after it, all slots have their data at the same time
+  bool even = false;             ///< every slot sends and receives, and all hops cost the same
+  std::vector<Hop> hops{};       ///< may be omitted while all rounds so far are walls or even
 };
 
 class CriticalPath {
@@ -45,24 +46,24 @@ class CriticalPath {
   CriticalPath(std::uint32_t slots, std::uint32_t channels) : slots_(slots), channels_(channels) {}
 
   void add(PathRound round);
-  /// Whether the next round's hops may matter, unless it is a wall or even: some before was neither.
+  /// True if all rounds so far are walls or even; then the hops of another even round are not needed.
   bool in_step() const { return in_step_; }
 
-  /// What is saved of M bytes, with α in seconds: exactly nothing or more than that. It grows with M, and is concave.
-  /// Lines that were found are kept; what it says of a size does not depend on what else was asked.
+  /// The saving for M bytes, with α in seconds: exactly zero, or positive. It grows with M, and is concave. Keeps the
+  /// lines that it finds; the result does not depend on earlier calls.
   Saving saving(double alpha, double bytes) const;
-  /// Whether anything is, of any size.
+  /// True if the saving for some size is not zero.
   bool saves(double alpha) const;
 
  private:
   struct State;
-  // The hops of a round in which every slot sends one message and receives one, around cycle after cycle.
+  // The cycles that the hops of a round form if every slot sends one message and receives one.
   struct Cycles {
-    std::vector<std::uint32_t> ends;  // of each, among the round's hops
-    std::vector<double> busy;         // the different ones of its hops
+    std::vector<std::uint32_t> ends;  // by cycle: the end of its hops in the round's list
+    std::vector<double> busy;         // the distinct values of Hop::busy
   };
 
-  // What was found at an α: of sizes, and of all sizes of a cell.
+  // The results found for an α: by size, and by cell of sizes.
   struct Known {
     bool saves = false;
     std::map<double, Saving> sizes{};
@@ -80,10 +81,10 @@ class CriticalPath {
 
   std::uint32_t slots_, channels_;
   bool in_step_ = true;
-  double latency_ = 0, busy_ = 0;  // of all rounds
+  double latency_ = 0, busy_ = 0;  // the sums over all rounds
   std::int64_t length_ = 0;
   std::vector<PathRound> rounds_;
-  std::vector<Cycles> cycles_;  // of each; none: it does not go around
+  std::vector<Cycles> cycles_;  // by round; empty if its hops form no cycles
   mutable std::map<double, Known> known_;
 };
 

@@ -1,6 +1,6 @@
-// What transfers travel on: a price for those who plan, a bound, and a server for the engine. It is made for a list of
-// calls, among some workers on some network, in one of three fidelities: AlphaBetaFabric here, FluidFabric and
-// MessageFabric in rounds_fabric.hpp. Task::call_id is a call's number in the list.
+// A fabric is the network on which transfers travel: it has prices for planners, lower bounds, and a server for the
+// engine. It is made for a list of calls among a number of workers, in one of three fidelities: AlphaBetaFabric here,
+// FluidFabric and MessageFabric in rounds_fabric.hpp. Task::call_id is a call's number in the list.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace allreplay {
 
-/// Not for several threads at a time. REQUIRES of all that takes a call: it is in the list.
+/// Not thread-safe. Every function that takes a call requires that it is in the list.
 class Fabric {
  public:
   explicit Fabric(std::vector<Call> calls, std::int64_t workers) : calls_(std::move(calls)), workers_(workers) {
@@ -29,53 +29,53 @@ class Fabric {
   const std::vector<Call>& calls() const { return calls_; }
   std::int64_t workers() const { return workers_; }
 
-  /// The number of the call; where it names no algorithm, of the first that is alike.
+  /// The number of the call; if it names no algorithm, that of the first call with its operation and group.
   CallId id_of(const Call& call) const;
   bool offers(const Call& call) const { return find(call).has_value(); }
 
-  /// What planners see: the time of the call alone, in every fidelity a + b·M or a measured table.
+  /// The cost for planners: the time of the call if it has the network to itself.
   virtual CommCost price(const Call& call) const = 0;
 
-  /// The time of the call alone, as the server has it.
+  /// The same time as the server simulates it.
   virtual Time alone(WireBytes bytes, const Call& call) const = 0;
 
-  /// In no less time do any blocks of M bytes in all travel, in their first call, or in one behind it. `several`:
-  /// blocks may be in flight together, and the start-ups of some hide behind the bytes of others.
+  /// Lower bounds for blocks of `bytes` in total, cut in any way: for their first call, and for a call that follows it.
+  /// `several`: blocks may be in flight simultaneously, so that start-ups overlap with transfers.
   virtual Time least(WireBytes bytes, const Call& call, bool several) const = 0;
   virtual Time least_behind(WireBytes bytes, const Call& call, bool several) const = 0;
 
-  /// What M bytes of the call take at the best speed of all sizes, without any start-up.
+  /// The time of `bytes` at the best speed of any size, without start-ups.
   virtual Time at_best(WireBytes bytes, const Call& call) const = 0;
 
-  /// A fresh, idle network. REQUIRES: this fabric outlives it.
+  /// A new, idle network. REQUIRES: this fabric outlives it.
   virtual std::unique_ptr<Server> server() const = 0;
 
-  /// Likewise, of tasks that start in parties. REQUIRES: the fidelity is `message`.
+  /// The same for tasks that start in parties (rendezvous.hpp). REQUIRES: the fidelity is `message`.
   virtual std::unique_ptr<Server> server_per_rank(const Parties& parties) const;
 
-  /// Which calls keep each other from the network: those with a bit in common (alpha-beta on two levels).
+  /// The channels of the call. Calls with a channel in common wait for each other (alpha-beta on two levels).
   virtual Channels channels(const Call& /*call*/) const { return channel_inside; }
 
-  /// Of one collective; 0 where none is sent one by one.
+  /// The number of messages of the call; 0 if the fidelity has no messages.
   virtual std::int64_t messages(const Call& /*call*/) const { return 0; }
 
-  /// What a launch lasts longer for each tensor that is first launched with it.
+  /// The time that a launch lasts longer for each tensor that is launched with it for the first time.
   virtual Time launch_of_tensor() const { return Time(0); }
 
-  /// Events inside the networks that found the prices so far.
+  /// The number of events simulated so far to find prices.
   virtual std::int64_t pricing_events() const { return 0; }
 
  private:
   std::optional<CallId> find(const Call& call) const;
 
-  std::vector<Call> calls_;  // their groups are whole (Group::of)
+  std::vector<Call> calls_;  // their groups have no open values (Group::of)
   std::int64_t workers_;
 };
 
-/// The closed form, on a channel per level.
+/// Closed forms, on one channel per level.
 class AlphaBetaFabric final : public Fabric {
  public:
-  /// `costs`: of each call. `rates`: somebody asks how fast bytes move.
+  /// `costs`: by call. `rates`: the server's load() sets Load::rate.
   AlphaBetaFabric(std::vector<Call> calls, std::int64_t workers, ChannelCosts costs, Sharing sharing,
                   bool rates = false)
       : Fabric(std::move(calls), workers), costs_(std::move(costs)), sharing_(sharing), rates_(rates) {}

@@ -9,13 +9,13 @@ namespace allreplay {
 
 namespace {
 
-// Links whose flows settle at rates closer than this settle at one rate, so that what is equal by symmetry is equal to
-// the bit. Rounding alone moves a link of n flows by up to n²·1e-16.
+// Links whose flows would settle at rates closer than this settle at the same rate, so that rates that are equal by
+// symmetry are identical. Rounding alone changes the rate on a link of n flows by up to n²·1e-16.
 constexpr double one_level = 1e-10;
-// A rate that moves by less has only been rounded differently, and stays, so that the end of its flow does, too.
+// A rate that changes by less is only rounded differently: it is kept, and with it the end of its flow.
 constexpr double unmoved = 1e-12;
 
-// After so many rounds of finding out who else is concerned, everybody on the links reached is.
+// After this many attempts, all flows on the reached links become members.
 constexpr int patience = 4;
 
 }  // namespace
@@ -143,7 +143,7 @@ void FairLinks::solve() {
   }
 }
 
-// Where the members go the same way, and nobody else uses any of it.
+// Solves the case that all members have the same route, and no other flow uses its links. Returns false otherwise.
 bool FairLinks::share_one_route() {
   if (flows_[members_[0]].crowds) return false;
   const std::span<const LinkId> way = route(flows_[members_[0]]);
@@ -162,7 +162,7 @@ bool FairLinks::share_one_route() {
   return true;
 }
 
-// The links of those who joined lately.
+// Adds the links of new members to reached_.
 void FairLinks::reach() {
   for (; asked_ < members_.size(); ++asked_)
     for (const LinkId link : route(flows_[members_[asked_]])) {
@@ -196,8 +196,8 @@ void FairLinks::count(Reached& reached) const {
   }
 }
 
-// When links fill, as far as can be said before any rate is known. Of the links that a flow has to itself, one fills
-// first: the others never do.
+// Sorts the reached links by the rate that fills them, before any rate is known. Of the links that a flow has to
+// itself, only the first one that fills matters.
 void FairLinks::order_links() {
   fills_.clear();
   later_.clear();
@@ -232,7 +232,7 @@ FairLinks::Fills FairLinks::next_to_fill() {
   return next;
 }
 
-// Progressive filling of the members, the other flows held at their rates.
+// Finds the rates of the members by progressive filling, with all other rates held fixed.
 void FairLinks::find_rates() {
   ++attempt_;
   order_links();
@@ -275,7 +275,7 @@ void FairLinks::survey(Reached& reached) const {
   reached.full = sum >= capacity_[reached.link] * (1 - tolerance);
 }
 
-// Whether all flows on the links reached have a bottleneck; those that have none join.
+// Returns true if all flows on the reached links have a bottleneck. Flows without one join.
 bool FairLinks::check() {
   const std::size_t known = members_.size();
   for (const Reached& reached : reached_) {

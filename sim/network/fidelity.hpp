@@ -1,4 +1,4 @@
-// The fidelities in which a collective can be priced: the fastest first.
+// The levels of detail at which the network is simulated, the fastest first.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr FidelityRow fidelities[] = {
 
 inline std::string to_string(Fidelity fidelity) { return std::string(name_of(fidelities, fidelity)); }
 
-/// Throws InputError at `place`, naming the nearest known one.
+/// Throws InputError at `place`, with the nearest known name.
 inline Fidelity find_fidelity(std::string_view name, const SourceLocation& place) {
   return find_by_name(fidelities, name, place, "unknown fidelity '{}'").value;
 }

@@ -14,11 +14,11 @@ namespace {
 constexpr std::uint32_t nobody = 0xffffffff;
 constexpr double forever = std::numeric_limits<double>::infinity();
 
-// Steps into a future that another start may make void.
+// The number of steps to look ahead, into a future that another start may make void.
 constexpr std::int64_t steps_ahead = 100;
 constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
 
-// To the nearest picosecond, as from_picoseconds() has it.
+// Rounds to the nearest picosecond, like from_picoseconds().
 double whole(double ps) { return std::floor(ps + 0.5); }
 
 }  // namespace
@@ -97,7 +97,7 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
 
 Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
 
-// When a round begins or ends to move its bytes.
+// The next instant at which a round begins to move its bytes, or has moved them.
 Time FluidNetwork::next_change() const {
   const double next = seen_.ended.empty() ? next_instant(seen_) : forever;
   return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
@@ -148,7 +148,7 @@ void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
   if (rates_) run(seen_, relative(now), all_steps);
 }
 
-// What it looked ahead to is void.
+// Advances the state to `now`, and discards the look-ahead.
 void FluidNetwork::go_on(Time now) {
   ahead_stopped_.reset();
   run(state_, relative(now), all_steps);
@@ -208,7 +208,7 @@ void FluidNetwork::set_others(std::vector<std::uint32_t> shapes, Time now) {
   if (rates_) see(now);
 }
 
-// By the names of those that are on their way.
+// Sorted by the names of the tasks.
 void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
   const State state = state_at(now);
   std::vector<double> left(state.running.size(), 0);
@@ -230,7 +230,7 @@ void FluidNetwork::see(Time now) {
   run(seen_, relative(now), all_steps);
 }
 
-// Those that have ended by then, in the order of their starts; the others close up.
+// Removes the collectives that have ended by `at`, in the order of their starts, and renumbers the others.
 void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
   std::vector<std::uint32_t> number(state_.running.size());
   std::uint32_t kept = 0;
@@ -252,7 +252,7 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
   for (std::uint32_t& who : state_.fresh) who = number[who];
 }
 
-// Where one is left.
+// Sets the durations of the collective's present round, if it has one.
 void FluidNetwork::enter_round(Running& running) const {
   if (running.round == running.loads->rounds.size()) return;
   const RoundLoad& round = running.loads->rounds[running.round];
@@ -261,8 +261,8 @@ void FluidNetwork::enter_round(Running& running) const {
   running.reduces = gamma_ * round.reduced * running.bytes;
 }
 
-// Goes on to `until`, to the first instant at which a collective has ended, or, after so many steps, to one behind
-// which nothing happens for a picosecond: there it can go on as if it had not stopped.
+// Advances to `until`, to the first instant at which a collective has ended, or, after `steps` steps, to an instant
+// after which nothing happens for a picosecond: from there it can go on as if it had not stopped.
 FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
   for (;; --steps) {
     if (state.running.size() == 1 && state.fresh.size() == 1 && others_.empty())
@@ -299,7 +299,7 @@ double FluidNetwork::next_instant(const State& state) const {
   return next;
 }
 
-// Whether somebody's bytes have all moved. REQUIRES: next_instant() was asked last.
+// Advances to `to`. Returns true if a round has moved all its bytes. REQUIRES: next_instant() was called last.
 bool FluidNetwork::move_on(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
   bool moved = false;
@@ -319,7 +319,7 @@ bool FluidNetwork::move_on(State& state, double to) const {
   return moved;
 }
 
-// Those whose bytes have all moved.
+// Ends the transfers of the rounds that have moved all their bytes.
 void FluidNetwork::settle_moved(State& state) const {
   auto one = state.moving.begin(), kept = one;
   for (AlikeRounds& alike : state.alike)
@@ -334,7 +334,7 @@ void FluidNetwork::settle_moved(State& state) const {
   std::erase_if(state.alike, [](const AlikeRounds& alike) { return alike.count == 0; });
 }
 
-// Whole rounds of a collective that is alone, as many as end by `until`.
+// Skips as many whole rounds of a single collective as end by `until`.
 void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
   const std::vector<RoundLoad>& rounds = running.loads->rounds;
   while (running.round < rounds.size()) {
@@ -354,8 +354,8 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
   }
 }
 
-// While nobody moves: whole rounds, each of whoever starts up first, that are over before anything else happens.
-// Returns how many of the steps are left.
+// While no bytes are moving, skips whole rounds that end before anything else happens, each of the collective whose
+// start-up ends next. Returns the number of steps left.
 std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t steps) const {
   for (; steps > 0; --steps) {
     const WaitingLine::Instant* next = state.waiting.first();
@@ -375,7 +375,7 @@ std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t s
   return steps;
 }
 
-// The stage that it is in has ended: on to the next that takes time.
+// Ends the collective's present step, and enters the next one that takes time.
 void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
   Running& running = state.running[who];
   switch (running.step) {
@@ -408,7 +408,7 @@ void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
 
 void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.push(state.running[who].at, who); }
 
-// Its bytes, which take so many picoseconds more at full speed.
+// Starts to move the bytes of the collective's round, which take `left` ps at full speed.
 void FluidNetwork::move(State& state, std::uint32_t who, double left) const {
   const Running& running = state.running[who];
   const std::uint32_t shape = running.loads->rounds[running.round].shape;
@@ -426,7 +426,7 @@ void FluidNetwork::set_speeds(State& state) const {
   state.meeting = Meetings::none;
   std::vector<AlikeRounds>& alike = state.alike;
   if (alike.empty()) return;
-  if (alike.size() == 1 && others_.empty()) {  // mostly all are alike, and share equally
+  if (alike.size() == 1 && others_.empty()) {  // the usual case: rounds of the same shape share equally
     alike[0].speed = 1.0 / alike[0].count;
     return;
   }
@@ -436,7 +436,7 @@ void FluidNetwork::set_speeds(State& state) const {
   alike.resize(own);
 }
 
-// Finds their speeds.
+// Finds the speeds of rounds that move simultaneously.
 Meetings::Id FluidNetwork::share(std::span<AlikeRounds> together) const {
   if (const Meetings::Id* known = known_speeds_.recall(together)) return *known;
   std::vector<SharedFlow> flows;

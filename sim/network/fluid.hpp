@@ -1,16 +1,16 @@
-// The fidelity `fluid`: a collective's rounds in lockstep, each a flow with its load on every link.
+// The fidelity `fluid`: a collective's rounds in lockstep, each round a single flow that loads many links.
 //
-// A round lasts α and its longest route latency, then its bytes, then γ for the most bytes that one rank reduces. Its
-// bytes take the busiest link's bytes / bandwidth when no other collective's are on their way. Where ranks need not
-// wait for all others in every round, the start-ups and the bytes of all rounds take their part less
-// (RoundLoads::pace), so that a collective alone takes as long as its longest path. With others on their way it moves
-// at a fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u
-// being 1 on its busiest link. A round's end is rounded to the picosecond.
+// A round lasts α and its longest route latency, then the time of its bytes, then γ for the most bytes that one rank
+// reduces. Without other collectives, its bytes take the busiest link's bytes / bandwidth. If ranks need not wait for
+// all others in every round, the start-ups and the bytes of all rounds are shortened (RoundLoads::pace), so that a
+// single collective takes as long as its longest path. While other collectives move bytes, it moves at a fraction x of
+// that speed. These fractions are max-min fair: a round at x uses x·u of a link's bandwidth, where u is 1 on its
+// busiest link. A round's end is rounded to the picosecond.
 //
-// Where links change, a round goes on with the part of its bytes that is left, at the speed of what they are now.
+// If links change, a round goes on with the remaining part of its bytes, at the speed of the new links.
 //
-// Folding: a collective that is alone ends all its rounds at once, by multiplication; the rounds are taken apart only
-// when another one starts.
+// All rounds of a collective that has the network to itself are computed in one step, by multiplication. They are
+// simulated one by one only once another collective starts.
 #pragma once
 
 #include <memory>
@@ -31,36 +31,35 @@ namespace allreplay {
 
 class FluidNetwork final : public NetworkOfJobs {
  public:
-  /// `rates`: somebody asks for Load::rate. `nccl`: of calls that go as it chooses; behind the calls' own collectives
-  /// stand others of theirs.
+  /// `rates`: load() sets Load::rate. `nccl`: the calls for which NCCL chooses an algorithm by size; `collectives` has
+  /// their other algorithms after one entry per call.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
                double alpha, double gamma, bool rates = false, NcclCalls nccl = {});
 
-  /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
-  /// it is idle; Shapes are kept whole for meetings, which outlive it.
+  /// Assigns each call to a job, and records meetings of jobs in `meetings` unless it is null. REQUIRES: the network is
+  /// idle; for meetings, Shapes keep whole shapes, and `meetings` outlives the network.
   void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
 
-  /// The same collectives on links that have changed, and what NCCL sends there. `others`: see set_others().
+  /// Replaces the links: `collectives` and `nccl` are the same ones on the new links. `others`: see set_others().
   void lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
            NcclCalls nccl, std::vector<std::uint32_t> others, Time now);
 
-  /// Flows of these shapes that never end are on their way from now on, until others are.
+  /// Sets the background flows: one of each of these shapes, which never ends.
   void set_others(std::vector<std::uint32_t> shapes, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;
-  /// Or how far it has looked ahead: others may start before all of the future is needed.
+  /// May be the end of the look-ahead only: another collective may start before the rest of the future is needed.
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
   bool wakeup_is_tentative() const override {
     return ahead_stopped_ == Stop::Patience && (!rates_ || next_end() < next_change());
   }
-  /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
-  /// round starts up or is reduced.
+  /// A single collective has the same rate in the transfers of all its rounds, and 0 in start-ups and reductions.
   Load load() const override;
   Load load_of(const WhichCalls& which) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
-  /// Rounds begun.
+  /// The number of rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
  private:
@@ -69,35 +68,34 @@ class FluidNetwork final : public NetworkOfJobs {
   struct Running {
     TaskId id;
     CallId call;
-    CallId way;  // the collective that it takes: the call's own, or of NCCL's choice another
+    CallId way;  // the collective that is sent: the call's own, or another algorithm that NCCL chooses
     const RoundLoads* loads;
     double bytes;
     Pace pace;
-    std::size_t round;  // the distinct one,
-    std::int64_t turn;  // and which repetition
+    std::size_t round;  // the number of the distinct round
+    std::int64_t turn;  // its repetition
     Step step;
     double at;                               // Fresh: its beginning; StartUp, Reduction: their end
-    double starts_up{}, moves{}, reduces{};  // ps that the round does, its bytes at full speed
+    double starts_up{}, moves{}, reduces{};  // the durations of the round's steps at full speed, ps
   };
-  // A round whose bytes are on their way.
+  // A round that is moving its bytes.
   struct Moving {
     double left;        // ps at full speed
-    std::uint32_t who;  // of State::running
+    std::uint32_t who;  // index into State::running
   };
-  // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
-  // beginnings of rounds are whole.
+  // Everything that time changes, to look ahead on a copy. Times are ps since `origin_`, whole where rounds begin.
   struct State {
     double now = 0;
     std::vector<Running> running;      // in the order of their starts
-    std::vector<AlikeRounds> alike;    // whose bytes are on their way, by shape
-    std::vector<Moving> moving;        // each of those, as they stand there; the least left of a shape is the last
-    WaitingLine waiting;               // StartUp, Reduction
-    std::vector<std::uint32_t> fresh;  // their round has not begun
-    std::vector<std::uint32_t> ended;  // no round is left
+    std::vector<AlikeRounds> alike;    // the shapes of the rounds that are moving, sorted
+    std::vector<Moving> moving;        // these rounds, shape by shape; of a shape, the one with the least left is last
+    WaitingLine waiting;               // those in StartUp or Reduction
+    std::vector<std::uint32_t> fresh;  // those whose round has not begun
+    std::vector<std::uint32_t> ended;  // those without another round
     std::int64_t rounds = 0;
     bool speeds_stale = false;
-    Meetings::Id meeting = Meetings::none;             // at these speeds
-    std::vector<std::pair<Meetings::Id, double>> met;  // and before them, each so long, since settled
+    Meetings::Id meeting = Meetings::none;             // the meeting at the present speeds
+    std::vector<std::pair<Meetings::Id, double>> met;  // earlier ones with their durations, since settle_meetings()
   };
   enum class Stop : std::uint8_t { Ended, Until, Patience };
 
@@ -134,19 +132,18 @@ class FluidNetwork final : public NetworkOfJobs {
   NcclCalls nccl_;
   Time origin_{0};
   State state_;
-  State seen_;           // where rates are asked for: the state at the last instant
-  mutable State ahead_;  // the state at the next completion, if nothing starts before, or on the way there
+  State seen_;           // with rates_: the state at the last instant
+  mutable State ahead_;  // the state at the next completion if nothing starts before, or on the way there
   mutable std::optional<Stop> ahead_stopped_;
   std::vector<std::uint32_t> others_;  // shapes of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
-  // Where somebody asks for meetings: by shape, whose it is (of others: nobody), and its uses of links that shapes of
-  // several jobs use, which are numbered.
+  // For meetings, by shape: its job (`nobody` for background flows), and its uses of meeting_links_, by index.
   std::vector<std::uint32_t> job_of_shape_;
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;
   mutable KnownSpeeds known_speeds_;
-  mutable std::vector<double> moved_at_;  // by alike rounds: when the first of them has moved its bytes, ps
+  mutable std::vector<double> moved_at_;  // by entry of State::alike: when its first round has moved its bytes, ps
 };
 
 }  // namespace allreplay

@@ -12,9 +12,9 @@ namespace {
 using Colour = std::uint64_t;
 
 constexpr int most_refinements = 24;
-constexpr std::size_t worth_folding = 4;  // items of a class, in the mean
+constexpr std::size_t worth_folding = 4;  // the least mean size of a class
 
-// splitmix64
+// SplitMix64
 Colour mix(Colour value) {
   value += 0x9E3779B97F4A7C15;
   value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9;
@@ -24,7 +24,7 @@ Colour mix(Colour value) {
 Colour mix(Colour one, Colour other) { return mix(mix(one) ^ other); }
 Colour bits(double value) { return std::bit_cast<Colour>(value); }
 
-// Colours of the slots of all collectives, and of the links that they share.
+// Refines the colours of the slots of all collectives, and of the links that they share.
 class Folding {
  public:
   Folding(std::span<const std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links)
@@ -42,7 +42,7 @@ class Folding {
     for (int times = 0; times < most_refinements; ++times) {
       const std::size_t classes = refine_once();
       if (classes == before) return true;
-      if (classes * worth_folding > items_) return false;  // there will only be more
+      if (classes * worth_folding > items_) return false;  // the number of classes never decreases
       before = classes;
     }
     return false;
@@ -52,7 +52,7 @@ class Folding {
 
  private:
   Colour colour(std::size_t call, std::size_t round, std::uint32_t from, const RoutedMessage& message) const {
-    Colour route = 0;  // in any order
+    Colour route = 0;  // does not depend on the order of links
     for (const LinkId link : collectives_[call]->route(message)) route += mix(link_[link]);
     Colour result = mix(mix(call, round), mix(bits(message.share), message.reduce ? 1 : 0));
     result = mix(result, mix(bits(message.start_up), message.between ? 1 : 0));
@@ -96,7 +96,7 @@ class Folding {
   std::vector<std::vector<Colour>> slots_, next_;  // by call
 };
 
-// Numbers colours in the order of their coming. By item its class, and by class its first item.
+// Numbers the colours by first occurrence. `of`: by item, its class. `first`: by class, its first item.
 struct Classes {
   explicit Classes(const std::vector<Colour>& colours) {
     std::unordered_map<Colour, std::uint32_t> numbers;
@@ -116,7 +116,7 @@ FoldedRounds Folding::folded() const {
   for (std::size_t call = 0; call < collectives_.size(); ++call) {
     const RoutedRounds& rounds = *collectives_[call];
     const Classes slots(slots_[call]);
-    // By the messages' colours: how many there are, and how many are on a link of a class.
+    // By colour of messages: their number, and their number on a link of each class.
     std::unordered_map<Colour, std::int64_t> copies;
     std::unordered_map<Colour, std::map<LinkId, std::uint32_t>> on_links;
     for_each_message(call, [&](std::size_t round, std::uint32_t slot, const RoutedMessage& message) {

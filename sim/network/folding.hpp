@@ -1,4 +1,4 @@
-// Messages that are alike, simulated once.
+// Replaces messages that behave identically by one that represents them.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ struct FoldedRounds {
   std::vector<Link> links;
 };
 
-/// Slots, links and messages in classes, of which one stands for all: as many messages of a class are on each link of a
-/// class, and between each pair of slots of two classes as between any other. Then max-min fair rates are equal within
-/// a class, too, and with them all instants, whatever is in flight. Found by refining colours until none falls apart.
-/// None where that folds little, and where there are channels. REQUIRES: nothing is reduced at a cost, since a rank
-/// reduces what comes at one instant in an order that is not the same everywhere.
+/// Divides slots, links and messages into classes: all links of a class carry equally many messages of each class, and
+/// all slots of a class send and receive equally many. Then max-min fair rates, and all instants, are equal within a
+/// class, whatever is in flight, so that one member represents it. The classes are found by colour refinement. Returns
+/// nothing if that saves little, or if there are channels. REQUIRES: reductions cost nothing, since ranks reduce
+/// simultaneous arrivals in different orders.
 std::optional<FoldedRounds> fold(std::span<const std::shared_ptr<const RoutedRounds>> collectives,
                                  std::span<const Link> links);
 

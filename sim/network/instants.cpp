@@ -2,7 +2,7 @@
 
 namespace allreplay {
 
-// The next instant's events come into the first bucket, those beside them into the buckets between.
+// Moves the events of the next instant into the first bucket, and the others of their bucket into those in between.
 void Instants::deal() {
   const std::size_t from = lowest();
   now_ = next_;

@@ -1,4 +1,4 @@
-// The events of a network of messages, gathered by instant.
+// The event queue of MessageNetwork, which handles all events of an instant together.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace allreplay {
 
-/// A radix heap: an event waits in the bucket of the highest bit in which its instant differs from the latest that was
-/// popped, so that those of one instant are always together, in the order of their coming, and the next is in the
-/// lowest bucket that is not empty. That one is dealt out to those below it when its time comes: an event moves down as
-/// often as there are bits in which it differs from its neighbours, and nothing is ever compared but with the least.
+/// A radix heap: an event waits in the bucket of the highest bit in which its instant differs from the instant popped
+/// last. Events of one instant are always in the same bucket, in the order of their arrival, and the next instant is in
+/// the lowest bucket that is not empty. When its time comes, that bucket is dealt out to the lower ones. An event moves
+/// down at most once per bit, and is compared only with the earliest of its bucket.
 class Instants {
  public:
   struct Event {
@@ -23,7 +23,7 @@ class Instants {
     std::uint32_t what;
   };
 
-  /// REQUIRES: `at` is not before the latest instant that was popped.
+  /// REQUIRES: `at` is not before the instant popped last.
   void push(Time at, Event event) {
     put(at, event);
     next_ = std::min(next_, at);
@@ -31,7 +31,7 @@ class Instants {
 
   Time next() const { return next_; }
 
-  /// Calls `handle` for every event of the next instant, those included that come while it does.
+  /// Calls `handle` for every event of the next instant, including those that are pushed meanwhile.
   template <class Handle>
   void pop(const Handle& handle) {
     deal();
@@ -65,10 +65,10 @@ class Instants {
 
   // An instant has 63 bits.
   std::array<std::vector<Timed>, 64> buckets_;
-  std::array<Time, 64> first_;  // of each bucket that is not empty
-  std::uint64_t used_ = 0;      // a bit for each that is not
-  std::uint64_t mixed_ = 0;     // and for each that has more than one instant
-  Time now_{0};                 // popped latest
+  std::array<Time, 64> first_;  // by bucket: its earliest instant, if it is not empty
+  std::uint64_t used_ = 0;      // a bit for each bucket that is not empty
+  std::uint64_t mixed_ = 0;     // a bit for each bucket with more than one instant
+  Time now_{0};                 // popped last
   Time next_ = never;
 };
 

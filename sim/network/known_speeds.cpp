@@ -7,7 +7,7 @@ namespace allreplay {
 
 namespace {
 
-// A sum, so that the processor need not end one term before the next. Constants: Steele, Lea and Flood's SplitMix64.
+// A sum, whose terms the processor computes in parallel. Constants: Steele, Lea and Flood's SplitMix64.
 std::uint32_t hash_of(std::span<const AlikeRounds> combination) {
   std::uint64_t sum = 0;
   for (const AlikeRounds& rounds : combination) {
@@ -22,7 +22,7 @@ bool same(const AlikeRounds& a, const AlikeRounds& b) { return a.shape == b.shap
 
 }  // namespace
 
-// The first from that of its hash on that has it, or is free.
+// The first place, from that of the hash on, that has the combination or is free.
 std::size_t KnownSpeeds::place_of(std::uint32_t hash, std::span<const AlikeRounds> combination) const {
   for (std::size_t place = hash;; ++place) {
     place &= places_.size() - 1;

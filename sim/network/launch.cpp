@@ -73,7 +73,7 @@ void Launcher::start_launched(Time now) {
   }
 }
 
-// REQUIRES: tasks go in one leg.
+// REQUIRES: all tasks have one leg.
 void Launcher::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const {
   std::vector<Leg> legs = launching_;
   std::sort(legs.begin(), legs.end(), [](const Leg& a, const Leg& b) { return b > a; });
@@ -113,7 +113,7 @@ Time LaunchedFabric::alone(WireBytes bytes, const Call& call) const {
   return sum;
 }
 
-// What is first waits for a launch; other launches may hide behind bytes where several blocks are in flight.
+// The first leg waits for its launch; other launches overlap with transfers if several blocks are in flight.
 Time LaunchedFabric::least(WireBytes bytes, const Call& call, bool several) const {
   if (bytes <= 0) return Time(0);
   const std::vector<CallId>& legs = legs_of(call);
@@ -134,7 +134,7 @@ Channels LaunchedFabric::channels(const Call& call) const {
   return legs_of(call).size() == 1 ? inside_->channels(call) : busiest(1, call).first;
 }
 
-// The channel on which the legs together take longest at the best speed, and how long.
+// The channel on which the legs together take longest at the best speed, and that time.
 std::pair<Channels, Time> LaunchedFabric::busiest(WireBytes bytes, const Call& call) const {
   const std::vector<CallId>& legs = legs_of(call);
   if (legs.size() == 1) return {inside_->channels(call), inside_->at_best(bytes, call)};

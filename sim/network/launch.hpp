@@ -1,4 +1,4 @@
-// What a host spends on each collective before the network hears of it, and collectives that go in several legs.
+// Launches, the time that a host spends on a collective before the network starts it; and collectives of several legs.
 #pragma once
 
 #include <map>
@@ -12,20 +12,20 @@
 
 namespace allreplay {
 
-/// Whether some host launches it: not where there is nobody to talk to, and not what goes between two ranks of a
-/// pipeline. REQUIRES: it is no leg of a parameter server's.
+/// True if a host launches the call: not for groups of one rank, nor for messages between two ranks of a pipeline.
+/// REQUIRES: the call is no leg of a parameter server.
 inline bool is_launched(const Call& call) { return call.group.ranks > 1 && call.group.members.empty(); }
 
-/// By call: the calls of the network inside that it goes in, one after another.
+/// By call: the calls of the inner network of which it consists, one after another.
 using Legs = std::vector<std::vector<CallId>>;
 
-/// Each lane has one launcher: a leg's launch starts when the leg may, or when its lane's launch before it ends, and
-/// only then the network inside hears of it (docs/models.md). The launch of a task's first leg lasts longer by the
-/// task's duration. A task is in flight (Load) from the end of its launch.
-/// Parties (join) have launchers of their own.
+/// A server in front of the inner network. Each lane has one launcher: the launch of a leg starts when the leg may
+/// start and the lane's previous launch has ended; when it ends, the inner network starts the leg (docs/models.md). The
+/// launch of a task's first leg lasts longer by the task's duration. A task is in flight (Load) from the end of its
+/// launch. Each party (join()) has launchers of its own.
 class Launcher final : public Server {
  public:
-  /// `launch`: by call; none: there is nobody to talk to. `per_rank_start`: tasks start in parties, and go in one leg.
+  /// `launch`: by call; nothing for groups of one rank. `per_rank_start`: tasks start in parties, and have one leg.
   /// REQUIRES: `launch` and `legs` outlive it.
   Launcher(std::unique_ptr<Server> network, std::span<const std::optional<Time>> launch, const Legs& legs,
            bool per_rank_start = false)
@@ -47,7 +47,7 @@ class Launcher final : public Server {
  private:
   struct Leg {
     Time at;              // the end of its launch
-    std::int64_t number;  // launches that end together go on in the order in which they were asked for
+    std::int64_t number;  // launches that end simultaneously go on in the order of their requests
     TaskId id;
     Task task;
     std::uint32_t party;
@@ -60,7 +60,7 @@ class Launcher final : public Server {
   };
   struct InParties {
     Task task;
-    bool launched = false;  // by any
+    bool launched = false;  // by any party
   };
   static constexpr std::uint32_t everybody = 0;
 
@@ -73,18 +73,18 @@ class Launcher final : public Server {
   const Legs& legs_;
   bool per_rank_start_;
   std::vector<Leg> launching_;                              // a heap, the next at the front
-  std::map<std::pair<QueueId, std::uint32_t>, Time> free_;  // by lane and party: when its launcher is
-  std::vector<Running> in_legs_;                            // those of several legs
+  std::map<std::pair<QueueId, std::uint32_t>, Time> free_;  // by lane and party: when its launcher is free
+  std::vector<Running> in_legs_;                            // the tasks with several legs
   std::map<TaskId, InParties> in_parties_;
   std::vector<TaskId> ended_;  // legs
   std::int64_t launches_ = 0;
 };
 
-/// A fabric behind such launchers.
+/// A fabric behind launchers.
 class LaunchedFabric final : public Fabric {
  public:
-  /// `launch`: what each leg takes that has anybody to talk to; `of_tensor`: and more for each tensor. `legs`: of calls
-  /// that go in several; the others are legs themselves. `is_launched`: which calls are; null: all.
+  /// `launch`: the launch time of each leg with more than one rank; `of_tensor`: see launch_of_tensor(). `legs`: empty
+  /// for calls that are their own single leg. `is_launched`: selects the calls that are launched; null: all.
   LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor = Time(0),
                  bool (*is_launched)(const Call& call) = nullptr);
 

@@ -1,4 +1,4 @@
-// Start-ups of messages where those inside a node and those to another cost differently.
+// Start-ups of messages that differ inside a node and between nodes.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace allreplay {
 
-/// The cost of a message in addition to the smaller α of the two levels, in seconds. Nodes are filled in order; without nodes, every
-/// message goes from one to another. Below zero: so much of its route's latency is part of another cost, and only what
-/// the route takes beyond that counts.
+/// The cost of a message in addition to the smaller α of the two levels, in seconds. Nodes are filled in order; without
+/// nodes, every message counts as one between nodes. A negative value is the part of a route's latency that another
+/// cost already contains: only the latency beyond it counts.
 struct LevelAlpha {
   std::int64_t node_workers = 0;  ///< 0: no nodes
   double inside = 0, outside = 0;
 
   double beyond(Rank from, Rank to) const { return between(from, to) ? outside : inside; }
-  /// Whether from one node to another. Without nodes: from anybody to anybody.
+  /// True if a message goes from one node to another; always true without nodes.
   bool between(Rank from, Rank to) const { return node_workers == 0 || from / node_workers != to / node_workers; }
 };
 

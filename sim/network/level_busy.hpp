@@ -1,9 +1,9 @@
-// How long a collective keeps the links of each level busy.
+// The time for which a collective keeps the links of each level busy.
 #pragma once
 
 namespace allreplay {
 
-/// Of links inside hosts, and of all others; seconds per byte.
+/// For links inside hosts, and for all others; seconds per byte.
 struct LevelBusy {
   double inside = 0, between = 0;
 

@@ -8,7 +8,7 @@ namespace allreplay {
 
 namespace {
 
-// Calls `visit(from, to, pieces, links)` for every message of a distinct round, its repetitions in `pieces`.
+// Calls `visit(from, to, pieces, links)` for every message of a distinct round; `pieces` includes the repetitions.
 template <class Visit>
 void for_each_message(const Rounds& rounds, const Topology& topology, const Visit& visit) {
   std::vector<Send> sends;

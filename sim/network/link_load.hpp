@@ -1,4 +1,4 @@
-// What each link of a topology carries of a collective, whatever the fidelity: how many bytes, and whose.
+// The bytes of a collective on each link of a topology, and their senders and receivers. Independent of the fidelity.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@ namespace allreplay {
 /// Bytes on each link, per byte of the block.
 std::vector<double> link_loads(const Rounds& rounds, const Topology& topology);
 
-/// From rank to rank, bytes per byte of the block over one link.
+/// By sender and receiver: the bytes over one link, per byte of the block.
 using LinkUsers = std::map<std::pair<Rank, Rank>, double>;
 
-/// Of those links alone, in their order.
+/// The users of each of `links`, in the same order.
 std::vector<LinkUsers> link_users(const Rounds& rounds, const Topology& topology, const std::vector<LinkId>& links);
 
 }  // namespace allreplay

@@ -7,8 +7,7 @@ namespace allreplay {
 
 namespace {
 
-// Whether every link carries messages of one sender alone, or of one receiver, and a slot sends and receives at most
-// one a round.
+// True if each link has a single sender or receiver, and each slot at most one message per round and direction.
 bool never_meets(const RoutedRounds& rounds, std::size_t links) {
   constexpr std::uint32_t nobody = 0xffffffff, several = nobody - 1;
   std::vector<std::uint32_t> senders(links, nobody), receivers(links, nobody);
@@ -32,13 +31,13 @@ bool never_meets(const RoutedRounds& rounds, std::size_t links) {
   return true;
 }
 
-// A message that meets nobody, in all turns of its round. Its bytes take longer by what rounding its start-up has left
-// out, unless they wait.
+// A message that shares its links with no other, in all repetitions of its round. Its bytes take longer by the rounding
+// remainder of its start-up, unless they wait.
 struct Lone {
   std::uint32_t from, into;
   Time delay, takes, takes_after_waiting;
   double reduction;  // ps
-  Time free{0};      // when its sender has sent, and its receiver received, what came before
+  Time free{0};      // when its sender has sent, and its receiver received, the previous message
 };
 
 std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& round, std::span<const Link> links,
@@ -62,7 +61,7 @@ struct Reduction {
   Time free{0};
   double carry = 0;
 
-  // When so many ps of it are over for what came at that time.
+  // The end of a reduction that lasts so many ps, of data that arrived at `came`.
   Time after(Time came, double lasts) {
     if (came > free) *this = {came, 0};
     lasts += carry;
@@ -76,9 +75,9 @@ struct Reduction {
 
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
                              std::span<const Time> starts, const StartUps& besides) {
-  const bool in_line = rounds.streams == 1 || gamma == 0;  // else streams meet where a rank reduces
+  const bool in_line = rounds.streams == 1 || gamma == 0;  // otherwise streams share a rank's reductions
   if (rounds.rounds.empty() || !in_line || !never_meets(rounds, links.size())) return std::nullopt;
-  // By slot: when it starts, when it has its data, and when what it sent and received last had left, and come.
+  // By slot: its start (from), when it has its data (ready), when its last message has left (out) and arrived (in).
   std::vector<Time> from(rounds.slots, Time(0)), out = from, in = from;
   if (!starts.empty())
     for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) from[slot] = starts[slot / rounds.streams];

@@ -1,7 +1,8 @@
-// Collectives without an event queue. Where every stream sends and receives at most one message a round, and no link
-// carries messages of several senders and of several receivers, a message waits for its own streams alone, since these
-// send and receive round by round: each has its links to itself, and a round is a sum and a maximum for each. Rings on
-// links of their own are of that kind, and on a star most others. The picoseconds are those of message.hpp.
+// Computes the time of simple collectives without an event queue. If every stream sends and receives at most one
+// message per round, and no link carries messages of several senders and several receivers, a message waits only for
+// its own streams, which send and receive round by round. It has its links to itself, and a round costs a sum and a
+// maximum per message. This holds for rings on separate links, and for most other collectives on a star. The results
+// equal those of message.hpp to the picosecond.
 #pragma once
 
 #include <optional>
@@ -11,8 +12,8 @@
 
 namespace allreplay {
 
-/// When the collective, alone on the network, has ended, if it goes that way; `gamma` in ps per byte. `starts`: by
-/// rank, when it starts where ranks start apart; none: together, at 0. `besides`: what messages take to start up more.
+/// The end of a collective that has the network to itself; nothing if it is not of this kind. `gamma` in ps per byte.
+/// `starts`: by rank; empty: all start at 0. `besides`: additional start-ups of messages.
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
                              std::span<const Time> starts = {}, const StartUps& besides = {});
 

@@ -9,10 +9,10 @@ namespace allreplay {
 
 std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows) {
   struct State {
-    double left = 0;       // of the capacity
-    double most = 0;       // what its flows use at most: each no faster than alone
-    double growing = 0;    // Σ count·u of the flows that are not settled,
-    std::size_t open = 0;  // so many
+    double left = 0;       // the capacity that settled flows leave
+    double most = 0;       // an upper bound of its use: each flow at its rate without the others
+    double growing = 0;    // Σ count·u of the flows that are not settled
+    std::size_t open = 0;  // the number of these
     std::size_t end = 0;   // of its flows in `on_links`
   };
   std::vector<State> links(capacities.size());
@@ -27,12 +27,12 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
   }
 
   using Entry = std::pair<double, LinkId>;
-  std::vector<Entry> full_at;  // a heap, the least in front
+  std::vector<Entry> full_at;  // a heap, the least at the front
   std::size_t uses = 0;
   for (LinkId l = 0; l < links.size(); ++l) {
     links[l].left = capacities[l];
-    links[l].end = std::exchange(uses, uses + links[l].open);  // until they stand there
-    // One that is never full is nobody's bottleneck; most are not where collectives are large.
+    links[l].end = std::exchange(uses, uses + links[l].open);  // the begin, until on_links is filled
+    // Omits links that are never full: they are no bottleneck. With large collectives these are most links.
     if (links[l].open > 0 && links[l].most >= capacities[l] * (1 - 1e-9))
       full_at.emplace_back(links[l].left / links[l].growing, l);
   }

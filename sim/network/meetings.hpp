@@ -1,4 +1,4 @@
-// Where jobs met: over which full links their bytes moved at once, and for how long.
+// Records the full links on which bytes of several jobs moved simultaneously, and the durations.
 #pragma once
 
 #include <compare>
@@ -14,25 +14,26 @@ namespace allreplay {
 
 class Meetings {
  public:
-  /// A full link, and the jobs whose bytes are on it: several, in order.
+  /// A full link, and the jobs whose bytes are on it: at least two, sorted.
   struct Place {
     LinkId link = 0;
     std::vector<std::uint32_t> jobs;
     auto operator<=>(const Place&) const = default;
   };
-  /// What is full at once.
+  /// The number of a meeting: a set of places at the same time.
   using Id = std::uint32_t;
   static constexpr Id none = 0;
 
-  /// `places`: in order of links.
+  /// The number of the meeting at these places. `places`: in the order of links.
   Id number(const std::vector<Place>& places);
 
+  /// Adds to the duration of a meeting.
   void lasts(Id id, double ps) { lasted_[id] += ps; }
 
-  /// How long each has lasted so far, in picoseconds.
+  /// By Id: the duration so far, in picoseconds.
   const std::vector<double>& lasted() const { return lasted_; }
 
-  /// What is kept of them, about.
+  /// The approximate memory of this record.
   double bytes() const { return bytes_; }
 
   struct Met {
@@ -40,13 +41,13 @@ class Meetings {
     std::uint32_t with = 0;
     double ps = 0;
   };
-  /// Whom a job met between two readings of lasted(), link by link.
+  /// The jobs that a job met between two readings of lasted(), link by link.
   std::vector<Met> of(std::uint32_t job, std::span<const double> since, std::span<const double> until) const;
 
  private:
   using PlaceId = std::uint32_t;
 
-  std::map<Place, PlaceId> place_numbers_;  // few: what is full at once is one of many sets of them
+  std::map<Place, PlaceId> place_numbers_;  // few places, of which meetings are many different sets
   std::vector<const Place*> places_;        // by number
   std::map<std::vector<PlaceId>, Id> numbers_;
   std::vector<const std::vector<PlaceId>*> meetings_{nullptr};  // by number
@@ -54,10 +55,10 @@ class Meetings {
   double bytes_ = 0;
 };
 
-/// A network that several jobs share, who are known by number.
+/// The server of a network that several jobs share. Jobs are known by number.
 class NetworkOfJobs : public Server {
  public:
-  /// Meetings::lasted() by now.
+  /// Meetings::lasted() at `now`.
   virtual std::vector<double> met(Time now) const = 0;
 };
 

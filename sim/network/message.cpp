@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-// An event says of which kind it is, and of which version; versions go round.
+// An event's `what` encodes its kind and its version: kind + kinds · version. Versions wrap around.
 constexpr std::uint32_t kinds = 8;
 constexpr std::uint32_t versions = 0xffffffff / kinds;
 
@@ -102,7 +102,7 @@ void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
   instants_.push(add(now, found->base), {index, Ready + kinds * party});
 }
 
-// The ranks take what has come for them, and send.
+// Starts the ranks of a party: they receive the messages that have arrived, and send.
 void MessageNetwork::take_part(std::uint32_t index, std::uint32_t party, Time now) {
   Running& running = running_[index];
   for (const Rank rank : parties_[party]) {
@@ -144,7 +144,7 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
     case Ends: {
       Flow& flow = flows_[event.subject];
       if (event.what / kinds != flow.version) return;
-      if (flow.end > now) {  // it has been slowed since
+      if (flow.end > now) {  // the flow has become slower since this event was scheduled
         flow.wakes = flow.end;
         return instants_.push(flow.wakes, event);
       }
@@ -163,7 +163,7 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
   }
 }
 
-// The slot sends in every round for which it has all data.
+// Sends the slot's messages of every round for which it has all data.
 void MessageNetwork::advance(std::uint32_t index, std::uint32_t slot, Time now) {
   Running& running = running_[index];
   for (;;) {
@@ -218,7 +218,7 @@ void MessageNetwork::send(std::uint32_t index, std::uint32_t slot, const RoutedM
   launch(index, slot, message, round, now);
 }
 
-// In all its parts.
+// Starts all parts of a message.
 void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
                             Time now) {
   sent_ += message.copies;
@@ -242,7 +242,7 @@ void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const Route
   }
 }
 
-// Once its start-up is over and its sender's earlier rounds have left.
+// Called after the flow's start-up: it may go on once all earlier rounds have left its sender.
 void MessageNetwork::leave_sender(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   if (flow.message->channel != no_channel) return begin(id, now);
@@ -254,7 +254,7 @@ void MessageNetwork::leave_sender(std::uint32_t id, Time now) {
   wait(line, id);
 }
 
-// And once those into its receiver have come.
+// Begins the flow once all earlier rounds into its receiver have arrived.
 void MessageNetwork::enter_receiver(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   Running& running = running_[flow.running];
@@ -266,8 +266,8 @@ void MessageNetwork::enter_receiver(std::uint32_t id, Time now) {
   wait(line, id);
 }
 
-// The line goes on to the round, over those that have no messages in it, if all before have passed. Whoever asks is of
-// that round, so that rounds in between are in progress, or over.
+// Advances the line to `round`, if all messages of earlier rounds have passed, and returns true if it is there. A
+// message of `round` exists, so the rounds in between are in progress or over.
 template <class Count>
 bool MessageNetwork::reach(Running& running, Line& line, std::uint32_t round, const Count& count) {
   while (line.left == 0 && line.round < round) {
@@ -277,7 +277,7 @@ bool MessageNetwork::reach(Running& running, Line& line, std::uint32_t round, co
   return line.round == round;
 }
 
-// By rounds, among equals as they came.
+// Inserts a flow into the line: by round, then by arrival.
 void MessageNetwork::wait(Line& line, std::uint32_t id) {
   const std::uint32_t round = flows_[id].round;
   flows_[id].behind = nobody;
@@ -292,7 +292,7 @@ void MessageNetwork::wait(Line& line, std::uint32_t id) {
   }
 }
 
-// One of the line's round has passed; behind the last come those of the next.
+// Counts a message of the line's round as passed. After the last, calls `next` for the flows of the next round.
 template <class Count, class Next>
 void MessageNetwork::pass(Running& running, Line& line, const Count& count, const Next& next) {
   if (--line.left > 0 || line.head == nobody) return;
@@ -311,7 +311,7 @@ void MessageNetwork::begin(std::uint32_t id, Time now) {
   links_.add(id, rounds.route(*flow.message), rounds.crowds_on(*flow.message));
 }
 
-// All bytes are there: both ends are free for their next rounds.
+// All bytes of the flow have arrived: lets the next round pass at its sender and its receiver.
 void MessageNetwork::arrive(std::uint32_t id, Time now) {
   flows_[id].stage = Stage::HasCome;
   const Flow& flow = flows_[id];
@@ -331,7 +331,7 @@ void MessageNetwork::arrive(std::uint32_t id, Time now) {
   if (--flows_[whole].coming == 0) come(whole, now);
 }
 
-// With its last part a message is there: its channel is free, and it is received once its receiver has started.
+// The last part of a message has arrived: frees its channel, and receives it once its receiver has started.
 void MessageNetwork::come(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
@@ -355,7 +355,7 @@ void MessageNetwork::come(std::uint32_t id, Time now) {
   receive(id, now);
 }
 
-// They are reduced after what the receiver reduces already.
+// Reduces the message after the earlier ones at its receiver, or delivers it immediately if nothing is reduced.
 void MessageNetwork::receive(std::uint32_t id, Time now) {
   const RoutedMessage& message = *flows_[id].message;
   if (!message.reduce || gamma_ == 0) return deliver(id, now);
@@ -383,7 +383,7 @@ void MessageNetwork::count_down(std::uint32_t running) {
   if (--running_[running].left == 0) finished_.push_back(running);
 }
 
-// New rates after the comings and goings of this instant, and with them new ends.
+// Sets new rates, and with them new ends, after the changes of this instant.
 void MessageNetwork::share(Time now) {
   changed_.clear();
   links_.settle(changed_);
@@ -400,7 +400,7 @@ void MessageNetwork::set_rate(std::uint32_t id, Time now) {
   const double rate = links_.rate(id);
   if (flow.rate > 0)
     flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
-  else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
+  else if (flow.updated == now)  // it waited only for its start-up, whose exact end differs from `now` by `carry`
     flow.left += flow.carry * rate;
   const bool waits = flow.rate > 0;
   flow.rate = rate;
@@ -412,7 +412,7 @@ void MessageNetwork::set_rate(std::uint32_t id, Time now) {
   instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
 }
 
-// The rounds that are the same, on other links.
+// Makes a running collective refer to the same rounds on changed links.
 void MessageNetwork::point_at(Running& running, const RoutedRounds& rounds) {
   const RoutedRound* const before = running.rounds->rounds.data();
   for (Channel& channel : running.channels)
@@ -481,7 +481,7 @@ void MessageNetwork::set_other(std::uint32_t number, std::span<const LinkId> way
   share(now);
 }
 
-// In an instant something changes on these links.
+// Marks the links as changed in this instant, to find meetings.
 void MessageNetwork::leaves(std::span<const LinkId> way) {
   if (meetings_) touched_.insert(touched_.end(), way.begin(), way.end());
 }
@@ -514,8 +514,7 @@ std::vector<double> MessageNetwork::met(Time now) const {
   return lasted;
 }
 
-// By the names of those that are on their way: what has come of each round, who is on the way, and how far, and how
-// long each rank reduces yet.
+// Lists missing messages and flows with their progress, sorted by task names; then the remaining reductions by rank.
 void MessageNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
   const auto rounded = [](double ps) { return from_picoseconds(std::max(0.0, ps)).count(); };
   std::map<std::int64_t, std::vector<std::int64_t>> rows;

@@ -1,16 +1,16 @@
 // The fidelity `message`: every message of every worker.
 //
-// A message leaves when its data are there (rounds.hpp), takes α and its route's latencies, then shares its links with
-// all messages in flight, of this collective and others, by max-min fairness; at the receiver it waits for the
-// reductions that came before it there, and is reduced. One of several parts (ecmp) takes a start-up and links for
-// each, and has come with the last. Only instants are rounded, to the picosecond: what rounding an instant leaves out
-// is carried into the next step of the same message.
+// A message leaves when its data are available (rounds.hpp), takes α and its route's latencies, then shares its links
+// with all messages in flight, of this and other collectives, by max-min fairness. At the receiver it waits for earlier
+// reductions there, and is reduced. A message of several parts (ecmp) has a start-up and a route for each part, and has
+// arrived with the last. Only instants are rounded, to the picosecond: the remainder is carried into the next step of
+// the same message.
 //
-// Streams send and receive round by round: the bytes of a message on no channel begin to flow when those of all earlier
-// rounds have left its sender's stream and have come into its receiver's. Start-ups pass meanwhile.
+// Streams send and receive round by round: the bytes of a message that is on no channel begin to flow when those of all
+// earlier rounds have left its sender's stream and have arrived in its receiver's. Start-ups pass meanwhile.
 //
-// Where ranks start apart, a rank sends nothing before it starts, and what comes for it waits. A task ends when all
-// have started and have what they need.
+// If ranks start separately, a rank sends nothing before it starts, and arrivals wait for its start. A task ends when
+// all ranks have started and have received everything.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +31,18 @@ namespace allreplay {
 
 class MessageNetwork final : public NetworkOfJobs {
  public:
-  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task. `nccl`:
-  /// of calls that go as it chooses; behind the calls' own collectives stand others of theirs.
+  /// `parties`: the ranks that start with each join(); empty: all ranks start with the task. `nccl`: the calls for
+  /// which NCCL chooses an algorithm by size; `collectives` has their other algorithms after one entry per call.
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
                  double gamma, Parties parties = {}, NcclCalls nccl = {});
 
-  /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
-  /// it is idle; meetings outlive it.
+  /// Assigns calls to jobs, and records their meetings unless null. REQUIRES: it is idle, and `meetings` outlives it.
   void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
 
-  /// The same collectives on links that have changed: whoever is on its way goes on over its new route.
+  /// Replaces the links: `collectives` are the same ones on the new links. Messages in flight go on over new routes.
   void lay(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, Time now);
 
-  /// One of the flows that never end, by its number, is on its way over these links from now on; over none: it
-  /// rests. REQUIRES: the links outlive that.
+  /// Sets the route of an endless background flow; without links it pauses. REQUIRES: `way` outlives that.
   void set_other(std::uint32_t number, std::span<const LinkId> way, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;
@@ -55,13 +53,13 @@ class MessageNetwork final : public NetworkOfJobs {
   Load load_of(const WhichCalls& which) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
-  /// Messages sent.
+  /// The number of messages sent.
   std::int64_t events() const override { return sent_; }
 
  private:
   static constexpr std::uint32_t nobody = 0xffffffff;
 
-  // What of a round has not come in; kept from when the first slot sends in it until all slots have moved on.
+  // The missing messages of a round. Kept from when the first slot sends in it until all slots have moved on.
   struct Progress {
     const RoutedRound* round = nullptr;
     std::vector<std::uint32_t> missing;  // by slot
@@ -74,64 +72,64 @@ class MessageNetwork final : public NetworkOfJobs {
   struct Channel {
     bool busy = false;
     std::vector<Waiting> queue;
-    std::size_t served = 0;  // of the queue
+    std::size_t served = 0;  // the number of entries that have left the queue
   };
-  // What leaves a stream, or comes into it, one round after another.
+  // The order of messages that leave a slot, or arrive there: one round after another.
   struct Line {
-    std::uint32_t round = 0;                     // whose bytes pass
-    std::uint32_t left = 0;                      // how many messages of it have yet to
-    std::uint32_t head = nobody, tail = nobody;  // flows of later rounds that have started up, in their order
+    std::uint32_t round = 0;                     // the round whose bytes are passing
+    std::uint32_t left = 0;                      // its messages that have not passed
+    std::uint32_t head = nobody, tail = nobody;  // flows of later rounds that have started up, in the order of rounds
   };
   struct Running {
     TaskId id = 0;
     CallId call = 0;
-    CallId way = 0;  // the collective that it takes: the call's own, or of NCCL's choice another
+    CallId way = 0;  // the collective that is sent: the call's own, or another algorithm that NCCL chooses
     bool busy = false;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
-    Time base{0};                     // from when a rank starts until it sends,
-    Time ready{0};                    // which they do from here on, where they start together
-    StartUps start_ups{};             // of messages, besides
-    std::int64_t left = 0;            // messages, and ranks that have not started
+    Time base{0};                     // the time from a rank's start until it sends
+    Time ready{0};                    // when ranks that start together begin to send
+    StartUps start_ups{};             // additional start-ups of messages
+    std::int64_t left = 0;            // messages not delivered, plus ranks that have not started
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next
-    std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two,
-    std::uint32_t mask = 0;           // and this is size − 1
+    std::vector<Progress> progress;   // of rounds first … last − 1: round r is at r mod size, a power of two
+    std::uint32_t mask = 0;           // size − 1
     std::uint32_t first = 0, last = 0;
-    std::size_t tail = 0;  // the distinct round, and which repetition, that `last` would be
+    std::size_t tail = 0;  // the distinct round, and its repetition, that round `last` is
     std::int64_t tail_turn = 0;
     std::vector<Channel> channels;
     std::vector<Line> out, in;  // by slot
-    // Where ranks start apart, and at the end, since few ask:
-    std::uint32_t absent = 0;                      // how many have not started
-    std::vector<bool> here;                        // by rank: whether it has
-    std::vector<std::vector<std::uint32_t>> held;  // by rank: flows that are there, and wait for it to start
+    // Only for ranks that start separately:
+    std::uint32_t absent = 0;                      // the number of ranks that have not started
+    std::vector<bool> here;                        // by rank: true if it has started
+    std::vector<std::vector<std::uint32_t>> held;  // by rank: flows that have arrived and wait for its start
 
     Progress& at(std::uint32_t round) { return progress[round & mask]; }
   };
   enum class Stage : std::uint8_t { StartsUp, WaitsToLeave, WaitsToEnter, Moves, HasCome };
   struct Flow {
-    const RoutedMessage* message = nullptr;  // none: of a flow that never ends, and of none
+    const RoutedMessage* message = nullptr;  // null for background flows and unused ones
     double left = 0;                         // bytes, at `updated`
     double rate = 0;                         // bytes per ps
-    double carry = 0;                        // ps, what rounding left out of its start-up
-    Time updated{0};                         // until its bytes flow: when its start-up is over, but for `carry`
+    double carry = 0;                        // the rounding remainder of its start-up, ps
+    Time updated{0};                         // before its bytes flow: the end of its start-up without `carry`
     std::uint32_t running = 0;
     Stage stage = Stage::StartsUp;
-    std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
+    std::uint32_t slot = 0;  // the sender's; not set for messages from a channel's queue
     std::uint32_t round = 0;
-    std::uint32_t version = 0;      // of its event: an earlier one is void
-    std::uint32_t behind = nobody;  // who waits behind it in a line
-    std::uint32_t whole = 0;        // the flow of its message's first part, which stands for the whole,
-    std::uint32_t coming = 0;       // and there how many of the parts have not come
-    Time end{0};                    // with the present rate
-    Time wakes{0};                  // when its event comes: never later than `end`, and then looked at again
+    std::uint32_t version = 0;      // of its event; events of earlier versions are void
+    std::uint32_t behind = nobody;  // the next flow in its Line
+    std::uint32_t whole = 0;        // the flow of its message's first part, which represents the message
+    std::uint32_t coming = 0;       // in that flow: the number of parts that have not arrived
+    Time end{0};                    // at the present rate
+    Time wakes{0};                  // the time of its event, at most `end`; the event is repeated if it is too early
   };
   struct Reducer {
     Time free{0};
     double carry = 0;
   };
-  // A flow's bytes begin to flow, or have all come; its reduction has ended. A collective has, or a party of it, whose
-  // number stands where flows have versions, is ready to send.
+  // Of a flow: its start-up is over, its bytes have arrived, its reduction has ended. Of a collective: it has ended, or
+  // a party of it is ready to send (with the party's number in the place of a version).
   enum What : std::uint32_t { Begin, Ends, Reduced, Ended, Ready, Nothing };
 
   void handle(Instants::Event event, Time now);
@@ -174,7 +172,7 @@ class MessageNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> idle_running_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
-  std::vector<std::vector<Reducer>> reducers_;  // by job, by rank
+  std::vector<std::vector<Reducer>> reducers_;  // by job and rank
   std::vector<std::uint32_t> job_of_call_;
   struct Other {
     std::uint32_t flow = 0;

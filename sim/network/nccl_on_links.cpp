@@ -7,7 +7,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double at_best = 1;  // bytes: of more no choice starts up sooner, or has more bandwidth
+constexpr double at_best = 1;  // bytes; no choice has a shorter start-up or more bandwidth at a larger size
 
 }  // namespace
 
@@ -15,8 +15,8 @@ const NcclOnLinks::Laid& NcclOnLinks::laid(const NcclChoice& choice) const {
   return *std::find_if(laid_.begin(), laid_.end(), [&](const Laid& one) { return one.algorithm == choice.algorithm; });
 }
 
-// Each level's links take as much longer than on rails as they are busier, for what they would take there if nothing
-// else limited NCCL: not channels, LL or the other level. No speed but that of the links here is in the products.
+// Scales the time per byte of each level on the rails of NCCL's model, if only that level's links limited NCCL, by how
+// much busier the links here are. The bandwidths of the rails cancel out.
 double NcclOnLinks::on_links(const NcclChoice& choice, const Laid& on) {
   double longest = 0;
   const auto meet = [&](double here, double on_rails, double bandwidth) {

@@ -1,4 +1,4 @@
-// NCCL on a topology: at every size its own model chooses, and what it chose travels on the links.
+// NCCL on a topology: its model chooses an algorithm for every size, whose messages then travel on the links.
 #pragma once
 
 #include <array>
@@ -13,61 +13,61 @@
 
 namespace allreplay {
 
-/// How a block of some size goes.
+/// The way in which a block of some size is sent.
 struct NcclWay {
-  std::uint32_t rounds = 0;           ///< which of the fabric's
-  double bytes = 0;                   ///< so many travel for each byte of the block
-  double start_up = 0;                ///< of all its rounds, alone; seconds
-  double base = 0;                    ///< of that once, before all; seconds
-  std::array<double, 2> start_ups{};  ///< and of a message inside a node and between nodes; seconds
+  std::uint32_t rounds = 0;           ///< the number of the fabric's collective that is sent
+  double bytes = 0;                   ///< the bytes that travel per byte of the block
+  double start_up = 0;                ///< of all its rounds, without other traffic; seconds
+  double base = 0;                    ///< the part of it that passes once, at the beginning; seconds
+  std::array<double, 2> start_ups{};  ///< the parts per message, inside a node and between nodes; seconds
 };
 
 class NcclOnLinks final : public SizePrice {
  public:
-  /// What an algorithm puts on links.
+  /// The load of an algorithm on the links.
   struct Laid {
     std::string_view algorithm;
-    std::uint32_t rounds = 0;  ///< which of the fabric's
+    std::uint32_t rounds = 0;  ///< the number of the fabric's collective
     double latency = 0;        ///< of the links along the longest path; seconds
-    double busy = 0;           ///< the busiest links of all rounds, summed; seconds per byte; 0: none
-    LevelBusy levels;          ///< the same of each level, here,
-    LevelBusy on_rails;        ///< and on the rails that NCCL believes in
-    double busiest = 0;        ///< the busiest link here, over all rounds; seconds per byte
+    double busy = 0;           ///< the sum of each round's busiest link; seconds per byte; 0: uses no links
+    LevelBusy levels;          ///< the same for each level
+    LevelBusy on_rails;        ///< the same for each level of the network of rails that NCCL's model assumes
+    double busiest = 0;        ///< the busiest link over all rounds; seconds per byte
   };
 
-  /// REQUIRES: all algorithms that the price may choose.
+  /// REQUIRES: `laid` has all algorithms that the price may choose.
   NcclOnLinks(NcclPrice price, std::vector<Laid> laid) : price_(price), laid_(std::move(laid)) {}
 
   NcclWay way(double bytes) const;
 
-  /// The model's latency, what routes take beyond it, and for the bytes the model's time, or that of the links here
-  /// where it is longer.
+  /// The latency of the model and of routes beyond it, plus the longer of the model's and the links' time for the
+  /// bytes.
   double seconds(double bytes) const override;
   double start_up(double bytes) const override;
   double least(double bytes) const override;
-  /// Of bytes in any blocks, however they overlap, no less than the largest of a base and the busiest link's time.
+  /// A lower bound for any blocks of `bytes` in total: the larger of the least base and the busiest link's time.
   double least_together(double bytes) const;
-  /// The busiest link's time alone.
+  /// The busiest link's time for `bytes`.
   double least_on_links(double bytes) const;
 
  private:
   const Laid& laid(const NcclChoice& choice) const;
-  /// Seconds a byte that the links here take; 0: the choice uses none.
+  /// The time of the links, seconds per byte; 0 if the choice uses none.
   static double on_links(const NcclChoice& choice, const Laid& on);
-  /// True if that is more than the model's time, but for rounding.
+  /// True if that exceeds the model's time, apart from rounding.
   static bool links_bind(const NcclChoice& choice, const Laid& on) {
     return on_links(choice, on) > (1 + 1e-12) / choice.bandwidth;
   }
-  /// Seconds that the bytes take.
+  /// The time of the bytes, seconds.
   static double moving(const NcclChoice& choice, const Laid& on, double bytes);
-  /// Bytes that travel for each of the block.
+  /// The bytes that travel per byte of the block.
   static double travelling(const NcclChoice& choice, const Laid& on);
 
   NcclPrice price_;
   std::vector<Laid> laid_;
 };
 
-/// By call; null: what its algorithm sends, whatever the size.
+/// By call; null if its algorithm does not depend on the size.
 using NcclCalls = std::vector<std::shared_ptr<const NcclOnLinks>>;
 
 }  // namespace allreplay

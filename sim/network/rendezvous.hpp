@@ -1,4 +1,4 @@
-// Tasks that start in parties: each when the first of its parties is there, and the others join it as they come.
+// Tasks that start in parties: a task starts when its first party has arrived, and the others join it as they arrive.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace allreplay {
 /// The ranks that start a task together, by party.
 using Parties = std::vector<std::vector<Rank>>;
 
-/// Before a network that tasks start in parties. That a party is there is a task, too: an arrival, which ends at once,
-/// and of which the network hears as soon as the task has started whose party it is. What needs one of its arrivals
-/// (TaskGraph::wait_for_any) then queues from its first on. REQUIRES: all parties of a task arrive, each once; their
-/// queue is asked before those of the tasks, so that who comes in one instant starts together.
+/// A server in front of a network whose tasks start in parties. The arrival of a party is a task, too, which ends
+/// immediately; the network is told of it as soon as the party's task has started. That task needs only one of its
+/// arrivals (TaskGraph::wait_for_any), and so is ready from the first on. REQUIRES: each party of a task arrives once;
+/// the queue of arrivals is asked before those of the tasks, so that parties that arrive in one instant start together.
 class Rendezvous final : public Server {
  public:
   struct Arrival {
     TaskId task;
     std::uint32_t party;
   };
-  /// `arrival`: what a task is one of; none of a task that the network serves.
+  /// `arrival`: describes a task that is an arrival; returns nothing for a task that the network serves.
   Rendezvous(std::unique_ptr<Server> network, std::function<std::optional<Arrival>(TaskId)> arrival)
       : network_(std::move(network)), arrival_(std::move(arrival)) {}
 
@@ -41,7 +41,7 @@ class Rendezvous final : public Server {
  private:
   struct Meeting {
     bool started = false;
-    std::vector<std::uint32_t> waiting;  // parties, until it has
+    std::vector<std::uint32_t> waiting;  // the parties that arrived before the start
   };
 
   std::unique_ptr<Server> network_;

@@ -28,12 +28,12 @@ void Reuse::find_price(Time now) {
   alone_->end = add(alone_->start, price->time);
 }
 
-// The network takes the collective after all, and goes through what has happened since.
+// Starts the postponed collective on the network after all, and lets the network catch up to `now`.
 void Reuse::hand_over(Time now) {
   const Alone one = std::move(*alone_);
   alone_.reset();
   if (!network_) network_ = make_network_();
-  std::vector<TaskId> none;  // what the idle network still waits for is void
+  std::vector<TaskId> none;  // stays empty: events left in an idle network are void
   while (network_->next_completion() < one.start) network_->complete(network_->next_completion(), none);
   network_->start(one.id, one.task, one.start);
   in_network_ = 1;
@@ -47,7 +47,7 @@ void Reuse::hand_over(Time now) {
   pass(reached, now);
 }
 
-// What starts or joins at one instant does so before the network goes on.
+// Lets the network go on until `to`; not if that is still the instant `from`, whose starts and joins come first.
 void Reuse::pass(Time from, Time to) {
   std::vector<TaskId> done;
   while (from < to && network_->next_completion() <= to) network_->complete(network_->next_completion(), done);

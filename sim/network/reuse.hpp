@@ -1,4 +1,4 @@
-// Collectives that run alone, priced once.
+// Avoids simulating a collective that has the network to itself: its time is found once and used again.
 #pragma once
 
 #include <functional>
@@ -11,27 +11,27 @@
 
 namespace allreplay {
 
-/// Puts off a collective that starts on the idle network: if nothing else starts before its price is over, it has
-/// ended then, and was never simulated. If something does, the network gets it after all, with its own start, and
-/// goes through what has happened since. Results are those of the network itself, because what a collective that is
-/// alone takes depends only on its stage, its bytes, and how far apart its parties start.
+/// Postpones a collective that starts on the idle network. If nothing else starts before its time has passed, it ends
+/// then, without having been simulated. Otherwise the network starts it after all, at its original instant, and catches
+/// up. The results equal those of the network, because the time of a single collective depends only on its call, its
+/// bytes, and the offsets between its parties.
 class Reuse final : public Server {
  public:
   struct Price {
-    Time time{0};             ///< from its start on
-    std::int64_t events = 0;  ///< that finding it took; 0 when it was known
+    Time time{0};             ///< from start to end
+    std::int64_t events = 0;  ///< simulated to find it; 0 if it was known
   };
   struct Joined {
     std::uint32_t party;
     Time at;  ///< after the start of its task
   };
-  /// What the network takes for a task that is alone, once all of its parties have joined; none: it is to be simulated.
+  /// The time of a task that has the network to itself, given all of its parties; nothing if it has to be simulated.
   using Pricing = std::function<std::optional<Price>(const Task&, std::span<const Joined>)>;
 
-  /// Makes the network, idle, once two meet.
+  /// Makes an idle network; called when it is first needed.
   using Making = std::function<std::unique_ptr<Server>()>;
 
-  /// `parties`: of a task; 0: it starts at once.
+  /// `parties`: the number of parties of a task; 0 if tasks have none.
   Reuse(Making network, Pricing price, std::size_t parties = 0)
       : make_network_(std::move(network)), price_(std::move(price)), parties_(parties) {}
 
@@ -51,7 +51,7 @@ class Reuse final : public Server {
     if (alone_) return {which(alone_->task.call_id), 0};
     return network_ ? network_->load_of(which) : Load{};
   }
-  /// What was simulated, here and to find prices.
+  /// The events simulated here and to find prices.
   std::int64_t events() const override { return (network_ ? network_->events() : 0) + pricing_; }
 
  private:
@@ -59,7 +59,7 @@ class Reuse final : public Server {
     TaskId id;
     Task task;
     Time start;
-    Time end = never;  // until all parties are there
+    Time end = never;  // known once all parties have joined
     std::vector<Joined> joined{};
   };
 

@@ -22,9 +22,9 @@ std::uint32_t Shapes::number(Shape shape) {
 
 namespace {
 
-constexpr std::size_t most_to_compare = 4000;  // rows, each with each other
+constexpr std::size_t most_to_compare = 4000;  // rows that are compared in pairs
 
-// A link as the shapes see it: which use it, and how much of it, by number.
+// The uses of a link: {number of the shape, amount}, sorted.
 using Row = std::span<const std::pair<std::uint32_t, double>>;
 
 struct RowLess {
@@ -33,8 +33,8 @@ struct RowLess {
 
 struct Summary {
   Row row;
-  double sum = 0;            // of its amounts
-  std::uint64_t shapes = 0;  // a bit for each number of a shape, modulo 64
+  double sum = 0;            // of the amounts
+  std::uint64_t shapes = 0;  // a bit for each shape, by its number modulo 64
 };
 
 Summary summary(Row row) {
@@ -46,6 +46,7 @@ Summary summary(Row row) {
   return result;
 }
 
+// True if every shape uses link `a` at least as much as link `b`.
 bool covers(const Summary& a, const Summary& b) {
   if ((b.shapes & ~a.shapes) != 0) return false;
   auto from = a.row.begin();
@@ -65,7 +66,7 @@ void Shapes::fold() {
     shapes[number] = &shape;
     if (!shape.empty()) links = std::max(links, shape.back().link + 1);
   }
-  // The uses of all links in one list, link by link.
+  // Lists the uses of all links, link by link.
   std::vector<std::size_t> ends(links + 1, 0);
   for (const Shape* shape : shapes)
     for (const LinkUse& use : *shape) ++ends[use.link + 1];
@@ -81,7 +82,7 @@ void Shapes::fold() {
     const std::size_t first = link == 0 ? 0 : ends[link - 1];
     different.insert(Row(uses).subspan(first, ends[link] - first));
   }
-  // Those that use most come first, so that a row is covered by one before it, if by any.
+  // Sorts the rows by decreasing use, so that a row can only be covered by an earlier one.
   std::vector<Summary> rows;
   rows.reserve(different.size());
   for (const Row row : different)
@@ -100,7 +101,7 @@ void Shapes::fold() {
 
 namespace {
 
-// A link of a round that is busy for so long.
+// Takes a link that is busy for so long into the maximum of its level.
 void meet(LevelBusy& busiest, const Topology& topology, const Link& link, double busy) {
   const bool inside = topology.gpus_per_host() > 1 && std::min(link.from, link.to) < topology.hosts();
   double& level = inside ? busiest.inside : busiest.between;

@@ -1,4 +1,4 @@
-// A collective's rounds laid on a topology, as `fluid` needs them: what a round loads, not which messages it has.
+// A collective's rounds laid on a topology for the fidelity `fluid`: the load of each round, without its messages.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,15 @@
 
 namespace allreplay {
 
-/// Which part of each link's bandwidth a round uses at full speed, when alone: 1 on its busiest link.
+/// The fraction of each link's bandwidth that a round uses at full speed: 1 on its busiest link.
 using Shape = std::vector<LinkUse>;
 
-/// Shapes by number, equal ones once: rounds that load the links alike need not be told apart. When all are known,
-/// links that every shape uses alike are folded into one, and links on which every shape uses no more than on some
-/// other are left out: neither changes a max-min fair share, since the other link is full no later, for at least the
-/// same flows.
+/// Numbers the distinct shapes: rounds that load the links identically share one. Once all are known, fold() merges
+/// links that every shape uses equally, and drops links of which no shape uses more than of some other link. Neither
+/// changes max-min fair shares: the other link is full no later, and has at least the same flows.
 class Shapes {
  public:
-  /// `whole`: somebody asks for them as they were numbered.
+  /// `whole`: keeps the shapes on all links, for whole().
   explicit Shapes(bool whole = false) : keeps_whole_(whole) {}
 
   /// REQUIRES: not folded yet.
@@ -35,15 +34,15 @@ class Shapes {
   const Shape& operator[](std::uint32_t number) const { return shapes_[number]; }
   std::uint32_t folded_links() const { return links_; }
   std::size_t size() const { return shapes_.size(); }
-  /// The shape on all links. REQUIRES: asked for.
+  /// The shape on all links. REQUIRES: constructed with `whole`.
   const Shape& whole(std::uint32_t number) const { return whole_[number]; }
 
  private:
   struct Less {
     bool operator()(const Shape& a, const Shape& b) const;
   };
-  std::map<Shape, std::uint32_t, Less> numbers_;  // until folded
-  std::vector<Shape> shapes_, whole_;             // then
+  std::map<Shape, std::uint32_t, Less> numbers_;  // until fold()
+  std::vector<Shape> shapes_, whole_;             // after fold()
   bool keeps_whole_;
   std::uint32_t links_ = 0;
 };
@@ -51,42 +50,42 @@ class Shapes {
 /// A distinct round. Times are for a block of M bytes.
 struct RoundLoad {
   std::int64_t repeat = 1;
-  double latency = 0;  ///< of its longest route, and what that message costs beyond α; seconds
-  double busiest = 0;  ///< its busiest link's seconds, per byte of M
+  double latency = 0;  ///< of its longest route, plus the cost of that message beyond α; seconds
+  double busiest = 0;  ///< the busiest link's seconds per byte of M
   double reduced = 0;  ///< the most bytes that one rank reduces, per byte of M
   std::uint32_t shape = 0;
 };
 
-/// How fast a collective goes, alone: what is saved against lockstep is spread over its rounds.
+/// The speed of a collective that has the network to itself: its saving against lockstep is spread over all rounds.
 struct Pace {
-  double seconds = 0;    ///< all that is not reduction
-  double start_ups = 1;  ///< the part of lockstep's that the start-up of each round takes,
-  double bytes = 1;      ///< and its bytes
-  double each = 0;       ///< seconds of a round's start-up besides
+  double seconds = 0;    ///< the whole time without reductions
+  double start_ups = 1;  ///< the factor on each round's start-up in lockstep
+  double bytes = 1;      ///< the factor on the time of each round's bytes in lockstep
+  double each = 0;       ///< the additional start-up of each round; seconds
 };
 
 struct RoundLoads {
-  /// Rank i on host i. The work is one route per message of a distinct round, whatever the repetitions.
+  /// Rank i is on host i. Follows one route per message of each distinct round, for any number of repetitions.
   RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes, const LevelAlpha& alphas = {});
 
   std::vector<RoundLoad> rounds;
-  std::int64_t length = 0;  ///< rounds, each repetition counted
+  std::int64_t length = 0;  ///< the number of rounds, counting repetitions
   std::int64_t messages = 0;
-  double least_latency = 0;  ///< of any message, likewise
+  double least_latency = 0;  ///< the least of any message, with its cost beyond α; seconds
   double busiest = 0;        ///< the busiest link's seconds over all rounds, per byte of M
-  LevelBusy levels;          ///< the rounds' busiest links of each level, summed; likewise
+  LevelBusy levels;          ///< the sum of each round's busiest link of the level
 
   CriticalPath path;
 
-  // In lockstep, in seconds: the sums over the rounds.
+  // The sums over all rounds in lockstep: seconds, and seconds per byte.
   double start_up(double alpha) const;
   double per_byte(double gamma) const;
 
-  /// REQUIRES: more than no bytes.
+  /// REQUIRES: bytes > 0.
   Pace pace(double alpha, double bytes) const;
 };
 
-/// The same of its rounds on the topology.
+/// RoundLoads::levels for these rounds on this topology.
 LevelBusy busiest_links(const Rounds& rounds, const Topology& topology);
 
 }  // namespace allreplay

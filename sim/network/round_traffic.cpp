@@ -37,7 +37,7 @@ const RoundTraffic& TrafficCounter::count(const Round& round) {
   return traffic_;
 }
 
-// The round before in other pieces. All numbers are whole.
+// Scales the traffic of the previous round to another number of pieces. All numbers are whole.
 void TrafficCounter::scale(const Alike& before) {
   for (double& load : traffic_.loads)
     load = load / static_cast<double>(before.pieces) * static_cast<double>(alike_->pieces);
@@ -51,7 +51,7 @@ void TrafficCounter::met(double delay) {
 }
 
 bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
-  // What messages cost beyond α has to follow the machines, as the pairs that the topology names do.
+  // The cost of a message beyond α must depend on hosts in the same way as the pairs that the topology returns.
   const bool follows = levels_.inside == levels_.outside || levels_.node_workers == topology_.gpus_per_host();
   if (!follows || topology_.routing().kind != Routing::Kind::ByDestination) return false;
   std::vector<std::int64_t> from(static_cast<std::size_t>(topology_.hosts()), 0), to = from;
@@ -76,8 +76,8 @@ bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
   return true;
 }
 
-// Up a sum and down a copy at once, so that both directions of a tree's links carry the same: of a GPU's own link its
-// pieces, above it those of every GPU of a host that is on the tree.
+// Sums go up while copies go down, so both directions of a tree's links carry the same: a GPU's own link its pieces,
+// the links above it those of all the host's GPUs on this tree.
 void TrafficCounter::count_switches(const InSwitches& switches) {
   const std::int64_t gpus = topology_.gpus_per_host();
   const std::span<const Link> links = topology_.links();
@@ -109,7 +109,7 @@ void TrafficCounter::count_sends(const Round& round) {
   std::fill(sender_.begin(), sender_.end(), false);
   std::fill(receiver_.begin(), receiver_.end(), false);
   std::fill(latest_sender_.begin(), latest_sender_.end(), rounds_.ranks);
-  bool twice = false;  // whether somebody sends to somebody
+  bool twice = false;  // a rank sends several messages to another
   std::int64_t senders = 0, receivers = 0, both = 0;
   for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
     sends_.clear();

@@ -1,5 +1,5 @@
-// What one round puts on a topology: bytes on links, latencies, reductions. Without walking each message's route, where
-// the round or the topology is regular.
+// The load of one round on a topology: bytes on links, latencies, reductions. If the round or the topology is regular,
+// it is found without following each message's route.
 #pragma once
 
 #include <limits>
@@ -15,26 +15,26 @@
 
 namespace allreplay {
 
-/// A round, its first turn. In pieces.
+/// One repetition of a round; loads and reductions in pieces.
 struct RoundTraffic {
-  std::vector<double> loads;  ///< by link; whole numbers where each message goes one way
+  std::vector<double> loads;  ///< by link; whole numbers if each message has a single route
   std::int64_t messages = 0;
   std::int64_t most_reduced = 0;  ///< by one rank
-  double most_latency = 0;        ///< of any route, with what the message costs beyond α; seconds
+  double most_latency = 0;        ///< of any route, with the message's cost beyond α; seconds
   double least_latency = std::numeric_limits<double>::infinity();
   bool everybody = false;  ///< every slot sends and receives
-  bool wall = false;       ///< each of some ranks sends once to each other of some (AllPairs::is_wall)
+  bool wall = false;       ///< each sender sends once to each other receiver (AllPairs::is_wall)
 };
 
 class TrafficCounter {
  public:
-  /// Rank i on host i. REQUIRES: they outlive it.
+  /// Rank i is on host i. REQUIRES: `rounds` and `topology` outlive it.
   TrafficCounter(const Rounds& rounds, const Topology& topology, const LevelAlpha& levels = {});
 
-  /// Good until the next is counted.
+  /// The result is valid until the next call.
   const RoundTraffic& count(const Round& round);
 
-  /// The messages of the round counted latest. `busy`: how long it keeps each link busy, per byte of M.
+  /// The messages of `round`, which was counted last. `busy`: by link, the time of the round, seconds per byte of M.
   std::vector<Hop> hops(const Round& round, std::span<const double> busy);
 
  private:
@@ -48,13 +48,13 @@ class TrafficCounter {
   const Topology& topology_;
   LevelAlpha levels_;
   std::unique_ptr<RouteCount> routes_;
-  std::vector<std::int64_t> received_;  // by rank: pieces, to be reduced unless the round says that none is
+  std::vector<std::int64_t> received_;  // by rank: pieces to reduce, unless the round reduces none (Alike)
   std::int64_t most_received_ = 0;
   std::vector<Send> sends_;
-  std::vector<bool> sender_, receiver_;  // by slot: whether it is one
-  std::vector<Rank> latest_sender_;      // by rank: who sent to it last
+  std::vector<bool> sender_, receiver_;  // by slot: true if it is one
+  std::vector<Rank> latest_sender_;      // by rank: the last one that sent to it
   RoundTraffic traffic_;
-  std::optional<Alike> alike_;  // of the round counted latest
+  std::optional<Alike> alike_;  // of the round counted last
 };
 
 }  // namespace allreplay

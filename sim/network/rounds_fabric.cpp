@@ -69,7 +69,7 @@ NcclCalls RoundsFabric::nccl_on(std::span<const std::shared_ptr<const RoundLoads
   return calls_on;
 }
 
-// NCCL's own start-ups are its model's, and they contain the latency of usual routes.
+// The start-ups of NCCL's collectives come from its model, and contain the latency of usual routes.
 LevelAlpha RoundsFabric::levels_of(std::uint32_t number) const {
   if (!laid_[number].by_nccl) return setup_.levels;
   const NcclHops contained = longest_hops(*setup_.nccl->nccl);
@@ -114,7 +114,7 @@ Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside
       among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride)));
 }
 
-// Of groups that hold not everybody, and lie alike in nodes.
+// The rounds of groups that do not contain all workers, and are distributed over nodes in the same way.
 Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const {
   const Group& group = call.group;
   const auto ranks = static_cast<Rank>(group.ranks), all = static_cast<Rank>(setup_.workers);
@@ -131,8 +131,8 @@ Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t 
   return among_part(rounds_of(*call.algorithm, ranks, options, call.op, setup_.place), group, all);
 }
 
-// Of each group, counted by its first rank; empty where each lies in one node (unless they are chains there), or has
-// one rank in each: on one level.
+// By group, in the order of first ranks: its ranks in each node. All empty if one level suffices: each group lies in
+// one node (and `chains` is not set), or has one rank per node.
 std::vector<InNodes> RoundsFabric::groups_in_nodes(const Group& group, bool chains) const {
   const std::vector<InNodes> one_level(static_cast<std::size_t>(group.repeats));
   if (setup_.levels.node_workers <= 1) return one_level;
@@ -181,7 +181,7 @@ Time RoundsFabric::alone(WireBytes bytes, const Call& call) const {
 
 namespace {
 
-// What a collective takes alone in `fluid`, whose rounds overlap.
+// The cost in `fluid` of a single collective whose rounds overlap.
 class PathPrice final : public SizePrice {
  public:
   PathPrice(std::shared_ptr<const RoundLoads> loads, double alpha, double gamma)
@@ -191,7 +191,7 @@ class PathPrice final : public SizePrice {
   double start_up(double bytes) const override {
     return loads_->pace(alpha_, bytes).start_ups * loads_->start_up(alpha_);
   }
-  // Blocks one after another: none of the paths, whose longest is T, has less than no start-up.
+  // Blocks one after another take no less: T is the longest of paths, none of which has a negative start-up.
   double least(double bytes) const override { return seconds(bytes); }
 
  private:
@@ -253,7 +253,7 @@ double RoundsFabric::rings_above_message(WireBytes bytes, const Call& call) cons
     const double started = loads.start_up(setup_.alpha) - loads.path.saving(setup_.alpha, at).start_up;
     return takes / std::max(started, loads.busiest * bytes);
   };
-  // The longest path at this size has no more start-ups than the one at none, which is a long search more.
+  // The longest path at this size has no more start-ups than the one at size 0, which needs another long search.
   const double at_most = above(bytes);
   return at_most <= as_long ? at_most : above(0);
 }
@@ -280,7 +280,7 @@ std::unique_ptr<Server> MessageFabric::network() const {
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, Parties(), nccl_);
 }
 
-// How far apart parties start differs each time: no price is used again, but a ring alone needs no simulation for it.
+// The offsets between parties differ each time, so no price is used again; but a single ring needs no simulation.
 std::unique_ptr<Server> MessageFabric::server_per_rank(const Parties& parties) const {
   const auto make = [this, parties] {
     return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties, nccl_);

@@ -1,4 +1,4 @@
-// A collective on a topology, as the rounds of messages that it is.
+// The fabrics of the fidelities `fluid` and `message`: collectives as rounds of messages on a topology.
 #pragma once
 
 #include <map>
@@ -25,31 +25,30 @@ struct RoutedRounds;
 class Shapes;
 
 struct NetworkSetup {
-  Fidelity fidelity = Fidelity::Fluid;  ///< that or Message
+  Fidelity fidelity = Fidelity::Fluid;  ///< Fluid or Message
   std::int64_t workers = 2;
-  double alpha = 0;  ///< per message, on top of its links, at least; seconds
+  double alpha = 0;  ///< per message, in addition to its links; of two levels the smaller; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool reuse = true;                              ///< collectives that run alone are priced once
-  bool fold = true;                               ///< messages that are alike are simulated once
-  bool rates = false;                             ///< somebody asks how fast bytes move: all are simulated, in fluid
-  SourceLocation place;                           ///< of complaints about the collective
+  bool reuse = true;                              ///< does not simulate collectives that run alone (reuse.hpp)
+  bool fold = true;                               ///< simulates identical messages once (folding.hpp)
+  bool rates = false;                             ///< load() sets Load::rate, in fluid; implies no reuse
+  SourceLocation place;                           ///< of the collective, for errors
   std::vector<Call> calls;                        ///< each with its algorithm
-  LevelAlpha levels;                              ///< where there are nodes: what a message costs beyond alpha
-  std::int64_t rails = 1;                         ///< ports of a node: so many rings at once
-  std::shared_ptr<const Network> nccl = nullptr;  ///< nccl_levels(); where there is none, no call is NCCL's
+  LevelAlpha levels;                              ///< with nodes: the cost of a message beyond alpha
+  std::int64_t rails = 1;                         ///< ports of a node: the number of simultaneous rings
+  std::shared_ptr<const Network> nccl = nullptr;  ///< nccl_levels(); null if no call is NCCL's
 };
 
 /// Lays the collectives on the topology once, for any number of servers and prices.
 class RoundsFabric : public Fabric {
  public:
-  /// What `fluid` takes for a collective alone, but for a rounding per round: the planners' price in both fidelities.
-  /// a + b·M where its rounds go in lockstep; else no line.
+  /// The time of a single collective in `fluid`, without the rounding of each round; planners use it in both
+  /// fidelities. It is a + b·M if the rounds run in lockstep.
   CommCost price(const Call& call = CollectiveOp::AllReduce) const override;
   Time alone(WireBytes bytes,
-             const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated, and remembered
-  /// With several in flight the larger of rounds·(α + the least route latency) and the busiest link's bytes /
-  /// bandwidth, and nothing for what is behind.
+             const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated once per size
+  /// With `several`: the larger of rounds·(α + the least route latency) and the busiest link's bytes / bandwidth.
   Time least(WireBytes bytes, const Call& call = CollectiveOp::AllReduce, bool several = true) const override;
   Time least_behind(WireBytes bytes, const Call& call, bool several) const override;
   Time at_best(WireBytes bytes, const Call& call) const override {
@@ -60,37 +59,37 @@ class RoundsFabric : public Fabric {
   std::int64_t messages(const Call& call = CollectiveOp::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
 
-  /// Of all that is ever sent (by call, and behind these what NCCL sends for them at other sizes), which rounds a block
-  /// of so many bytes makes, and how many bytes then travel.
+  /// The laid collective that carries out a call for a block of so many bytes, and the bytes that then travel. Laid are
+  /// one collective per call, and after these the other algorithms that NCCL chooses at other sizes.
   struct Sent {
     std::uint32_t rounds = 0;
     double bytes = 0;
   };
   Sent sent(CallId call, double bytes) const;
+  /// The number of laid collectives.
   std::uint32_t laid() const { return static_cast<std::uint32_t>(laid_.size()); }
   /// `hosts_beside`: the topology's group_size().
   Rounds rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const;
   std::int64_t messages_laid(std::uint32_t number) const;
-  /// What its messages cost, and besides α; seconds.
+  /// The α of its messages in seconds, and their cost beyond α.
   double alpha_of(std::uint32_t number) const { return laid_[number].by_nccl ? 0 : setup_.alpha; }
   LevelAlpha levels_of(std::uint32_t number) const;
   const std::vector<std::shared_ptr<const RoundLoads>>& loads() const { return loads_; }
-  /// By call, what NCCL sends where all that is laid loads links so. `first`: their first one's number in a network
-  /// that has more.
+  /// By call, NCCL's choices if the laid collectives have these loads. `first`: the number of the first in its network.
   NcclCalls nccl_on(std::span<const std::shared_ptr<const RoundLoads>> loads, std::uint32_t first = 0) const;
-  /// Whether some messages of the call have longer or slower routes than others.
+  /// True if some messages of the call have longer or slower routes than others.
   bool routes_differ(const Call& call) const;
-  /// What of price() are start-ups: those on the longest path; none where a busy link takes longer than any path.
+  /// The part of price() that is start-ups: those on the longest path; 0 if a busy link takes longer than any path.
   double start_ups(WireBytes bytes, const Call& call) const;
-  /// Of rings that run at once across nodes: how many times as long as in `message` `fluid` may take at most, since
-  /// nothing ends before its start-ups alone, nor before its busiest link. 1 for all else.
+  /// For simultaneous rings across nodes: an upper bound of the time in `fluid` as a multiple of that in `message`,
+  /// since no collective ends before its start-ups, nor before its busiest link. 1 for all other calls.
   double rings_above_message(WireBytes bytes, const Call& call) const;
 
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
   virtual std::unique_ptr<Server> network() const = 0;
-  /// What the network takes for a collective that is alone, where that needs no simulation.
+  /// The time of a collective that has the network to itself, if that needs no simulation.
   virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(const Group& group, bool chains) const;
   Rounds rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const;
@@ -101,12 +100,12 @@ class RoundsFabric : public Fabric {
     Call call;
     bool by_nccl = false;
   };
-  std::vector<Laid> laid_;                                // by call, and behind these
-  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // of each of them
-  NcclCalls nccl_;                                        // on these
+  std::vector<Laid> laid_;                                // one per call, then NCCL's other algorithms
+  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by laid_
+  NcclCalls nccl_;                                        // on loads_
 
  private:
-  // Its algorithms, and which of laid_ each sends.
+  // A call of NCCL's: its algorithms, and the index of each into laid_.
   struct NcclCall {
     CallId call;
     NcclPrice price;
@@ -120,7 +119,7 @@ class RoundsFabric : public Fabric {
   mutable std::int64_t pricing_events_ = 0;
 };
 
-/// Rounds in lockstep, each a flow (fluid.hpp).
+/// Rounds in lockstep (fluid.hpp).
 class FluidFabric final : public RoundsFabric {
  public:
   FluidFabric(const NetworkSetup& setup, const Topology& topology);
@@ -138,16 +137,16 @@ class MessageFabric final : public RoundsFabric {
  private:
   std::unique_ptr<Server> network() const override;
   std::optional<Time> known(WireBytes bytes, const Call& call) const override;
-  // `starts`: by rank; none: all at 0.
+  // `starts`: by rank; empty: all at 0.
   std::optional<Time> alone_from(std::vector<Time> starts, double bytes, CallId call) const;
 
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const RoutedRounds>> routed_;    // of laid_
-  mutable std::optional<std::optional<FoldedRounds>> folded_;  // once a network is asked for
+  std::vector<std::shared_ptr<const RoutedRounds>> routed_;    // by laid_
+  mutable std::optional<std::optional<FoldedRounds>> folded_;  // set by the first network()
 };
 
-/// The one that the setup's fidelity says. REQUIRES: at least as many hosts as workers; `topology` outlives the call
-/// only. Throws InputError where the algorithm cannot serve that many workers, or has no halves.
+/// Makes the fabric of the setup's fidelity; does not keep `topology`. REQUIRES: at least as many hosts as workers.
+/// Throws InputError if an algorithm does not support its number of workers, or lacks the half that is called.
 std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topology& topology);
 
 }  // namespace allreplay

@@ -18,7 +18,7 @@ SharedNetwork::SharedNetwork(std::vector<Tenant> tenants, std::vector<double> ra
     for (const Call& call : tenant.fabric->calls())
       launch_.push_back(is_launched(call) ? std::optional(tenant.launch) : std::nullopt);
     launch_.resize(first_call_.back() + tenant.fabric->laid());
-    while (legs_.size() < launch_.size()) legs_.push_back({static_cast<CallId>(legs_.size())});  // in one
+    while (legs_.size() < launch_.size()) legs_.push_back({static_cast<CallId>(legs_.size())});  // one leg each
   }
   if (tenants_.size() > 1) meetings_ = std::make_unique<Meetings>();
 }
@@ -43,7 +43,7 @@ void SharedNetwork::for_each_laid(const Views& views, const Visit& visit) const 
             number);
 }
 
-// `loads_of`: of a job, all that it has laid.
+// `loads_of`: returns the loads of all collectives that a job has laid.
 template <class LoadsOf>
 NcclCalls SharedNetwork::nccl_on(const LoadsOf& loads_of) const {
   NcclCalls all;
@@ -55,7 +55,7 @@ NcclCalls SharedNetwork::nccl_on(const LoadsOf& loads_of) const {
   return all;
 }
 
-// With the private ones behind them.
+// The links of the topology, followed by the private links of background flows.
 std::vector<Link> SharedNetwork::links_of(const Topology& topology) const {
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   for (const double rate : rates_) links.push_back({.bandwidth = rate});
@@ -63,7 +63,7 @@ std::vector<Link> SharedNetwork::links_of(const Topology& topology) const {
 }
 
 void SharedNetwork::lay(const Topology& network, const Views& views, std::vector<Way> ways, Time now) {
-  const std::vector<Way> before = std::exchange(ways_, std::move(ways));  // whoever moves there looks at it yet
+  const std::vector<Way> before = std::exchange(ways_, std::move(ways));  // kept: moving flows still refer to it
   for (std::size_t other = 0; other < ways_.size(); ++other)
     if (!ways_[other].empty()) ways_[other].push_back(private_link(network, other));
   relay(network, views, now);
@@ -112,8 +112,7 @@ class SharedFluid final : public SharedNetwork {
     return laid;
   }
 
-  // At speed 1 it would fill the slowest link of its way; its private one sees to it that it is no faster than it
-  // comes.
+  // The shape of a background flow. At speed 1 it fills the slowest link of its way; its private link limits its rate.
   Shape shape(std::size_t other, const std::vector<Link>& links) const {
     if (ways_[other].empty()) return {};
     double slowest = std::numeric_limits<double>::infinity();
@@ -139,7 +138,7 @@ class SharedFluid final : public SharedNetwork {
   void turn_others(Time now) override { network_->set_others(others(), now); }
 
   FluidNetwork* network_ = nullptr;
-  std::vector<std::uint32_t> shape_of_;  // by flow of others
+  std::vector<std::uint32_t> shape_of_;  // by background flow
 };
 
 class SharedMessages final : public SharedNetwork {

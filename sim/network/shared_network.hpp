@@ -1,4 +1,4 @@
-// Several jobs' collectives on the links of one network, which change, and on which there is traffic of others.
+// The collectives of several jobs on one network, whose links may change, and which may carry background traffic.
 #pragma once
 
 #include <memory>
@@ -12,35 +12,34 @@
 
 namespace allreplay {
 
-/// What one job sends: the calls of its fabric.
+/// A job on the network; it sends the calls of its fabric.
 struct Tenant {
   const RoundsFabric* fabric = nullptr;
   const NetworkSetup* setup = nullptr;
   Time launch{0};
 };
 
-/// A job's own view of the network that all share, by job: rank i sits on its host i.
+/// By job, its view of the shared network: the job's rank i is on host i.
 using Views = std::vector<std::shared_ptr<const Topology>>;
 
-/// The links that a flow of others uses; none: it rests.
+/// The links of a background flow; empty: it pauses.
 using Way = std::vector<LinkId>;
 
 class SharedNetwork {
  public:
   virtual ~SharedNetwork() = default;
 
-  /// Behind the jobs' launchers; idle at first, and without others' traffic.
+  /// The network behind the jobs' launchers. At first it is idle, and has no background traffic.
   Server& server() { return *server_; }
-  /// A job's calls are numbered from here on, and behind them what NCCL sends for them.
+  /// The number of a job's first call. Its laid collectives (RoundsFabric::laid()) are numbered from there.
   CallId first_call(std::size_t job) const { return first_call_[job]; }
-  /// Null for one job, which meets nobody.
+  /// Null for a single job.
   const Meetings* meetings() const { return meetings_.get(); }
   std::vector<double> met(Time now) const { return inside_->met(now); }
 
-  /// The links of the network, and the ways of all flows of others, are these from now on. `views`: of jobs that are
-  /// over any that have as many links.
+  /// Replaces the links and the routes of all background flows. `views`: for an ended job, any view with as many links.
   void lay(const Topology& network, const Views& views, std::vector<Way> ways, Time now);
-  /// A flow of others is on, or off.
+  /// Switches a background flow on or off.
   void turn(std::size_t other, bool on, Time now);
 
  protected:
@@ -60,8 +59,8 @@ class SharedNetwork {
   }
 
   std::vector<Tenant> tenants_;
-  std::vector<double> rates_;  // of others, bytes per second, each as if it came over a private link
-  std::vector<Way> ways_;      // with those
+  std::vector<double> rates_;  // of background flows, bytes per second; a private link limits each
+  std::vector<Way> ways_;      // including the private links
   std::vector<bool> on_;
   std::unique_ptr<Meetings> meetings_;
 
@@ -73,8 +72,7 @@ class SharedNetwork {
   Legs legs_;
 };
 
-/// `rates`: of flows of others. REQUIRES: one fidelity, one start-up and one speed of reduction; at least one tenant,
-/// and they outlive it.
+/// `rates`: of background flows, bytes/s. REQUIRES: tenants, of the same fidelity, alpha and gamma, which outlive it.
 std::unique_ptr<SharedNetwork> shared_network(std::vector<Tenant> tenants, const Views& views, std::vector<Way> ways,
                                               std::vector<double> rates);
 

@@ -1,4 +1,4 @@
-// Who waits until when, the next first.
+// A queue of those who wait until an instant, the earliest first.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace allreplay {
 
-/// Mostly each waits as long as the one before, and so no less far: they stand in line. The others are in a heap.
+/// Most entries are not earlier than the one pushed before: these are appended to a sorted line. A heap has the others.
 class WaitingLine {
  public:
   struct Instant {
@@ -37,9 +37,9 @@ class WaitingLine {
     return std::min(first_ == line_.size() ? forever : line_[first_].at, heap_.empty() ? forever : heap_.front().at);
   }
 
-  /// Who is next, if he stands in line.
+  /// The next entry if it is in the line; null if it is in the heap, or if there is none.
   const Instant* first() const { return next_is_in_line() ? &line_[first_] : nullptr; }
-  /// The next instant behind that. REQUIRES: first().
+  /// The instant of the entry after that. REQUIRES: first() is not null.
   double second() const {
     return std::min(first_ + 1 == line_.size() ? forever : line_[first_ + 1].at,
                     heap_.empty() ? forever : heap_.front().at);
@@ -54,7 +54,7 @@ class WaitingLine {
     return who;
   }
 
-  /// Those that wait are called `numbers[who]` from now on.
+  /// Replaces each `who` by `numbers[who]`.
   void renumber(const std::vector<std::uint32_t>& numbers) {
     shorten();
     for (Instant& instant : line_) instant.who = numbers[instant.who];
@@ -76,7 +76,7 @@ class WaitingLine {
 
   std::vector<Instant> line_;  // from `first_` on, sorted
   std::size_t first_ = 0;
-  std::vector<Instant> heap_;  // the next at the front
+  std::vector<Instant> heap_;  // the earliest at the front
 };
 
 }  // namespace allreplay

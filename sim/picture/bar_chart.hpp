@@ -1,5 +1,4 @@
-// Horizontal bars below each other, so that their names can be read. Each is a stack of parts; values
-// below 0 go to the left.
+// Horizontal bars, each a stack of parts; values below 0 go to the left.
 #pragma once
 
 #include <optional>

@@ -43,8 +43,7 @@ struct Chart {
 /// REQUIRES: at least one point; finite coordinates, positive on logarithmic axes (else std::logic_error).
 Drawing draw(const Chart& chart);
 
-/// Draws the same without title, legend and note, from the upper left corner of `room` on and as wide. Returns the y at
-/// which the next part may begin.
+/// Draws the same without title, legend and note, at the top of `room`, as wide as it. Returns the y of the next part.
 double add_chart(Drawing& drawing, const Box& room, const Chart& chart);
 
 std::vector<LegendEntry> legend_of(const Chart& chart);

@@ -42,8 +42,7 @@ struct ColumnChart {
 /// names inside columns unless all fit. Axes are extended to make room for the numbers. `width`: of each chart's room.
 void write_alike(std::vector<ColumnChart>& charts, double width);
 
-/// Draws the chart as add_chart() does. REQUIRES: at least one column, no negative numbers, and a linear axis (else
-/// std::logic_error).
+/// Draws the chart as add_chart() does. REQUIRES: columns, none negative, and a linear axis (else std::logic_error).
 double add_column_chart(Drawing& drawing, const Box& room, const ColumnChart& chart);
 
 }  // namespace allreplay

@@ -1,5 +1,4 @@
-// A drawing is data: shapes on a page, later ones over earlier ones. Writers turn it into files (picture_file.hpp),
-// tests inspect it.
+// A drawing is data: shapes on a page, later ones on top, which writers turn into files (picture_file.hpp).
 #pragma once
 
 #include <cstdint>

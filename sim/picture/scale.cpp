@@ -74,8 +74,7 @@ void Scale::make_linear(const ChartAxis& axis, double least, double greatest, st
     ticks_.push_back(i * step);
 }
 
-// Ticks at powers of the base, or only at every second, third, … if there are many; over less than two decades also at
-// 2 and 5 times them.
+// Ticks at powers of the base, or at every second, third, … of them; over less than two decades also at 2 and 5.
 void Scale::make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base) {
   const auto exponent = [&](double value) { return std::log(value) / std::log(base); };
   std::vector<double> factors{1};

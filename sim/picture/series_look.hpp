@@ -1,5 +1,4 @@
-// The looks of series: colours, dashes and markers that neither colour-blind readers nor a grey print confuse. All
-// drawings of series use these.
+// The looks of series: colours, dashes and markers that neither colour-blind readers nor a grey print confuse.
 #pragma once
 
 #include <cstddef>

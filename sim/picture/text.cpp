@@ -8,8 +8,7 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-// The number of bytes of the character at the start of `text`; 0 if none is valid (UTF-8 without surrogates and
-// overlong forms).
+// The bytes of the character at the start of `text`; 0 if it is invalid (UTF-8 without surrogates and overlong forms).
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {

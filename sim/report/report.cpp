@@ -40,40 +40,6 @@ std::string codec_text(const Scenario& scenario) {
                      scenario.codec->origin, scenario.codec->device);
 }
 
-std::string memory_text(const Scenario& scenario, const Result& result) {
-  const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
-  if (!fits(scenario, result)) return fmt::format("{}, does not fit into {}", size, limit_text(scenario));
-  const std::optional<double> free = free_share(scenario.options.memory.limit, result.memory.peak);
-  if (leaves_room(free, WinningRule{})) return size;
-  return fmt::format("{}, fits into {} with {} free: allocators and libraries may need a tenth", size,
-                     limit_text(scenario), percent(*free));
-}
-
-namespace {
-
-// The parts that hold anything, each at its own peak.
-std::string memory_parts(const MemoryUse& memory) {
-  const MemoryParts& parts = memory.parts;
-  std::string text;
-  double sum = 0;
-  for (const auto& [name, bytes] : {std::pair("parameters", parts.parameters),
-                                    {"gradients", parts.gradients},
-                                    {"optimizer", parts.optimizer},
-                                    {"gathered", parts.gathered},
-                                    {"in reduction", parts.in_reduction},
-                                    {"activations", parts.activations.value_or(0)},
-                                    {"step", parts.step}}) {
-    sum += bytes;
-    if (bytes > 0)
-      text +=
-          fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(static_cast<Bytes>(std::llround(bytes))));
-  }
-  return text + (sum > memory.peak + 0.5 ? "; peaks of each part, which do not coincide" : "") +
-         (parts.activations ? "" : "; the profile has no activations");
-}
-
-}  // namespace
-
 std::string title(const Scenario& scenario) { return ScenarioLabels({identifying_names(scenario)}).title(); }
 
 namespace {
@@ -192,81 +158,6 @@ std::string bounds_text(const std::vector<Outcome>& outcomes) {
   const std::string from = format_duration(*least.sharded), to = format_duration(most);
   return text + (text.empty() ? "lower bound of sharded schedules" : "; of sharded ones") +
          (from == to ? fmt::format(": {}", from) : fmt::format(", each its own: {} to {}", from, to));
-}
-
-namespace {
-
-std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
-  if (!metrics.samples_per_s) return "unknown: the profile has no batch size";
-  const SpeedPerGpu speed = speed_per_gpu(scenario, metrics);
-  std::vector<std::string> each;
-  if (speed.tokens_per_s) each.push_back(fmt::format("{:.1f} tokens/s", *speed.tokens_per_s));
-  if (speed.mfu) each.push_back(fmt::format("{} MFU", percent(*speed.mfu)));
-  return rate_text(metrics.samples_per_s, 0) +
-         (each.empty() ? "" : fmt::format(" (per GPU: {})", fmt::join(each, ", ")));
-}
-
-// Relative to what fits.
-std::string scaling_text(const Outcome& outcome, const ScalingReference& reference) {
-  const Scenario& scenario = outcome.scenario;
-  const double relative = reference.relative(outcome);
-  const auto workers = static_cast<double>(scenario.workers);
-  if (reference.workers == 1)
-    return fmt::format("{:.2f} of {} ({} efficiency)", relative * workers, scenario.workers, percent(relative));
-  return fmt::format("{} of a GPU's throughput on {}, the smallest size that fits", percent(relative),
-                     workers_text(reference.workers));
-}
-
-}  // namespace
-
-std::string run_report(const Outcome& outcome, const ScalingReference& reference, const Screen& screen) {
-  const auto& [scenario, result, wall_s] = outcome;
-  const Metrics& m = result.metrics;
-  const std::int64_t count = result.plan.sharding.accumulate;
-  const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
-  const auto part_text = [&](double seconds) {
-    return fmt::format("{} ({} of the iteration)", format_duration(std::abs(seconds)),
-                       percent(std::abs(seconds) / m.iteration_s));
-  };
-  const auto parallel_time = [&](double ParallelResult::*part) {
-    const double seconds = result.parallel ? (*result.parallel).*part : 0;
-    return seconds != 0 ? format_duration(seconds) : std::string();
-  };
-  // A pipeline's ranks have parts of the model: the parts of an iteration are means over them.
-  const std::int64_t ranks = scenario.options.parallel.pp;
-  const std::string of_ranks = ranks > 1 ? fmt::format(", the mean of {} ranks", ranks) : "";
-  const auto pass_time = [&](double seconds) {
-    return batches + format_duration(seconds / static_cast<double>(ranks)) + of_ranks;
-  };
-  std::vector<std::pair<std::string, TableCell>> lines{
-      {"strategy", strategy_text(scenario)},
-      {"codec", codec_text(scenario)},
-      {"options", options_text(options_to_show(scenario))},
-      {"schedule", chosen_schedule(outcome)},
-      {"iteration", format_duration(m.iteration_s)},
-      {"  forward", pass_time(m.forward_s)},
-      {"  backward", pass_time(m.backward_s)},
-      {"  update", m.update_s > 0 ? format_duration(m.update_s) + of_ranks : ""},
-      {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {m.straggler_s < 0 ? "  saved by fast workers" : "  stragglers",
-       m.straggler_s != 0 ? part_text(m.straggler_s) : ""},
-      {"  exposed communication", TableCell(part_text(m.exposed_comm_s)).with(exposed_cell(m).tone)},
-      {"  of it, reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
-      {"  of it, sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},
-      {"  of it, inside layers", parallel_time(&ParallelResult::layer_comm_s)},
-      {"  bubble", ranks > 1 ? part_text(result.parallel->bubble_s) + of_ranks : ""},
-      {"communication in flight",
-       fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
-      {"scaling", scaling_text(outcome, reference)},
-      {"throughput", throughput_text(scenario, m)},
-      {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory))},
-      {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),
-                                                    percent(m.iteration_s / *m.lower_bound_s - 1))
-                                      : ""}};
-  std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
-  const std::string note = efficiency_note({outcome}, {reference}) + doubts({outcome}) + caveat(scenario.profile);
-  return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +
-         (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
 }
 
 }  // namespace allreplay

@@ -23,9 +23,6 @@ LeastBounds least_bounds(const std::vector<Outcome>& outcomes);
 /// none has one.
 std::string bounds_text(const std::vector<Outcome>& outcomes);
 
-/// "81.2 GB", or "95.0 GB, does not fit into 80 GB".
-std::string memory_text(const Scenario& scenario, const Result& result);
-
 /// Whether memory is among what there is to compare: some shard, or there is a limit.
 bool shows_memory(const std::vector<Outcome>& outcomes);
 /// Whose memory is the limit, or that there is none, and what memory is without; `shown`: so is memory.
@@ -37,8 +34,6 @@ std::string doubts(const std::vector<Outcome>& outcomes);
 
 /// What compresses, and whose times those are; "" without a codec.
 std::string codec_text(const Scenario& scenario);
-
-std::string run_report(const Outcome& outcome, const ScalingReference& reference, const Screen& screen = {});
 
 /// "bucket_cap=25MiB, window=1": a value without its blank can be copied into a command.
 std::string options_text(const NamedValues& options);

@@ -86,14 +86,17 @@ std::string written(const TableCell& cell, const FittingUnit& unit, int decimals
   return fmt::format(fmt::runtime(cell.is_signed ? "{:+.{}f}" : "{:.{}f}"), value, decimals);
 }
 
-// A number that stands alone, with its unit.
-std::string alone(const TableCell& cell) {
+}  // namespace
+
+std::string in_a_sentence(const TableCell& cell) {
   if (cell.kind == Kind::Text) return cell.text;
   const FittingUnit unit = unit_of(cell.kind, cell.value);
   const std::string number = has_units(cell.kind) ? fmt::format("{:.4g}", cell.value == 0 ? 0 : cell.value / unit.size)
                                                   : written(cell, unit, cell.decimals);
   return fmt::format("{}{}{}{}", number, unit.name.empty() ? "" : " ", unit.name, cell.text);
 }
+
+namespace {
 
 // How the numbers of a column are written: in the unit of their median, which has four digits and the smallest at
 // least two, if three decimals give them.
@@ -169,7 +172,8 @@ Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size
   for (const TableCell* one : numbers) sign = std::max(sign, width_of(one->text));
   for (const auto& row : rows) {
     const TableCell& cell = row[index];
-    std::string text = cell.kind == Kind::Text || scale.apart ? alone(cell) : written(cell, scale.unit, scale.decimals);
+    std::string text =
+        cell.kind == Kind::Text || scale.apart ? in_a_sentence(cell) : written(cell, scale.unit, scale.decimals);
     if (cell.kind == Kind::Text) {
       if (numbers.empty() && !starts_like_a_number(text)) result.text = true;
     } else if (!scale.apart) {
@@ -428,6 +432,16 @@ std::vector<FormattedColumn> Table::formatted() const {
   return columns;
 }
 
+std::string Table::markdown() const {
+  std::vector<std::vector<std::string>> rows(1);
+  for (const TableColumn& column : columns_) rows.front().push_back(without_soft_hyphens(column.name));
+  for (const auto& row : rows_) {
+    rows.emplace_back();
+    for (const TableCell& cell : row) rows.back().push_back(in_a_sentence(cell));
+  }
+  return markdown_table(rows);
+}
+
 std::string Table::text(const Screen& screen) const {
   std::vector<Shown> columns;
   for (std::size_t index = 0; index < columns_.size(); ++index)
@@ -451,7 +465,7 @@ std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, co
   std::string text;
   for (const auto& [name, value] : rows) {
     const std::size_t room = screen.width > indent ? screen.width - indent : 1;
-    const Lines lines = lines_of(wrapped(alone(value), room));
+    const Lines lines = lines_of(wrapped(in_a_sentence(value), room));
     for (const std::string& line : lines)
       text += padded(&line == lines.data() ? name : "", indent, true) + toned(line, value.tone, screen) + "\n";
   }

@@ -94,6 +94,7 @@ class Table {
   void add(std::vector<TableCell> row) { rows_.push_back(std::move(row)); }
 
   std::string text(const Screen& screen) const;
+  std::string markdown() const;
 
   /// The columns for a layout that is not a screen's.
   std::vector<FormattedColumn> formatted() const;
@@ -108,6 +109,9 @@ class Table {
 
 /// Names and what is said of them, a line each or more: the values stand below each other.
 std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, const Screen& screen);
+
+/// A cell outside of a table: a number with its own unit.
+std::string in_a_sentence(const TableCell& cell);
 
 /// Rows in Markdown. The first is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);

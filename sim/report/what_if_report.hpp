@@ -1,17 +1,17 @@
-// What the command `whatif` prints.
+// What `whatif` prints.
 #pragma once
 
-#include <string>
-
 #include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
 #include "sim/experiment/what_if.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-std::string what_if_report(const WhatIf& answer, const Screen& screen = {});
-
-/// One object: "base", "rows", "together", "bound", "left_out"; of each row all columns, its flags and its gain.
+/// base, rows and together (each with its change, gain, fits, flags and the columns of `run --json`), bound, held_back,
+/// left_out; and title, common_flags, exposed_comm_share, notes. A row has own_flags, those beyond the common ones, and
+/// negligible.
 JsonValue what_if_json(const WhatIf& answer);
+
+const View& what_if_view();  ///< of what_if_json()
 
 }  // namespace allreplay

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/units.hpp"
 #include "sim/picture/drawing_parts.hpp"
 #include "sim/picture/style.hpp"
-#include "sim/report/links_report.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/view/topology_layout.hpp"
 
@@ -31,6 +31,13 @@ Colour heat(double use) {
   const Colour &from = at < 0.5 ? cold : warm, &to = at < 0.5 ? warm : hot;
   const double share = at < 0.5 ? 2 * at : 2 * at - 1;
   return {mix(from.red, to.red, share), mix(from.green, to.green, share), mix(from.blue, to.blue, share)};
+}
+
+std::string rates_text(const KindUse& kind) {
+  if (kind.down == kind.links) return "down";
+  std::string text = format_rate(kind.slowest);
+  if (kind.slowest < kind.fastest) text += " to " + format_rate(kind.fastest);
+  return kind.down > 0 ? fmt::format("{}, {} down", text, kind.down) : text;
 }
 
 // Wider, too, so that it is told in grey.

@@ -230,8 +230,7 @@ class CsvTable {
   std::map<std::string, std::size_t> columns_;
 };
 
-// Adds the tensors of the row's layer, which is added next. The first is named as the layer, the others LAYER#2,
-// LAYER#3, …
+// Adds the tensors of the row's layer, which is added next, with the names LAYER, LAYER#2, LAYER#3, …
 void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
   const std::string& layer = table.field(row, "layer");
   const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));

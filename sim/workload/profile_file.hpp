@@ -11,9 +11,8 @@ namespace allreplay {
 
 /// Reads a profile from `name`: a path, or a name found in traces/. A file that starts with '{' is a profile, any other
 /// a CSV table with the columns layer, params, forward_us and backward_us, and optionally tensors (shapes, in fp32; if
-/// blank, one tensor of all params), update_us and group; other columns are ignored.
-/// `forward_ratio` R sets every layer's forward time to R times its backward time; it is needed if a forward_us is
-/// blank. Throws InputError.
+/// blank, one tensor of all params), update_us and group; other columns are ignored. `forward_ratio` sets every layer's
+/// forward time to that multiple of its backward time, so that forward_us may be blank. Throws InputError.
 Profile read_profile(const Files& files, const std::string& name, std::optional<double> forward_ratio = std::nullopt);
 
 /// Parses `text` as if it were the content of `file`.

@@ -1,4 +1,4 @@
-// Logs as the benchmarks print them, written for these tests: the layout is theirs, the numbers are a + b·M.
+// Logs in the format of benchmarks, written for these tests, with times a + b·M.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ inline std::vector<allreplay::Bytes> doublings(allreplay::Bytes from, allreplay:
   return sizes;
 }
 
-/// What all_reduce_perf prints on `ranks` GPUs, in-place times ten per cent above out-of-place ones.
+/// Output of all_reduce_perf on `ranks` GPUs; in-place times are ten per cent above out-of-place ones.
 inline std::string nccl_tests(const std::vector<allreplay::Bytes>& sizes, const Law& law, int ranks,
                               const std::string& type = "float", const std::string& program = "all_reduce_perf") {
   std::string text = fmt::format("# Collective test starting: {}\n", program);
@@ -48,7 +48,7 @@ inline std::string nccl_tests(const std::vector<allreplay::Bytes>& sizes, const 
   return text + "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 3.14159\n#\n";
 }
 
-/// What osu_allreduce prints; with -f: minima two per cent below, maxima three above.
+/// Output of osu_allreduce; with -f, minima are two per cent below, maxima three above.
 inline std::string osu(const std::vector<allreplay::Bytes>& sizes, const Law& law, bool full = false) {
   std::string text = "\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)";
   text += full ? "   Min Latency(us)   Max Latency(us)  Iterations\n" : "\n";
@@ -61,7 +61,7 @@ inline std::string osu(const std::vector<allreplay::Bytes>& sizes, const Law& la
   return text;
 }
 
-/// Every line of the text with `prefix` before it.
+/// Prepends `prefix` to every line.
 inline std::string prefixed(const std::string& text, const std::string& prefix) {
   std::string result;
   std::size_t begin = 0;

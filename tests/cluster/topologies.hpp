@@ -1,4 +1,4 @@
-// Topologies out of JSON, and what every route must be.
+// Topologies from JSON, and a check of routes.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ using namespace allreplay;
 
 inline TopologySpec spec_of(std::string_view json) { return read_topology(Json::parse(json, "cluster.json")); }
 
-/// `rest` follows the kind: R"("n": 4, "k": 2)". Links of 1 us and 1 GB/s.
+/// A topology with links of 1 us and 1 GB/s. `rest` follows the kind: R"("n": 4, "k": 2)".
 inline std::string json_of(std::string_view kind, std::string_view rest = "") {
   std::string json = R"({"kind": ")" + std::string(kind) + R"(", "link": {"latency": "1 us", "bandwidth": "1 GB/s"})";
   if (!rest.empty()) json += ", " + std::string(rest);
@@ -31,7 +31,7 @@ inline std::vector<LinkId> route(const Topology& topology, std::int64_t from, st
   return path;
 }
 
-/// The nodes on the way, by name: "h0 edge0 h1". Fails unless each link begins where the one before ends, and is up.
+/// Returns the nodes of a route: "h0 edge0 h1". Fails unless each link is up and begins at the end of the previous one.
 inline std::string way(const Topology& topology, std::int64_t from, std::int64_t to) {
   auto at = static_cast<NodeId>(from);
   std::string names = topology.name(at);

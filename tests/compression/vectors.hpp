@@ -1,4 +1,4 @@
-// Vectors that the tests of compression share.
+// Vectors for the tests of compression.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline Floats normals(std::size_t n, std::uint64_t seed) {
   return values;
 }
 
-// Whole numbers from −most to most: their sums are exact.
+// Returns integers from −most to most, whose sums are exact.
 inline Floats whole_numbers(std::size_t n, std::int64_t most, std::uint64_t seed) {
   allreplay::Random random(seed, 98);
   Floats values(n);
@@ -33,8 +33,9 @@ inline std::unique_ptr<allreplay::Compressor> compressor(const std::string& name
   return allreplay::find_compressor(name, {"test", ""}).make(options, 0);
 }
 
-inline Floats decoded(const allreplay::Compressor& compressor, const allreplay::EncodedPayload& payload, std::size_t n) {
-  Floats out(n, -77.0f);  // what decode() leaves untouched shows
+inline Floats decoded(const allreplay::Compressor& compressor, const allreplay::EncodedPayload& payload,
+                      std::size_t n) {
+  Floats out(n, -77.0f);  // shows elements that decode() does not write
   compressor.decode(payload, out);
   return out;
 }

@@ -1,4 +1,4 @@
-// Ranks that are threads of one process: a farm without MPI.
+// A farm without MPI, whose ranks are threads of one process.
 #pragma once
 
 #include <condition_variable>
@@ -61,7 +61,7 @@ class ThreadTransport : public allreplay::Transport {
   int rank_;
 };
 
-// `lead` on rank 0, `prepare` on the others. Returns how many messages it took.
+// Runs `lead` on rank 0 and `prepare` on the others. Returns the number of messages.
 inline int with_ranks(int ranks, const std::function<allreplay::Farm::Answer(int rank)>& prepare,
                       const std::function<void(allreplay::Farm&)>& lead) {
   Mailboxes boxes(ranks);

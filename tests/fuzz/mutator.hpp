@@ -1,5 +1,5 @@
-// Texts changed as what they are: JSON by its values, keys and elements, tables and logs by their lines and words, all
-// by their bytes now and then.
+// Mutates texts by their structure: JSON by values, keys and elements, tables and logs by lines and words, and
+// sometimes any text by bytes.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 class Mutator {
  public:
-  /// What the seeds hold is what texts are changed with.
+  /// Mutations insert parts of the seeds.
   Mutator(const std::vector<std::string>& seeds, allreplay::Random& random);
 
-  /// One to four changes.
+  /// Returns the text with one to four changes.
   std::string operator()(std::string text);
 
  private:

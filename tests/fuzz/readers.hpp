@@ -1,4 +1,4 @@
-// Every reader of what users write, and what each must survive: any text at all.
+// The readers of users' texts, for fuzzing: each has to survive any text.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 struct TextReader {
   std::string_view name;
-  std::vector<std::string> (*seeds)();    ///< texts that are right, or nearly
-  void (*read)(const std::string& text);  ///< and, of what can be run, a small scenario run
+  std::vector<std::string> (*seeds)();    ///< texts that are valid, or nearly
+  void (*read)(const std::string& text);  ///< and runs a small scenario if possible
 };
 
 std::span<const TextReader> text_readers();
@@ -17,6 +17,6 @@ std::span<const TextReader> text_readers();
 /// Ends the program unless it holds.
 void require(bool holds, std::string_view what);
 
-/// Reads the text. An InputError (one line, not too long), TimeOverflow or Stuck is a fine answer; anything else ends
-/// the program. Returns what was complained of; "" where it was taken.
+/// Reads the text. InputError (one line, not too long), TimeOverflow and Stuck are allowed; any other exception ends
+/// the program. Returns the error's message; "" if the text is valid.
 std::string exercise(const TextReader& reader, const std::string& text);

@@ -1,5 +1,5 @@
-// What stands on a command line, as texts to be changed: an option, a range of `tune`, a flag that changes the network,
-// and all the words of a command. Each with texts that are right.
+// Texts of the command line for fuzzing: options, ranges of `tune`, flags that change the network, and whole commands.
+// For each, valid texts and a reader.
 #pragma once
 
 #include <string>
@@ -15,5 +15,5 @@ std::vector<std::string> change_texts();
 void read_a_change(const std::string& text);
 
 std::vector<std::string> command_lines();
-/// As the program does, up to CLI11: the commands themselves would write files.
+/// Parses as the program does, but does not run the command, which could write files.
 void read_a_command_line(const std::string& text);

@@ -1,4 +1,4 @@
-// Collectives whose parties come at different times, given to a server.
+// Runs collectives on a server whose parties arrive at different times.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace allreplay {
 // A collective that starts when the first of its parties does.
 struct Meeting {
   std::int64_t bytes = 0;
-  std::vector<Time> parties;  // when each is there
+  std::vector<Time> parties;  // when each arrives
   Time start() const { return *std::min_element(parties.begin(), parties.end()); }
 };
 
@@ -26,7 +26,7 @@ struct Happens {
   auto key() const { return std::tuple(at, joins, task, party); }
 };
 
-// When each ends.
+// Returns when each ends.
 inline std::vector<Time> ends_of(Server& server, const std::vector<Meeting>& meetings) {
   std::vector<Happens> all;
   for (TaskId task = 0; task < meetings.size(); ++task) {

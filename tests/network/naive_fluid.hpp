@@ -1,6 +1,6 @@
-// The fidelity `fluid` a second time, from what docs/network.md says of it and as plainly as can be: every message of
-// every round goes its way and loads each link of the topology, all speeds are computed from scratch at every instant,
-// the whole future is tried again with every start, and the longest path is walked message by message, in time.
+// A second, naive implementation of the fidelity `fluid` from docs/network.md: every message of every round loads each
+// link of its route, all speeds are computed anew at every instant, the whole future is simulated again at every start,
+// and the longest path is found message by message, in time.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace allreplay {
 
 class NaiveFluid final : public Server {
  public:
-  /// A task's `call_id` is a place among `collectives`.
+  /// A task's `call_id` is an index of `collectives`.
   NaiveFluid(const std::vector<Rounds>& collectives, const Topology& topology, double alpha, double gamma) {
     for (const Rounds& rounds : collectives) {
       Collective& collective = collectives_.emplace_back();
@@ -31,7 +31,7 @@ class NaiveFluid final : public Server {
     }
   }
 
-  /// How long a collective takes alone, in ps, without its reductions.
+  /// Returns the time in ps of a collective without contention and reductions.
   double alone(std::size_t collective, double bytes) const { return alone(collectives_[collective], bytes); }
 
   void start(TaskId id, const Task& task, Time now) override {
@@ -72,11 +72,11 @@ class NaiveFluid final : public Server {
  private:
   static constexpr double forever = std::numeric_limits<double>::infinity();
 
-  // Times are ps, and ps per byte of the block.
+  // Times in ps, or in ps per byte of the block.
   struct RoundCost {
     double start_up = 0;
-    std::vector<double> links;  // how long each is busy
-    double busiest = 0;         // the longest of that
+    std::vector<double> links;  // busy time of each
+    double busiest = 0;         // the longest of these
     double reduction = 0;
     struct Message {
       std::uint32_t from, into, channel;  // slots
@@ -84,7 +84,7 @@ class NaiveFluid final : public Server {
       std::vector<LinkId> path;
     };
     std::vector<Message> messages;
-    bool uniform = true;  // all start up alike, and use links alike
+    bool uniform = true;  // all have the same start-up and equal links
     bool all_pairs = false;
   };
   struct Collective {
@@ -99,10 +99,10 @@ class NaiveFluid final : public Server {
     double bytes;
     std::size_t round = 0;
     Doing doing = Doing::StartUp;
-    double at = 0;                    // StartUp, Reduce: when that ends
-    double left = 0;                  // Move: for how long at full speed
-    double speed = 0;                 // Move: the part of full speed
-    double start_ups = 1, moves = 1;  // the part of its own time that each takes
+    double at = 0;                    // StartUp, Reduce: its end
+    double left = 0;                  // Move: remaining time at full speed
+    double speed = 0;                 // Move: fraction of full speed
+    double start_ups = 1, moves = 1;  // factors of the times of start-up and move
 
     const RoundCost& cost() const { return (*costs)[round]; }
     bool ended() const { return round == costs->size(); }
@@ -156,7 +156,7 @@ class NaiveFluid final : public Server {
     return cost;
   }
 
-  // Every slot's times, round by round.
+  // Computes the times of every slot, round by round.
   static double longest_path(const Collective& collective, double bytes) {
     std::vector<double> ready(collective.slots, 0), out = ready, in = ready;
     std::map<std::uint32_t, double> channels;
@@ -224,7 +224,7 @@ class NaiveFluid final : public Server {
     running.at = running.ended() ? at : at + running.cost().start_up * running.start_ups;
   }
 
-  // Until then, or until a collective has ended.
+  // Runs to `until`, or until a collective ends.
   static void run(State& state, double until) {
     for (;;) {
       share_links(state.running);
@@ -266,14 +266,14 @@ class NaiveFluid final : public Server {
     state.now = to;
   }
 
-  // All that move are sped up alike until a link is full; those on it stay, and the others go on.
+  // Raises all speeds together until a link is full; speeds of its users are final, the others rise on.
   static void share_links(std::vector<Running>& all) {
     std::vector<Running*> growing;
     for (Running& running : all)
       if (!running.ended() && running.doing == Doing::Move) growing.push_back(&running);
     if (growing.empty()) return;
     const std::size_t links = growing.front()->cost().links.size();
-    std::vector<double> used(links, 0);  // by those that stay: the part of a link's time
+    std::vector<double> used(links, 0);  // fraction of each link used by those with final speeds
     const auto use = [](const Running& running, std::size_t link) {
       return running.cost().links[link] / running.cost().busiest;
     };

@@ -1,5 +1,5 @@
-// The fidelity `message` a second time, as plainly as can be: every message is an object that knows what it waits for,
-// all rates are computed from scratch at every event, and nothing is rounded.
+// A second, naive implementation of the fidelity `message`: every message is an object with its dependencies, all rates
+// are computed anew at every event, and nothing is rounded.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace allreplay {
 
-// Which messages on no channel wait for those of earlier rounds: none, as a fluid of all would have it; those that the
-// same stream sends; and those that go into the same stream, too, which is how it is.
+// Which earlier messages a message without channel waits for: none, as in a fluid; those that its sending stream sent;
+// or also those that arrive at its receiving stream, as in the program.
 enum class InOrder : std::uint8_t { Nothing, Out, OutAndIn };
 
 class NaiveNetwork {
@@ -22,15 +22,15 @@ class NaiveNetwork {
   NaiveNetwork(const Topology& topology, double alpha, double gamma)
       : topology_(topology), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
 
-  /// A collective of so many bytes, started at so many ps, or by each rank at its own time: until then it sends
-  /// nothing, and what comes for it waits. Its number is its place among them.
+  /// Starts a collective of `bytes` at `at` ps, which may differ by rank: before, a rank sends nothing, and messages to
+  /// it wait. Collectives are numbered in the order of calls.
   void start(const Rounds& rounds, double bytes, double at, InOrder in_order = InOrder::OutAndIn) {
     start(rounds, bytes, std::vector<double>(rounds.ranks, at), in_order);
   }
   void start(const Rounds& rounds, double bytes, const std::vector<double>& at, InOrder in_order = InOrder::OutAndIn) {
-    std::map<std::uint32_t, std::vector<std::size_t>> into;  // by slot: messages of the rounds before
+    std::map<std::uint32_t, std::vector<std::size_t>> into;  // by slot: messages to it in earlier rounds
     std::map<std::uint32_t, std::size_t> last;               // by channel
-    std::map<std::uint32_t, std::vector<std::size_t>> out;   // by slot: what it sent in the rounds before
+    std::map<std::uint32_t, std::vector<std::size_t>> out;   // by slot: messages from it in earlier rounds
     const std::size_t collective = ends_.size();
     ends_.push_back(*std::max_element(at.begin(), at.end()));
     for (const Round& round : rounds.rounds)
@@ -75,14 +75,14 @@ class NaiveNetwork {
       }
   }
 
-  /// When each collective ends, in ps.
+  /// Returns when each collective ends, in ps.
   std::vector<double> run() {
     std::vector<double> capacities, reducer_free;
     for (const Link& link : topology_.links()) capacities.push_back(link.bandwidth * 1e-12);
     reducer_free.assign(static_cast<std::size_t>(topology_.hosts()), 0);
     double now = 0;
     for (;;) {
-      // Who can go goes; who is there is reduced, in the order of arrival.
+      // Starts the messages that are ready; arrived messages are reduced in the order of arrival.
       for (Message& message : messages_)
         if (message.stage == Waiting && message.earliest <= now && ready(message)) {
           message.stage = Delayed;
@@ -141,9 +141,9 @@ class NaiveNetwork {
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
   struct Message {
     std::size_t collective = 0;
-    double earliest = 0, received = 0;   // when its sender starts, and its receiver
-    std::vector<std::size_t> waits_for;  // until they are reduced
-    std::vector<std::size_t> behind;     // until all their bytes are there
+    double earliest = 0, received = 0;   // when its sender and its receiver start
+    std::vector<std::size_t> waits_for;  // until these are reduced
+    std::vector<std::size_t> behind;     // until all bytes of these have arrived
     std::size_t after = nothing;
     Rank to = 0;
     double left = 0, reduction = 0, delay = 0, at = 0;

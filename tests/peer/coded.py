@@ -1,7 +1,7 @@
-"""The peer, continued: codecs, MergeComp's groups, and a replay of any plan, task by task.
+"""Part of the peer: codecs, MergeComp's groups, and a replay of any plan, task by task.
 
-Written, like `reference.py`, from the contract and the papers alone. Where that file gives every iteration in closed
-form, this one walks every task of every worker, because a codec shares the compute stream with the layers. It covers
+Written, like `reference.py`, only from the contract and the papers. While that file computes every iteration in closed
+form, this one replays every task of every worker, because a codec shares the compute stream with the layers. It covers
 alpha-beta, both ways of sharing, windows in blocks or bytes, both barriers and split stages. Papers: MergeComp = Wang,
 Wu, Ng; gTop-k = Shi et al.
 
@@ -27,13 +27,13 @@ GATHERS = ["all-gather", "topk-allgather"]  # every worker gets every worker's p
 
 # ---- codecs ---------------------------------------------------------------------------------------------------------
 
-# wire: (elements, density, bits) -> bytes of one worker's payload. feedback: one decoding more, of what was not sent.
-# collective: what carries it; None: the cluster's own.
+# wire: (elements, density, bits) -> bytes of one worker's payload. feedback: needs another decoding, of what was not
+# sent. collective: the one that carries payloads; None: the cluster's own.
 Kind = namedtuple("Kind", "wire feedback collective")
 
 
 def sparse(elements, density, bits):
-    """As many bytes of indices as of values: 4 each."""
+    """Bytes of a sparse payload: 4 per index and 4 per value."""
     return 8 * max(1, rounded(density * elements))
 
 
@@ -59,14 +59,14 @@ def duration(text):
 
 
 def read_codec(path):
-    """(encode, decode) of a file in models/codecs, each a Line."""
+    """Returns (encode, decode) of a file in models/codecs, each a Line."""
     document = json.loads(path.read_text(encoding="utf-8"))
     keys = ("base", "per_element", "per_element_log2")
     return tuple(Line(*(duration(document[stage].get(key, "0 s")) for key in keys)) for stage in ("encode", "decode"))
 
 
 class Codec:
-    """What compressing a block of `size` bytes of gradients takes and leaves, in one scenario."""
+    """Times and payload sizes of compressing blocks of gradients, in one scenario."""
 
     def __init__(self, name, times, workers, collective, element=4, density=Fraction("0.001"), bits=8, encode=None,
                  decode=None):
@@ -79,7 +79,7 @@ class Codec:
         return self.kind.wire(Fraction(size) / self.element, self.density, self.bits) if size else 0
 
     def stage(self, which, size, factor):
-        """0: encoding, 1: decoding; on a worker slowed by `factor`."""
+        """Time to encode (0) or decode (1) on a worker slowed by `factor`."""
         if self.given[which] is not None:
             return rounded(self.given[which] * factor)
         line, n = self.times[which], Fraction(size) / self.element
@@ -91,7 +91,7 @@ class Codec:
 
 
 class WireCost(reference.Cost):
-    """T of what is left of a block on the wire. halves: (a, b) of the reduce-scatter and of the all-gather."""
+    """T of a block's bytes on the wire. halves: (a, b) of the reduce-scatter and of the all-gather."""
 
     def __init__(self, a, b, workers, wire, halves=None):
         super().__init__(a, b, workers)
@@ -102,7 +102,7 @@ class WireCost(reference.Cost):
 
 
 def gathering(collective, workers, alpha, beta):
-    """(a, b) of the collectives that carry payloads (gTop-k, Table I; 2k there is one payload of k values)."""
+    """Returns (a, b) of a collective that carries payloads (gTop-k, Table I, where 2k is a payload of k values)."""
     log = Fraction(math.log2(workers))
     if collective == "gtopk-tree":
         return 2 * log * alpha, 2 * log * beta
@@ -111,17 +111,17 @@ def gathering(collective, workers, alpha, beta):
 
 # ---- plans ----------------------------------------------------------------------------------------------------------
 
-# layers: whose gradients are in it, counted in forward order from 0.
+# layers: those with gradients in the block, in forward order from 0.
 Block = namedtuple("Block", "size layers priority", defaults=(0,))
-# order: first-ready, as-listed or priority. window: so many blocks; window_bytes: less than so many bytes in flight let
-# another block go. tick, ticks: as in reference.Plan.
-# barrier: what the next forward waits for, iteration or layer. split: reduce-scatter and all-gather (DeAR).
+# order: first-ready, as-listed or priority. window: maximum blocks in flight; window_bytes: another block is admitted
+# while fewer bytes are in flight. tick, ticks: as in reference.Plan. barrier: iteration or layer, which the next
+# forward waits for. split: sent as reduce-scatter and all-gather (DeAR).
 Schedule = namedtuple("Schedule", "blocks order window window_bytes barrier tick after_backward split ticks",
                       defaults=("first-ready", 1, None, "iteration", 0, False, False, None))
 
 
 def scheduled(plan, tensors):
-    """A plan of reference.py."""
+    """Converts a plan of reference.py."""
     blocks = [Block(sum(tensors[place].bytes for place in block), {tensors[place].layer for place in block})
               for block in plan.blocks]
     return Schedule(blocks, tick=plan.tick, ticks=plan.ticks, after_backward=plan.after_backward)
@@ -135,8 +135,8 @@ def partitions(layers, size, credit=None, credit_bytes=None):
 
 
 def dear(layers, threshold=25 * 2**20, split=True):
-    """Whole layers fused in forward order while they stay below the threshold, in two stages (one where payloads are
-    gathered); input side first. Listed as the backward pass makes them."""
+    """DeAR: whole layers fused in forward order up to the threshold, in two stages (one if payloads are gathered).
+    Blocks are listed in backward order."""
     groups = []
     for index, layer in enumerate(layers):
         size = sum(total for _, total in layer.tensors)
@@ -151,8 +151,8 @@ def dear(layers, threshold=25 * 2**20, split=True):
 
 
 def mergecomp_objective(tensors, layers, cost, codec, factor, side):
-    """F of Eq. 7 as a function of the groups, the end of the iteration, decoding lumped with encoding: computing goes
-    through layers and codecs, or the codecs have a stream of their own (`side`); communication follows."""
+    """Returns F of Eq. 7, the end of the iteration as a function of the groups, with decoding counted as part of
+    encoding. Codecs share the compute stream with the layers, or have a separate one (`side`)."""
     slow = reference.slowed(layers, factor)
     ready, forward, backward = (reference.ready_times(slow, tensors), reference.forward_time(slow),
                                 reference.backward_time(slow))
@@ -161,7 +161,7 @@ def mergecomp_objective(tensors, layers, cost, codec, factor, side):
     code = functools.cache(lambda size: codec.lumped(size, factor) if codec else 0)
 
     def time(groups):
-        held = coded = sent = 0  # for how long codecs held the backward pass; when the last group was coded, and sent
+        held = coded = sent = 0  # delay of the backward pass by codecs; ends of encoding and of sending
         for group in groups:
             size = before[group[-1] + 1] - before[group[0]]
             coded = max(coded, ready[group[-1]] + held) + code(size)
@@ -179,14 +179,14 @@ def groupings(count, several):
 
 
 def even_grouping(count, several):
-    """The naive partition: the first `count mod several` groups hold one tensor more."""
+    """The naive partition: the first `count mod several` groups have one tensor more."""
     sizes = [count // several + (place < count % several) for place in range(several)]
     return reference.blocks_between(list(itertools.accumulate(sizes))[:-1], count)
 
 
 def mergecomp_stops(best, most, stop, slack=0):
-    """The numbers of groups with which Algorithm 2 may end: best(y) is F_min(y). More than one only where a comparison
-    is closer than `slack` (a picosecond or two of rounding decides it)."""
+    """The numbers of groups with which Algorithm 2 may end; best(y) is F_min(y). Several if a comparison is closer than
+    `slack`, so that rounding to picoseconds decides it."""
     ends = set()
     for several in range(2, most + 1):
         gain = best(several - 1) - best(several)
@@ -201,11 +201,11 @@ def mergecomp_stops(best, most, stop, slack=0):
 
 # ---- replay ---------------------------------------------------------------------------------------------------------
 
-LAYER, ENCODE, DECODE = range(3)  # of tasks that become ready at one instant, the order in which a stream takes them
+LAYER, ENCODE, DECODE = range(3)  # the order of tasks that become ready at the same instant
 
 
 class Stream:
-    """One task at a time, first come first served."""
+    """Runs one task at a time, first come, first served."""
 
     def __init__(self):
         self.waiting, self.busy = [], False
@@ -238,13 +238,13 @@ class Fair:
         self.clock, self.flows = Fraction(0), {}  # item: [when its bytes start, how much is left]
 
     def step(self, flows, clock):
-        """(next instant at which something changes, how many share until then)."""
+        """Returns (the next instant at which the shares change, how many flows share until then)."""
         active = [left for start, left in flows.values() if start <= clock]
         instants = [start for start, _ in flows.values() if start > clock]
         return min(instants + [clock + min(active) * len(active)] if active else instants), len(active)
 
     def advance(self, flows, clock, until=None):
-        """Runs to `until`, or until the first flow ends: the clock and that flow."""
+        """Runs to `until`, or until the first flow ends. Returns the clock and that flow."""
         while flows:
             ended = [item for item, (start, left) in flows.items() if start <= clock and left == 0]
             if ended and until is None:
@@ -276,11 +276,11 @@ class Fair:
         return item
 
 
-Coding = namedtuple("Coding", "codec side on_arrival")  # codec: or None; side: a stream of its own
+Coding = namedtuple("Coding", "codec side on_arrival")  # codec: may be None; side: it has a separate stream
 
 
 class Replay:
-    """One iteration: from the starts of B_L to the starts of the next B_L."""
+    """One iteration, from the starts of B_L to the starts of the next B_L."""
 
     def __init__(self, layers, slowdowns, schedule, cost, coding, sharing):
         self.schedule, self.cost, self.coding, self.sharing = schedule, cost, coding, sharing
@@ -294,12 +294,12 @@ class Replay:
         self.gates = [first or sorted(block.layers) for block in schedule.blocks]  # the forwards that wait for a block
 
     def run(self, starts):
-        """(when each worker ends F_L, how long any block was in flight)."""
+        """Returns (when each worker ends F_L, how long any block was in flight)."""
         self.events, self.counter, self.ends, self.busy = [], itertools.count(), [None] * self.count, 0
         self.origin, self.channel = max(starts), {"serial": Serial, "fair": Fair}[self.sharing]()
         self.compute = [Stream() for _ in starts]
         self.side = [Stream() for _ in starts]
-        self.holds = [[1] * self.depth for _ in starts]  # what each forward waits for, the task before included
+        self.holds = [[1] * self.depth for _ in starts]  # events that each forward waits for
         for holds in self.holds:
             for gates in self.gates:
                 for layer in gates:
@@ -318,7 +318,7 @@ class Replay:
         heapq.heappush(self.events, (time, next(self.counter), action, arguments))
 
     def instant(self):
-        """Settle all, let streams choose until none has anything to say at this instant, then the channel."""
+        """Processes events and lets streams choose until nothing changes at this instant; then the channel chooses."""
         while True:
             settled = False
             while self.events and self.events[0][0] == self.now:
@@ -348,7 +348,7 @@ class Replay:
                                  lambda: self.gradients(worker, layer))
 
     def gradients(self, worker, layer):
-        """B of this layer is done."""
+        """Called when B of this layer ends."""
         if layer == 0:
             self.backwards += 1
             if self.backwards == self.count:
@@ -397,7 +397,7 @@ class Replay:
     # ---- communication ----
 
     def ready(self, block):
-        """On one worker more."""
+        """Called when the block is ready on another worker."""
         self.encoded[block] += 1
         if self.encoded[block] < self.count:
             return
@@ -409,7 +409,7 @@ class Replay:
         self.at(self.origin + number * tick, self.offer, block, 0)
 
     def offer(self, block, stage):
-        """Joins the queue. Among reduce-scatters that wait the list decides: in DeAR's, as they become ready."""
+        """Adds the block to the queue. Reduce-scatters go in the order of the list: DeAR's is that of readiness."""
         urgency = {"first-ready": self.now, "as-listed": 0, "priority": self.schedule.blocks[block].priority}
         by_list = self.schedule.split and stage == 0
         heapq.heappush(self.waiting, (stage, 0 if by_list else urgency[self.schedule.order], block))
@@ -460,7 +460,7 @@ class Replay:
 
 
 def steady(replay, limit=400):
-    """(period, time in flight) in the mean over the cycle that the distances between workers end in."""
+    """Returns the means of (period, time in flight) over the cycle in which the offsets between workers end."""
     starts, seen, history = tuple([0] * replay.count), {}, []
     while starts not in seen:
         if len(history) == limit:
@@ -477,12 +477,12 @@ Result = namedtuple("Result", "iteration exposed comm_busy codec collectives spe
 
 
 def simulate(layers, slowdowns, schedule, cost, coding, sharing="serial"):
-    """Everything that a result reports, but the lower bound; one worker alone neither sends nor codes."""
+    """Returns all numbers of a result except the lower bound. A single worker neither sends nor encodes."""
     count = len(slowdowns)
     if count == 1:
         schedule = schedule._replace(blocks=[])
     iteration, busy = steady(Replay(layers, slowdowns, schedule, cost, coding, sharing))
-    even, _ = steady(Replay(layers, [1] * count, schedule, cost, coding, sharing))  # the same blocks, and nobody slow
+    even, _ = steady(Replay(layers, [1] * count, schedule, cost, coding, sharing))  # without slow workers
     alone = reference.forward_time(layers) + reference.backward_time(layers)
     codec = 0
     if coding.codec and not coding.side:

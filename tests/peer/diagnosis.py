@@ -1,7 +1,7 @@
-"""What a measured job lost, to whom, and why: a naive second implementation of docs/diagnosis.md, op by op.
+"""Diagnosis of a measured job: a naive second implementation of docs/diagnosis.md, op by op.
 
-It shares nothing with the program: dictionaries instead of arrays, memoised recursion instead of a topological order,
-every question replayed from scratch. Times in seconds.
+It shares no code with the program, and uses dictionaries instead of arrays, memoised recursion instead of a topological
+order, and replays every what-if from scratch. Times in seconds.
 """
 
 import csv
@@ -19,12 +19,12 @@ PAIRED = {"forward-send": ("forward-recv", 1), "backward-send": ("backward-recv"
 
 
 def shown(kind):
-    """The name under which a kind is asked about."""
+    """The name of a kind in what-ifs, where sends and receives of a direction are one."""
     return f"{kind.split('-')[0]}-pp-comm" if kind.endswith(("-send", "-recv")) else kind
 
 
 class Job:
-    """ops: {(step, replica, stage, kind, seq): (start, duration)}; chunk: {the same: its model chunk}."""
+    """ops: {(step, replica, stage, kind, seq): (start, duration)}; chunk: {same key: its model chunk}."""
 
     def __init__(self, rows):
         self.ops, self.chunk, self.rank = {}, {}, {}
@@ -52,7 +52,7 @@ class Job:
                       for kind, all_of in by_kind.items()}
 
     def stage_order(self, stage):
-        """{(kind, seq): what it follows} of a stage, as its first replica's first step ran."""
+        """Returns {(kind, seq): the ops that it depends on} of a stage, from the first step of the first replica."""
         here = {key[3:]: key for key in self.ops if key[:3] == (self.steps[0], 0, stage)}
         order = sorted(here, key=lambda op: (self.ops[here[op]][0], op[1], op[0]))
         end = {op: sum(self.ops[here[op]]) for op in order}
@@ -110,7 +110,7 @@ class Job:
         return before
 
     def group(self, key):
-        """What the ops that start together have in common."""
+        """Returns a key that is equal for ops that start together."""
         step, replica, stage, kind, seq = key
         if kind in PAIRED:
             other, way = PAIRED[kind]
@@ -133,8 +133,8 @@ class Job:
         return 0.0 if own < -0.01 else own
 
     def replay(self, step, keeps):
-        """(end of the step, {op: its end}, {op: what its group's last comer waited for}): an op keeps its own duration
-        where keeps(op), and takes its kind's ideal elsewhere."""
+        """Returns (end of the step, {op: its end}, {op: the dependency that delayed its group}). An op keeps its own
+        duration if keeps(op), else it takes the ideal of its kind."""
 
         @lru_cache(maxsize=None)
         def ready(key):
@@ -166,7 +166,7 @@ class Job:
 
 
 def gaps(job):
-    """{worker: time from the last end of what a group follows to its last start, which is that worker's}, all steps."""
+    """Returns {worker: time from the end of a group's dependencies to its last start, on this worker}, all steps."""
     lost = dict.fromkeys(job.workers, 0.0)
     for group in job.groups.values():
         last = max(group, key=lambda key: job.ops[key][0])
@@ -190,7 +190,7 @@ def correlation(job):
 
 
 def diagnose(rows):
-    """What `allreplay diagnose FILE --json` says of these rows, but for its findings."""
+    """Returns what `allreplay diagnose FILE --json` prints for these rows, except findings."""
     sys.setrecursionlimit(1_000_000)
     job = Job(rows)
     replays = [job.replay(step, lambda _: True) for step in job.steps]

@@ -1,10 +1,10 @@
-"""The peer, continued: fabrics whose links change, who shares them, and what a collective takes on them.
+"""Part of the peer: fabrics whose links change and are shared, and the times of collectives on them.
 
-Written from the contract alone, and plainly: a route is looked up link by link, a round is the list of its messages,
-rates are computed from scratch by progressive filling at every instant, and `fluid` looks ahead by going there.
+Written only from the contract, in the plainest way: a route is looked up link by link, a round is a list of messages,
+rates are computed anew by progressive filling at every instant, and `fluid` looks ahead by simulating ahead.
 
-Units: time in picoseconds, sizes in bytes, bandwidths in bytes per second. Links are numbered; 2i is link i as it is
-listed, 2i + 1 the way back. Prices are fractions; what moves is a double.
+Units: time in picoseconds, sizes in bytes, bandwidths in bytes per second. Each link has two ways: 2i is link i in the
+listed direction, 2i + 1 the other direction. Prices are fractions, bytes in flight doubles.
 """
 
 import heapq
@@ -21,14 +21,14 @@ PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def rate(text):
-    """Bytes per second of "10 Gbit/s"."""
+    """Parses "10 Gbit/s" into bytes per second."""
     number, prefix, unit = re.fullmatch(r"([+.\deE]+) ?([kMGT]?)(bit/s|B/s)", text).groups()
     return Fraction(number) * PREFIXES[prefix] * RATES[unit]
 
 
 def nearest(time):
-    """The nearest whole picosecond, halves up, of a double or a fraction; a double that misses a half by its own noise
-    is one."""
+    """Rounds a double or a fraction to a whole picosecond, halves up; a double within rounding noise of a half counts
+    as a half."""
     return math.floor(time + (Fraction(1, 2) if isinstance(time, Fraction) else 0.5 + 1e-7))
 
 
@@ -38,7 +38,7 @@ Link = namedtuple("Link", "ends latency bandwidth")  # ends: two nodes
 
 
 class Topology:
-    """Nodes (hosts first), links, seats and the ways between them."""
+    """Nodes (hosts first), links, seats and paths."""
 
     def __init__(self, network, workers):
         description = network.get("topology")
@@ -53,7 +53,7 @@ class Topology:
         {"star": self.star, "leaf-spine": self.leaf_spine, "fat-tree": self.fat_tree,
          "rail": self.rail}[description["kind"]](description, workers)
         self.number = {name: node for node, name in enumerate(self.names)}
-        self.at = [[] for _ in self.names]  # ways out of a node, by link
+        self.at = [[] for _ in self.names]  # outgoing ways of a node, by link
         self.way = {}
         for place, link in enumerate(self.links):
             for turn in (0, 1):
@@ -73,7 +73,7 @@ class Topology:
         self.links.append(Link((one, other), self.link[0], self.link[1] if bandwidth is None else bandwidth))
 
     def seat(self, hosts, dealt):
-        """One seat a host; dealt: the hosts of each switch that `spread` deals to."""
+        """Sets one seat per host. dealt: by switch, the hosts among which `spread` deals."""
         self.seats, self.hosts, self.host_of = list(hosts), len(hosts), list(range(len(hosts)))
         most = max(len(group) for group in dealt)
         self.spread = [group[turn] for turn in range(most) for group in dealt if turn < len(group)]
@@ -167,7 +167,7 @@ class Topology:
 
 
 class Fabric:
-    """A topology as it is at present: bandwidths and links that are down."""
+    """The present state of a topology: bandwidths and links that are down."""
 
     def __init__(self, topology):
         self.topology = topology
@@ -176,22 +176,22 @@ class Fabric:
         self.set([Fraction(1)] * len(self.own), [[] for _ in self.own], frozenset())
 
     def set(self, factors, rates, down):
-        """Of each link: the product of the factors in force and the rates in force; the links that are down."""
+        """Sets, by link, the product of the factors and the list of rates in force; and the links that are down."""
         self.bandwidths = [min([own, *given]) * factor for own, given, factor in zip(self.own, rates, factors)]
         self.down = down
         key = (tuple(self.bandwidths), down)
-        self.state = self.states.setdefault(key, len(self.states))  # a number of its own
+        self.state = self.states.setdefault(key, len(self.states))  # numbers the distinct states
         self.routes = {}
 
     def bandwidth(self, way):
         return self.bandwidths[way // 2]
 
     def capacity(self, way):
-        """Bytes per picosecond."""
+        """The bandwidth in bytes per picosecond."""
         return float(self.bandwidths[way // 2]) / SECOND
 
     def route(self, one, other):
-        """The ways between two nodes, or None where they are cut off."""
+        """Returns the ways between two nodes, or None if they are disconnected."""
         if (one, other) not in self.routes:
             path = self.topology.path(one, other)
             ways = [self.topology.way[pair] for pair in zip(path, path[1:])]
@@ -201,8 +201,8 @@ class Fabric:
         return self.routes[one, other]
 
     def around(self, one, other):
-        """The shortest way over links that are up: least latency, then fewest links; of equal ways at a node, the
-        destination's number modulo their count."""
+        """Returns the shortest path over links that are up: least latency, then fewest links. Among equal ways out of a
+        node, the destination's number modulo their count decides."""
         far = {other: (0, 0)}
         heap = [((0, 0), other)]
         while heap:
@@ -243,7 +243,7 @@ Send = namedtuple("Send", "source target share reduces stream")  # ranks; share:
 
 
 def rings(count, hosts, how_many):
-    """The orders in which rings go through ranks; hosts: of each rank, on two levels, else None. One node has one."""
+    """Returns the orders of ranks in rings; one if there is only one node. hosts: by rank, on two levels; else None."""
     if hosts is None or len(set(hosts)) == 1:
         return [list(range(count))]
     inside = {}
@@ -276,14 +276,16 @@ COLLECTIVES = {"ring": ring, "halving-doubling": halving_doubling, "parameter-se
 
 
 def all_pairs(sends):
-    """A wall: each of a set sends once to each other of a set, with more messages than ranks on either side."""
+    """True if every rank of one set sends once to every other rank of another set ("a wall"), with more messages than
+    ranks on either side."""
     sources, targets = {send.source for send in sends}, {send.target for send in sends}
     pairs = [(send.source, send.target) for send in sends]
     every = {(one, other) for one in sources for other in targets if one != other}
     return len(pairs) == len(set(pairs)) and set(pairs) == every and len(pairs) > max(len(sources), len(targets))
 
 
-# start_up: the longest. loads: bytes on each way per byte of M. slowest: ps per byte. reduction: bytes per byte.
+# start_up: the longest of the messages. loads: bytes on each way per byte of M. slowest: ps per byte. reduction: bytes
+# per byte of M.
 Shape = namedtuple("Shape", "start_up loads slowest reduction delays times")  # delays, times: of each message
 
 
@@ -298,7 +300,7 @@ class Collective:
         self.shapes, self.prices = {}, {}
 
     def delay(self, fabric, send):
-        """alpha and latencies of a message."""
+        """Returns alpha plus the latencies of a message's route."""
         inside = self.hosts[send.source] == self.hosts[send.target]
         return self.alpha[0 if inside else 1] + fabric.latency(self.route(fabric, send))
 
@@ -329,7 +331,7 @@ class Collective:
         return Shape(max(delays), loads, slowest, max(reduced.values(), default=Fraction(0)), delays, times)
 
     def price(self, fabric, size):
-        """(T(M), s, q)."""
+        """Returns (T(M), s, q)."""
         key = (fabric.state, size)
         if key not in self.prices:
             self.prices[key] = self.priced(fabric, Fraction(size))
@@ -350,7 +352,7 @@ class Collective:
         return moved + reduction, scale, hidden
 
     def longest_path(self, shapes, size):
-        """P(M): the latest that anybody is ready."""
+        """Returns P(M), when the last rank is ready."""
         slots = [(rank, stream) for rank in range(len(self.nodes)) for stream in self.streams]
         ready, out, into = (dict.fromkeys(slots, Fraction(0)) for _ in range(3))
         for sends, shape, wall in zip(self.rounds, shapes, self.walls):
@@ -377,8 +379,8 @@ class Collective:
 # ---- max-min fairness -----------------------------------------------------------------------------------------------
 
 def max_min(flows, capacity):
-    """The rates of flows, each (what it uses of each way at rate 1, the most that it takes): all rise alike until a way
-    is full or a flow has its most; those stay, and the others go on."""
+    """Returns the max-min fair rates. A flow is (its use of each way at rate 1, its maximum rate). All rates rise
+    together until a way is full or a flow reaches its maximum; these rates are final, the others continue to rise."""
     rates, rising = [0.0] * len(flows), set(range(len(flows)))
     used = {}
     while rising:
@@ -402,7 +404,7 @@ def max_min(flows, capacity):
 
 
 def full_ways(flows, rates, owners, capacity):
-    """[(way, jobs)] of those ways that are full and carry bytes of several jobs; owners: None for background."""
+    """Returns [(way, jobs)] of full ways with bytes of several jobs. owners: the job of each flow; None: background."""
     used, jobs = {}, {}
     for (uses, _), speed, owner in zip(flows, rates, owners):
         for way, use in uses.items():
@@ -414,14 +416,14 @@ def full_ways(flows, rates, owners, capacity):
 
 
 class Network:
-    """What the two detailed fidelities share: background, and who met whom where."""
+    """The common part of the detailed fidelities: background traffic, and which jobs met on full ways."""
 
     def __init__(self, fabric):
         self.fabric, self.background, self.met = fabric, {}, []  # met: (since, until, way, jobs)
         self.shared = {}
 
     def switch(self, place, flow):
-        """Background number `place` is on with a flow (ways, bytes per second), or off: None."""
+        """Switches background number `place` on with a flow (ways, bytes per second), or off (None)."""
         self.background[place] = flow
         self.changed()
 
@@ -436,22 +438,22 @@ class Network:
 # ---- fluid ----------------------------------------------------------------------------------------------------------
 
 class Round:
-    """A round in flight: from its start to the end of its bytes, which its end may precede by half a picosecond."""
+    """A round in flight. Because of rounding it may end half a picosecond before its last bytes."""
 
     def __init__(self, transfer, index, go, before):
         self.transfer, self.index, self.go, self.before = transfer, index, go, before
-        self.left, self.arrived, self.ended = 1.0, None, False  # left: a fraction; arrived: when its bytes had
+        self.left, self.arrived, self.ended = 1.0, None, False  # left: fraction; arrived: end of its bytes
 
 
 class Transfer:
-    """A block on its way. owner: whose job; name: what it is there."""
+    """A block in flight. owner: its job; name: its name in that job."""
 
     def __init__(self, owner, name, collective, size):
         self.owner, self.name, self.collective, self.size = owner, name, collective, size
 
 
 class Fluid(Network):
-    """Moments between instants are kept from the last instant on: a double has no picoseconds of an hour to spare."""
+    """Times between instants are relative to the last instant: a double of an hour has no picoseconds left."""
 
     def __init__(self, fabric):
         super().__init__(fabric)
@@ -471,17 +473,17 @@ class Fluid(Network):
         self.changed()
 
     def alone(self, one):
-        """ps that all bytes of a round would take without others."""
+        """Time in ps of a round's bytes without other traffic."""
         shape = one.transfer.collective.shape(self.fabric, one.index)
         return one.transfer.hidden * float(shape.slowest * one.transfer.size)
 
     def moving(self, left, clock):
-        """The rounds whose bytes move; left: of each round."""
+        """Returns the rounds whose bytes move. left: remaining fraction, by round."""
         return [one for one in self.rounds if one.go <= clock and left[one] > 0
                 and (one.before is None or left.get(one.before, 0) == 0)]
 
     def share(self, moving):
-        """(speed of each, [(way, jobs)] that are full)."""
+        """Returns (the relative speed of each round, [(way, jobs)] of full ways)."""
         key = (self.fabric.state, tuple((id(one.transfer.collective), one.index) for one in moving),
                tuple((tuple(ways), most) for ways, most in self.backgrounds()))
         if key not in self.shared:
@@ -500,7 +502,7 @@ class Fluid(Network):
         return self.shared[key]
 
     def flow(self, left, clock, until):
-        """Runs `left` to the next moment at which bytes begin or end, at most `until`: (that, full ways)."""
+        """Advances `left` to the next begin or end of bytes, at most to `until`. Returns (that time, full ways)."""
         moving = self.moving(left, clock)
         speeds, full = self.share(moving)
         ends = [clock + left[one] * self.alone(one) / speed for one, speed in zip(moving, speeds)]
@@ -526,7 +528,7 @@ class Fluid(Network):
         self.rounds = [one for one in self.rounds if not one.ended or one.left > 0]
 
     def ahead(self):
-        """(the next instant at which a round ends, those rounds), if nothing else happens."""
+        """Returns (the next instant at which rounds end, these rounds), if nothing else happens before."""
         if self.coming is None:
             left, clock, ends = {one: one.left for one in self.rounds}, 0.0, {}
             waiting = [one for one in self.rounds if not one.ended]
@@ -547,7 +549,7 @@ class Fluid(Network):
         return self.ahead()[0]
 
     def finish(self, now):
-        """The transfers that end at this instant; rounds that follow begin."""
+        """Ends rounds at this instant and begins the next ones. Returns the transfers that end."""
         done = []
         while self.rounds and self.ahead()[0] <= now:
             for one in self.ahead()[1]:
@@ -560,7 +562,7 @@ class Fluid(Network):
         return done
 
     def settle(self, now):
-        """Nothing is left to decide at the end of an instant."""
+        """Does nothing: `fluid` has nothing to decide at the end of an instant."""
 
     def reroute(self, now):
         self.changed()
@@ -577,12 +579,12 @@ WAITING, STARTING, QUEUED, MOVING, REDUCING, DONE = range(6)
 
 
 class Message:
-    """A message of a transfer. data, order: how many messages it still waits for, to start up and to move."""
+    """A message of a transfer. data, order: number of messages that its start-up and its bytes still wait for."""
 
     def __init__(self, transfer, send):
         self.transfer, self.send, self.size = transfer, send, float(send.share * transfer.size)
         self.data = self.order = 0
-        self.feeds, self.precedes = [], []  # whose data it is; what moves behind it
+        self.feeds, self.precedes = [], []  # messages that need its data; messages that move after it
         self.stage, self.at, self.rate, self.left = WAITING, None, 0.0, self.size  # at: when its stage ends
 
 
@@ -590,10 +592,10 @@ class Messages(Network):
     def __init__(self, fabric):
         super().__init__(fabric)
         self.clock, self.full = 0, []
-        self.live, self.free = [], {}  # free: when each rank of each job has reduced all that it has
+        self.live, self.free = [], {}  # free: by job and rank, when it has reduced all that arrived
 
     def changed(self):
-        """Rates are settled anew at the end of every instant."""
+        """Does nothing: rates are computed anew at the end of every instant."""
 
     def start(self, now, transfer):
         into, out = {}, {}
@@ -620,7 +622,7 @@ class Messages(Network):
             self.proceed(now, message)
 
     def proceed(self, now, message):
-        """As far as it comes at this instant."""
+        """Advances a message through all stages that it can finish at this instant."""
         if message.stage == WAITING and message.data == 0:
             message.stage = STARTING
             message.at = now + nearest(message.transfer.collective.delay(self.fabric, message.send))
@@ -656,7 +658,7 @@ class Messages(Network):
         return message.transfer.collective.route(self.fabric, message.send)
 
     def share(self, moving):
-        """(rate of each in bytes per ps, [(way, jobs)] that are full)."""
+        """Returns (rate of each message in bytes per ps, [(way, jobs)] of full ways)."""
         key = (self.fabric.state,
                tuple((id(one.transfer.collective), one.send.source, one.send.target) for one in moving),
                tuple((tuple(ways), most) for ways, most in self.backgrounds()))
@@ -669,7 +671,7 @@ class Messages(Network):
         return self.shared[key]
 
     def settle(self, now):
-        """New rates; an end is rounded anew where the rate changed."""
+        """Computes new rates; the end of a message is rounded again only if its rate changed."""
         moving = self.moving()
         rates, self.full = self.share(moving)
         for message, given in zip(moving, rates):
@@ -695,7 +697,7 @@ class Messages(Network):
         return [transfer for transfer in before if transfer.left == 0]
 
     def reroute(self, now):
-        """Who moves keeps its bytes; rates follow at the end of the instant."""
+        """Messages on changed routes keep their remaining bytes; rates follow at the end of the instant."""
 
     def state(self, now):
         rows = []

@@ -1,7 +1,7 @@
-"""The peer, continued: failures, checkpoints and what they leave of a run's throughput.
+"""Part of the peer: goodput, the throughput of a run with failures and checkpoints.
 
-Written from the contract alone. Daly's complete formula (FGCS 2006) in doubles; the simulation counts segment after
-segment and keeps every node that is away in a list.
+Written only from the contract. Daly's complete formula (FGCS 2006) in doubles; the simulation goes through one segment
+after another, and has a list of all nodes that are not in use.
 
 Units: seconds.
 """
@@ -23,7 +23,7 @@ def mixed(value):
 
 
 class Random:
-    """mt19937_64 (Matsumoto and Nishimura; Nishimura 2000), its seed mixed of a seed and a stream."""
+    """mt19937_64 (Matsumoto and Nishimura; Nishimura 2000), seeded with a mix of seed and stream."""
 
     def __init__(self, seed, stream):
         self.state, self.place = [mixed((mixed(seed) + stream) & MASK)], 312
@@ -39,7 +39,7 @@ class Random:
         self.place = 0
 
     def bits(self):
-        """The next 64."""
+        """The next 64 bits."""
         if self.place == 312:
             self.twist()
         value = self.state[self.place]
@@ -50,11 +50,11 @@ class Random:
         return value ^ value >> 43
 
     def uniform(self):
-        """In [0, 1)."""
+        """A double in [0, 1)."""
         return (self.bits() >> 11) * 2.0**-53
 
     def below(self, bound):
-        """A whole number from 0 to bound - 1, all as likely: all that can be drawn in so many equal buckets."""
+        """A uniform integer from 0 to bound - 1: the draw's bucket among `bound` equal ones; others are drawn again."""
         bucket = 2**64 // bound
         while (value := self.bits() // bucket) >= bound:
             pass
@@ -65,20 +65,20 @@ def exponential(random, mean):
     return -mean * math.log1p(-random.uniform())
 
 
-# ---- what is asked --------------------------------------------------------------------------------------------------
+# ---- input ----------------------------------------------------------------------------------------------------------
 
 def seconds(text):
     number, unit = re.fullmatch(r"([-+.\deE]+) ?([a-z]+)", text).groups()
     return float(number) * LONG[unit]
 
 
-# mtbf: of one node. interval: seconds, a whole number of iterations, or None (optimal). spares: None: always one more.
+# mtbf: of one node. interval: seconds, a whole number of iterations, or None (optimal). spares: None: unlimited.
 Reliability = namedtuple("Reliability", "mtbf checkpoint restart interval repair spares elastic horizon seed",
                          defaults=(None, 0.0, None, False, None, 0))
 
 
 def read(document):
-    """Of a file's `reliability`, or of flags under the same names."""
+    """Reads a file's `reliability`, or flags of the same names."""
     interval = document.get("interval", "optimal")
     if interval == "optimal":
         interval = None
@@ -111,7 +111,7 @@ def daly(checkpoint, mean):
 
 
 def optimum(checkpoint, mean):
-    """M y, with -ln(1 - y) - y = C/M, by halving."""
+    """M y, with -ln(1 - y) - y = C/M, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(200):
         middle = (low + high) / 2
@@ -123,7 +123,7 @@ def optimum(checkpoint, mean):
 
 
 def iterations_between(reliability, iteration, mean):
-    """k: how many iterations from checkpoint to checkpoint."""
+    """k, the number of iterations between checkpoints."""
     if isinstance(reliability.interval, int):
         return reliability.interval
     if reliability.interval is not None:
@@ -133,7 +133,7 @@ def iterations_between(reliability, iteration, mean):
     def fraction(count):
         return useful_fraction(count * iteration, reliability.checkpoint, reliability.restart, mean)
 
-    return max((fewer, fewer + 1), key=fraction)  # of equals the first
+    return max((fewer, fewer + 1), key=fraction)  # if equal, the first
 
 
 # ---- simulated ------------------------------------------------------------------------------------------------------
@@ -142,15 +142,15 @@ Operated = namedtuple("Operated", "fraction failures waited")
 
 
 def operate(reliability, nodes, work, horizon, elastic, weight):
-    """weight: of the throughput of so many nodes in that of all."""
-    random, away = Random(reliability.seed, 0), []  # away: when each node that is not in use is a spare
+    """Simulates failures. weight(n): throughput of n nodes relative to all."""
+    random, away = Random(reliability.seed, 0), []  # away: when each node that is not in use becomes available
     endless = reliability.spares is None
     away += [0.0] * (reliability.spares or 0)
     useful = waited = now = 0.0
     used, restart, failures = nodes, 0.0, 0
 
     def take(instant, most):
-        """How many of those that are there by then, of so many that are wanted."""
+        """Takes up to `most` nodes that are available by `instant`. Returns their number."""
         if endless:
             return most
         there = sorted(back for back in away if back <= instant)[:most]
@@ -191,7 +191,7 @@ def operate(reliability, nodes, work, horizon, elastic, weight):
 
 
 def goodput(reliability, nodes, iteration, samples_per_s, throughput=None):
-    """What `--json` says. throughput: of so many nodes; read with `elastic` alone."""
+    """Returns what `--json` prints. throughput: by number of nodes; used only with `elastic`."""
     mean = reliability.mtbf / nodes
     count = iterations_between(reliability, iteration, mean)
     work = count * iteration

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The peer, continued: several jobs on one fabric, and clusters that change while they run.
+"""Part of the peer: several jobs on one fabric, and clusters that change while they run.
 
-Written from the contract alone: one clock, every worker of every job walks its program again and again, works are
-looked through one by one, and the joint state is a tuple. It covers `fluid` and `message` on the topologies and
-collectives of fabric.py, plans of one stage, and everything that `allreplay jobs` asks of a file.
+Written only from the contract: there is one clock, every worker of every job runs its program again and again, and the
+joint state is a tuple. It covers `fluid` and `message` on the topologies and collectives of fabric.py, plans of one
+stage, and everything that files of `allreplay jobs` can contain.
 
 Units: time in picoseconds, sizes in bytes, results in seconds.
 
-    python3 jobs.py FILE [--place] [--stagger K] [--minimise worst|mean]      prints what `allreplay jobs --json` says
+    python3 jobs.py FILE [--place] [--stagger K] [--minimise worst|mean]      prints as `allreplay jobs --json`
     python3 jobs.py --cases FILE [NAME...]                                    replays worked cases
 """
 
@@ -32,7 +32,7 @@ from reference import SECOND, rounded
 
 
 class Refused(Exception):
-    """Bad input; the text has the word that the complaint names."""
+    """Bad input; the text is the word that the program's message has to name."""
 
 
 def instant(text):
@@ -62,7 +62,7 @@ def computing(profile):
 
 
 def shared_out(total, weights):
-    """Whole samples by rank: all floors, then one more each by the largest fraction."""
+    """Returns integer samples by rank: all rounded down, then one more each for the largest fractions."""
     quotas = [total * weight / sum(weights) for weight in weights]
     floors = [math.floor(quota) for quota in quotas]
     order = sorted(range(len(quotas)), key=lambda rank: (-round((quotas[rank] - floors[rank]) * 10**9), rank))
@@ -72,7 +72,7 @@ def shared_out(total, weights):
 
 
 def batches(document, own, profiles):
-    """Samples of each rank in a micro-batch, or None where nothing is scaled; profiles: of each rank."""
+    """Returns each rank's samples in a micro-batch, or None if all batches are the profiles'. profiles: by rank."""
     if not {"classes", "balance", "batch"} & document.keys():
         return None
     if any(profile.batch is None for profile in profiles):
@@ -98,12 +98,12 @@ def same_model(one, other):
                                                                      for layer in other.layers]
 
 
-# order: first-ready, listed or priority. blocks: coded.Block. by_layer: the barrier.
+# order: first-ready, listed or priority. blocks: coded.Block. by_layer: the barrier is the layer's.
 Plan = namedtuple("Plan", "blocks order window by_layer after_backward")
 
 
 class Job:
-    """A job of the file on seats: the program of each of its workers, and its blocks."""
+    """A job of the file: its seats, the program of each of its workers, and its blocks."""
 
     def __init__(self, place, document, cluster, folder, topology):
         network = cluster["network"]
@@ -129,7 +129,7 @@ class Job:
         self.collective_name = document.get("collective", network.get("collective", "ring"))
 
     def sit(self, seats):
-        """Takes its seats, by rank."""
+        """Sets the seats, by rank."""
         self.seats = seats
         topology, network = self.topology, self.network
         nodes, hosts = [topology.seats[seat] for seat in seats], [topology.host_of[seat] for seat in seats]
@@ -148,14 +148,14 @@ class Job:
         self.plan = self.planned()
 
     def scaled(self, rank):
-        """The layers of a rank, its share of the batch and its slowness counted."""
+        """Returns the layers of a rank, with times scaled by its share of the batch and its slowdown."""
         layers = self.profiles[rank].layers
         if self.batches:
             layers = reference.slowed(layers, Fraction(self.batches[rank], self.profiles[rank].batch))
         return reference.slowed(layers, self.slowdowns[rank])
 
     def planned(self):
-        """The plan, on the undisturbed cluster."""
+        """Makes the plan, on the undisturbed cluster."""
         name, layers = self.strategy["name"], self.own.layers
         if name in ("p3", "bytescheduler"):
             size = sharded.size_of(self.options.get("partition", sharded.DEFAULTS[name]["partition"]))
@@ -183,7 +183,7 @@ class Job:
         return [self.topology.names[self.topology.seats[seat]] for seat in self.seats]
 
     def compute_time(self):
-        """The largest over its classes, unslowed."""
+        """The computation time of the slowest class, without slowdowns."""
         times = []
         for rank, profile in enumerate(self.profiles):
             part = Fraction(self.batches[rank], profile.batch) if self.batches else 1
@@ -192,7 +192,7 @@ class Job:
         return max(times)
 
     def samples(self):
-        """Of an iteration, or None."""
+        """Samples of an iteration, or None."""
         if self.batches:
             return self.micro_batches * sum(self.batches)
         return None if self.own.batch is None else self.micro_batches * self.count * self.own.batch
@@ -201,7 +201,7 @@ class Job:
 # ---- seats ----------------------------------------------------------------------------------------------------------
 
 def seated(jobs, placements, topology):
-    """Seats each job; placements: of each job."""
+    """Seats each job. placements: by job."""
     free = set(range(len(topology.seats)))
     lists_first = sorted(jobs, key=lambda job: (not isinstance(placements[job.place], list), job.place))
     for job in lists_first:
@@ -215,7 +215,7 @@ def seated(jobs, placements, topology):
 
 
 def order_of_seats(placement, job, free, topology):
-    """The free seats in the order of a job's placement; on two levels whole nodes."""
+    """Returns the free seats in the order of a job's placement; on two levels only whole nodes."""
     on = {}
     for seat in sorted(free):
         on.setdefault(topology.host_of[seat], []).append(seat)
@@ -240,12 +240,12 @@ def order_of_seats(placement, job, free, topology):
 
 # ---- one worker -----------------------------------------------------------------------------------------------------
 
-# kind: F, B or U. batch: its micro-batch, from 0; the F behind the last B is the next iteration's first.
+# kind: F, B or U. batch: its micro-batch, from 0; the F after the last B is the first of the next iteration.
 Work = namedtuple("Work", "kind layer duration batch", defaults=(0,))
 
 
 class Worker:
-    """Walks the program of a job's rank: a forward pass, then programs 1, 2, …"""
+    """Runs the program of a job's rank: a forward pass, then programs 1, 2, …"""
 
     def __init__(self, run, rank):
         self.run, self.rank, self.program, self.place = run, rank, 0, 0
@@ -272,7 +272,7 @@ class Worker:
         return self.run.job.iterations is not None and self.program > self.run.job.iterations
 
     def gate(self, work, place):
-        """Whether the blocks that a work waits for are there."""
+        """True if the blocks that a work waits for have arrived."""
         run, plan = self.run, self.run.job.plan
         if self.program == 0 or work.kind == "B" or work.batch > 0:  # further micro-batches have the parameters
             return True
@@ -282,7 +282,7 @@ class Worker:
             (self.program, block) in run.done for block in range(len(plan.blocks)))
 
     def step(self, now):
-        """Ends and begins works at this instant; whether any did."""
+        """Ends and begins works at this instant. Returns True if any did."""
         changed = False
         while True:
             if self.current is not None:
@@ -303,7 +303,7 @@ class Worker:
             self.foresee()
 
     def foresee(self):
-        """When the work in service ends at the present factor (None: the worker stands still)."""
+        """Sets when the current work ends at the present factor (None: the worker is stalled)."""
         if self.left == 0:
             self.end = self.since
         else:
@@ -328,7 +328,7 @@ class Worker:
 
 
 class Run:
-    """A job as it runs."""
+    """The state of a running job."""
 
     def __init__(self, job, network):
         self.job, self.network, self.begun = job, network, False
@@ -344,7 +344,7 @@ class Run:
         self.workers = [Worker(self, rank) for rank in range(job.count)]
 
     def ended(self, worker, work, now):
-        if work.kind != "B" or work.batch + 1 < self.job.micro_batches:  # only the last one's gradients travel
+        if work.kind != "B" or work.batch + 1 < self.job.micro_batches:  # only the last one's gradients are sent
             return
         for block in self.made.get(work.layer, []):
             key = (worker.program, block)
@@ -367,7 +367,7 @@ class Run:
         return any([worker.step(now) for worker in self.workers])
 
     def admit(self, now):
-        """Starts one block, if one can start."""
+        """Starts one block if possible."""
         if not self.waiting or self.flying >= self.job.plan.window:
             return False
         key = self.waiting[0][1]
@@ -405,7 +405,7 @@ class Run:
         return self.job.iterations is not None and self.job.iterations + 1 in self.begins
 
 
-# ---- what changes ---------------------------------------------------------------------------------------------------
+# ---- events and background ------------------------------------------------------------------------------------------
 
 class Event:
     def __init__(self, document, jobs, topology):
@@ -451,7 +451,7 @@ class Background:
         return max(1, nearest(exponential(self.random, mean) if self.random else mean))
 
     def turn(self, now):
-        """Switches at this instant, if it is time."""
+        """Switches on or off if it is due at this instant."""
         while self.next <= now:
             self.is_on = not self.is_on
             self.next = self.next + self.length() if self.switches else math.inf
@@ -474,7 +474,7 @@ Measured = namedtuple("Measured", "times since until met")  # met: {(way, other 
 
 
 class Clock:
-    """One run of jobs that are seated."""
+    """One run of seated jobs."""
 
     def __init__(self, jobs, topology, fidelity, warm_up, iterations, events=(), background=()):
         self.topology, self.fabric = topology, Fabric(topology)
@@ -489,7 +489,7 @@ class Clock:
         self.now, self.repeat = None, None
 
     def changes(self):
-        """The instants at which something changes, from now on."""
+        """The future instants at which events or background change something."""
         now = -1 if self.now is None else self.now
         times = [time for event in self.events for time in (event.at, event.until) if time > now]
         return times + [one.next for one in self.background]
@@ -511,7 +511,7 @@ class Clock:
         return self
 
     def settle(self):
-        """All that ends now."""
+        """Processes all that ends now."""
         changed = True
         while changed:
             changed = False
@@ -570,7 +570,7 @@ class Clock:
                 raise Refused("event")
 
     def look(self):
-        """Whether the joint state was met before, where the first job begins an iteration."""
+        """Called when the first job begins an iteration: checks if the joint state occurred before."""
         first = self.runs[0]
         if self.seen is None or first.begins.get(max(first.begins, default=0)) != self.now or \
                 any(1 not in run.begins for run in self.runs):
@@ -579,7 +579,7 @@ class Clock:
         bases = {run.job.place: max(run.begins) for run in self.runs}
         for owner, name, *rest in self.network.state(self.now):
             flights.append((owner, (name[0] - bases[owner], name[1]), *rest))
-        coming = tuple(one.next - self.now for one in self.background if one.next < math.inf)  # it begins yet
+        coming = tuple(one.next - self.now for one in self.background if one.next < math.inf)  # background yet to begin
         state = tuple(run.state(self.now) for run in self.runs), tuple(sorted(flights, key=repr)), coming
         if state in self.seen:
             self.repeat = self.seen[state], self.now
@@ -587,7 +587,7 @@ class Clock:
             self.seen[state] = self.now
 
     def window(self, run):
-        """The first measured iteration of an endless job, or None as long as it is not known."""
+        """The first measured iteration of an endless job, or None if it is not known yet."""
         warm = [other.begins.get(self.warm_up + 1) for other in self.runs]
         if None in warm:
             return None
@@ -668,7 +668,7 @@ class Experiment:
                      self.document.get("iterations", 50), **changes).run()
 
     def mean_alone(self, job):
-        """Of a job by itself on its seats."""
+        """The mean iteration time of a job in isolation on its seats."""
         key = job.place, tuple(job.seats)
         if key not in self.alone:
             clock = self.clock([job])
@@ -676,7 +676,7 @@ class Experiment:
         return self.alone[key]
 
     def simulate(self, placements=None, offsets=None):
-        """Everything that `allreplay jobs --json --each` says, but for `events` and `wall_s`."""
+        """Returns all that `allreplay jobs --json --each` prints, except `events` and `wall_s`."""
         seated(self.jobs, placements or self.first_choices(), self.topology)
         starts = [job.start for job in self.jobs]
         for job, offset in zip(self.jobs, offsets or []):
@@ -729,7 +729,7 @@ class Experiment:
     # ---- searching ----
 
     def search(self, place=False, stagger=None, minimise="worst"):
-        """The result of what coordinate descent finds."""
+        """Returns the result of the best seats and offsets by coordinate descent."""
         placements, offsets = self.first_choices(place), [0] * len(self.jobs)
         result = self.simulate(placements, offsets)
         before = worst_and_mean(result)
@@ -752,7 +752,7 @@ class Experiment:
         return result | {"before": before, "search": worst_and_mean(result)}
 
     def one_pass(self, values, choices, placements, offsets, minimise):
-        """All choices of each job in turn, the others held; whether any changed. `values` is one of the two lists."""
+        """Tries all choices of each job in turn. Returns True if any changed. `values`: `placements` or `offsets`."""
         changed = False
         for job, own in enumerate(choices):
             if len(own) < 2:
@@ -803,7 +803,7 @@ def in_seconds(time):
 # ---- comparison -----------------------------------------------------------------------------------------------------
 
 def differences(given, own, where="", relative=1e-9):
-    """How an answer, or a part of one, differs from the peer's: one line each. Times to 1e-9, shares to 1e-6."""
+    """Lists the differences between an answer, or a part of one, and the peer's. Times to 1e-9, shares to 1e-6."""
     if isinstance(given, dict) and isinstance(own, dict):
         return [line for key in given if key not in ("events", "wall_s", "cluster", "evaluations")
                 for line in ([f"{where}/{key}: the peer has none"] if key not in own and given[key] is not None else
@@ -819,7 +819,7 @@ def differences(given, own, where="", relative=1e-9):
         return [line for place, (one, other) in enumerate(zip(given, own))
                 for line in differences(one, other, f"{where}/{place}", relative)]
     if isinstance(given, float) or isinstance(own, float):
-        # What is left of one time behind another, of tens of milliseconds each: right as far as these are.
+        # Differences of two times of tens of milliseconds are as accurate as these are.
         slack = 1e-10 if where.rsplit("/", 1)[-1] in ("exposed_comm_s", "exposed_alone_s", "lost_s") else 1e-15
         if given is None or own is None or abs(given - own) > relative * abs(own) + slack:
             return [f"{where}: {given!r}, the peer says {own!r}"]
@@ -838,7 +838,7 @@ def read_command(words):
 
 
 def answer(words, folder=Path()):
-    """What the words after `allreplay jobs` print."""
+    """Returns the output of `allreplay jobs` with these arguments."""
     asked = read_command(words)
     experiment = Experiment(folder / asked.file)
     if asked.place or asked.stagger is not None:
@@ -847,7 +847,7 @@ def answer(words, folder=Path()):
 
 
 def replay_case(case):
-    """The differences of a worked case."""
+    """Returns the differences of a worked case."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, content in case["files"].items():

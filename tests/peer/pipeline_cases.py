@@ -1,7 +1,7 @@
-"""The peer, continued: random cases of pipelines, as files and words for the program and for the peer.
+"""Random cases of pipelines, as files and arguments for the program and the peer.
 
-Everything that the contract takes is drawn: degrees, schedules and files of them, cuts, networks on one level and on
-two, options of all kinds. What the peer refuses is drawn again.
+Everything that the contract allows is drawn: degrees, schedules and files of them, cuts, networks on one and on two
+levels, options of all kinds. Cases that the peer rejects are drawn again.
 """
 
 import json
@@ -26,7 +26,7 @@ COLLECTIVES = ["ring", "ring", "ring", "halving-doubling", "recursive-doubling",
 # ---- random cases ---------------------------------------------------------------------------------------------------
 
 class Shape:
-    """Degrees, and the number of layers, chunks and micro-batches that a schedule wants."""
+    """Degrees, and numbers of layers, chunks and micro-batches that suit the schedule."""
 
     def __init__(self, pick):
         self.schedule = pick.choice(pipeline_schedules.NAMES + ["1f1b", "interleaved"])
@@ -71,7 +71,7 @@ def random_trace(pick, numbers, shape):
     if pick.random() < 0.3:
         for row, name in zip(rows, group_names(pick, shape.layers)):
             row |= {"group": name} if name else {}
-        for layer in model:  # whether a group without tensors is one that cuts fall between is a question of reading
+        for layer in model:  # the contract does not say if cuts may fall next to a group without tensors
             layer["tensors"] = layer["tensors"] or [{"name": f"{layer['name']}.0", "shape": [240]}]
     trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": pick.choice(["none", "PyTorch 2.4"]),
              "batch_size": pick.choice([1, 8]), "precision": pick.choice(["fp32", "fp32", "bf16"]),
@@ -86,7 +86,7 @@ def random_collective(pick, numbers):
 
 
 def talk_in_groups(rows, degrees, numbers):
-    """A profile of a member of a group has a layer that talks in it."""
+    """Makes a layer communicate in each group: only then a profile is that of a group's member."""
     talk = {one["group"] for row in rows for one in row.get("collectives", [])}
     for group, size in degrees.items():
         if size > 1 and group not in talk:
@@ -95,7 +95,7 @@ def talk_in_groups(rows, degrees, numbers):
 
 
 def tie(pick, model):
-    """Two tensors of the first and the last layer that has some, made equally large."""
+    """Ties two tensors, of the first and the last layer with tensors, and makes them equally large."""
     with_tensors = [layer for layer in model if layer["tensors"]]
     if len(with_tensors) < 2 or pick.random() < 0.7:
         return {}
@@ -132,7 +132,7 @@ def random_network(pick, numbers, shape):
 
 
 def strategy_options(pick, strategy, numbers, total):
-    """Of one strategy; total: elements of all tensors."""
+    """Draws options of a strategy. total: elements of all tensors."""
     some = numbers.elements(10) if numbers.round else pick.randint(1, max(1, total))
     if strategy == "fsdp2":
         return chance(pick, 0.4, {
@@ -150,7 +150,7 @@ def strategy_options(pick, strategy, numbers, total):
         cycle = f"{0.96 * pick.randint(1, 8)} us" if numbers.round else f"{pick.randint(1, numbers.scale)} us"
         return {"cycle": cycle, "threshold": f"{4 * some} B"}
     if strategy in ("bytescheduler", "p3", "byteps"):
-        smallest = max(1, total // 6)  # a few blocks a chunk
+        smallest = max(1, total // 6)  # a few blocks per chunk
         size = 480 * (smallest // 480 + pick.randint(1, 4)) if numbers.round else pick.randint(smallest, 4 * smallest)
         options = {"partition": f"{size} B"} | ({} if strategy == "p3" else {"credit": str(pick.choice([1, 2, 4, 7]))})
         return options | (chance(pick, 0.3, {"release": ["layer", "backward"]}) if strategy == "byteps" else {})
@@ -174,7 +174,7 @@ def common_options(pick, numbers, strategy, shape):
 
 
 def random_cut(pick, shape):
-    """--stages, or nothing."""
+    """Draws a value of --stages, or none."""
     kind, count = pick.choice(["", "", "equal", "balanced", "list"]), shape.ranks * shape.width
     if kind == "list":
         cuts = [0, *sorted(pick.sample(range(1, shape.layers), count - 1)), shape.layers]
@@ -204,7 +204,7 @@ class Case:
 
 
 def random_case(pick, strategy):
-    """One that the peer takes: draws that the contract refuses are thrown away."""
+    """Draws until the peer accepts the case."""
     while True:
         case = drawn(pick, strategy)
         try:
@@ -217,7 +217,7 @@ def random_case(pick, strategy):
 
 def drawn(pick, strategy):
     numbers, shape = Numbers(pick), Shape(pick)
-    if strategy in ("mg-wfbp", "optimal-merge"):  # round times would make real ties of comparisons
+    if strategy in ("mg-wfbp", "optimal-merge"):  # round times would cause ties, which rounding decides
         numbers.round = False
     trace = random_trace(pick, numbers, shape)
     network = random_network(pick, numbers, shape)
@@ -227,7 +227,7 @@ def drawn(pick, strategy):
         network["collective"] = "ring"
     flags, files = random_flags(pick, strategy, shape, options)
     cluster = {"name": "random", "workers": shape.workers, "network": network}
-    other = random.Random(json.dumps(network))  # so that all else is drawn as it was before anybody was slow
+    other = random.Random(json.dumps(network))  # a separate stream, so that the other draws do not depend on it
     if other.random() < 0.3:
         cluster["stragglers"] = [{"worker": worker, "slowdown": other.choice([1.25, 1.5, 2, 0.5])}
                                  for worker in other.sample(range(shape.workers), other.randint(1, 2))]
@@ -239,7 +239,7 @@ def drawn(pick, strategy):
     whole = any(size > 1 and group not in talk for group, size in (("tp", shape.tensors), ("cp", shape.contexts)))
     if pick.random() < 0.2 or whole:
         trace["parallel"] = {"tp": shape.tensors, "cp": shape.contexts}
-        if pick.random() < 0.5:  # it is followed
+        if pick.random() < 0.5:  # degrees come from the trace
             flags = {key: value for key, value in flags.items() if key not in ("tp", "cp")}
     if pick.random() < 0.2:  # flags are options like others
         options |= {"accumulate" if key == "micro-batches" else key: flags.pop(key) for key in list(flags)}
@@ -249,7 +249,7 @@ def drawn(pick, strategy):
 
 
 def random_flags(pick, strategy, shape, options):
-    """({flag: value}, files)."""
+    """Returns ({flag: value}, files)."""
     flags = {"pp": str(shape.ranks), "schedule": shape.schedule, "micro-batches": str(shape.micro_batches),
              "chunks": str(shape.width)}
     flags |= {key: str(value) for key, value in (("tp", shape.tensors), ("cp", shape.contexts), ("ep", shape.experts))
@@ -274,7 +274,7 @@ def random_flags(pick, strategy, shape, options):
 # ---- files of schedules ----------------------------------------------------------------------------------------------
 
 def random_file(pick, strategy, shape):
-    """Rows in any order that can run, or like a schedule's; sends where they may be late; FSDP's words; blanks."""
+    """Draws rows in a random valid order, or like a schedule's; some with sends, FSDP's instructions and blanks."""
     rows = random_rows(pick, shape, pick.random() < 0.5)
     if pick.random() < 0.4:
         rows = with_sends(pick, rows)
@@ -287,7 +287,7 @@ def random_file(pick, strategy, shape):
 
 
 def random_rows(pick, shape, anywhere):
-    """Chunks on ranks as they usually are, or anywhere: then ranks hold unequal numbers."""
+    """Draws rows with chunks on their usual ranks, or (`anywhere`) on random ones, in unequal numbers."""
     count, ranks = shape.ranks * shape.width, shape.ranks
     homes = [chunk % ranks for chunk in range(count)]
     if shape.schedule in ("zbv", "dualpipe-v"):
@@ -309,7 +309,7 @@ def random_rows(pick, shape, anywhere):
 
 
 def needed(word, split, count):
-    """The actions that come before one."""
+    """Returns the actions that have to precede one."""
     kind, chunk, micro = word
     if kind == "F":
         return [Word("F", chunk - 1, micro)] if chunk else []
@@ -320,7 +320,7 @@ def needed(word, split, count):
 
 
 def with_sends(pick, rows):
-    """A SEND somewhere behind each action that hands on, and a RECV somewhere."""
+    """Inserts a SEND somewhere after each action with an output, and a RECV somewhere."""
     homes = pipeline_schedules.homes_of(rows)
     result = []
     for rank, row in enumerate(rows):
@@ -341,8 +341,8 @@ def with_sends(pick, rows):
 
 
 def with_unshard(pick, row):
-    """UNSHARD before a chunk's first action or earlier, REDUCE_GRAD behind its last pass or later; some chunks are
-    freed behind their last action, and some between two."""
+    """Inserts UNSHARD before a chunk's first action or earlier, and REDUCE_GRAD after its last pass or later. Some
+    chunks are freed after their last action, some between two."""
     words = [(place, word) for place, cell in enumerate(row) for word in cell
              if word.kind in pipeline_schedules.COMPUTING]
     events = []  # (place in the row, order, word)
@@ -369,7 +369,7 @@ def with_unshard(pick, row):
 # ---- one rank, with collectives in layers ----------------------------------------------------------------------------
 
 class Flat:
-    """A case of `test_sharded.py` whose workers are groups, and whose layers have collectives: still no pipeline."""
+    """A case of `test_sharded.py` with groups of workers and collectives inside layers, but without a pipeline."""
 
     def __init__(self, pick, strategy):
         own = random_flat_case(pick, strategy)
@@ -395,7 +395,7 @@ class Flat:
                 row[which] = str(Fraction(time, coded.UNITS["us"]))
 
     def simulate(self):
-        """What is said of sharding alone, with the collectives as a part of the layers' times; and what is not."""
+        """Simulates sharding with the collectives as a part of the layers' times, then computes the other numbers."""
         s, alone = self.scenario, self.alone
         answers = dict(sharded.simulate(alone.trace, alone.cluster, alone.words).answers)
         computing = s.micro_batches * sum(layer.forward + layer.backward for layer in s.layers)

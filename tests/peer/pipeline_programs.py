@@ -1,7 +1,7 @@
-"""The peer, continued: several iterations of a pipeline written down, with what waits for what.
+"""Part of the peer: programs of pipelines, that is, the steps and transfers of several iterations with dependencies.
 
-Written from the contract alone, like its neighbours. A writer per rank and kind of strategy writes the steps of its
-compute stream, its transfers and its sends; `pipelines.py` replays them.
+Written only from the contract. A writer per rank and kind of strategy writes the steps of its compute stream, its
+transfers and its sends; `pipelines.py` replays them.
 """
 
 import collections
@@ -17,14 +17,14 @@ from pipeline_schedules import COMPUTING, GRADIENTS, Word, require
 from reference import rounded
 from sharded import size_of
 
-# ---- what is written down -------------------------------------------------------------------------------------------
+# ---- programs -------------------------------------------------------------------------------------------------------
 
 Held = namedtuple("Held", "rank part size since until")  # bytes from one moment (item, edge) to another
 Lane = namedtuple("Lane", "order window", defaults=("listed", 1))  # order: listed, first-ready or priority
 
 
 class Item:
-    """What has a start and an end. after: moments (item, edge) that it waits for. rank: where it is seen."""
+    """Has a start and an end. after: moments (item, edge) that it depends on. rank: the rank that runs it."""
 
     def __init__(self, name, rank, iteration, after=()):
         self.name, self.rank, self.iteration, self.after = name, rank, iteration, list(after)
@@ -32,7 +32,7 @@ class Item:
 
 
 class Step(Item):
-    """A task of a compute stream; computing, collectives: ps."""
+    """A task of a compute stream. computing, collectives: ps."""
 
     def __init__(self, name, rank, iteration, after=(), computing=0, collectives=0):
         super().__init__(name, rank, iteration, after)
@@ -40,7 +40,7 @@ class Step(Item):
 
 
 class Send(Item):
-    """Between two ranks. lane: the ordered pair, or None where who is there is waited for (blocking)."""
+    """A send between two ranks. lane: the ordered pair, or None for blocking sends, which wait for both ranks."""
 
     def __init__(self, name, rank, iteration, after, lane, duration):
         super().__init__(name, rank, iteration, after)
@@ -48,7 +48,7 @@ class Send(Item):
 
 
 class Transfer(Item):
-    """A reduction or a gather among the replicas of a rank. key: its place among what waits in its lane.
+    """A reduction or a gather among the replicas of a rank. key: its order among those waiting in its lane.
 
     tick: None, or (the step from whose start ticks count, the number of its own tick, ps between ticks).
     """
@@ -97,7 +97,7 @@ Pass = namedtuple("Pass", "place word steps number")  # steps: by layer. number:
 
 
 class RankWriter:
-    """One rank: its row, and what its strategy adds to it. A strategy's hooks stand below, in its own class."""
+    """Writes one rank: its row, and what its strategy adds. Subclasses override the hooks of the strategy."""
 
     def __init__(self, program, rank):
         self.s, self.program, self.rank = program.scenario, program, rank
@@ -111,13 +111,13 @@ class RankWriter:
                 self.first_forward.setdefault(word.chunk, place)
         self.plan()
 
-    # What a strategy says.
+    # Hooks of a strategy.
 
     def plan(self):
-        """Once, before anything is written."""
+        """Called once, before anything is written."""
 
     def open(self):
-        """The start of an iteration: gathers."""
+        """Called at the start of an iteration, for gathers."""
 
     def whole_row_waits(self):
         """Transfers that the first action waits for."""
@@ -132,21 +132,21 @@ class RankWriter:
         return []
 
     def share(self, layer):
-        """(U's share that runs before a layer, transfers that it waits for), or None."""
+        """Returns (the share of U that runs before a layer, transfers that it waits for), or None."""
         return None
 
     def by_shares(self):
-        """Whether layers update one by one, in no time, so that it is done at once."""
+        """True if layers are updated one by one in zero time, so that the update needs no task."""
         return self.s.by_layer and not self.s.zero and not self.s.update and self.s.strategy not in ("megatron", "fsdp2")
 
     def passed(self, done):
-        """A gradient pass has been written."""
+        """Called after a gradient pass is written."""
 
     def instruction(self, word):
-        """A word of a file that is no action."""
+        """Called for a word of a schedule file that is not an action."""
 
     def close(self):
-        """The end of the row."""
+        """Called at the end of the row."""
 
     # Writing.
 
@@ -154,7 +154,7 @@ class RankWriter:
         return [end(self.updated)] if self.updated else []
 
     def before(self):
-        """The end of the compute task before this place; at the row's start the update's."""
+        """The end of the previous compute task; at the start of a row, that of the update."""
         return [end(self.computed)] if self.computed else self.after_update()
 
     def step(self, name, after=(), computing=0, collectives=0):
@@ -175,7 +175,7 @@ class RankWriter:
         self.open()
 
     def write_row(self, messages):
-        """Steps of the row. messages: of this iteration, by (kind, chunk, micro) of who sends."""
+        """Writes the steps of the row. messages: of this iteration, by the sender's (kind, chunk, micro)."""
         place = 0
         for word in self.words:
             if word.kind in COMPUTING:
@@ -233,10 +233,10 @@ class RankWriter:
             self.passed(self.passes[-1])
 
     def after_action(self, word, place):
-        """Behind an action and its send."""
+        """Called after an action and its send."""
 
     def keep(self, word, steps):
-        """Activations."""
+        """Holds the activations of a forward until its backward."""
         for layer, forward in self.forwards[word.chunk, word.micro].items():
             if self.s.layers[layer].activation:
                 self.program.hold(self.rank, "activations", self.s.layers[layer].activation, start(forward),
@@ -245,21 +245,21 @@ class RankWriter:
     # Activations between chunks.
 
     def target(self, word):
-        """The chunk to which an action hands on, or None."""
+        """The chunk that receives an action's output, or None."""
         if word.kind == "W":
             return None
         to = word.chunk + (1 if word.kind == "F" else -1)
         return to if 0 <= to < len(self.s.homes) and self.s.homes[to] != self.rank else None
 
     def source(self, word):
-        """(F or B, chunk) on which an action waits, whatever the rank, or None."""
+        """(F or B, chunk) whose output an action needs, on any rank, or None."""
         if word.kind == "W":
             return None
         chunk = word.chunk + (-1 if word.kind == "F" else 1)
         return ("F" if word.kind == "F" else "B", chunk) if 0 <= chunk < len(self.s.homes) else None
 
     def send(self, word):
-        """In its lane, when the compute task before has ended."""
+        """Sends in its lane once the previous compute task has ended."""
         to = self.target(word)
         if to is None or self.s.blocking:
             return
@@ -270,14 +270,14 @@ class RankWriter:
                  self.s.send_time(word.chunk, to)))
 
     def post(self, messages, keys, after=()):
-        """Both sides of a message post it; it starts when both have."""
+        """Posts one side of messages; a message starts once both sides have posted it."""
         step = self.step("post", after)
         for key in keys:
             messages[key].after.append(end(step))
         return [end(messages[key]) for key in keys]
 
     def exchange(self, place, messages):
-        """What stands on the stream before an action, or behind the last (blocking)."""
+        """Writes the blocking exchange before an action, or after the last one."""
         before, behind = (self.actions[at] if 0 <= at < len(self.actions) else None for at in (place - 1, place))
         sent = [("F" if before.kind == "F" else "B", before.chunk, before.micro)] \
             if before and self.target(before) is not None else []
@@ -296,7 +296,7 @@ class RankWriter:
             self.held += whole
 
     def connect(self, everybody):
-        """An action waits for the one before it in the pipeline."""
+        """Makes each action depend on the previous one in the pipeline."""
         for word in self.actions:
             source = self.source(word)
             if not source:
@@ -319,7 +319,7 @@ class RankWriter:
         self.updates(whole, start(self.updated), end(self.updated))
 
     def updates(self, layers, since, until):
-        """What an update of some layers takes meanwhile."""
+        """Holds the additional memory of an update of some layers."""
         elements = Fraction(self.s.elements(layers), self.s.shards)
         self.program.hold(self.rank, "step", sharded.step_memory(self.s, elements), since, until)
 
@@ -330,7 +330,7 @@ Block = namedtuple("Block", "index slices key tick")  # slices: (layer, bytes of
 
 
 class BlockWriter(RankWriter):
-    """Plans of blocks, each chunk's by itself, with or without ZeRO."""
+    """Plans of blocks, separate for each chunk, with or without ZeRO."""
 
     def plan(self):
         name = self.s.strategy
@@ -339,11 +339,11 @@ class BlockWriter(RankWriter):
         self.program.lanes["reduce"] = Lane(order, self.s.number("credit", 1))
         self.blocks = {chunk: self.partitions(chunk) if name in PARTITIONED else self.merged(chunk)
                        for chunk in self.own}
-        self.pending = collections.defaultdict(list)  # what layers wait for, from the iteration before
+        self.pending = collections.defaultdict(list)  # by layer, transfers of the previous iteration
         self.last_gathers = []
 
     def partitions(self, chunk):
-        """Slices of each tensor alone, the short one last; by layer, or in backward order (byteps)."""
+        """Slices of each single tensor, the short one last; by layer, or in backward order (byteps)."""
         size = size_of(self.s.options["partition"])
         tensors = [(layer, elements * self.s.gradient) for layer in self.s.chunks[chunk]
                    for elements in self.s.layers[layer].tensors]
@@ -354,7 +354,7 @@ class BlockWriter(RankWriter):
         return [Block(index, [piece], index, None) for index, piece in enumerate(pieces)]
 
     def merged(self, chunk):
-        """The plans of reference.py, of the chunk as a model of its own with its last pass's times."""
+        """The plans of reference.py, for the chunk as a separate model with the times of its last pass."""
         word, layers = self.actions[self.last_pass[chunk]], self.s.chunks[chunk]
         rows = [reference.Layer(self.s.layers[layer].name, self.s.slowed(self.s.long("F", layer, self.rank), self.rank),
                                 self.s.slowed(self.s.long(word.kind, layer, self.rank), self.rank),
@@ -380,7 +380,7 @@ class BlockWriter(RankWriter):
             self.gather()
 
     def gather(self):
-        """An all-gather per block, the block with the lowest layer first, ties as listed."""
+        """Adds an all-gather per block, the block with the lowest layer first, ties as listed."""
         listed = [(min(layer for layer, _ in block.slices), self.last_pass[chunk], block.index, chunk, block)
                   for chunk in self.own for block in self.blocks[chunk]]
         for *_, chunk, block in sorted(listed, key=lambda row: row[:3]):
@@ -427,7 +427,7 @@ class BlockWriter(RankWriter):
 
 
 class MegatronWriter(RankWriter):
-    """Megatron-Core: buckets of the first chunk, one each of the others."""
+    """Megatron-Core: several buckets for the first chunk, one for each other chunk."""
 
     def plan(self):
         s = self.s
@@ -439,7 +439,7 @@ class MegatronWriter(RankWriter):
         self.gathers = []
 
     def fill(self, chunk):
-        """Buckets in backward order, closed once they hold enough."""
+        """Fills buckets in backward order; each closes once it is large enough."""
         enough = self.s.number("bucket_size") or max(40 * 10**6, 10**6 * self.s.replicas)
         several = self.overlaps and self.rank == 0 and chunk == self.own[0]
         buckets = []
@@ -468,7 +468,7 @@ class MegatronWriter(RankWriter):
         return [] if self.ahead else self.gathers
 
     def layer_waits(self, layer):
-        """Gathers of the buckets that begin in a layer; each sets off the next."""
+        """Returns the gathers of the buckets that begin in a layer; each of them launches the next."""
         numbers, previous = self.waiting.get(layer, []), self.previous_task()
         for number in numbers:
             if number + 1 < len(self.gathers):
@@ -481,7 +481,7 @@ class MegatronWriter(RankWriter):
         return [end(stream[0])] if stream else []
 
     def close(self):
-        """Launches, in their order."""
+        """Adds the reductions in the order in which they are launched."""
         gradient_passes, launches = self.passes, []
         for chunk in self.own:
             index = max(place for place, done in enumerate(gradient_passes) if done.word.chunk == chunk)
@@ -501,7 +501,7 @@ class MegatronWriter(RankWriter):
 
 
 class Fsdp2Writer(RankWriter):
-    """PyTorch's fully_shard, as its pipeline runtime drives it."""
+    """PyTorch's fully_shard under its pipeline runtime."""
 
     def plan(self):
         s = self.s
@@ -512,7 +512,7 @@ class Fsdp2Writer(RankWriter):
         self.told = bool(words & {"UNSHARD", "RESHARD", "REDUCE_GRAD"})
 
     def wrapped(self, chunk):
-        """Lists of layers."""
+        """Returns the units of a chunk, as lists of layers."""
         s, layers = self.s, self.s.chunks[chunk]
         named = any(layer.group is not None for layer in s.layers)
         wrap = s.options.get("wrap", "group" if named else "layer")
@@ -587,7 +587,7 @@ def writer_of(strategy):
 
 
 def written(scenario, iterations):
-    """The program of so many iterations."""
+    """Returns the program of this many iterations."""
     program = Program(scenario)
     writers = [writer_of(scenario.strategy)(program, rank) for rank in range(scenario.ranks)]
     for iteration in range(iterations):
@@ -607,7 +607,7 @@ def written(scenario, iterations):
 
 
 def written_messages(program, writers, iteration):
-    """Those that both sides post, by (kind, chunk, micro) of who sends."""
+    """Creates the messages that both sides post, by the sender's (kind, chunk, micro)."""
     messages = {}
     for writer in writers:
         for word in writer.actions:
@@ -620,7 +620,7 @@ def written_messages(program, writers, iteration):
 
 
 def close(program, writers, iteration):
-    """Tied tensors and updates."""
+    """Writes the reduction of tied tensors, and the updates."""
     s = program.scenario
     done = [[end(writer.ended), *map(end, writer.reductions)] for writer in writers]
     tied = None

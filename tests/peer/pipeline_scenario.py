@@ -1,7 +1,7 @@
-"""The peer, continued: what is asked of a pipeline, and what its tasks, collectives and sends take.
+"""Part of the peer: the scenario of a pipeline, and the times of its tasks, collectives and sends.
 
-Written from the contract alone, like its neighbours: degrees and groups, chunks of layers, prices on one level and on
-two. Units: time in picoseconds, sizes in bytes, tensors in elements. Ranks, chunks and layers count from 0.
+Written only from the contract: degrees and groups, chunks of layers, prices on one and on two levels. Units: time in
+picoseconds, sizes in bytes, tensors in elements. Ranks, chunks and layers count from 0.
 """
 
 import argparse
@@ -35,10 +35,10 @@ DEFAULTS = {
 SHAPE = ["pp", "tp", "cp", "ep", "schedule", "chunks", "stages"]  # keys of "parallel" in a cluster file
 
 
-# ---- what is asked --------------------------------------------------------------------------------------------------
+# ---- scenario -------------------------------------------------------------------------------------------------------
 
-# forward, backward, weight (the part of backward that makes weight gradients): ps. tensors: elements of each.
-# output: bytes handed on, or None. collectives: (op, group, bytes, pass).
+# forward, backward, weight (the part of backward that computes weight gradients): ps. tensors: elements of each.
+# output: bytes sent to the next chunk, or None. collectives: (op, group, bytes, pass).
 Layer = namedtuple("Layer", "name forward backward weight tensors group activation output collectives")
 
 
@@ -58,7 +58,7 @@ def read_layers(trace):
 
 
 def read_command(words):
-    """Options of the arguments of `allreplay run`; flags are options like others."""
+    """Returns the options in arguments of `allreplay run`; flags count as options."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for names in (("-p", "--profile"), ("-c", "--cluster"), ("-s", "--strategy")):
         parser.add_argument(*names)
@@ -74,7 +74,7 @@ def read_command(words):
 
 
 class Scenario:
-    """A trace, a cluster, files of schedules and a command as numbers."""
+    """The numbers in a trace, a cluster, schedule files and a command."""
 
     def __init__(self, trace, cluster, words, files=None):
         given = {key: str(value) for key, value in cluster.get("parallel", {}).items()} | read_command(words)
@@ -100,7 +100,7 @@ class Scenario:
         self.barrier = self.options.get("update_barrier", "stage" if self.by_layer else "all")
         self.tied = self.read_tied(trace)
         self.prices = {}
-        for group in ("tp", "cp", "ep", "data"):  # all lie evenly in nodes, whether anything is sent in them or not
+        for group in ("tp", "cp", "ep", "data"):  # all have to fit evenly into nodes, even if nothing is sent in them
             for rank in range(self.ranks):
                 self.price("all-reduce", group, rank)
         node = self.node_size()
@@ -118,8 +118,8 @@ class Scenario:
                      for rank in range(self.ranks)]
 
     def read_degrees(self, profile):
-        """profile: the trace's "parallel", or None. A member of a group has a profile of its part: the trace says so
-        itself, or its layers talk in such groups."""
+        """profile: the trace's "parallel", or None. A group's member needs a profile of its part: the trace states it,
+        or its layers communicate in such groups."""
         said, profile = profile is not None, profile or {}
         self.ranks, self.experts = self.number("pp", 1), self.number("ep", 1)
         self.tensors, self.contexts = self.number("tp", profile.get("tp", 1)), self.number("cp", profile.get("cp", 1))
@@ -169,13 +169,13 @@ class Scenario:
         self.own = [[chunk for chunk, home in enumerate(self.homes) if home == rank] for rank in range(self.ranks)]
 
     def read_tied(self, trace):
-        """(rank, rank, bytes) of tied tensors on two ranks, or None."""
+        """Returns (rank, rank, bytes) of tied tensors on two ranks, or None."""
         if "tied" not in trace:
             return None
         places = {tensor["name"]: (self.homes[self.chunk_of(index)], math.prod(tensor["shape"]))
                   for index, layer in enumerate(trace["model"]["layers"]) for tensor in layer["tensors"]}
         (first, size), (second, _) = (places[name] for name in trace["tied"])
-        require(not self.by_layer, "tied")  # on one rank, too: whether that is meant is a question of reading
+        require(not self.by_layer, "tied")  # on one rank, too; the contract is not clear here
         return (first, second, size * self.gradient) if first != second else None
 
     def chunk_of(self, layer):
@@ -192,7 +192,7 @@ class Scenario:
         return self.elements(range(len(self.layers)))
 
     def backward_tensors(self, chunk):
-        """(layer, elements) as the backward pass yields them."""
+        """Returns (layer, elements) in backward order."""
         return [(index, size) for index in reversed(self.chunks[chunk])
                 for size in reversed(self.layers[index].tensors)]
 
@@ -207,7 +207,7 @@ class Scenario:
         return total
 
     def task(self, kind, layer, rank):
-        """(computing, collectives) of a layer's task in an action."""
+        """Returns (computing, collectives) of a layer's task in an action."""
         row = self.layers[layer]
         if kind == "F":
             return row.forward, self.collective_time(layer, "forward", rank)
@@ -218,17 +218,17 @@ class Scenario:
         return sum(self.task(kind, layer, rank))
 
     def slowed(self, time, rank):
-        """A task's time on a rank's slowest worker, for whom the others wait."""
+        """Returns a task's time on the slowest worker of a rank, which the others wait for."""
         return rounded(time * self.slow[rank])
 
     def update_of(self, layers):
-        """U's share of some layers, as run."""
+        """Returns the share of U for some layers, rounded."""
         return rounded(Fraction(self.update * self.elements(layers), self.all_elements() * self.shards))
 
     # ---- prices ----
 
     def groups(self, group, rank):
-        """The workers of each group of one rank of the pipeline."""
+        """Returns the workers of each group of one rank of the pipeline."""
         t, c, d, e = self.tensors, self.contexts, self.data, self.experts
         first, row = self.stride * rank, range(c * d)
         if group == "tp":
@@ -242,7 +242,7 @@ class Scenario:
         return [[first + own + t * place for place in row] for own in range(t)]
 
     def price(self, operation, group, rank):
-        """(a, b) in ps and ps per byte of the whole; 0 and 0 over one worker."""
+        """Returns (a, b) in ps and ps per byte of the whole; zeros for a single worker."""
         key = operation, group, rank
         if key not in self.prices:
             self.prices[key] = self.priced(operation, self.groups(group, rank))
@@ -272,7 +272,7 @@ class Scenario:
         return halved(operation, *two_levels(name, len(shape), shape[0], sharing, rails, inside, (alpha, beta), gamma))
 
     def of_network(self, key):
-        """alpha, beta or gamma; of a measured line those that it came from."""
+        """Returns alpha, beta or gamma; for a measured line, the ones from which it follows."""
         if "measured" not in self.network:
             return duration_and(self.network, key)
         line = self.network["measured"]
@@ -299,14 +299,14 @@ class Scenario:
         return alpha, beta * math.ceil(Fraction(max(senders.values()), self.network.get("rails", 1)))
 
     def cut_bytes(self, chunk):
-        """What the cut behind a chunk carries, either way."""
+        """Returns the bytes sent over the cut after a chunk, in each direction."""
         given = self.options.get("p2p_bytes")
         size = size_of(given) if given else self.layers[self.chunks[chunk][-1]].output
         require(size is not None, self.layers[self.chunks[chunk][-1]].name)
         return Fraction(size) / (self.tensors if self.flag("p2p_split") else 1)
 
     def send_time(self, chunk, to):
-        """ps from one chunk to the one before or behind it; none on one rank."""
+        """Returns the time in ps of a send to a neighbouring chunk; 0 on the same rank."""
         rank, other, size = self.homes[chunk], self.homes[to], self.cut_bytes(min(chunk, to)) \
             if self.homes[chunk] != self.homes[to] else 0
         if rank == other or not size:
@@ -328,7 +328,7 @@ class Scenario:
 
 
 def duration_and(network, key):
-    """alpha as ps; beta or gamma as ps per byte."""
+    """Returns alpha in ps; beta or gamma in ps per byte."""
     if key == "alpha":
         return coded.duration(network["alpha"])
     if key == "beta" and "bandwidth" in network:
@@ -337,7 +337,7 @@ def duration_and(network, key):
 
 
 def one_level(collective, ranks, alpha, beta, gamma, tree_bandwidth="physical"):
-    """(a, b, the part of b that reduces)."""
+    """Returns (a, b, the part of b that reduces)."""
     if collective == "all-to-all":
         return Fraction(alpha), Fraction(ranks - 1, ranks) * beta, Fraction(0)
     a, b = reference.from_links(collective, ranks, alpha, beta, gamma, tree_bandwidth=tree_bandwidth)
@@ -346,7 +346,7 @@ def one_level(collective, ranks, alpha, beta, gamma, tree_bandwidth="physical"):
 
 
 def two_levels(collective, nodes, inside, sharing, rails, inner, outer, gamma):
-    """The same over several nodes, so many ranks in each, where so many groups share a node."""
+    """one_level() over several nodes. inside: ranks in each node; sharing: groups that share a node."""
     n, g, ranks = nodes, inside, nodes * inside
     (alpha_i, beta_i), (alpha_o, beta_o) = inner, outer
     ports, trees = math.ceil(Fraction(sharing * g, rails)), math.ceil(Fraction(sharing, rails))
@@ -372,20 +372,20 @@ def two_levels(collective, nodes, inside, sharing, rails, inner, outer, gamma):
 
 
 def halved(operation, a, b, reduction):
-    """An all-reduce, or one of its halves; others as they are."""
+    """Returns (a, b) of an all-reduce's half, or of the whole operation."""
     return {"reduce-scatter": (a / 2, (b + reduction) / 2), "all-gather": (a / 2, (b - reduction) / 2)}.get(
         operation, (a, b))
 
 
 def units_of(layers):
-    """What cuts fall between: layers, or groups of them where they have names."""
+    """Returns the units between which cuts fall: named groups of layers, else layers."""
     if any(layer.group is not None for layer in layers):
         return sharded.grouped(layers)
     return [[index] for index in range(len(layers))]
 
 
 def balanced(costs, count):
-    """Lengths in units: the largest chunk small, then the smallest large, then short chunks first. All are tried."""
+    """Tries all cuts. Returns lengths in units: the largest small, then the smallest large, then short chunks first."""
 
     def worth(cuts):
         edges = [0, *cuts, len(costs)]

@@ -1,7 +1,7 @@
-"""The peer, continued: schedules of pipelines, as rows of actions, and PyTorch's files of them.
+"""Part of the peer: schedules of pipelines, as rows of actions, and PyTorch's files of them.
 
-Written from the contract alone, like its neighbours. A row is a list of cells, a cell a tuple of words: one, or two
-that PyTorch runs as one. A word is an action (kinds F, B, I, W) or an instruction of a file (SEND_F, UNSHARD, ...).
+Written only from the contract. A row is a list of cells. A cell is a tuple of one word, or of two that PyTorch runs as
+one. A word is an action (kinds F, B, I, W) or an instruction of a file (SEND_F, UNSHARD, ...).
 """
 
 import re
@@ -16,7 +16,7 @@ DEFAULT_CHUNKS = {"interleaved": 2, "zbv": 2, "dualpipe-v": 2}  # per rank
 
 
 class Refused(Exception):
-    """What the program answers with exit status 2, in a line that names this."""
+    """Raised for input that the program rejects with exit status 2, in a message that contains this word."""
 
 
 def require(holds, word):
@@ -25,7 +25,7 @@ def require(holds, word):
 
 
 class Row:
-    """Numbers the micro-batches: an action's is the number of actions of its chunk and kind before it."""
+    """A row under construction. An action's micro-batch is the number of previous actions of its chunk and kind."""
 
     def __init__(self, micro_batches):
         self.micro_batches, self.counts, self.cells = micro_batches, Counter(), []
@@ -37,20 +37,20 @@ class Row:
         return Word(kind, chunk, micro)
 
     def add(self, *pairs):
-        """One cell of (kind, chunk) each; actions of micro-batches that are not there are dropped."""
+        """Adds a cell of (kind, chunk) pairs; actions of micro-batches that do not exist are dropped."""
         words = [self.word(kind, chunk) for kind, chunk in pairs]
         words = tuple(word for word in words if word.micro < self.micro_batches)
         if words:
             self.cells.append(words)
 
     def each(self, *pairs):
-        """A cell for each."""
+        """Adds a cell for each pair."""
         for pair in pairs:
             self.add(pair)
 
 
 def rows_of(name, ranks, micro_batches, chunks=None, group=None):
-    """The rows of a schedule. chunks: per rank. group: Megatron's microbatch-group-size-per-virtual-pipeline-stage."""
+    """Rows of a schedule. chunks: per rank. group: Megatron's microbatch-group-size-per-virtual-pipeline-stage."""
     require(name in NAMES, "schedule")
     chunks = chunks or DEFAULT_CHUNKS.get(name, 1)
     require(name not in ("gpipe", "1f1b") or chunks == 1, "chunks")
@@ -83,7 +83,7 @@ def gpipe(rank, ranks, micro_batches, chunks, group):
 
 
 def looped(rank, ranks, micro_batches, chunks, group):
-    """All of a chunk, then all of the next; backward passes in the reverse order."""
+    """All forwards of a chunk, then all of the next; backward passes in the reverse order."""
     forwards = [(chunk, micro) for chunk in own(rank, ranks, chunks) for micro in range(micro_batches)]
     return [(Word("F", *one),) for one in forwards] + [(Word("B", *one),) for one in reversed(forwards)]
 
@@ -94,7 +94,7 @@ def one_forward_one_backward(rank, ranks, micro_batches, chunks, group):
 
 
 def alternating(row, forwards, backwards, warm_up, kind="B", behind=lambda: None):
-    """So many forwards; forward and backward in turn; the backwards that are left."""
+    """Adds warm-up forwards, then forward and backward in turn, then the remaining backwards."""
     forwards, backwards = deque(forwards), deque(backwards)
     for _ in range(warm_up):
         row.add(("F", forwards.popleft()))
@@ -107,7 +107,7 @@ def alternating(row, forwards, backwards, warm_up, kind="B", behind=lambda: None
 
 
 def in_groups(chunks, micro_batches, group):
-    """The chunk of each action: in groups of micro-batches, the last group the rest, chunk by chunk."""
+    """Returns the chunk of each action: by groups of micro-batches (the last is the rest), in each chunk by chunk."""
     order, left = [], micro_batches
     while left:
         size = min(group, left)
@@ -118,7 +118,7 @@ def in_groups(chunks, micro_batches, group):
 
 def orders(rank, ranks, micro_batches, chunks, group):
     mine = own(rank, ranks, chunks)
-    group = group or micro_batches  # one chunk: in one order whatever the groups are
+    group = group or micro_batches  # with one chunk, groups do not matter
     return in_groups(mine, micro_batches, group), in_groups(mine[::-1], micro_batches, group)
 
 
@@ -129,7 +129,7 @@ def interleaved(rank, ranks, micro_batches, chunks, group):
 
 
 def zero_bubble(rank, ranks, micro_batches, chunks, group):
-    """zb-h1: W's follow in the order of their I, one after each from the rank-th on."""
+    """zb-h1: the W's are in the order of their I; from the rank-th I on, each is followed by one."""
     forwards, backwards = orders(rank, ranks, micro_batches, chunks, group)
     warm_up = min((chunks - 1) * (group or 0) + ranks - 1 - rank, micro_batches * chunks)
     row, waiting, done = Row(micro_batches), deque(backwards), Counter()
@@ -177,7 +177,7 @@ def dualpipe_v(rank, ranks, micro_batches, chunks, group):
         row.add((kind, chunk))
 
     def weight():
-        """The oldest W whose I has run."""
+        """Adds the oldest W whose I has run."""
         if waiting:
             row.add(("W", waiting.popleft()))
 
@@ -238,7 +238,7 @@ def read_word(text):
 
 
 def read(text):
-    """The rows of a file; blanks mean nothing, and who receives has a buffer."""
+    """Returns the rows of a file. Blanks are ignored, and receivers have buffers."""
     rows = []
     for line in text.removesuffix("\n").split("\n"):
         row = []
@@ -256,7 +256,7 @@ def flat(row):
 
 
 def check(rows, ranks):
-    """Of a file: each chunk lives on one rank, and each micro-batch passes it once, forward and then backward."""
+    """Requires each chunk to be on one rank, and each micro-batch to pass it once, forward, then backward."""
     require(len(rows) == ranks, "rows")
     homes = {}
     for rank, row in enumerate(rows):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The peer, continued: pipeline parallelism beside data parallelism, with collectives inside layers.
+"""Part of the peer: pipeline parallelism with data parallelism and collectives inside layers.
 
-Written, like its neighbours, from the contract alone. One worker stands for each rank of the pipeline. What is asked
-stands in `pipeline_scenario.py`, schedules in `pipeline_schedules.py`, and what waits for what over several iterations
-is written down in `pipeline_programs.py`. Here a replay gives everything its time; iterations that repeat are the
-steady ones; three replays say where the time goes. It covers alpha-beta, on one level and on two.
+Written only from the contract. One worker stands for each rank of the pipeline. `pipeline_scenario.py` reads the
+scenario, `pipeline_schedules.py` makes schedules, and `pipeline_programs.py` writes programs of several iterations with
+their dependencies. This file replays programs; iterations that repeat are steady; three more replays tell where the
+time goes. It covers alpha-beta on one and on two levels.
 
 Units: time in picoseconds, sizes in bytes, tensors in elements. Ranks, chunks, layers and micro-batches count from 0.
 
@@ -34,8 +34,8 @@ from sharded import PARTS, occupied
 # ---- replay ---------------------------------------------------------------------------------------------------------
 
 class Replay:
-    """Gives every item of a program its times. free: what takes no time ("reductions", "sends"), or
-    no longer than on workers that nobody slows ("stragglers")."""
+    """Gives every item of a program its times. free: items that take no time ("reductions", "sends"); "stragglers": no
+    worker is slow."""
 
     def __init__(self, program, free=()):
         self.program, self.s, self.free = program, program.scenario, free
@@ -78,7 +78,7 @@ class Replay:
         heapq.heappush(self.events, (time, next(self.counter), action, item))
 
     def settle(self):
-        """All that ends at this instant, and what takes no time and can start."""
+        """Processes all that ends at this instant, and starts what can start and takes no time."""
         while True:
             changed = any([self.begin(rank) for rank in range(self.s.ranks)])
             changed |= any([self.begin_send(lane) for lane in list(self.send_lanes)])
@@ -101,7 +101,7 @@ class Replay:
                 self.ready(other)
 
     def ready(self, item):
-        """Everything that an item waits for has happened."""
+        """Called when everything that an item depends on has happened."""
         if isinstance(item, Send):
             if item.lane:
                 self.send_lanes[item.lane].append(item)
@@ -142,7 +142,7 @@ class Replay:
         self.over(step)
 
     def begin_send(self, lane):
-        """Starts the next send of a pair of ranks: first issued, first sent."""
+        """Starts the next send of a pair of ranks, in the order of issue."""
         if lane in self.sending or not self.send_lanes[lane]:
             return False
         item = self.send_lanes[lane].popleft()
@@ -200,7 +200,7 @@ Steady = namedtuple("Steady", "program first last")  # iterations between which 
 
 
 def steady(scenario, free=()):
-    """A replayed program, and two iterations that are alike in everything, each some way from the ends."""
+    """Returns a replayed program and two identical iterations of it, neither near its ends."""
     for iterations in (9, 20, 70):
         program = written(scenario, iterations)
         Replay(program, free).run()
@@ -225,7 +225,7 @@ def period(found):
 # ---- memory ---------------------------------------------------------------------------------------------------------
 
 def constant_memory(s, rank):
-    """Bytes of the parts of one rank that do not change over an iteration."""
+    """Returns the bytes of a rank's parts that do not change during an iteration."""
     elements, fsdp = s.elements(s.of_rank(rank)), s.strategy == "fsdp2"
     held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
     state = Fraction(s.options.get("state", 12 if held == 2 else 8))
@@ -237,7 +237,7 @@ def constant_memory(s, rank):
 
 
 def memory(found, rank, counted=PARTS):
-    """(bytes at the peak, bytes of each part at its own peak) of one rank."""
+    """Returns (bytes at the peak, bytes of each part at its own peak) of a rank."""
     program = found.program
     since, until = (program.firsts[place].start for place in (found.first, found.last))
     changes = []
@@ -258,7 +258,7 @@ def memory(found, rank, counted=PARTS):
 # ---- results --------------------------------------------------------------------------------------------------------
 
 def tasks(s, rank):
-    """(computing, collectives inside layers) of each of a rank's tasks, in ps."""
+    """Returns (computing, collectives inside layers) of each of a rank's tasks, in ps."""
     return [s.task(word.kind, layer, rank) for word in s.actions[rank] for layer in s.chunks[word.chunk]]
 
 
@@ -268,12 +268,12 @@ def updates(s, rank):
 
 
 def spent(s, rank):
-    """(computing, collectives inside layers, update) of a rank in an iteration that nothing slows, in ps."""
+    """Returns (computing, collectives inside layers, update) of a rank per iteration without slowdowns, in ps."""
     return sum(task[0] for task in tasks(s, rank)), sum(task[1] for task in tasks(s, rank)), sum(updates(s, rank))
 
 
 def lower_bound(s):
-    """ps that no plan of the same kind beats."""
+    """Returns a lower bound of the iteration in ps for plans of the same kind."""
     def updating(rank):
         return sum(s.slowed(update, rank) for update in updates(s, rank))
 
@@ -294,7 +294,7 @@ def lower_bound(s):
 
 
 def moved(program):
-    """ps per iteration that the bytes of each rank's reductions and gathers take."""
+    """Returns, by rank, the time in ps that the bytes of reductions and gathers take per iteration."""
     s, totals = program.scenario, collections.Counter()
     for item in program.items:
         if isinstance(item, Transfer) and item.iteration == 1:
@@ -303,7 +303,7 @@ def moved(program):
 
 
 def time_in_flight(found):
-    """ps of an iteration with a reduction or a gather of any rank in flight."""
+    """Returns the time in ps of an iteration during which a reduction or a gather of any rank is in flight."""
     program = found.program
     since, until = (program.firsts[place].start for place in (found.first, found.last))
     busy, reached = 0, since
@@ -318,7 +318,7 @@ Result = namedtuple("Result", "answers order timeline")
 
 
 def simulate(trace, cluster, words, files=None):
-    """Everything that `allreplay run --json` says of a pipeline, under its names; times in exact seconds."""
+    """Returns all that `allreplay run --json` prints for a pipeline, with the same keys; times in exact seconds."""
     s = Scenario(trace, cluster, words, files)
     require(s.ranks > 1, "pp")
     found, even, without, ideal = (steady(s, free) for free in (
@@ -338,7 +338,7 @@ def simulate(trace, cluster, words, files=None):
              "comm_busy_s": time_in_flight(found), "lower_bound_s": max(lower_bound(s) + moved(found.program)),
              "bubble_s": mean(bubbles), "straggler_s": iteration - unslowed, "exposed_dp_s": unslowed - bare, "exposed_p2p_s": bare - alone,
              "layer_comm_s": mean(parts[1] for parts in each), "update_s": mean(parts[2] for parts in each)}
-    if s.tied:  # whether the all-reduce of tied tensors keeps the network busy is a question of reading
+    if s.tied:  # the contract does not say if the all-reduce of tied tensors counts
         del times["comm_busy_s"]
     times["exposed_comm_s"] = times["layer_comm_s"] + times["exposed_p2p_s"] + times["exposed_dp_s"]
     answers = {key: Fraction(value) / SECOND for key, value in times.items()}
@@ -381,10 +381,10 @@ COUNTS = ["pp", "tp", "cp", "ep", "dp", "micro_batches", "chunks"]
 
 
 def differences(given, result, relative=Fraction(1, 10**6), slack=0):
-    """How answers differ from a result: one line each; keys that are not given are not asked for.
+    """Lists the differences between answers and a result. Missing keys are not compared.
 
-    Times may differ by so much of the iteration, and by so many seconds besides (what rounding to a picosecond does to
-    each of many tasks); bytes by nothing that a double does not do to them.
+    Times may differ by `relative` times the iteration plus `slack` seconds (from rounding many tasks to picoseconds);
+    bytes only by the rounding of doubles.
     """
     own, lines = result.answers, []
     allowed = own["iteration_s"] * relative + Fraction(slack)
@@ -394,7 +394,7 @@ def differences(given, result, relative=Fraction(1, 10**6), slack=0):
             lines.append(f"{key}: {value}, the peer says {float(expected)!r}")
 
     def compare_memory(key, row, expected):
-        if "memory_bytes" in row:  # worked cases are older than the part of an update's step
+        if "memory_bytes" in row:  # worked cases lack the memory of an update's step
             top = expected["memory_bytes" if "step" in row.get("memory", {}) else "without_step"]
             compare(f"{key}memory_bytes", row["memory_bytes"], top, top * Fraction(1, 10**12))
         for part, size in row.get("memory", {}).items():
@@ -424,12 +424,12 @@ def differences(given, result, relative=Fraction(1, 10**6), slack=0):
 
 
 def is_turned(ours, theirs):
-    """Whether one is the other from some place on: an iteration may be said to begin anywhere."""
+    """True if one list is a rotation of the other: an iteration may begin anywhere."""
     return len(ours) == len(theirs) and any(ours[turn:] + ours[:turn] == theirs for turn in range(max(1, len(ours))))
 
 
 def schedule_rows(command):
-    """What `allreplay schedule NAME ...` prints."""
+    """Returns the output of `allreplay schedule NAME ...`."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("name")
     for flag in ("--pp", "--micro-batches", "--chunks"):
@@ -440,7 +440,7 @@ def schedule_rows(command):
 
 
 def replay_case(case):
-    """(result or None, differences) of one worked case."""
+    """Returns (result or None, differences) of a worked case."""
     if "rows" in case:
         own = schedule_rows(case["command"])
         return None, [] if own == case["rows"] else [f"rows: the peer says {own!r}"]

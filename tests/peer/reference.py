@@ -1,9 +1,9 @@
-"""A second, independent allreplay, small enough to read in one sitting: the peer that the program is tested against.
+"""The peer: a second, independent implementation that the program is tested against, short enough to read at once.
 
-Written from the contract and the papers alone, and shares no code with the program. Where the program unrolls a plan
-into tasks, folds identical workers and runs an event engine, this walks every worker through every iteration; where
-the program keeps doubles, this keeps fractions. It covers one fidelity (alpha-beta), one window (one block) and one
-barrier (the iteration): the setting of MG-WFBP (Shi et al., arXiv 1912.09268), whose equations are cited by number.
+Written only from the contract and the papers, it shares no code with the program. The program unrolls a plan into
+tasks, merges identical workers and runs an event engine on doubles; the peer takes every worker through every iteration
+in fractions. It covers one fidelity (alpha-beta), one window (one block) and one barrier (the iteration): the setting
+of MG-WFBP (Shi et al., arXiv 1912.09268), whose equations are cited by number.
 
 Units: time in picoseconds, sizes in bytes. A duration is rounded once, when it becomes a task's or a message's.
 """
@@ -25,12 +25,12 @@ def rounded(time):
 
 # ---- profiles -------------------------------------------------------------------------------------------------------
 
-Tensor = namedtuple("Tensor", "name bytes layer")  # layer: its place in forward order, from 0
+Tensor = namedtuple("Tensor", "name bytes layer")  # layer: index in forward order
 Layer = namedtuple("Layer", "name forward backward tensors")  # tensors: [(name, bytes)] in forward order
 
 
 def read_csv(path, forward_ratio=None):
-    """Layers in forward order from `layer,params,forward_us,backward_us`; one fp32 tensor per row with parameters."""
+    """Reads layers in forward order from `layer,params,forward_us,backward_us`; each has one fp32 tensor or none."""
     layers = []
     with open(path, newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -43,7 +43,7 @@ def read_csv(path, forward_ratio=None):
 
 
 def backward_order(layers):
-    """All tensors as the backward pass yields them: last layer first, and in a layer the last tensor first."""
+    """Returns all tensors in backward order: last layer first, and in a layer the last tensor first."""
     return [Tensor(name, size, index)
             for index, layer in reversed(list(enumerate(layers)))
             for name, size in reversed(layer.tensors)]
@@ -63,7 +63,7 @@ def backward_time(layers):
 
 
 def ready_times(layers, tensors):
-    """When each tensor's gradient is ready, from the start of B_L: tau_b(l) + t_b(l) of Eq. 6."""
+    """Returns when each tensor's gradient is ready, from the start of B_L: tau_b(l) + t_b(l) of Eq. 6."""
     ends, now = {}, 0
     for index in reversed(range(len(layers))):
         now += layers[index].backward
@@ -80,8 +80,8 @@ COLLECTIVES = ["binary-tree", "recursive-doubling", "halving-doubling", "double-
 def coefficients(collective, n, servers=0, tree_bandwidth="physical"):
     """(A, B, G) with a = A alpha and b = B beta + G gamma: MG-WFBP, Table 2, logarithms to base 2.
 
-    The printed a of the double binary trees lacks its alpha. The parameter server is not in the table: every one of S
-    servers takes its M/S from each of the other N-1 workers, and sends as much back.
+    The table's a of the double binary trees lacks its alpha. The parameter server is not in the table: each of S
+    servers receives M/S from each of the other N-1 workers, and sends as much back.
     """
     log = Fraction(math.log2(n))
     others = Fraction(n - 1, n)
@@ -103,13 +103,13 @@ def from_links(collective, n, alpha, beta, gamma=0, **options):
 
 
 def from_measured(collective, n, measured_collective, measured_n, a, b, gamma=0, **options):
-    """(a, b) measured at one number of workers, carried to another through alpha and beta."""
+    """Converts (a, b) measured at one number of workers to another number through alpha and beta."""
     start, byte, reduce = coefficients(measured_collective, measured_n, **options)
     return from_links(collective, n, a / start, (b - reduce * gamma) / byte, gamma, **options)
 
 
 class Cost:
-    """T(M) = a + b M (Eq. 10); nothing for nothing; and nothing at all between one worker and itself."""
+    """T(M) = a + b M (Eq. 10); zero for M = 0, and for a single worker."""
 
     def __init__(self, a, b, workers):
         self.a, self.b = (Fraction(a), Fraction(b)) if workers > 1 else (Fraction(0), Fraction(0))
@@ -121,16 +121,15 @@ class Cost:
         return rounded(self(size))
 
 
-# ---- strategies: which tensors travel together ----------------------------------------------------------------------
+# ---- strategies: which tensors are sent in one block ----------------------------------------------------------------
 
-# blocks: lists of places in backward order. after_backward: none is sent before B_1 ends. tick: 0, or admission
-# happens on its multiples only, counted from the start of B_L.
-# tick: between two looks for what is ready; ticks: by block, the first at which it may be.
+# blocks: lists of indices in backward order. after_backward: none is sent before B_1 ends. tick: if not 0, blocks are
+# admitted only at its multiples, counted from the start of B_L. ticks: by block, the first tick that may admit it.
 Plan = namedtuple("Plan", "blocks after_backward tick ticks", defaults=(False, 0, None))
 
 
 def blocks_between(cuts, count):
-    """Contiguous blocks from the places where a new one begins."""
+    """Returns contiguous blocks, given the indices at which a new one begins."""
     edges = [0] + list(cuts) + [count]
     return [list(range(first, last)) for first, last in zip(edges, edges[1:])] if count else []
 
@@ -148,9 +147,9 @@ def sync_easgd(tensors, ready, cost):
 
 
 def mg_wfbp(tensors, ready, cost):
-    """Algorithm 1 as printed, recalculation loop included: O(L^2), and a strict < in line 11.
+    """Algorithm 1 as printed, including the recalculation loop: O(L^2), and a strict < in line 11.
 
-    The paper counts l = L ... 1 in backward order; place i here is its layer L - i, so that l - 1 is i + 1.
+    The paper counts l = L ... 1 in backward order; index i here is its layer L - i, so that l - 1 is i + 1.
     """
     count = len(tensors)
     sizes = [tensor.bytes for tensor in tensors]
@@ -166,7 +165,7 @@ def mg_wfbp(tensors, ready, cost):
 
     starts = communication_starts()
     for place in range(count - 1):  # lines 10-14
-        # Eq. 38; the gain is a where T is a straight line (Eq. 17), and not quite where bytes are compressed (coded.py).
+        # Eq. 38; the gain is a if T is a straight line (Eq. 17), but not exactly if bytes are compressed (coded.py).
         gain = send[place] + cost(sizes[place + 1]) - cost(sizes[place] + sizes[place + 1])
         if ready[place + 1] - starts[place] < gain:
             send[place] = Fraction(0)  # lines 16-19
@@ -178,7 +177,7 @@ def mg_wfbp(tensors, ready, cost):
 
 
 def finish(blocks, tensors, ready, cost):
-    """When the last block is through, from the start of B_L, one block after another (Eq. 7)."""
+    """Returns when the last block ends, from the start of B_L, sending one block after another (Eq. 7)."""
     now = 0
     for block in blocks:
         now = max(now, ready[block[-1]]) + cost.duration(sum(tensors[place].bytes for place in block))
@@ -199,7 +198,7 @@ def optimal_merge(tensors, ready, cost):
 
 
 def optimal_merge_by_brute_force(tensors, ready, cost):
-    """The same by trying all 2^(L-1) merges."""
+    """optimal_merge() by trying all 2^(L-1) merges."""
     count = len(tensors)
     plans = [blocks_between(cuts, count)
              for several in range(max(count, 1)) for cuts in itertools.combinations(range(1, count), several)]
@@ -207,7 +206,7 @@ def optimal_merge_by_brute_force(tensors, ready, cost):
 
 
 def ddp(tensors, ready, cost, bucket_cap=None, first_bucket=None):
-    """PyTorch DDP: a bucket closes once it reaches its cap; the first one's is smaller where no cap is given."""
+    """PyTorch DDP: a bucket closes once it reaches its cap; that of the first is smaller if no cap is given."""
     if first_bucket is None:
         first_bucket = bucket_cap or 2**20
     bucket_cap = bucket_cap or 25 * 2**20
@@ -222,11 +221,11 @@ def ddp(tensors, ready, cost, bucket_cap=None, first_bucket=None):
 
 
 def horovod(tensors, ready, cost, cycle=10**9, threshold=128 * 2**20):
-    """Horovod's tensor fusion: at each tick, what has become ready travels together, up to the threshold; the blocks
-    are ready at that tick, or, in a slower replay, at a later one."""
+    """Horovod's tensor fusion: at each tick, the tensors that became ready form blocks up to the threshold. Blocks are
+    sent at that tick or, in a slower replay, at a later one."""
     blocks, ticks, size, seen = [], [], 0, None
     for place, tensor in enumerate(tensors):
-        tick = -(-ready[place] // cycle)  # the first tick that finds it
+        tick = -(-ready[place] // cycle)  # the first tick at which it is ready
         if tick == seen and size + tensor.bytes <= threshold:
             blocks[-1].append(place)
             size += tensor.bytes
@@ -252,14 +251,14 @@ def worker(layers, tensors):
 
 
 def replay_iteration(workers, starts, plan, tensors, cost):
-    """One iteration of workers that start F_1 at `starts`: when each ends computing, when the last block is done, and
-    how long blocks were in flight. A block is admitted when it is ready on all workers, and alone: the window is one.
+    """Replays an iteration of workers that start F_1 at `starts`. Returns when each ends computing, when the last block
+    ends, and how long blocks were in flight. A block is admitted when it is ready on all workers, one at a time.
     """
     backward_starts = [start + worker.forward for worker, start in zip(workers, starts)]
     compute_ends = [start + worker.backward for worker, start in zip(workers, backward_starts)]
     ready = [max(start + worker.ready[place] for worker, start in zip(workers, backward_starts))
              for place in range(len(tensors))]
-    origin = max(backward_starts)  # ticks count from here: B_L has begun everywhere
+    origin = max(backward_starts)  # ticks count from here: B_L has begun on all workers
     waiting = [(max(compute_ends) if plan.after_backward else max(ready[place] for place in block), index)
                for index, block in enumerate(plan.blocks)]
     if plan.tick:
@@ -268,7 +267,7 @@ def replay_iteration(workers, starts, plan, tensors, cost):
     now = busy = 0
     while waiting:
         now = max(now, min(waiting)[0])
-        first = min(waiting)  # first ready; of one instant, first listed
+        first = min(waiting)  # first ready; if simultaneous, first listed
         waiting.remove(first)
         duration = cost.duration(sum(tensors[place].bytes for place in plan.blocks[first[1]]))
         now += duration
@@ -277,9 +276,9 @@ def replay_iteration(workers, starts, plan, tensors, cost):
 
 
 def steady_period(workers, plan, tensors, cost, repeats=3, limit=50):
-    """(period, communication per period), from a cold start until `repeats` periods in a row are equal on all workers.
+    """Returns (period, communication per period) once `repeats` periods in a row are equal on all workers.
 
-    The period is that from the start of B_L to the start of the next B_L.
+    A period lasts from the start of B_L to the start of the next B_L.
     """
     starts, periods = [0] * len(workers), []
     for _ in range(limit):
@@ -294,7 +293,7 @@ def steady_period(workers, plan, tensors, cost, repeats=3, limit=50):
 
 
 def lower_bound(layers, cost):
-    """What no lossless plan beats; `layers` are the slowest worker's."""
+    """Lower bound of the iteration of any lossless plan. `layers`: those of the slowest worker."""
     total = forward_time(layers) + backward_time(layers)
     everything = sum(size for layer in layers for _, size in layer.tensors)
     for index, layer in enumerate(layers):
@@ -313,19 +312,19 @@ def slowest(layers, slowdowns):
 
 
 def make_plan(strategy, layers, cost, slowdowns, **options):
-    """Planners see the ready times that admission will see: those of the slowest worker."""
+    """Makes a plan from the ready times of the slowest worker, which decide admission."""
     tensors = backward_order(layers)
     return STRATEGIES[strategy](tensors, ready_times(slowest(layers, slowdowns), tensors), cost, **options)
 
 
 def simulate(layers, cost, plan, slowdowns):
-    """Everything that a result reports; `slowdowns` has one factor per worker. One worker alone sends nothing."""
+    """Returns all numbers of a result. `slowdowns`: a factor per worker. A single worker sends nothing."""
     count, tensors = len(slowdowns), backward_order(layers)
     if count == 1:
         plan = Plan([])
     workers = [worker(slowed(layers, factor), tensors) for factor in slowdowns]
     iteration, busy = steady_period(workers, plan, tensors, cost)
-    even, _ = steady_period([worker(layers, tensors)] * count, plan, tensors, cost)  # the same plan, and nobody slow
+    even, _ = steady_period([worker(layers, tensors)] * count, plan, tensors, cost)  # without slow workers
     alone = forward_time(layers) + backward_time(layers)  # unslowed
     speedup = Fraction(count * alone) / iteration if iteration else None
     return Result(iteration, even - alone, busy, len(plan.blocks), speedup, speedup / count if speedup is not None

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The peer, continued: sharded data parallelism, micro-batches, the update, and a worker's memory.
+"""Part of the peer: sharded data parallelism, micro-batches, the update, and a worker's memory.
 
-Written, like `reference.py` and `coded.py`, from the contract alone: PyTorch FSDP, DeepSpeed ZeRO and Megatron-LM as
-precedence between compute tasks and transfers, and ZeRO under the plans of version 1. A strategy here writes down, for
-several iterations in a row, the steps of the compute stream, the transfers of each lane and what waits for what; one
-replay gives everything its time; the last iteration is the steady one. It covers alpha-beta with one level.
+Written only from the contract: PyTorch FSDP, DeepSpeed ZeRO and Megatron-LM as precedence between compute tasks and
+transfers, and ZeRO with the plans of version 1. A strategy writes several iterations: the steps of the compute stream,
+the transfers of each lane and their dependencies. One replay gives everything its time; the last iteration is the
+steady one. It covers alpha-beta with one level.
 
 Units: time in picoseconds, sizes in bytes, tensors in elements; fractions until a duration becomes a task's or a
-transfer's. Layers, units and tensors are counted from 0; the names of transfers count from 1 as the contract does.
+transfer's. Layers, units and tensors are counted from 0; the names of transfers count from 1 as in the contract.
 
     python3 sharded.py --cases FILE [NAME...]    replays worked cases; with names it prints their timelines
 """
@@ -49,25 +49,25 @@ DEFAULTS = {
 }
 
 
-# ---- what is asked --------------------------------------------------------------------------------------------------
+# ---- scenario -------------------------------------------------------------------------------------------------------
 
 # forward, backward: ps. tensors: elements of each. group: a name or None. activation: bytes or None.
 Layer = namedtuple("Layer", "name forward backward tensors group activation")
 
 
 def per_byte(text):
-    """ps per byte of "2.0 ns/B"."""
+    """Parses "2.0 ns/B" into ps per byte."""
     return coded.duration(text.removesuffix("/B"))
 
 
 def size_of(text):
-    """Bytes of "4 MB"."""
+    """Parses "4 MB" into bytes."""
     number, unit = re.fullmatch(r"([+.\deE]+) ?(\w+)", text).groups()
     return Fraction(number) * SIZES[unit]
 
 
 def exact(value):
-    """A number of a JSON file as it is written."""
+    """Returns a number of a JSON file exactly as written."""
     return Fraction(str(value))
 
 
@@ -81,7 +81,7 @@ def read_layers(trace):
 
 
 def read_command(words):
-    """(strategy, options) of the arguments of `allreplay run`; the flags of sharding are options like others."""
+    """Returns (strategy, options) in arguments of `allreplay run`; flags of sharding count as options."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     for names in (("-p", "--profile"), ("-c", "--cluster"), ("-s", "--strategy")):
         parser.add_argument(*names)
@@ -96,7 +96,7 @@ def read_command(words):
 
 
 class Scenario:
-    """A trace, a cluster and a command as numbers."""
+    """The numbers in a trace, a cluster and a command."""
 
     def __init__(self, trace, cluster, words):
         self.strategy, given = read_command(words)
@@ -117,7 +117,7 @@ class Scenario:
         self.hybrid = bool(self.stage) and "shard_group" in given
 
     def sharding(self):
-        """0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters too."""
+        """The ZeRO stage. 0: nothing is sharded; 1: the optimizer; 2: gradients, too; 3: parameters, too."""
         if self.strategy in ("fsdp1", "fsdp2", "zero-3"):
             return 3
         if self.strategy == "megatron":
@@ -134,33 +134,33 @@ class Scenario:
         return {"serial": coded.Serial, "fair": coded.Fair}[self.options.get("sharing", "serial")]()
 
     def elements(self, index):
-        """Of one layer."""
+        """The elements of one layer."""
         return sum(self.layers[index].tensors)
 
     def all_elements(self):
         return sum(self.elements(index) for index in range(len(self.layers)))
 
     def backward_tensors(self):
-        """(layer, elements) of all tensors as the backward pass yields them."""
+        """Returns (layer, elements) of all tensors in backward order."""
         return [(index, size) for index in reversed(range(len(self.layers)))
                 for size in reversed(self.layers[index].tensors)]
 
     def in_bytes(self):
-        """The layers of reference.py, their tensors in bytes of gradients on the wire."""
+        """Converts to layers of reference.py, with tensors in bytes of gradients on the wire."""
         return [reference.Layer(layer.name, layer.forward, layer.backward,
                                 [(f"{layer.name}.{place}", size * self.gradient)
                                  for place, size in enumerate(layer.tensors)]) for layer in self.layers]
 
     def computing(self):
-        """K (t_f + t_b) of a worker that is not slowed."""
+        """K (t_f + t_b) of a worker without slowdown."""
         return self.accumulate * sum(layer.forward + layer.backward for layer in self.layers)
 
     def own_update(self):
-        """U, or U/F where the optimizer's state is sharded."""
+        """U, or U/F if the optimizer's state is sharded."""
         return Fraction(self.update, self.shards)
 
     def price(self, operation, ranks):
-        """(a, b) of a collective over so many ranks, in ps and ps per byte of the whole, unsharded."""
+        """Returns (a, b) of a collective over this many ranks, in ps and ps per byte of the whole, unsharded."""
         if ranks == 1:
             return Fraction(0), Fraction(0)
         tree = {"tree_bandwidth": self.options.get("tree_bandwidth", "physical")}
@@ -179,7 +179,7 @@ class Scenario:
                 "all-gather": (Fraction(a) / 2, (b - reduction) / 2)}[operation]
 
 
-# ---- plans: what waits for what -------------------------------------------------------------------------------------
+# ---- plans: steps, transfers and dependencies -----------------------------------------------------------------------
 
 Point = namedtuple("Point", "item edge")  # the start (of a transfer: its admission) or the end of a step or transfer
 Lane = namedtuple("Lane", "order window", defaults=("listed", 1))  # order: listed, first-ready or priority
@@ -195,7 +195,7 @@ def end(item):
 
 
 class Step:
-    """A task of the compute stream. duration: ps, unslowed. after: transfers. times: of each class of workers."""
+    """A task of the compute stream. duration: ps, without slowdown. after: transfers. times: by class of workers."""
 
     def __init__(self, name, duration, after, classes):
         self.name, self.duration, self.after = name, duration, after
@@ -206,12 +206,12 @@ class Step:
 
 
 class Transfer:
-    """A collective of all groups at once. after: moments. key: its place among those of its lane that wait."""
+    """A simultaneous collective of all groups. after: moments. key: its order among those waiting in its lane."""
 
     def __init__(self, name, lane, operation, iteration, size, cost, ranks):
         self.name, self.lane, self.operation, self.iteration = name, lane, operation, iteration
         self.size, self.cost = Fraction(size), cost
-        self.nothing = ranks == 1 or size == 0  # it ends at once and never touches the network
+        self.nothing = ranks == 1 or size == 0  # it ends immediately, without using the network
         self.after, self.key, self.start, self.end, self.place = [], (), None, None, None
 
     def at(self, edge, _):
@@ -227,7 +227,7 @@ class Plan:
         self.scenario, self.iteration, self.micro = scenario, 0, 0
         self.steps, self.transfers, self.holdings, self.marks = [], [], [], []
         self.lanes = {name: Lane() for name in self.LANES}
-        self.held, self.activations = [], {}  # held: transfers that the next step waits for
+        self.held, self.activations = [], {}  # held: the next step waits for these transfers
 
     def suffix(self):
         return f"#{self.micro + 1}" if self.scenario.accumulate > 1 else ""
@@ -242,15 +242,15 @@ class Plan:
         return step
 
     def updates(self, elements, since, until):
-        """So many elements are updated meanwhile."""
+        """Holds the additional memory of updating this many elements."""
         self.occupy("step", step_memory(self.scenario, Fraction(elements, self.scenario.shards)), since, until)
 
     def hold(self, *transfers):
-        """The next step waits for them."""
+        """Makes the next step wait for these transfers."""
         self.held += transfers
 
     def before(self):
-        """The end of what stands on the compute stream so far."""
+        """The end of the last step so far."""
         return [end(self.steps[-1])] if self.steps else []
 
     def forward(self, layer, after=()):
@@ -272,14 +272,14 @@ class Plan:
         self.holdings.append(Held(part, Fraction(size), since, until))
 
     def send(self, name, lane, operation, size, after=(), key=None):
-        """Issues a collective over the shards' ranks (an all-reduce: over all), of so many unsharded bytes."""
+        """Issues a collective over the shards' ranks (an all-reduce: over all). size: unsharded bytes."""
         s = self.scenario
         ranks = s.workers if operation == "all-reduce" else s.group
         return self.issue(Transfer(name, lane, operation, self.iteration, size, s.price(operation, ranks), ranks),
                           after, key)
 
     def replicate(self, name, lane, size, reduction, key=None):
-        """The all-reduce of a reduced shard over the ranks of equal place in their groups."""
+        """Issues the all-reduce of a reduced shard over the ranks with the same index in their groups."""
         s = self.scenario
         ranks = s.workers // s.group
         return self.issue(Transfer(name, lane, "replicate", self.iteration, Fraction(size) / s.group,
@@ -307,7 +307,7 @@ def wrapped(scenario):
 
 
 def grouped(layers):
-    """Units of one name; a layer without a name joins the unit before, or the first."""
+    """Groups layers of equal name; a layer without a name joins the previous unit, or the first."""
     units, name = [], None
     for index, layer in enumerate(layers):
         if units and (layer.group in (None, name) or name is None):
@@ -319,7 +319,7 @@ def grouped(layers):
 
 
 def filled(scenario, size):
-    """Units that close once their parameters reach so many bytes."""
+    """Fills units, which close once their parameters reach this many bytes."""
     units, held = [[]], 0
     for index, layer in enumerate(scenario.layers):
         if held >= size and layer.tensors:
@@ -331,7 +331,7 @@ def filled(scenario, size):
 
 
 def joined(units, has_tensors):
-    """A unit without tensors joins the one before, or the first."""
+    """Joins units without tensors to the previous one, or to the first."""
     result, waiting = [], []
     for unit in units:
         if has_tensors(unit):
@@ -345,20 +345,20 @@ def joined(units, has_tensors):
 
 
 class Units:
-    """What FSDP1 and FSDP2 share: units that are gathered before use, and whose gradients are reduced."""
+    """The common part of FSDP1 and FSDP2: units are gathered before use, and their gradients are reduced."""
 
     def __init__(self, scenario, plan):
         self.s, self.plan, self.units = scenario, plan, wrapped(scenario)
         self.elements = [sum(scenario.elements(index) for index in unit) for unit in self.units]
         self.last = len(self.units) - 1
-        self.opening, self.reductions = [], []  # what first gathers wait for; R and A of this iteration
+        self.opening, self.reductions = [], []  # opening: the first gathers wait for these; R and A of this iteration
 
     def gather(self, kind, unit, lane, after=()):
         name = f"{kind}{unit + 1}{self.plan.suffix()}"
         return self.plan.send(name, lane, "all-gather", self.elements[unit] * self.s.parameter, after)
 
     def reduce(self, unit, lane, sums=True):
-        """R(u), and in hybrid sharding A(u) behind it if it sums; what they wait for is added later."""
+        """Adds R(u) and, in hybrid sharding, A(u) after it if `sums`. Their dependencies are added later."""
         size, name = self.elements[unit] * self.s.gradient, f"{unit + 1}{self.plan.suffix()}"
         reduction = self.plan.send("R" + name, lane, "reduce-scatter", size)
         self.reductions.append(reduction)
@@ -374,7 +374,7 @@ class Units:
             self.plan.occupy("in_reduction", self.elements[unit] * self.s.gradient, start(backward), end(reduction))
 
     def forwards(self, unit, after=()):
-        """F(u): its first and its last step."""
+        """Adds F(u). Returns its first and its last step."""
         self.plan.hold(*after)
         steps = [self.plan.forward(layer) for layer in self.units[unit]]
         return steps[0], steps[-1]
@@ -385,7 +385,7 @@ class Units:
         return steps[0], steps[-1]
 
     def close(self):
-        """The end of a micro-batch, for the first gathers of the next."""
+        """Ends a micro-batch: the first gathers of the next wait for this."""
         self.opening = self.plan.before() + [end(reduction) for reduction in self.reductions]
 
     def update(self):
@@ -394,7 +394,7 @@ class Units:
 
 
 class Fsdp2(Units):
-    """PyTorch's fully_shard: copies between the network and the layers, few buffers."""
+    """PyTorch's fully_shard: with copies between network and layers, and few buffers."""
 
     def __init__(self, scenario, plan):
         super().__init__(scenario, plan)
@@ -405,7 +405,7 @@ class Fsdp2(Units):
         self.freed = list(reversed(range(freed)))  # in backward order
 
     def copy(self, name, unit, element, after):
-        """A copy-in or copy-out of a unit on the compute stream."""
+        """Adds a copy-in or copy-out of a unit on the compute stream."""
         rate = self.s.options.get("copy")
         size = self.elements[unit] * element
         time = size / size_of(rate.removesuffix("/s")) * SECOND if rate else 0
@@ -420,7 +420,7 @@ class Fsdp2(Units):
         self.close()
 
     def forward_pass(self):
-        """(gathers of the units that stay, C_f of the last)."""
+        """Returns (gathers of the units that stay, C_f of the last)."""
         copies, kept = [], {}
         for unit in range(self.last + 1):
             reuse = unit - self.prefetch - 1
@@ -435,7 +435,7 @@ class Fsdp2(Units):
         return kept, copies[-1]
 
     def issue_backward(self, reduces):
-        """(gathers, reductions) of the backward pass by unit, issued as the pre- and post-backward hooks do."""
+        """Issues the backward pass as the pre- and post-backward hooks do. Returns (gathers, reductions) by unit."""
         gathers, reductions = {}, {}
         ahead = collections.deque(self.freed)
 
@@ -469,10 +469,10 @@ class Fsdp2(Units):
 
 
 def beyond_blocks(scenario, units):
-    """The units that no module of the wrapping policy holds, so that the root does.
+    """Returns the units that belong to the root, since no module of the wrapping policy contains them.
 
-    Named modules of a list are numbered ("h.0"), and these are what a policy names; where none is, each name is one.
-    A policy by size leaves to the root what is too small in the end. A single unit is the root.
+    A policy names the numbered modules of a list ("h.0"); if there are none, every name is one. A policy by size leaves
+    the rest that is too small to the root. A single unit is the root.
     """
     if len(units) == 1:
         return units
@@ -490,8 +490,8 @@ def beyond_blocks(scenario, units):
 
 
 class Fsdp1(Units):
-    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue. The root is gathered first, once,
-    and stays until its own layers' last backward pass."""
+    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue. The root is gathered first, only
+    once, and is kept until the last backward pass of its own layers."""
 
     def __init__(self, scenario, plan):
         super().__init__(scenario, plan)
@@ -530,7 +530,7 @@ class Fsdp1(Units):
         return kept
 
     def issue_backward(self):
-        """(gathers, reductions) by unit, in the order of the lane."""
+        """Issues the backward pass in the order of the lane. Returns (gathers, reductions) by unit."""
         gathers, reductions, ahead = {}, {}, collections.deque(self.freed)
 
         def fetch():
@@ -538,7 +538,7 @@ class Fsdp1(Units):
                 unit = ahead.popleft()
                 gathers[unit] = self.gather("G_b", unit, "shared")
 
-        if self.mode == "pre" and self.root is not None:  # the root's hook is the first of all
+        if self.mode == "pre" and self.root is not None:  # the root's hook is the first
             fetch()
         for place, (unit, _) in reversed(list(enumerate(self.walk))):
             if unit in self.freed and unit not in gathers:
@@ -554,7 +554,7 @@ class Fsdp1(Units):
 
     def backward_pass(self, kept):
         gathers, reductions = self.issue_backward()
-        awaited = self.plan.before()  # what the B of the freed unit before waits for
+        awaited = self.plan.before()  # dependencies of the B of the previous freed unit
         ended, first = None, {}  # the end of that B; the first step of each unit
         for place, (unit, layers) in reversed(list(enumerate(self.walk))):
             before = self.plan.before()
@@ -577,7 +577,7 @@ class Fsdp1(Units):
 # ---- DeepSpeed ------------------------------------------------------------------------------------------------------
 
 def full_buckets(tensors, limit):
-    """(layer, elements) into buckets; one that would exceed the limit closes the bucket first."""
+    """Fills (layer, elements) into buckets; a tensor that would exceed the limit starts a new bucket."""
     buckets = []
     for layer, size in tensors:
         if buckets and sum(held for _, held in buckets[-1]) + size <= limit:
@@ -588,7 +588,7 @@ def full_buckets(tensors, limit):
 
 
 class Buckets:
-    """Reductions of DeepSpeed: at the launch of bucket k the next step waits for bucket k - depth."""
+    """DeepSpeed's reductions: at the launch of bucket k, the next step waits for bucket k - depth."""
 
     def __init__(self, scenario, plan, operation, depth, at_end=False):
         self.s, self.plan, self.operation, self.depth = scenario, plan, operation, depth
@@ -602,7 +602,7 @@ class Buckets:
         self.sent = []
 
     def launch(self, layer, step):
-        """What B of this layer sets off."""
+        """Launches the buckets that B of this layer completes."""
         for place in self.launched[layer]:
             size = sum(held for _, held in self.buckets[place]) * self.s.gradient
             self.sent.append(self.plan.send(f"R{place + 1}{self.plan.suffix()}", "reduce", self.operation, size,
@@ -611,7 +611,7 @@ class Buckets:
                 self.plan.hold(self.sent[place - self.depth])
 
     def close(self):
-        """The end of a micro-batch: the next step waits for all. Returns them."""
+        """Ends a micro-batch: the next step waits for all reductions. Returns these."""
         sent, self.sent = self.sent, []
         self.plan.hold(*sent)
         return sent
@@ -648,7 +648,7 @@ class Zero12:
 
 
 class Zero3:
-    """DeepSpeed's stage 3: layers are gathered where the trace comes to them, with one prefetch."""
+    """DeepSpeed's stage 3: layers are gathered in the order of the trace, with one prefetch."""
 
     def __init__(self, scenario, plan):
         self.s, self.plan = scenario, plan
@@ -657,7 +657,7 @@ class Zero3:
                      for layer in scenario.layers]  # elements that are gathered
         count = len(scenario.layers)
         self.trace = [*range(count), *reversed(range(count))]
-        self.gathers = {}  # of the layers that are gathered or on their way
+        self.gathers = {}  # by layer, if it is gathered or being gathered
 
     def micro_batch(self):
         count, steps = len(self.s.layers), {}
@@ -678,12 +678,12 @@ class Zero3:
                 self.plan.occupy("in_reduction", size * self.s.gradient, start(steps[layer]), end(sent))
 
     def stays(self, layer):
-        """Not freed after its forward: fewer than `max_reuse` elements are used before its backward."""
+        """True if not freed after its forward: fewer than `max_reuse` elements are used before its backward."""
         between = self.trace[layer + 1:len(self.trace) - 1 - layer]
         return sum(self.s.elements(other) for other in between) < self.s.number("max_reuse")
 
     def fetch(self, place):
-        """The layer's own gather and one coalesced prefetch, when the task at this place is next."""
+        """Issues the layer's own gather and one coalesced prefetch, before the task at this place."""
         own = self.trace[place]
         if self.rest[own] and own not in self.gathers:
             self.gather("G", [own])
@@ -725,7 +725,7 @@ class Megatron:
         self.buckets, self.sent, self.gathers = self.fill(), [], []
 
     def fill(self):
-        """Buckets in backward order, closed once they hold enough; one without overlap."""
+        """Fills buckets in backward order; each closes once it is large enough. Without overlap there is one."""
         enough = self.s.number("bucket_size") or max(40 * 10**6, 10**6 * self.s.workers)
         buckets = [[]]
         for layer, size in self.s.backward_tensors():
@@ -735,7 +735,7 @@ class Megatron:
         return buckets
 
     def size(self, bucket):
-        """Elements."""
+        """The elements of a bucket."""
         return sum(size for _, size in self.buckets[bucket])
 
     def micro_batch(self):
@@ -748,7 +748,7 @@ class Megatron:
                 self.launch(layer, step)
 
     def forward(self, layer):
-        """F of a layer, behind the gathers of the buckets that begin in it; it sets off the next one."""
+        """Adds F of a layer, after the gathers of the buckets that begin in it; it launches the next gather."""
         before, arrived = self.plan.before(), []
         while self.gathers and self.first_layer(self.gathers[0]) == layer:
             arrived.append(self.gathers.pop(0)[1])
@@ -787,13 +787,13 @@ class Megatron:
                 self.plan.hold(gather)
 
 
-# ---- ZeRO under the plans of version 1 ------------------------------------------------------------------------------
+# ---- ZeRO with the plans of version 1 -------------------------------------------------------------------------------
 
 Block = namedtuple("Block", "slices priority")  # slices: (layer, bytes of gradients)
 
 
 class Blocks:
-    """`--zero 0|1|2` over plans of blocks."""
+    """`--zero 0|1|2` with plans of blocks."""
 
     def __init__(self, scenario, plan):
         self.s, self.plan = scenario, plan
@@ -805,17 +805,17 @@ class Blocks:
         self.after_backward = name == "s-sgd"
         window = scenario.number("credit") if name == "bytescheduler" else 1
         plan.lanes["reduce"] = plan.lanes["replicate"] = Lane(self.order, window)
-        self.sent, self.gates = [], collections.defaultdict(list)  # gates: of each layer's next first forward
+        self.sent, self.gates = [], collections.defaultdict(list)  # gates: by layer, of its next first forward
 
     def partitions(self):
-        """Slices of each tensor alone, the short one last; input side first."""
+        """Slices of each single tensor, the short one last; input side first."""
         size = size_of(self.s.options["partition"])
         return [Block([(index, min(size, total - size * place))], index)
                 for index, layer in enumerate(self.s.in_bytes()) for _, total in layer.tensors
                 for place in range(math.ceil(total / size))]
 
     def merged(self):
-        """The plans of reference.py, for what overlaps with the backward pass."""
+        """The plans of reference.py, for the micro-batch that overlaps with the backward pass."""
         layers = self.s.in_bytes()
         tensors = reference.backward_order(layers)
         ready = reference.ready_times(reference.slowed(layers, max(self.s.factors)), tensors)
@@ -842,12 +842,12 @@ class Blocks:
             if self.by_layer and not self.s.zero and self.plan.iteration and self.s.layers[layer].tensors:
                 self.plan.step(f"U{layer + 1}", Fraction(self.s.update * self.s.elements(layer), self.s.all_elements()))
         step = self.plan.forward(layer)
-        # What updates by layers and takes no time is updated at once.
+        # An update by layers that takes no time needs a single step.
         if layer == 0 and self.plan.micro == 0 and self.by_layer and not self.s.zero and not self.s.update:
             self.plan.updates(self.s.all_elements(), start(step), start(step))
 
     def reduce(self, steps):
-        """The blocks of a micro-batch, each ready after B of the lowest layer that it holds."""
+        """Issues the blocks of a micro-batch, each ready after B of its lowest layer."""
         for index, block in enumerate(self.blocks):
             lowest = min(layer for layer, _ in block.slices)
             size = sum(held for _, held in block.slices)
@@ -875,7 +875,7 @@ class Blocks:
             self.gather(step)
 
     def gather(self, step):
-        """An all-gather per block, the block with the lowest layer first."""
+        """Issues an all-gather per block, the block with the lowest layer first."""
         def lowest(index):
             return min(layer for layer, _ in self.blocks[index].slices)
 
@@ -891,7 +891,7 @@ WRITERS = {"fsdp1": Fsdp1, "fsdp2": Fsdp2, "zero-1": Zero12, "zero-2": Zero12, "
 
 
 def written(scenario, iterations):
-    """The plan of so many iterations."""
+    """Returns the plan of this many iterations."""
     plan = Plan(scenario)
     strategy = WRITERS.get(scenario.strategy, Blocks)(scenario, plan)
     for plan.iteration in range(iterations):
@@ -947,7 +947,7 @@ class Replay:
         return min(instants, default=None)
 
     def settle(self):
-        """All that ends at this instant, and tasks of no length that can start."""
+        """Processes all that ends at this instant, and tasks without duration that can start."""
         changed = True
         while changed:
             changed = any([self.compute(worker) for worker in range(len(self.factors))])
@@ -957,7 +957,7 @@ class Replay:
                 changed = True
 
     def compute(self, worker):
-        """Ends and starts steps of one worker; whether any did."""
+        """Ends and starts steps of one worker. Returns True if any did."""
         changed, step = False, self.running[worker]
         while True:
             if step is not None and step.end[worker] <= self.now:
@@ -982,7 +982,7 @@ class Replay:
         return True
 
     def reached(self, item, edge):
-        """On one worker more."""
+        """Called when an item reaches an edge on another worker."""
         for transfer in self.listeners[id(item), edge]:
             self.missing[transfer.place] -= 1
             if self.missing[transfer.place] == 0:
@@ -1029,13 +1029,13 @@ class Replay:
 # ---- what is measured -----------------------------------------------------------------------------------------------
 
 def periods(plan, worker):
-    """ps between the starts of B_L in consecutive iterations."""
+    """Returns the time in ps between the starts of B_L in consecutive iterations."""
     starts = [step.start[worker] for step in plan.marks]
     return [after - before for before, after in zip(starts, starts[1:])]
 
 
 def cycle(plan, longest=6):
-    """How many iterations until the periods repeat, judged at the end of the replay; 0: they do not."""
+    """Returns after how many iterations the periods repeat at the end of the replay; 0 if they do not."""
     for length in range(1, longest + 1):
         histories = [periods(plan, worker)[-3 * length:] for worker in range(len(plan.scenario.factors))]
         if all(len(history) == 3 * length and all(abs(history[place] - history[place + length]) <= 4
@@ -1045,7 +1045,7 @@ def cycle(plan, longest=6):
 
 
 def steady(scenario, even=False):
-    """(replayed plan, how many of its last iterations repeat); even: nobody is slow, though the plan is for who is."""
+    """Returns (replayed plan, cycle of its last iterations). even: no worker is slow, with the plan for slow ones."""
     for iterations in (5, 9, 24, 80):
         plan = written(scenario, iterations)
         Replay(plan, even).run()
@@ -1055,7 +1055,7 @@ def steady(scenario, even=False):
 
 
 def time_in_flight(plan, since, until):
-    """ps between two instants with any transfer on the network."""
+    """Returns the time in ps between two instants during which any transfer is on the network."""
     busy, reached = 0, since
     for transfer in sorted((transfer for transfer in plan.transfers if not transfer.nothing),
                            key=lambda transfer: transfer.start):
@@ -1071,11 +1071,12 @@ PARTS = ["parameters", "gradients", "optimizer", "gathered", "in_reduction", "ac
 
 
 def step_memory(scenario, elements):
-    """Bytes that an update takes beside the state for so many elements of a worker.
+    """Returns the bytes that an update of this many elements needs in addition to the state.
 
-    DeepSpeed makes one tensor of the shard's gradients, and a copy of that in fp32 (stage 3: of a sub-group of 1e9);
-    Megatron a copy in fp32. Whatever is in fp32 already is not copied. PyTorch's Adam, where trace or strategy are
-    PyTorch's or the trace names no framework, has the roots of its second moments, in fp32, which only a state of 8 bytes or more has.
+    DeepSpeed makes one tensor of the shard's gradients, and a copy of it in fp32 (stage 3: of a sub-group of 1e9);
+    Megatron makes a copy in fp32. Gradients in fp32 are not copied. PyTorch's Adam (if trace or strategy are PyTorch's,
+    or the trace names no framework) stores the roots of its second moments in fp32; only states of 8 bytes or more have
+    second moments.
     """
     s, own = scenario, 4
     if s.strategy.startswith("zero-"):
@@ -1089,12 +1090,12 @@ def step_memory(scenario, elements):
 
 
 def whole_gradients(scenario):
-    """FSDP2 that reduces in the last of several micro-batches keeps unsharded gradients."""
+    """True if FSDP2 keeps unsharded gradients, since it reduces only in the last of several micro-batches."""
     return scenario.strategy == "fsdp2" and scenario.options["reduce"] == "last" and scenario.accumulate > 1
 
 
 def constant_memory(scenario):
-    """Bytes of the parts that do not change over an iteration."""
+    """Returns the bytes of the parts that do not change during an iteration."""
     s, elements = scenario, scenario.all_elements()
     fsdp = s.strategy in ("fsdp1", "fsdp2")
     held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
@@ -1114,9 +1115,9 @@ def constant_memory(scenario):
 
 
 def occupied(part, size, begins, ends, since, until):
-    """(when, place within an instant, part, bytes more) of what is held within two instants.
+    """Returns (when, order within an instant, part, change in bytes) of memory held between two instants.
 
-    Ends free before starts take. Between them comes an update, which takes even if it has no length.
+    At an instant, ends free memory before starts take some. An update without duration comes between the two.
     """
     if part == "step" and begins == ends:
         return [(begins, 1, part, size), (begins, 2, part, -size)] if since <= begins < until else []
@@ -1126,7 +1127,7 @@ def occupied(part, size, begins, ends, since, until):
 
 
 def peaks(plan, worker, since, until, parts):
-    """(peak of the sum, peak of each part) of what one worker holds for a while, between two instants."""
+    """Returns (peak of the sum, peak of each part) of the temporary memory of a worker between two instants."""
     spans = []
     for part, size, first, last in [held for held in plan.holdings if held.part in parts]:
         begins, ends = first.item.at(first.edge, worker), last.item.at(last.edge, worker)
@@ -1141,7 +1142,7 @@ def peaks(plan, worker, since, until, parts):
 
 
 def memory(plan, since, until, counted=PARTS):
-    """(bytes at the peak, bytes of each part at its own peak) of the worker that needs most."""
+    """Returns (bytes at the peak, bytes of each part at its own peak) of the worker that needs most."""
     parts = constant_memory(plan.scenario)
     base, top = sum(parts.values()), 0
     own = collections.Counter()
@@ -1156,13 +1157,13 @@ def memory(plan, since, until, counted=PARTS):
 # ---- results --------------------------------------------------------------------------------------------------------
 
 def copy_time(plan):
-    """ps per iteration that copies take on a worker that is not slowed."""
+    """Returns the time in ps of copies per iteration on a worker without slowdown."""
     copies = [step for step in plan.steps if re.match(r"C_|D", step.name)]
     return sum(rounded(step.duration) for step in copies) / Fraction(len(plan.marks))
 
 
 def lower_bound(plan):
-    """ps that no plan of the same kind beats; of the slowest worker."""
+    """Returns a lower bound of the iteration in ps, on the slowest worker, for plans of the same kind."""
     s, slowest = plan.scenario, max(plan.scenario.factors)
     if s.stage == 0 and s.strategy not in SHARDED:
         return all_reduce_bound(s, slowest)
@@ -1186,9 +1187,9 @@ Result = namedtuple("Result", "answers order timeline empty")
 
 
 def simulate(trace, cluster, words):
-    """Everything that `allreplay run --json` says of sharding, under its names; times in exact seconds.
+    """Returns all that `allreplay run --json` prints about sharding, with the same keys; times in exact seconds.
 
-    empty: how many of an iteration's transfers never touch the network (they are not among `collectives`).
+    empty: the number of transfers per iteration that do not use the network (`collectives` does not count them).
     """
     scenario = Scenario(trace, cluster, words)
     plan, length = steady(scenario)
@@ -1230,7 +1231,7 @@ RATIOS = ["speedup", "samples_per_s"]
 
 
 def differences(given, result, relative=Fraction(1, 10**6)):
-    """How answers differ from a result: one line each. Times may differ by 1e-6 of the iteration, bytes by nothing."""
+    """Lists the differences between answers and a result. Times may differ by 1e-6 of the iteration, bytes may not."""
     own, lines = result.answers, []
     slack = {key: own["iteration_s"] * relative for key in TIMES}
     slack |= {key: abs(own[key] or 0) * relative for key in RATIOS}
@@ -1244,7 +1245,7 @@ def differences(given, result, relative=Fraction(1, 10**6)):
             compare(key, given[key], own[key], slack[key])
     if "collectives" in given and given["collectives"] not in (own["collectives"], own["collectives"] + result.empty):
         compare("collectives", given["collectives"], own["collectives"], 0)
-    counted = "step" in given.get("memory", {"step": None})  # worked cases are older than this part
+    counted = "step" in given.get("memory", {"step": None})  # worked cases lack this part
     top = own["memory_bytes" if counted else "without_step"]
     compare("memory_bytes", given.get("memory_bytes"), top, top * Fraction(1, 10**12))
     for part, size in own["memory"].items():
@@ -1256,7 +1257,7 @@ def differences(given, result, relative=Fraction(1, 10**6)):
 
 
 def replay_case(case):
-    """(result, differences) of one worked case."""
+    """Returns (result, differences) of a worked case."""
     words = shlex.split(case["command"])[2:]
     result = simulate(case["trace"], case["cluster"], words)
     return result, differences(case["answers"], result)

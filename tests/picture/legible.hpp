@@ -1,4 +1,4 @@
-// Whether a drawing can be read.
+// Checks that a drawing is legible.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ inline allreplay::Box extent(const allreplay::Text& text) {
   return {text.at.x - back, text.at.y - text.size, width, text.size};
 }
 
-// No text leaves the page or touches another.
+// Requires that no text leaves the page or overlaps another.
 inline void require_legible(const allreplay::Drawing& drawing) {
   using namespace allreplay;
   std::vector<Text> all;
@@ -28,7 +28,7 @@ inline void require_legible(const allreplay::Drawing& drawing) {
     for (std::size_t j = 0; j < i; ++j) {
       const Box b = extent(all[j]);
       const bool apart = a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y;
-      if (apart) continue;  // a check of each pair would take long
+      if (apart) continue;  // a CHECK for each pair would be slow
       INFO(all[j].text);
       CHECK(apart);
     }

@@ -16,7 +16,7 @@ inline const std::string result_header =
     "profile,cluster,strategy,workers,collective,fidelity,origin,iteration_s,forward_s,backward_s,exposed_comm_s,"
     "comm_busy_s,codec_s,collectives,speedup,efficiency,samples_per_s,lower_bound_s,options,events,wall_s\n";
 
-/// A row of a profile that computes for 1 s and 2 s and takes `iteration` seconds; the bound is 3 s.
+/// Returns a row with forward 1 s, backward 2 s, bound 3 s and `iteration` seconds.
 inline std::string result_row(const std::string& profile, const std::string& strategy, int workers, double iteration,
                               const std::string& options = "", const std::string& origin = "measured",
                               const std::string& cluster = "c", const std::string& collective = "ring") {
@@ -26,7 +26,7 @@ inline std::string result_row(const std::string& profile, const std::string& str
          std::to_string(workers * efficiency) + "," + std::to_string(efficiency) + ",,3," + options + ",10,0.5\n";
 }
 
-/// The same on a cluster.
+/// result_row() on a cluster.
 inline std::string row_on(const std::string& cluster, const std::string& strategy, int workers, double iteration,
                           const std::string& collective = "ring", const std::string& profile = "p") {
   return result_row(profile, strategy, workers, iteration, "", "measured", cluster, collective);
@@ -34,7 +34,7 @@ inline std::string row_on(const std::string& cluster, const std::string& strateg
 
 inline const std::string limit_80_gb = "memory=80 GB";
 
-/// Rows with the GB that a worker of each holds.
+/// Parses rows with the memory of a worker, in GB.
 inline SweepResult sized_result(const std::vector<std::pair<std::string, int>>& rows) {
   const auto ended = [](std::string line, const std::string& cell) { return line.insert(line.size() - 1, "," + cell); };
   std::string text = ended(result_header, "memory_bytes");
@@ -42,7 +42,7 @@ inline SweepResult sized_result(const std::vector<std::pair<std::string, int>>& 
   return parse_sweep_result(text, "r.csv");
 }
 
-/// A folder of this process's own, removed when it ends.
+/// A separate folder for this process, removed at its end.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / ("allreplay_html_" + std::to_string(::getpid()))) {
@@ -55,7 +55,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The file of that name in that folder, with this text.
+/// Writes the text to a file of this name in that folder. Returns its path.
 inline std::string result_file(const std::string& name, const std::string& text) {
   static const Folder folder;
   Files().write(folder.file(name), text);

@@ -145,8 +145,7 @@ class Writer {
     metadata["shard_group"] = plan_.sharding.group_of(workers_);
   }
 
-  // The compute stream is a chain. Ends instead of durations are rounded to whole microseconds, so that errors do not
-  // add up.
+  // Rounds the ends of the works, not their durations, to whole microseconds, so that errors do not add up.
   void add_works(Label::Kind kind) {
     for (std::size_t place = 0; place < unrolled_.works(0); ++place) {
       const TaskId task = unrolled_.work(0, place);
@@ -194,8 +193,7 @@ class Writer {
     if (layer.activation_bytes) node.attributes["activation_bytes"] = *layer.activation_bytes;
   }
 
-  // Adds works and transfers after all that they depend on. Transfers come as early as possible, and in the order of
-  // their lane if that is strict.
+  // Adds works and transfers after their dependencies; transfers as early as possible, in order if the lane is strict.
   void add_step() {
     std::vector<std::size_t> missing(unrolled_.labels.size(), 0);
     for (TaskId task = 0; task < missing.size(); ++task)
@@ -278,8 +276,7 @@ class Writer {
     node.attributes["tensor_elements"] = std::move(elements);
   }
 
-  // Returns the reductions, then the gathers, each in the order in which they start. That order is known unless urgent
-  // transfers may overtake.
+  // Returns the reductions, then the gathers, in the order of their starts, if urgent ones do not overtake.
   std::vector<TaskId> order() const {
     std::vector<Time> ends(unrolled_.labels.size(), Time(0));  // of works, if nothing delays them
     Time clock{0};

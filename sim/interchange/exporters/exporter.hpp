@@ -23,7 +23,7 @@ struct ExportRequest {
 };
 
 struct Exported {
-  std::string text;                ///< the file
+  std::string text;
   std::vector<std::string> notes;  ///< what the format cannot express; one sentence each
   /// The contents of a separate file with the members of each group; workers' files then name their own groups. "": all
   /// workers are in one group, and their files are equal.
@@ -48,8 +48,7 @@ const Exporter& find_exporter(std::string_view name, const SourceLocation& place
 /// `with_groups`: the format also has the update and groups.
 void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups = false);
 
-/// Writes a table with the columns layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the
-/// update in the first one.
+/// Writes layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the update in the first one.
 Exported export_csv(const ExportRequest& request);
 
 /// ASTRA-sim 1.0's workload text, kind DATA. The backward pass stands as weight gradient: its all-reduce starts when

@@ -88,8 +88,7 @@ struct ByteSource::Stream {
     return piece.size() - state_.avail_out;
   }
 
-  // After a gzip member either another one or padding with zeros may follow. Returns false if only zeros are left so
-  // far.
+  // Skips zeros, which pad gzip members, and enters the next member. Returns false if there is no more in the buffer.
   bool enter_member() {
     for (; state_.avail_in > 0 && *state_.next_in == 0; ++state_.next_in) --state_.avail_in;
     if (state_.avail_in == 0) return false;

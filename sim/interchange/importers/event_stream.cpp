@@ -13,8 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// RapidJSON's input stream: reads a source in pieces, so that a trace of gigabytes is never in memory. The end is NUL,
-// which JSON does not contain.
+// RapidJSON's input stream, which reads a source in pieces. The end is NUL, which JSON does not contain.
 class JsonInput {
  public:
   using Ch = char;

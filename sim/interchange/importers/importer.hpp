@@ -16,7 +16,7 @@
 
 namespace allreplay {
 
-/// What users may state about a file. What they omit is read from the file if it is there.
+/// Facts that users may state about a file. Omitted ones are read from the file if it has them.
 struct ImportOptions {
   std::optional<std::int64_t> batch_size;
   std::string model, device, framework, precision;
@@ -75,8 +75,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
 /// Returns the collectives as a CSV for `allreplay calibrate`. Throws InputError at `file` if there are none.
 std::string collectives_csv(const Imported& imported, const SourceLocation& file);
 
-/// For importers: converts a layer's time. Throws InputError unless it is between 0 and an hour: other values are not
-/// measurements, or have another unit.
+/// For importers: converts a layer's time. Throws InputError unless it is between 0 and an hour.
 Time measured_us(double microseconds, const SourceLocation& place);
 
 /// For importers: converts a tensor's number of parameters. Throws InputError unless it is an integer from 0 to 1e12.

@@ -1,5 +1,4 @@
-// Converts a PyTorch profiler (Kineto) trace to a profile: the mean of its complete steps. kineto_layers.hpp attributes
-// time to layers.
+// Converts a PyTorch profiler (Kineto) trace to a profile, the mean of its complete steps (see kineto_layers.hpp).
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -54,7 +53,7 @@ bool has_other_passes(const Attribution& known, Id step) {
   return false;
 }
 
-// Rejects passes that cannot be told apart: without marks several of any kind, and in a step those that differ.
+// Rejects passes that cannot be separated: several passes without marks, or different ones in a step.
 void require_equal_passes(const Attribution& known, Id step, const SourceLocation& file) {
   const bool several = has_other_passes(known, step);
   if (known.steps.marks == Marks::None && (several || known.iterations[step].micro_batches > 1))

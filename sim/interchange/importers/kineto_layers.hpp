@@ -31,8 +31,7 @@ struct LayerTimes {
   PassTime forward, backward;
 };
 
-/// One step: its layers (roots, in forward order) and their times. If the step accumulates gradients, it has the same
-/// layers once for each micro-batch.
+/// One step: its layers (roots, in forward order, once for each micro-batch) and their times.
 struct ProfiledIteration {
   std::vector<Id> layers;
   std::vector<std::vector<Id>> gradients;  ///< their dims, in the order in which they become ready

@@ -12,8 +12,7 @@
 
 namespace allreplay {
 
-/// Returns the collective of a kernel, whose duration is its time. Returns none if its size is unknown, or it is not
-/// one that is simulated for gradients (all-to-all, send).
+/// Returns the collective of a kernel; none if its size is unknown, or it is not simulated (all-to-all, send).
 std::optional<MeasuredCollective> measured_collective(const KinetoMessage& message, std::int64_t nanoseconds);
 
 /// A layer in a trace without shapes.
@@ -22,9 +21,8 @@ struct ShapelessLayer {
   std::size_t gradients = 0;
 };
 
-/// Returns the number of elements of each layer's tensors, taken in order from the model's layers with tensors. Throws
-/// InputError at `file` if a layer and the model's layer have different numbers of gradients, or are of different
-/// kinds.
+/// Returns the elements of each layer's tensors, taken in order from the model's layers with tensors. Throws InputError
+/// at `file` if two layers differ in kind or number of gradients.
 std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const ShapelessLayer> layers, const Model& model,
                                                          const SourceLocation& file);
 

@@ -15,7 +15,7 @@ namespace allreplay::kineto {
 using Id = std::uint32_t;  ///< an index
 inline constexpr Id none = ~Id{0};
 
-/// How the ends of iterations are marked.
+/// The events that mark the ends of iterations.
 enum class Marks : std::uint8_t { Profiler, Optimizer, None };
 
 struct Step {
@@ -65,8 +65,7 @@ bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view st
 /// Returns the ProfilerStep#n annotations; without them, steps end with Optimizer.step; without that, all is one step.
 Steps find_steps(const KinetoTrace& trace);
 
-/// Sorts the trace's spans, and finds their roots. `communicates`: the job has several ranks, so that some operators
-/// serve communication.
+/// Sorts the trace's spans and finds their roots. `communicates`: some operators serve communication between ranks.
 Roots find_roots(KinetoTrace& trace, const Steps& steps, bool communicates);
 
 }  // namespace allreplay::kineto

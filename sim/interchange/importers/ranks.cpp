@@ -77,7 +77,7 @@ void require_same_job(const Imported& first, const Imported& other, const std::s
 }
 
 // True if all ranks ran the same collectives in the same order.
-bool ran_alike(std::span<const Imported> ranks) {
+bool ran_same_collectives(std::span<const Imported> ranks) {
   const auto same = [](const MeasuredCollective& a, const MeasuredCollective& b) {
     return a.name == b.name && a.workers == b.workers && a.bytes == b.bytes;
   };
@@ -89,10 +89,10 @@ bool ran_alike(std::span<const Imported> ranks) {
 
 std::vector<MeasuredCollective> merged_collectives(std::span<const Imported> ranks) {
   std::vector<MeasuredCollective> all = ranks.front().collectives;
-  const bool alike = ran_alike(ranks);
+  const bool same = ran_same_collectives(ranks);
   for (const Imported& rank : ranks.subspan(1))
     for (std::size_t i = 0; i < rank.collectives.size(); ++i)
-      if (alike)
+      if (same)
         all[i].time = std::min(all[i].time, rank.collectives[i].time);
       else
         all.push_back(rank.collectives[i]);
@@ -182,9 +182,10 @@ Imported merged_ranks(std::span<const Imported> ranks, std::span<const std::stri
   note_stragglers(ranks, numbers, merged);
   if (!merged.collectives.empty())
     merged.notes.emplace_back(
-        ran_alike(ranks) ? "the time of a collective is its shortest on any of these ranks: with all ranks of the job, "
-                           "that of the last to arrive, which does not wait"
-                         : "the ranks did not run the same collectives: each counts with the time of each rank");
+        ran_same_collectives(ranks)
+            ? "the time of a collective is its shortest on any of these ranks: with all ranks of the job, "
+              "that of the last to arrive, which does not wait"
+            : "the ranks did not run the same collectives: each counts with the time of each rank");
   return merged;
 }
 

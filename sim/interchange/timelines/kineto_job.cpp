@@ -70,8 +70,7 @@ std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
   return others;
 }
 
-// Returns how far a rank's clock is ahead of the first one's: the median over collectives, which all ranks leave
-// together.
+// Returns how far a rank's clock is ahead of the first one's: the median over the ends of collectives.
 std::int64_t clock_shift(const RankTrace& rank, const RankTrace& first) {
   std::vector<std::int64_t> ahead;
   for (std::size_t i = 0; i < rank.steps.size(); ++i)

@@ -47,8 +47,7 @@ bool contains(std::string_view text, std::initializer_list<std::string_view> wor
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// True if a span on the CPU is a collective in which ranks wait for each other. Broadcasts are left out: DDP sends
-// buffers that way before each pass.
+// True if a span is a collective in which ranks wait for each other; not a broadcast, which DDP uses before each pass.
 bool is_collective(std::string_view name) {
   return (name.starts_with("c10d::") || name.starts_with("nccl:") || name.starts_with("gloo:")) &&
          contains(name, {"reduce", "gather", "all_to_all", "alltoall", "scatter"});
@@ -196,11 +195,11 @@ class StepReader {
     for (Id step = 0; step < pieces_.size(); ++step) {
       std::sort(launches[step].begin(), launches[step].end(), by_start);
       std::sort(runs[step].begin(), runs[step].end(), by_start);
-      const bool apart = runs[step].size() == launches[step].size();
-      const auto& ran = apart || launches[step].empty() ? runs[step] : launches[step];
+      const bool outlast_launches = runs[step].size() == launches[step].size();
+      const auto& ran = outlast_launches || launches[step].empty() ? runs[step] : launches[step];
       for (std::size_t k = 0; k < ran.size(); ++k)
         pieces_[step].collectives.push_back(
-            {apart ? launches[step][k].launch : ran[k].launch, {ran[k].start, ran[k].end}, {}});
+            {outlast_launches ? launches[step][k].launch : ran[k].launch, {ran[k].start, ran[k].end}, {}});
     }
   }
 

@@ -81,8 +81,7 @@ std::int64_t integer(std::string_view text, std::int64_t most, std::string_view 
   return value;
 }
 
-// Adds a note on ops that end before they start, because a clock was set back during the measurement. They are kept, as
-// in the published analyser.
+// Adds a note on ops that end before they start, since a clock was set back. They are kept, as in the analyser.
 void note_negative_ops(MeasuredJob& job) {
   Time shortest{0};
   std::int64_t count = 0;

@@ -1,0 +1,148 @@
+#include "sim/report/notes.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
+#include "sim/estimate/device.hpp"
+#include "sim/experiment/ranking.hpp"
+#include "sim/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct NoteSentence {
+  std::string_view kind, text;
+};
+
+constexpr NoteSentence sentences[] = {
+    {"tie", "~: within {tie:percent} of the fastest: a tie, which the simplest to run wins"},
+    {"headroom", "*: leaves less than {headroom:percent} of the memory free (--headroom): wins only if all do"},
+    {"does not fit", "!: does not fit into a worker's memory"},
+    {"device memory", "note: a worker has {memory_bytes}, the memory of {device} (to change it: --memory)"},
+    {"memory unchecked", "note: memory is not checked (to check it: --memory {example})"},
+    {"no activations", "note: memory is without activations, which the profile does not have"},
+    {"undivided",
+     "note: efficiency is not relative to {workers} workers, over which the samples of an iteration cannot be divided "
+     "evenly"},
+    {"faster than reference", "note: an efficiency above 100 %: faster than {strategy}, which all are relative to"},
+    {"sharded optimizer",
+     "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"},
+    {"uniform workers",
+     "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 2.4% "
+     "--interference 1.19"},
+    {"jitter",
+     "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},
+    {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
+    {"not measured", "note: the times of {profile} are {origin}, not measured"},
+};
+
+bool any_of(const std::vector<Outcome>& outcomes, bool (*holds)(const Outcome&)) {
+  return std::any_of(outcomes.begin(), outcomes.end(), holds);
+}
+
+bool has_jitter(const Outcome& one) { return one.scenario.stragglers.jitter.has_value(); }
+
+bool is_searched_elsewhere(const Outcome& one) {
+  const Metrics& m = one.result.metrics;
+  const bool optimal = m.lower_bound_s && m.iteration_s <= 1.001 * *m.lower_bound_s;
+  return one.result.fidelity == Fidelity::Message && !one.scenario.given && one.scenario.strategy->searched() &&
+         !optimal;
+}
+
+// The presets of machines with several GPUs in a node have both spread and interference.
+bool is_uniform(const Outcome& one) {
+  return one.scenario.cluster.in_words && one.scenario.cluster.network.node && one.scenario.workers > 1 &&
+         !one.scenario.cluster.interference && !one.scenario.stragglers.any();
+}
+
+bool has_too_little_room(const Outcome& one, const WinningRule& rule) {
+  const auto free = free_share(one.scenario.options.memory.limit, one.result.memory.peak);
+  return fits(one.scenario, one.result) && !leaves_room(free, rule);
+}
+
+// Whose memory limits the worker, or that nothing does.
+void add_memory_notes(const std::vector<Outcome>& outcomes, JsonValue& notes) {
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  const auto& limit = scenario.options.memory.limit;
+  const auto& device = scenario.device;
+  const bool activations = result.memory.parts.activations.has_value();
+  const bool shown = any_of(outcomes, [](const Outcome& one) {
+    return one.result.plan.sharding.shards_optimizer() || one.scenario.options.memory.limit.has_value();
+  });
+  if (device && limit == device->memory)
+    notes.push_back({{"note", "device memory"}, {"memory_bytes", *limit}, {"device", device->name}});
+  if (!limit && (shown || activations)) {
+    std::string example = device ? format_size(device->memory) : "80GB";
+    std::erase(example, ' ');
+    notes.push_back({{"note", "memory unchecked"}, {"example", example}});
+  }
+  if (shown && !activations) notes.push_back({{"note", "no activations"}});
+}
+
+// Why an efficiency is above 100 %.
+void add_efficiency_notes(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
+                          JsonValue& notes) {
+  constexpr double above = 1.0005;  // more than 100.0 %
+  for (const ScalingReference& one : references)
+    if (!one.undivided.empty()) {
+      notes.push_back({{"note", "undivided"}, {"workers", one.undivided.back()}});
+      break;
+    }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& [scenario, result, wall_s] = outcomes[i];
+    if (references[i].relative(outcomes[i]) <= above) continue;
+    const bool is_reference = references[i].workers > 1 && references[i].workers == scenario.workers;
+    if (is_reference)
+      notes.push_back({{"note", "faster than reference"}, {"strategy", references[i].strategy}});
+    else if (result.plan.sharding.shards_optimizer())
+      notes.push_back({{"note", "sharded optimizer"}});
+    else
+      continue;
+    return;
+  }
+}
+
+}  // namespace
+
+JsonValue note_on_origin(const Profile& profile) {
+  auto notes = JsonValue::array();
+  if (profile.origin == Origin::Reconstructed || profile.origin == Origin::Estimated)
+    notes.push_back({{"note", "not measured"}, {"profile", profile.name}, {"origin", to_string(profile.origin)}});
+  return notes;
+}
+
+JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
+                   const WinningRule& rule) {
+  auto notes = JsonValue::array();
+  const auto is_tight = [&](const Outcome& one) { return has_too_little_room(one, rule); };
+  const auto fits_not = [](const Outcome& one) { return !fits(one.scenario, one.result); };
+  if (std::any_of(outcomes.begin(), outcomes.end(), is_tight))
+    notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
+  if (std::any_of(outcomes.begin(), outcomes.end(), fits_not)) notes.push_back({{"note", "does not fit"}});
+  add_memory_notes(outcomes, notes);
+  add_efficiency_notes(outcomes, references, notes);
+  if (any_of(outcomes, is_uniform)) notes.push_back({{"note", "uniform workers"}});
+  if (outcomes.size() > 1 && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
+  if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
+  const JsonValue origin = note_on_origin(outcomes.front().scenario.profile);
+  for (const JsonValue& one : origin.items()) notes.push_back(one);
+  return notes;
+}
+
+std::string_view sentence_of_note(std::string_view kind) {
+  for (const NoteSentence& one : sentences)
+    if (one.kind == kind) return one.text;
+  throw std::logic_error(fmt::format("no sentence for the note '{}'", kind));
+}
+
+std::vector<std::string_view> note_kinds() {
+  std::vector<std::string_view> kinds;
+  for (const NoteSentence& one : sentences) kinds.push_back(one.kind);
+  return kinds;
+}
+
+}  // namespace allreplay

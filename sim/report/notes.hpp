@@ -1,0 +1,27 @@
+// Notes that several reports share: what to know before one trusts or compares the numbers. They are data; their
+// sentences stand in notes.cpp.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sim/core/json_value.hpp"
+#include "sim/experiment/scaling.hpp"
+
+namespace allreplay {
+
+/// The notes on outcomes that are shown together, the most important first: {"note": kind, and the values that its
+/// sentence needs}. `references` has one for each outcome.
+JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
+                   const WinningRule& rule = {});
+
+/// The note on times that are estimated or reconstructed; no item if they are measured or imported.
+JsonValue note_on_origin(const Profile& profile);
+
+/// A note's sentence, with holes for its values. Throws std::logic_error for an unknown kind.
+std::string_view sentence_of_note(std::string_view kind);
+
+/// The kinds, for tests.
+std::vector<std::string_view> note_kinds();
+
+}  // namespace allreplay

@@ -1,0 +1,358 @@
+#include "sim/report/view.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+#include "sim/report/notes.hpp"
+#include "sim/report/phrases.hpp"
+#include "sim/report/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Value = nlohmann::ordered_json;
+
+bool ends_with_any(std::string_view key, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view one) { return key.ends_with(one); });
+}
+
+// The format that a key's ending stands for.
+std::string_view format_of(std::string_view key) {
+  if (ends_with_any(key, {"bytes_per_s", "bandwidth"})) return "rate";
+  if (ends_with_any(key, {"per_byte"})) return "per_byte";
+  if (ends_with_any(key, {"per_s", "per_s_per_gpu"})) return "per_s";
+  if (ends_with_any(key, {"_s"})) return "time";
+  if (ends_with_any(key, {"bytes"})) return "size";
+  if (ends_with_any(key, {"efficiency", "mfu", "share"})) return "percent";
+  if (ends_with_any(key, {"gain"})) return "gain";
+  return "";
+}
+
+// Lists up to three names; objects as "name=value, name=value", without the blanks that a command could not hold.
+std::string text_of(const Value& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
+  std::vector<std::string> parts;
+  if (value.is_array()) {
+    for (const Value& item : value) parts.push_back(text_of(item));
+    return listed(parts, 4);
+  }
+  if (!value.is_object()) return value.dump();
+  std::string text;
+  for (const auto& [name, one] : value.items()) {
+    std::string words = text_of(one);
+    std::erase(words, ' ');
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, words);
+  }
+  return text;
+}
+
+TableCell cell_of(const Value& value, std::string_view format) {
+  if (format == "words") {
+    std::vector<std::string> words;
+    for (const Value& word : value) words.push_back(text_of(word));
+    return shell_words(words);
+  }
+  if (format == "sizes") {  // of an object: "parameters 102 MB, gradients 102 MB"
+    std::string text;
+    for (const auto& [name, bytes] : value.items())
+      if (bytes.get<double>() > 0)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(std::llround(bytes.get<double>())));
+    std::replace(text.begin(), text.end(), '_', ' ');
+    return text;
+  }
+  if (!value.is_number()) return text_of(value);
+  const auto number = value.get<double>();
+  if (format == "time") return cell::seconds(number);
+  if (format == "size") return cell::bytes(number);
+  if (format == "rate") return cell::rate(number);
+  if (format == "per_byte") return cell::per_byte(number);
+  if (format == "percent") return cell::percent(number);
+  if (format == "gain") return cell::gain(number);
+  if (format == "per_s") return cell::number(number, rate_decimals(number));
+  if (format == "longer") return longer_text(number);
+  if (!format.empty()) return cell::number(number, format.front() - '0');
+  return value.is_number_float() ? TableCell(text_of(value)) : cell::count(value.get<std::int64_t>());
+}
+
+std::string sentence_text(const TableCell& cell) {
+  switch (cell.kind) {
+    case TableCell::Kind::Seconds:
+      return format_duration(cell.value);
+    case TableCell::Kind::Size:
+      return format_size(std::llround(cell.value));
+    case TableCell::Kind::Percent:
+      return cell.is_signed ? gain_text(cell.value) : percent(cell.value);
+    default:
+      return in_a_sentence(cell);
+  }
+}
+
+bool says_something(const Value& value) {
+  return !(value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value == 0) ||
+           (!value.is_number() && !value.is_boolean() && value.empty()) || (value.is_string() && value == ""));
+}
+
+// Finds keys in an item and in the document around it.
+class Place {
+ public:
+  Place(const Value& document, const Value& item, std::set<std::string>* read)
+      : document_(document), item_(item), read_(read) {}
+
+  const Value& item() const { return item_; }
+  Place at(const Value& item) const { return {document_, item, read_}; }
+
+  // Null if there is no such key.
+  const Value& value(std::string_view key) const {
+    static const Value none;
+    const bool from_document = key.starts_with('/');
+    const Value::json_pointer pointer((from_document ? "" : "/") + std::string(key));
+    const auto within = [&](const Value& json) -> const Value* {
+      return json.contains(pointer) ? &json.at(pointer) : nullptr;
+    };
+    const Value* found = from_document ? nullptr : key == "." ? &item_ : within(item_);
+    if (!found) found = within(document_);
+    if (found && !found->is_null() && read_) read_->insert(std::string(key));
+    return found ? *found : none;
+  }
+
+  bool holds(std::string_view condition) const {
+    if (condition.empty()) return true;
+    const auto keys = split(condition, " ");
+    return std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
+      const bool negated = key.starts_with('!');
+      return says_something(value(negated ? key.substr(1) : key)) != negated;
+    });
+  }
+
+ private:
+  const Value& document_;
+  const Value& item_;
+  std::set<std::string>* read_;  // the keys that had values; null if nobody asks
+};
+
+std::string_view key_of_hole(std::string_view inside) { return inside.substr(0, inside.find(':')); }
+
+// What stands in a hole, "key" or "key:format"; nothing if the value is missing.
+std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& place) {
+  const std::string_view key = key_of_hole(inside);
+  std::string_view format = key.size() < inside.size() ? inside.substr(key.size() + 1) : format_of(key);
+  const Value& value = place.value(key);
+  if (value.is_null()) return std::nullopt;
+  if (format == "nonzero") {
+    if (!says_something(value)) return std::nullopt;
+    format = format_of(key);
+  }
+  return cell_of(value, format);
+}
+
+// Nothing if a value is missing outside of brackets.
+std::optional<std::string> filled(std::string_view text, const Place& place) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '{' && text[at] != '[') {
+      result += text[at];
+      continue;
+    }
+    const std::size_t end = text.find(text[at] == '{' ? '}' : ']', at);
+    const std::string_view inside = text.substr(at + 1, end - at - 1);
+    if (text[at] == '[') {
+      result += filled(inside, place).value_or("");
+    } else {
+      const auto cell = cell_of_hole(inside, place);
+      if (!cell) return std::nullopt;
+      result += sentence_text(*cell);
+    }
+    at = end;
+  }
+  return result;
+}
+
+// A single hole is a number; everything else is text.
+TableCell table_cell(const ViewColumn& column, const Place& place) {
+  const std::string& text = column.cell;
+  TableCell cell("-");
+  if (text.starts_with('{') && text.find('}') == text.size() - 1) {
+    if (const auto value = cell_of_hole(std::string_view(text).substr(1, text.size() - 2), place)) cell = *value;
+  } else if (const auto words = filled(text, place)) {
+    cell = *words;
+  }
+  const std::size_t blank = column.sign.find(' ');
+  if (blank != std::string::npos && place.holds(std::string_view(column.sign).substr(blank + 1)))
+    return cell.kind == TableCell::Kind::Text ? TableCell(cell.text + column.sign.substr(0, blank))
+                                              : cell.marked(column.sign.substr(0, blank));
+  return cell;
+}
+
+// Where the parts of a view go: a terminal or Markdown.
+class Output {
+ public:
+  Output(const Screen& screen, bool is_markdown) : screen_(screen), is_markdown_(is_markdown) {}
+
+  void blank_line() {
+    if (!text_.empty() && !text_.ends_with("\n\n")) text_ += "\n";
+  }
+  void sentence(const std::string& text) {
+    text_ += is_markdown_ ? text + "\n" : wrapped(text, screen_.width, 2) + "\n";
+  }
+  void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) {
+    if (!is_markdown_) {
+      text_ += facts(lines, screen_);
+      return;
+    }
+    for (const auto& [name, value] : lines) text_ += fmt::format("- {}: {}\n", trim(name), value.text);
+  }
+  void table(const Table& one) { text_ += is_markdown_ ? one.markdown() : one.text(screen_); }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  const Screen& screen_;
+  bool is_markdown_;
+  std::string text_;
+};
+
+void render(const View& view, const Place& place, Output& out);
+
+void render(const ViewText& part, const Place& place, Output& out) {
+  if (part.text.empty()) return out.blank_line();
+  if (!place.holds(part.when)) return;
+  if (const auto text = filled(part.text, place)) out.sentence(*text);
+}
+
+void render(const ViewFacts& part, const Place& place, Output& out) {
+  std::vector<std::pair<std::string, TableCell>> lines;
+  for (const auto& [name, text] : part.lines)
+    if (const auto value = filled(text, place); value && !value->empty()) lines.emplace_back(name, *value);
+  out.facts_of(lines);
+}
+
+void render(const ViewNotes&, const Place& place, Output& out) {
+  for (const Value& note : place.value("notes"))
+    out.sentence(filled(sentence_of_note(note.at("note").get<std::string>()), place.at(note)).value_or(""));
+}
+
+// The rows of a table that are shown.
+std::vector<const Value*> rows_of(const ViewTable& part, const Place& place) {
+  std::vector<const Value*> rows;
+  for (const std::string_view key : split(part.rows, " ")) {
+    const Value& value = place.value(key);
+    if (value.is_object()) rows.push_back(&value);
+    if (value.is_array())
+      for (const Value& item : value) rows.push_back(&item);
+  }
+  std::erase_if(rows, [&](const Value* row) { return !place.at(*row).holds(part.when); });
+  return rows;
+}
+
+void render(const ViewTable& part, const Place& place, Output& out) {
+  const std::vector<const Value*> rows = rows_of(part, place);
+  if (rows.empty()) return;
+  std::vector<TableColumn> columns;
+  for (const ViewColumn& one : part.columns) {
+    TableColumn column(filled(one.title, place).value_or(""));
+    column.scaled_like = one.like;
+    column.commands = one.is_command;
+    columns.push_back(std::move(column));
+  }
+  Table table(columns, part.keys);
+  for (const Value* item : rows) {
+    const Place row = place.at(*item);
+    std::vector<TableCell> cells;
+    bool numbers = false;
+    for (const ViewColumn& column : part.columns) {
+      cells.push_back(table_cell(column, row));
+      const bool first_number = !numbers && cells.size() > part.keys && cells.back().kind != TableCell::Kind::Text;
+      numbers = numbers || first_number;
+      if ((first_number || cells.size() == part.keys) && row.holds(part.best)) cells.back().tone = Tone::Best;
+    }
+    table.add(std::move(cells));
+  }
+  out.table(table);
+}
+
+void render(const ViewList& part, const Place& place, Output& out) {
+  std::size_t shown = 0, left_out = 0;
+  for (const Value& item : place.value(part.items)) {
+    const Place one = place.at(item);
+    const auto text = one.holds(part.when) ? filled(part.text, one) : std::nullopt;
+    if (!text) continue;
+    if (shown < part.most)
+      out.sentence(*text), ++shown;
+    else
+      ++left_out;
+  }
+  if (left_out > 0) out.sentence(fmt::format("and {} more", left_out));
+}
+
+void render(const ViewEach& part, const Place& place, Output& out) {
+  for (const Value& item : place.value(part.items)) {
+    out.blank_line();
+    render(part.view.front(), place.at(item), out);
+  }
+}
+
+void render(const View& view, const Place& place, Output& out) {
+  for (const auto& part : view.parts) std::visit([&](const auto& one) { render(one, place, out); }, part);
+}
+
+std::string render(const View& view, const JsonValue& document, Output out, std::set<std::string>* read = nullptr) {
+  const Value json = Value::parse(document.dump());
+  render(view, Place(json, json, read), out);
+  return std::move(out).text();
+}
+
+// The keys of the holes of a text.
+void add_keys(std::string_view text, std::set<std::string>& keys) {
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at + 1))
+    keys.emplace(key_of_hole(text.substr(at + 1, text.find('}', at) - at - 1)));
+}
+
+void add_keys(const View& view, std::set<std::string>& keys);
+void add_keys(const ViewText& part, std::set<std::string>& keys) { add_keys(part.text, keys); }
+void add_keys(const ViewFacts& part, std::set<std::string>& keys) {
+  for (const auto& [name, text] : part.lines) add_keys(text, keys);
+}
+void add_keys(const ViewNotes&, std::set<std::string>& keys) { keys.insert("notes"); }
+void add_keys(const ViewTable& part, std::set<std::string>& keys) {
+  for (const std::string_view key : split(part.rows, " ")) keys.emplace(key);
+  for (const ViewColumn& column : part.columns) add_keys(column.title, keys), add_keys(column.cell, keys);
+}
+void add_keys(const ViewList& part, std::set<std::string>& keys) { keys.insert(part.items), add_keys(part.text, keys); }
+void add_keys(const ViewEach& part, std::set<std::string>& keys) {
+  keys.insert(part.items);
+  add_keys(part.view.front(), keys);
+}
+void add_keys(const View& view, std::set<std::string>& keys) {
+  for (const auto& part : view.parts) std::visit([&](const auto& one) { add_keys(one, keys); }, part);
+}
+
+}  // namespace
+
+std::string rendered(const View& view, const JsonValue& document, const Screen& screen) {
+  return render(view, document, Output(screen, false));
+}
+
+std::string rendered_markdown(const View& view, const JsonValue& document) {
+  return render(view, document, Output(Screen(), true));
+}
+
+std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples) {
+  std::set<std::string> keys, read;
+  add_keys(view, keys);
+  for (const JsonValue& sample : samples) render(view, sample, Output(Screen(), false), &read);
+  std::vector<std::string> missing;
+  std::set_difference(keys.begin(), keys.end(), read.begin(), read.end(), std::back_inserter(missing));
+  return missing;
+}
+
+}  // namespace allreplay
