@@ -148,12 +148,14 @@ std::vector<ReportChart> charts_of(const SweepResult& result, const std::optiona
   return charts;
 }
 
-std::string legend_html(const LegendEntry& entry, const std::string& ids) {
+// A button if the panels have shapes of this series to highlight.
+std::string legend_html(const LegendEntry& entry, const std::string& ids, const std::string& panels) {
   constexpr double width = 28, height = 14;
   Drawing sample{.width = width, .height = height, .title = entry.name};
   entry.sample(sample, {3, 1.5, width - 6, height - 3});
-  return fmt::format("<button type=\"button\" data-series=\"{0}\">{1}{0}</button>\n", escaped(displayable(entry.name)),
-                     to_svg(sample, ids));
+  const std::string name = escaped(displayable(entry.name)), series = fmt::format(" data-series=\"{}\"", name);
+  if (panels.find(series) == std::string::npos) return fmt::format("<span>{}{}</span>\n", to_svg(sample, ids), name);
+  return fmt::format("<button type=\"button\"{}>{}{}</button>\n", series, to_svg(sample, ids), name);
 }
 
 std::string panel_html(const Figure& figure, const FigurePanel& panel, const std::string& ids) {
@@ -168,10 +170,10 @@ std::string panel_html(const Figure& figure, const FigurePanel& panel, const std
 
 std::string chart_html(const ReportChart& chart, const std::string& id) {
   std::string legend, panels;
-  for (std::size_t i = 0; i < chart.figure.legend.size(); ++i)
-    legend += legend_html(chart.figure.legend[i], fmt::format("{}-legend-{}-", id, i));
   for (std::size_t i = 0; i < chart.figure.panels.size(); ++i)
     panels += panel_html(chart.figure, chart.figure.panels[i], fmt::format("{}-{}-", id, i));
+  for (std::size_t i = 0; i < chart.figure.legend.size(); ++i)
+    legend += legend_html(chart.figure.legend[i], fmt::format("{}-legend-{}-", id, i), panels);
   const std::string& note = chart.figure.note;
   return fmt::format("<div class=\"chart\" id=\"{}\">\n<h3>{}</h3>\n{}<div class=\"panels\">\n{}</div>\n{}</div>\n", id,
                      escaped(chart.name), legend.empty() ? "" : "<div class=\"legend\">\n" + legend + "</div>\n",

@@ -57,9 +57,6 @@ function makeTimeline(figure, index) {
   picture.tabIndex = 0;
   picture.setAttribute("role", "application");
   const [larger, smaller, everything, range] = figure.previousElementSibling.children;
-  larger.addEventListener("click", () => zoom(0.5));
-  smaller.addEventListener("click", () => zoom(2));
-  everything.addEventListener("click", () => view(0, 1));
 
   function view(start, end) {
     const long = Math.min(1, Math.max(1 / mostZoom, end - start));
@@ -121,11 +118,8 @@ function makeTimeline(figure, index) {
     picture.setPointerCapture(event.pointerId);
     picture.classList.add("moving");
   });
-  for (const end of ["pointerup", "pointercancel"])
-    picture.addEventListener(end, (event) => {
-      pointers.delete(event.pointerId);
-      picture.classList.remove("moving");
-    });
+  const release = (event) => { pointers.delete(event.pointerId); picture.classList.remove("moving"); };
+  for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, release);
   picture.addEventListener("pointermove", (event) => {
     if (!pointers.has(event.pointerId)) return pointAt(event);
     const before = [...pointers.values()], was = pointers.get(event.pointerId);
@@ -143,6 +137,7 @@ function makeTimeline(figure, index) {
   }, { passive: false });
   const keys = { "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), _: () => zoom(2), 0: () => view(0, 1), Home: () => view(0, 1),
     Escape: () => choose(null), ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2) };
+  [[larger, "+"], [smaller, "-"], [everything, "0"]].forEach(([button, key]) => button.addEventListener("click", keys[key]));
   const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   picture.addEventListener("keydown", (event) => {
     const act = event.shiftKey && steps[event.key] ? () => step(...steps[event.key]) : keys[event.key];
