@@ -168,16 +168,17 @@ std::string panel_html(const Figure& figure, const FigurePanel& panel, const std
   return fmt::format("<figure>{}{}</figure>\n", caption, to_svg(drawing, ids));
 }
 
-std::string chart_html(const ReportChart& chart, const std::string& id) {
+std::string chart_html(const ReportChart& chart, const std::string& id, bool first) {
   std::string legend, panels;
   for (std::size_t i = 0; i < chart.figure.panels.size(); ++i)
     panels += panel_html(chart.figure, chart.figure.panels[i], fmt::format("{}-{}-", id, i));
   for (std::size_t i = 0; i < chart.figure.legend.size(); ++i)
     legend += legend_html(chart.figure.legend[i], fmt::format("{}-legend-{}-", id, i), panels);
   const std::string& note = chart.figure.note;
-  return fmt::format("<div class=\"chart\" id=\"{}\">\n<h3>{}</h3>\n{}<div class=\"panels\">\n{}</div>\n{}</div>\n", id,
-                     escaped(chart.name), legend.empty() ? "" : "<div class=\"legend\">\n" + legend + "</div>\n",
-                     panels, note.empty() ? "" : fmt::format("<p class=\"note\">{}</p>\n", escaped(note)));
+  return fmt::format("<div class=\"chart\" id=\"{}\"{}>\n<h3>{}</h3>\n{}<div class=\"panels\">\n{}</div>\n{}</div>\n",
+                     id, first ? "" : " hidden", escaped(chart.name),
+                     legend.empty() ? "" : "<div class=\"legend\">\n" + legend + "</div>\n", panels,
+                     note.empty() ? "" : fmt::format("<p class=\"note\">{}</p>\n", escaped(note)));
 }
 
 }  // namespace
@@ -189,7 +190,7 @@ std::string charts_html(const SweepResult& result, const std::optional<PlotOptio
     const std::string id = fmt::format("chart-{}", i);
     buttons += fmt::format("<label><input type=\"radio\" name=\"chart\" value=\"{}\"{}>{}</label>\n", id,
                            i == 0 ? " checked" : "", escaped(charts[i].name));
-    figures += chart_html(charts[i], id);
+    figures += chart_html(charts[i], id, i == 0);
   }
   return fmt::format(
       "<div class=\"controls radios\" role=\"radiogroup\" aria-label=\"The number that the charts show\" hidden>\n{}"

@@ -36,8 +36,9 @@ RowsHtml rows_html(const SweepResult& result) {
     head += heading_html(columns[i]);
     if (!columns[i].is_text) numbers.push_back(fmt::format("#table td:nth-child({})", i + 1));
   }
+  constexpr std::size_t most_shown = 500;  // by a browser that is still reading the page
   for (std::size_t row = 0; row < result.rows.size(); ++row) {
-    body += "<tr>";
+    body += row == most_shown ? "</tbody>\n<tbody hidden>\n<tr>" : "<tr>";
     for (const FormattedColumn& column : columns) body += cell_html(column, row);
     body += "</tr>\n";
   }

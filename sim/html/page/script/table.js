@@ -1,9 +1,8 @@
 // The table of all rows: sorted by a column, filtered by words.
 
-const MOST_ROWS = 500; // shown unless the reader asks for all
-
 function makeTable(table) {
-  const body = table.tBodies[0], rows = [...body.rows];
+  const [body, rest] = table.tBodies, mostRows = body.rows.length; // shown unless the reader asks for all
+  const rows = [...body.rows, ...(rest?.rows ?? [])];
   const heads = [...table.tHead.rows[0].cells];
   const compare = new Intl.Collator("en", { numeric: true }).compare;
   let order = rows, words = null, all = false;
@@ -13,7 +12,7 @@ function makeTable(table) {
     words ??= asked.length ? new Map(rows.map((row) => [row, [...row.cells].map((cell) => cell.textContent.toLowerCase()).join(" ")])) : null;
     const found = asked.length ? order.filter((row) => asked.every((word) => words.get(row).includes(word))) : order;
     const shown = new DocumentFragment();
-    found.slice(0, all ? undefined : MOST_ROWS).forEach((row) => shown.append(row));
+    found.slice(0, all ? undefined : mostRows).forEach((row) => shown.append(row));
     const count = shown.childElementCount;
     body.replaceChildren(shown);
     byId("more").hidden = count === found.length;
