@@ -11,7 +11,8 @@
 #   --out DIR       where the traces go (out/public_traces); what was fetched is kept in DIR/originals
 #
 # traces/public.json says where each file stands, and its SHA-256. What was cut off goes on, or starts again; nothing
-# half-fetched or unchecked is ever imported. What only its authors' own tables say, tools/public_tables.py makes a CSV. Then:
+# half-fetched or unchecked is ever imported. tools/convert_trace.py and tools/public_tables.py make CSVs of formats that `allreplay import`
+# does not read. Then:
 #
 #   allreplay compare --profile out/public_traces/googlenet_k80_b32_bcaffe_4nodes.json --cluster v100-10gbe
 
@@ -39,7 +40,7 @@ while [ $# -gt 0 ]; do
 done
 
 # The manifest's entries as lines of fields, each ended by a unit separator (0x1F), which no field holds: name, importer, hardware,
-# licence, note; how many files, and of each its address, SHA-256, bytes, name; how many words of public_tables.py, and these; options…
+# licence, note; how many files, and of each its address, SHA-256, bytes, name; how many words of the converter, and these; options…
 entries() {
   python3 -I - "$manifest" "$shipped" "${only[@]}" << 'PYTHON'
 import json, re, sys
@@ -115,8 +116,8 @@ if ! $list && [ ! -x "$program" ]; then
   phase "build" build release allreplay
 fi
 
-made=$(mktemp --suffix .csv)
-trap 'rm -f "$made"' EXIT
+made=$(mktemp --suffix .csv) said=$(mktemp)
+trap 'rm -f "$made" "$said"' EXIT
 while IFS=$'\x1f' read -r -d $'\n' line; do
   IFS=$'\x1f' read -r -a field <<< "$line"
   name=${field[0]} importer=${field[1]} hardware=${field[2]} licence=${field[3]} note=${field[4]} count=${field[5]}
@@ -145,7 +146,15 @@ while IFS=$'\x1f' read -r -d $'\n' line; do
   echo "== $name: $hardware, $licence"
   table=("${field[@]:1:${field[0]}}")
   if [ ${#table[@]} -gt 0 ]; then
-    python3 -I tools/public_tables.py "${table[0]}" "${files[@]}" "${table[@]:1}" > "$made" || exit
+    case "${table[0]}" in
+      pipedream | bcaffe | caffe-time | dnn-partitioning) converter=tools/convert_trace.py ;;
+      *) converter=tools/public_tables.py ;;
+    esac
+    if ! python3 -I "$converter" "${table[0]}" "${files[@]}" "${table[@]:1}" > "$made" 2> "$said"; then
+      cat "$said" >&2
+      exit 2
+    fi
+    note+=$(sed 's/^note: /; /' "$said" | tr -d '\n')
     files=("$made")
   fi
   "$program" import "${files[@]}" --from "$importer" --note "$note" --out "$out/$name.json" "${field[@]:1+${field[0]}}" < /dev/null || exit

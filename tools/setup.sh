@@ -74,7 +74,7 @@ system_found() {
 read -r -a packages <<< "$(packages_of debian)"
 torch=(python3-torch python3-torchvision)
 cluster=(openmpi-bin libopenmpi-dev slurm-wlm parallel)
-packaging=(dpkg-dev file)
+packaging=(dpkg-dev file help2man)
 case "$*" in
   '') ;;
   '--with torch') packages+=("${torch[@]}") ;;

@@ -133,15 +133,15 @@ class Contents {
     for (const FileSend& one : round.sends)
       for (std::int64_t i = 0; i < one.send.count; ++i) {
         const std::int64_t chunk = one.send.first + i;
-        const std::size_t there = place(one.from, chunk), here = place(one.send.to, chunk);
-        const auto words = std::span(bits_).subspan(there * words_, words_);
+        const std::size_t source = place(one.from, chunk), target = place(one.send.to, chunk);
+        const auto words = std::span(bits_).subspan(source * words_, words_);
         if (std::all_of(words.begin(), words.end(), [](auto word) { return word == 0; }))
           throw InputError(one.place, fmt::format("rank {} does not have chunk {} to send", one.from, chunk),
                            "a chunk that it had, or received in an earlier round");
         bits.insert(bits.end(), words.begin(), words.end());
-        doubled.push_back(doubled_[there]);
+        doubled.push_back(doubled_[source]);
         const Written now = one.send.reduce ? Written::Reduced : Written::Replaced;
-        const Written before = std::exchange(written_[here], now);
+        const Written before = std::exchange(written_[target], now);
         if (before != Written::No && (before == Written::Replaced || now == Written::Replaced))
           throw InputError(one.place,
                            fmt::format("chunk {} of rank {} is written twice in a round", chunk, one.send.to),
@@ -150,23 +150,23 @@ class Contents {
     std::size_t number = 0;
     for (const FileSend& one : round.sends)
       for (std::int64_t i = 0; i < one.send.count; ++i, ++number) {
-        const std::size_t here = place(one.send.to, one.send.first + i);
-        bool twice = doubled[number] || (one.send.reduce && doubled_[here]);
+        const std::size_t target = place(one.send.to, one.send.first + i);
+        bool twice = doubled[number] || (one.send.reduce && doubled_[target]);
         for (std::size_t word = 0; word < words_; ++word) {
-          std::uint64_t& has = bits_[here * words_ + word];
+          std::uint64_t& has = bits_[target * words_ + word];
           const std::uint64_t came = bits[number * words_ + word];
           twice |= one.send.reduce && (has & came) != 0;
           has = (one.send.reduce ? has : 0) | came;
         }
-        doubled_[here] = twice;
-        written_[here] = Written::No;
+        doubled_[target] = twice;
+        written_[target] = Written::No;
       }
   }
 
   void require_done() const {
     for (Rank rank = 0; rank < schedule_.ranks; ++rank)
       for (std::int64_t chunk = 0; chunk < schedule_.chunks; ++chunk)
-        if (due(rank, chunk) && !whole(rank, chunk))
+        if (is_due(rank, chunk) && !is_complete(rank, chunk))
           throw InputError(
               schedule_.place / "rounds",
               fmt::format("at the end rank {} does not have all of chunk {}, or has a part of it twice", rank, chunk),
@@ -184,15 +184,15 @@ class Contents {
     if (schedule_.operation == CollectiveOp::AllGather) return rank == schedule_.owner(chunk);
     return schedule_.operation != CollectiveOp::Broadcast || rank == 0;
   }
-  bool due(Rank rank, std::int64_t chunk) const {
+  bool is_due(Rank rank, std::int64_t chunk) const {
     return schedule_.operation != CollectiveOp::ReduceScatter || rank == schedule_.owner(chunk);
   }
   // True if the rank's copy contains the contribution of every rank that began with this chunk, exactly once.
-  bool whole(Rank rank, std::int64_t chunk) const {
-    const std::size_t here = place(rank, chunk);
+  bool is_complete(Rank rank, std::int64_t chunk) const {
+    const std::size_t index = place(rank, chunk);
     for (Rank from = 0; from < schedule_.ranks; ++from)
-      if (((bits_[here * words_ + from / 64] >> from % 64 & 1) != 0) != begins_with(from, chunk)) return false;
-    return !doubled_[here];
+      if (((bits_[index * words_ + from / 64] >> from % 64 & 1) != 0) != begins_with(from, chunk)) return false;
+    return !doubled_[index];
   }
 
   const Schedule& schedule_;

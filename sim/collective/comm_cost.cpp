@@ -159,8 +159,9 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   const CommCost below(low->table), above(high->table);
   std::vector<CostPoint> points;
   for (const Bytes bytes : sizes) {
-    const double highest = to_seconds(above(bytes)), drawn = (1 - share) * to_seconds(below(bytes)) + share * highest;
-    points.push_back({bytes, share > 1 ? std::max(drawn, highest) : drawn});
+    const double highest = to_seconds(above(bytes)),
+                 extrapolated = (1 - share) * to_seconds(below(bytes)) + share * highest;
+    points.push_back({bytes, share > 1 ? std::max(extrapolated, highest) : extrapolated});
     if (points.back().seconds <= 0)
       throw InputError(place,
                        fmt::format("extrapolated to {} workers, gives {} a negative time", workers, write_size(bytes)),
@@ -170,15 +171,16 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
 }
 
 // The topology, if its hosts are nodes for the collective: they have ports, or it works in groups or switches. Or null.
-const TopologySpec* nodes_drawn(const Network& network, const Algorithm& algorithm, const CollectiveOptions& options) {
+const TopologySpec* hosts_as_nodes(const Network& network, const Algorithm& algorithm,
+                                   const CollectiveOptions& options) {
   if (network.node || network.measured || !network.topology || network.topology->gpus_per_host == 1) return nullptr;
   const bool grouped = algorithm.in_switches || (algorithm.grouped && options.groups > 1);
   return grouped || has_ports(*network.topology) ? &*network.topology : nullptr;
 }
 
 // On a network with one level, every worker is a node.
-std::int64_t node_workers(const Network& network, const TopologySpec* drawn) {
-  return network.node ? network.node->workers : drawn ? drawn->gpus_per_host : 1;
+std::int64_t node_workers(const Network& network, const TopologySpec* hosts) {
+  return network.node ? network.node->workers : hosts ? hosts->gpus_per_host : 1;
 }
 
 TwoLevels with_servers(const Network& network, TwoLevels levels) {
@@ -189,13 +191,13 @@ TwoLevels with_servers(const Network& network, TwoLevels levels) {
 }
 
 // A beta in the file has precedence over the topology's links between hosts.
-TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int64_t workers) {
+TwoLevels levels_of(const Network& network, const TopologySpec& hosts, std::int64_t workers) {
   const double inside = start_up_inside(network), between = start_up_between(network);
-  const double beta_in = 1 / drawn.inner.bandwidth;
-  if (network.beta) return {inside, beta_in, between, *network.beta, drawn.ports_of_host()};
-  const RouteBound outside = machine_route_bound(*make_topology(drawn, workers), workers);
-  return {inside + 2 * drawn.inner.latency, beta_in, between + outside.latency, 1 / outside.bandwidth,
-          drawn.ports_of_host()};
+  const double beta_in = 1 / hosts.inner.bandwidth;
+  if (network.beta) return {inside, beta_in, between, *network.beta, hosts.ports_of_host()};
+  const RouteBound outside = machine_route_bound(*make_topology(hosts, workers), workers);
+  return {inside + 2 * hosts.inner.latency, beta_in, between + outside.latency, 1 / outside.bandwidth,
+          hosts.ports_of_host()};
 }
 
 // Rejects failed or changed links, which closed forms cannot represent.
@@ -210,10 +212,10 @@ void require_equal_links(const Network& network) {
 // The parts of the cost that α and β cause (and the coefficient of γ, if nodes change it).
 TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                          const LinkCosts& links, const Coefficients& times, const CollectiveOptions& options) {
-  if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options)) {
-    const TwoLevels levels = levels_of(network, *drawn, all);
+  if (const TopologySpec* hosts = hosts_as_nodes(network, algorithm, options)) {
+    const TwoLevels levels = levels_of(network, *hosts, all);
     return two_level_transfer(algorithm, layout, algorithm.servers ? with_servers(network, levels) : levels, options,
-                              drawn->place);
+                              hosts->place);
   }
   if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
   const NodeLevel& node = *network.node;
@@ -291,7 +293,7 @@ OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64
                   const CollectiveOptions& options) {
   if (runs_on_hosts(network, algorithm))
     return price_ops(levels_of_hosts(network, workers), algorithm, workers, table_workers, options);
-  const NodeLayout layout = layout_of(workers, node_workers(network, nodes_drawn(network, algorithm, options)));
+  const NodeLayout layout = layout_of(workers, node_workers(network, hosts_as_nodes(network, algorithm, options)));
   const auto priced = [&](CollectiveOp op) {
     return price_op(network, algorithm, op, layout, workers, table_workers, options);
   };
@@ -302,11 +304,11 @@ CallCost price_call(const Network& network, const Call& call, std::int64_t worke
                     const CollectiveOptions& options) {
   if (runs_on_hosts(network, *call.algorithm))
     return price_call(levels_of_hosts(network, workers), call, workers, table_workers, options);
-  const TopologySpec* drawn = nodes_drawn(network, *call.algorithm, options);
-  const bool nodes = network.node || drawn;
+  const TopologySpec* hosts = hosts_as_nodes(network, *call.algorithm, options);
+  const bool nodes = network.node || hosts;
   const Group whole = call.group.of(workers);
   const NodeLayout layout =
-      nodes ? layout_of(whole, node_workers(network, drawn), network.node ? network.node->place : drawn->place)
+      nodes ? layout_of(whole, node_workers(network, hosts), network.node ? network.node->place : hosts->place)
             : layout_of(whole.ranks, 1);
   CallCost priced{price_op(network, *call.algorithm, call.op, layout, workers, table_workers, options), channel_inside};
   if (nodes && layout.nodes > 1)
@@ -322,7 +324,7 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
 namespace {
 
 // Describes a measurement that is used for other numbers of nodes or workers than it was taken with.
-std::string carried(const Network& network, std::int64_t workers) {
+std::string extrapolation_note(const Network& network, std::int64_t workers) {
   if (network.measured && network.node) {
     const auto nodes = [&](std::int64_t count) { return layout_of(count, network.node->workers).nodes; };
     const std::int64_t there = nodes(network.measured->workers), here = nodes(workers);
@@ -341,8 +343,8 @@ std::string carried(const Network& network, std::int64_t workers) {
 }
 
 // Describes costs that no such network can have.
-std::string impossible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
-                       const CollectiveOptions& options) {
+std::string impossible_cost(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                            const CollectiveOptions& options) {
   const bool tables = !network.table.empty() || !network.tables.empty();
   if (tables || !algorithm.coefficients) return "";
   if (network.line_rate) {
@@ -367,7 +369,8 @@ std::string impossible(const Network& network, const Algorithm& algorithm, std::
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         const CollectiveOptions& options) {
   if (workers == 1) return "";
-  const std::string one = impossible(network, algorithm, workers, options), other = carried(network, workers);
+  const std::string one = impossible_cost(network, algorithm, workers, options),
+                    other = extrapolation_note(network, workers);
   return one.empty() || other.empty() ? one + other : one + "\n" + other;
 }
 

@@ -193,19 +193,19 @@ NcclChoice NcclPrice::broadcast(int protocol, double bytes) const {
           protocol_names[static_cast<std::size_t>(protocol)],
           latency * 1e-6,
           scale_ * ring_bus(protocol) * 1e9,
-          on_links([&](double links) { return links * ring_part(protocol); }),
+          on_links([&](double links) { return links * ring_fraction(protocol); }),
           base * 1e-6,
           (several ? net : inside) * 1e-6,
           (net + waits) * 1e-6};
 }
 
 double NcclPrice::ring_bus(int protocol) const {
-  if (protocol == LL) return ll_part() * std::min(most_of_ll(setup_, nodes_), bus_ / 2);
+  if (protocol == LL) return ll_factor() * std::min(most_of_ll(setup_, nodes_), bus_ / 2);
   return protocol == LL128 ? std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu)) : bus_;
 }
 
-double NcclPrice::ring_part(int protocol) const {
-  return protocol == LL ? ll_part() / 2 : protocol == LL128 ? 0.92 : 1;
+double NcclPrice::ring_fraction(int protocol) const {
+  return protocol == LL ? ll_factor() / 2 : protocol == LL128 ? 0.92 : 1;
 }
 
 template <class BandwidthOf>
@@ -233,7 +233,7 @@ NcclChoice NcclPrice::ring(int protocol, double bytes) const {
           protocol_names[static_cast<std::size_t>(protocol)],
           latency * 1e-6,
           scale_ * ring_bus(protocol) * (workers_ / steps) * 1e9,
-          on_links([&](double links) { return links * ring_part(protocol) * (workers_ / steps); }),
+          on_links([&](double links) { return links * ring_fraction(protocol) * (workers_ / steps); }),
           setup_.node.latency * at(base_ring, protocol) * longer,
           setup_.node.latency * inside * longer,
           setup_.network.latency * net * longer + rendezvous(bytes, 1) * 1e-6};
@@ -252,20 +252,20 @@ NcclChoice NcclPrice::tree(int protocol, double bytes) const {
   return {"tree",
           protocol_names[static_cast<std::size_t>(protocol)],
           latency * 1e-6,
-          tree_reach(protocol, scale_, bus, links_[0], bytes) * 1e9,
-          {tree_reach(protocol, 1, links_[0] * tree_part(protocol), links_[0], bytes) * 1e9,
-           tree_reach(protocol, 1, links_[1] * tree_part(protocol), unlimited, bytes) * 1e9},
+          tree_bandwidth(protocol, scale_, bus, links_[0], bytes) * 1e9,
+          {tree_bandwidth(protocol, 1, links_[0] * tree_fraction(protocol), links_[0], bytes) * 1e9,
+           tree_bandwidth(protocol, 1, links_[1] * tree_fraction(protocol), unlimited, bytes) * 1e9},
           setup_.node.latency * at(base_tree, protocol) * 1e-6,
           setup_.node.latency * inside * 1e-6,
           (setup_.network.latency * net + rendezvous(bytes, 1)) * 1e-6};
 }
 
-double NcclPrice::tree_part(int protocol) const {
+double NcclPrice::tree_fraction(int protocol) const {
   if (protocol == Simple) return 0.92;
   return protocol == LL ? 0.92 / 3.8 : 0.92 * (nodes_ > 1 ? 120.0 / 128 : 7.0 / 9);
 }
 
-double NcclPrice::tree_reach(int protocol, double scale, double bus, double inside, double bytes) const {
+double NcclPrice::tree_bandwidth(int protocol, double scale, double bus, double inside, double bytes) const {
   if (one_gpu_) bus *= 0.85;
   double reached = scale * bus * correction(protocol, bytes);
   // Each of two nodes holds the root of one of the two trees, which send half of the bytes of a ring.
@@ -273,12 +273,12 @@ double NcclPrice::tree_reach(int protocol, double scale, double bus, double insi
     reached = std::min(reached, inside / 2);
   else
     reached /= 2;
-  if (protocol == LL) reached *= ll_part();
+  if (protocol == LL) reached *= ll_factor();
   if (protocol != LL && nodes_ > 2) reached *= setup_.network.tree;
   return reached;
 }
 
-double NcclPrice::ll_part() const { return nodes_ > 1 ? setup_.network.ll : 1; }
+double NcclPrice::ll_factor() const { return nodes_ > 1 ? setup_.network.ll : 1; }
 
 double NcclPrice::rendezvous(double bytes, double hops) const {
   const auto& known = setup_.rendezvous;
@@ -319,7 +319,7 @@ NcclChoice NcclPrice::pat(double bytes) const {
 }
 
 template <class Visit>
-void NcclPrice::each_choice(double bytes, Visit visit) const {
+void NcclPrice::for_each_choice(double bytes, Visit visit) const {
   const bool ll128 = !setup_.pcie && (nodes_ <= 1 || setup_.ll128);
   for (const int protocol : {LL, LL128, Simple}) {
     if (protocol == LL128 && !ll128) continue;
@@ -333,7 +333,7 @@ void NcclPrice::each_choice(double bytes, Visit visit) const {
 
 std::vector<NcclChoice> NcclPrice::choices(double bytes) const {
   std::vector<NcclChoice> result;
-  each_choice(bytes, [&](const NcclChoice& one) { result.push_back(one); });
+  for_each_choice(bytes, [&](const NcclChoice& one) { result.push_back(one); });
   return result;
 }
 
@@ -347,7 +347,7 @@ std::vector<std::string_view> NcclPrice::algorithms() const {
 NcclChoice NcclPrice::choice(double bytes) const {
   NcclChoice best;
   double least = std::numeric_limits<double>::infinity();
-  each_choice(bytes, [&](const NcclChoice& one) {
+  for_each_choice(bytes, [&](const NcclChoice& one) {
     const double time = one.start_up + bytes / one.bandwidth;
     if (time >= least) return;
     least = time;
@@ -365,7 +365,7 @@ double NcclPrice::seconds(double bytes) const {
 // bandwidth, and no factor on a ring's start-up.
 double NcclPrice::least(double bytes) const {
   double start_up = std::numeric_limits<double>::infinity(), bandwidth = 0;
-  each_choice(1, [&](const NcclChoice& one) {
+  for_each_choice(1, [&](const NcclChoice& one) {
     start_up = std::min(start_up, one.start_up);
     bandwidth = std::max(bandwidth, one.bandwidth);
   });

@@ -32,9 +32,9 @@ struct NcclHops {
 };
 NcclHops longest_hops(const NcclSetup& setup);
 
-/// The cost of a message on top of its links if NCCL's model does not price it, between nodes and inside one; seconds:
-/// the alpha of the level, or, if that is 0 and NCCL runs there, NCCL's start-up of a small send, in which the latency
-/// of the topology's links is part of the hop. `otherwise`: the alpha inside a node that states none.
+/// The cost in seconds, beyond its links, of a message that NCCL's model does not price, between nodes and inside a
+/// node: the alpha of the level or, if that is 0 and NCCL runs there, NCCL's start-up of a small send less the latency
+/// of the topology's links. `otherwise`: the alpha inside a node that states none.
 double start_up_between(const Network& network);
 double start_up_inside(const Network& network, double otherwise = 0);
 
@@ -74,18 +74,18 @@ class NcclPrice final : public SizePrice {
   NcclChoice tree(int protocol, double bytes) const;
   NcclChoice nvls() const;
   NcclChoice pat(double bytes) const;
-  double nvls_speed() const;             // of a channel, GB/s; 0 without NVLS
-  double ll_part() const;                // the calibrated factor on LL's bandwidth
-  double ring_bus(int protocol) const;   // the bandwidth of the bus, GB/s
-  double ring_part(int protocol) const;  // the fraction of a link's bandwidth that a ring reaches
-  double tree_part(int protocol) const;  // the same for a tree
+  double nvls_speed() const;                 // of a channel, GB/s; 0 without NVLS
+  double ll_factor() const;                  // the calibrated factor on LL's bandwidth
+  double ring_bus(int protocol) const;       // the bandwidth of the bus, GB/s
+  double ring_fraction(int protocol) const;  // the fraction of a link's bandwidth that a ring reaches
+  double tree_fraction(int protocol) const;  // the same for a tree
   // The bandwidth of a tree on a bus, GB/s; on two nodes at most half of `inside`.
-  double tree_reach(int protocol, double scale, double bus, double inside, double bytes) const;
+  double tree_bandwidth(int protocol, double scale, double bus, double inside, double bytes) const;
   template <class BandwidthOf>
   std::array<double, 2> on_links(BandwidthOf of) const;  // `of` the bandwidth of each level's links
   double rendezvous(double bytes, double hops) const;    // us
   template <class Visit>
-  void each_choice(double bytes, Visit visit) const;
+  void for_each_choice(double bytes, Visit visit) const;
 
   NcclSetup setup_;
   CollectiveOp op_;

@@ -10,14 +10,14 @@ namespace allreplay {
 
 namespace {
 
-struct Straight {
+struct LineCost {
   double a = 0, b = 0;
-  Straight operator+(const Straight& other) const { return {a + other.a, b + other.b}; }
+  LineCost operator+(const LineCost& other) const { return {a + other.a, b + other.b}; }
   CommCost cost() const { return {a, b}; }
 };
 
 struct LocalLegs {
-  Straight scatter, push, pull, gather;
+  LineCost scatter, push, pull, gather;
 };
 
 void require_local(const Network& network, const NodeLayout& layout) {
@@ -56,7 +56,7 @@ bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options) 
 
 OpCosts local_ops(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {
   const LocalLegs legs = local_legs(network, layout, options);
-  const Straight there = legs.scatter + legs.push, back = legs.pull + legs.gather;
+  const LineCost there = legs.scatter + legs.push, back = legs.pull + legs.gather;
   return {(there + back).cost(), there.cost(), back.cost()};
 }
 

@@ -32,14 +32,14 @@ class Nodes {
   Rank size() const { return static_cast<Rank>(first_.size() - 1); }
   Rank ranks() const { return first_.back(); }
   Rank first(Rank node) const { return first_[node]; }
-  Rank in(Rank node) const { return first_[node + 1] - first_[node]; }
+  Rank count_in(Rank node) const { return first_[node + 1] - first_[node]; }
 
   Rank place_of(Rank rank, std::uint32_t k) const {
-    const Rank node = node_of(rank), count = in(node);
+    const Rank node = node_of(rank), count = count_in(node);
     return first(node) + (rank - first(node) + count - k % count) % count;
   }
   Rank rank_at(Rank place, std::uint32_t k) const {
-    const Rank node = node_of(place), count = in(node);
+    const Rank node = node_of(place), count = count_in(node);
     return first(node) + (place - first(node) + k) % count;
   }
 
@@ -195,7 +195,7 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
         result, 1,
         [=](Rank from, std::int64_t, std::vector<Send>& out) {
           const std::int64_t server =
-              (from * servers + ranks - 1) / ranks;  // the first whose place is not before `from`
+              (from * servers + ranks - 1) / ranks;  // the first server on `from` or a higher rank
           if (server >= servers || place(server) != from) return;
           for (Rank to = 0; to < ranks; ++to)
             if (to != from) out.push_back({.to = to, .first = server});
@@ -255,9 +255,9 @@ Rounds broadcast_chain_rounds(InNodes in_nodes, std::uint32_t chains, std::int64
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::uint32_t chain = 0; chain < chains; ++chain) {
         const Rank place = nodes->place_of(from, chain);
-        const std::int64_t behind = modulo(std::int64_t{place} - nodes->place_of(0, chain), ranks);
-        const std::int64_t chunk = round - behind;
-        if (behind + 1 == ranks || chunk < 0 || chunk >= chunks) continue;
+        const std::int64_t steps_from_root = modulo(std::int64_t{place} - nodes->place_of(0, chain), ranks);
+        const std::int64_t chunk = round - steps_from_root;
+        if (steps_from_root + 1 == ranks || chunk < 0 || chunk >= chunks) continue;
         out.push_back({.to = nodes->rank_at((place + 1) % ranks, chain),
                        .first = chain * chunks + chunk,
                        .stream = static_cast<std::uint16_t>(chain),
@@ -431,7 +431,7 @@ Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64
         const auto node_at = [&](Rank one) { return mirrored ? nodes.size() - 1 - one : one; };
         const Rank node = node_at(place), above = node_at(place > 0 ? (place - 1) / 2 : 0);
         Rank parent = nodes.rank_at(nodes.first(above), pair);
-        for (Rank along = 0; along < nodes.in(node); ++along) {
+        for (Rank along = 0; along < nodes.count_in(node); ++along) {
           order.push_back(nodes.rank_at(nodes.first(node) + along, pair));
           parents[order.back()] = parent;
           parent = order.back();

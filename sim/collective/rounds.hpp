@@ -99,8 +99,8 @@ using InNodes = std::vector<Rank>;
 
 // The builders. All of them require ranks >= 2.
 
-/// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks
-/// of equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
+/// In `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks with
+/// the same place in all groups, all-gather around each group. One group is a ring. REQUIRES: groups divides ranks.
 Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op);
 
 /// On two levels: `rings` simultaneous rings, with 1/rings of the bytes each. Every ring passes node after node; ring k

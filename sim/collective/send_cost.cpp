@@ -17,7 +17,7 @@ std::int64_t workers_of_node(const Network& network) {
   return network.topology ? network.topology->gpus_per_host : 1;
 }
 
-LinkCosts of_messages(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
+LinkCosts message_costs(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
   if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
   if (!network.table.empty() || !network.tables.empty())
     throw InputError(network.place, "gives the cost of whole collectives, but not of a send between two ranks",
@@ -35,7 +35,7 @@ LinkCosts of_messages(const Network& network, std::int64_t workers, const Collec
 LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t of_rank,
                      std::int64_t workers, const CollectiveOptions& options) {
   if (network.p2p) return {network.p2p->alpha, network.p2p->beta, network.gamma};
-  LinkCosts costs = of_messages(network, workers, options);
+  LinkCosts costs = message_costs(network, workers, options);
   if (!network.node || network.measured) return costs;
   const NodeLevel& node = *network.node;
   std::int64_t most = 0, current = -1, senders = 0;  // the most senders to other nodes that a node has

@@ -4,13 +4,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <set>
-#include <system_error>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -71,24 +68,6 @@ void add_jobs_option(Command command, std::string& jobs, std::string_view what) 
 
 int parse_jobs(const std::string& text) {
   return static_cast<int>(parse_integer(text, 1, most_jobs, argument("--jobs")));
-}
-
-int threads_for(const std::string& jobs) {
-  const int count = parse_jobs(jobs);
-  std::promise<void> done;
-  const std::shared_future<void> end = done.get_future().share();
-  std::vector<std::thread> others;
-  try {
-    while (std::ssize(others) + 1 < count) others.emplace_back([end] { end.wait(); });
-  } catch (const std::system_error&) {
-  }
-  done.set_value();
-  for (std::thread& one : others) one.join();
-  if (const auto most = std::ssize(others) + 1; most < count)
-    throw InputError(
-        argument("--jobs"), fmt::format("{} threads cannot be started here", count),
-        fmt::format("fewer than {}, or higher limits of processes and memory: ulimit -u, ulimit -v", most));
-  return count;
 }
 
 std::string left_out(const std::string& name, const std::string& why, bool several) {

@@ -43,7 +43,6 @@ void add_report(CommandLine& app);
 void add_list(CommandLine& app);
 void add_schedule(CommandLine& app);
 void add_help(CommandLine& app);  ///< of all commands of `app`, which has to live on
-void add_man(CommandLine& app);   ///< likewise
 void add_completion(CommandLine& app);
 
 /// What `allreplay list` lists, and the names of one of these.
@@ -177,9 +176,6 @@ void add_jobs_option(Command command, std::string& jobs, std::string_view what);
 
 /// What --jobs says. Throws InputError.
 int parse_jobs(const std::string& text);
-
-/// The same, and that so many threads can run here: who starts them later could only abort. Throws InputError.
-int threads_for(const std::string& jobs);
 
 /// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
 class Incomplete : public std::runtime_error {

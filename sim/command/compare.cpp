@@ -291,7 +291,7 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
     } catch (const InputError& error) {
       complaints.add(i, error);
     }
-  SideBySide how{.jobs = threads_for(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
+  SideBySide how{.jobs = parse_jobs(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
   constexpr std::uint64_t long_work = 2'000'000;  // some seconds
   std::optional<Progress> progress;
   if (cost > long_work && !console.output_is_captured()) {

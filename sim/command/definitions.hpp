@@ -1,5 +1,4 @@
-// The command line as data, read from the parser's own definitions: what the manual page and shell completion are made
-// from.
+// The command line as data, read from the parser's own definitions: what help and shell completion are made from.
 #pragma once
 
 #include <string>
@@ -49,9 +48,5 @@ const std::vector<std::string>& shells();
 /// What a shell's script asks (`allreplay __complete WORD…`): what may stand in the place of the last word, which may
 /// be empty.
 void print_offers(const std::vector<std::string>& words, Context& context);
-
-/// The manual page, for man(1). `about` is the program's description, `footer` its first steps.
-std::string manual_page(const std::vector<CommandDefinition>& commands, const std::string& about,
-                        const std::string& footer);
 
 }  // namespace allreplay

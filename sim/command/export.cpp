@@ -17,7 +17,7 @@ namespace {
 
 struct ExportArguments {
   ScenarioArguments scenario;
-  std::string to, strategy, plan, clock, out;
+  std::string to, strategy, plan, out;
 
   bool planned() const { return !strategy.empty() || !plan.empty(); }
   bool per_worker = false;
@@ -43,8 +43,6 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
              "has no effect without a strategy", "add --strategy S and --cluster C, or leave it out");
   refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
          "no format supports compressed gradients", "leave it out");
-  refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",
-         fmt::format("the format {} does not count cycles", exporter.name), "leave it out");
   refuse(arguments.per_worker && exporter.name != "chakra" && exporter.name != "chakra-json", "--per-worker",
          fmt::format("the format {} has one file for all workers", exporter.name), "leave it out");
   refuse(arguments.per_worker && arguments.scenario.workers.empty() && !arguments.scenario.has_cluster(),
@@ -89,9 +87,6 @@ void execute(Context& context, const ExportArguments& arguments) {
   const bool groups = arguments.per_worker && plan && plan->sharding.shard_group > 0;
   if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
   require_separate(context.files(), outputs, arguments.scenario.files(context.files(), {arguments.plan}));
-  if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
-  if (!(wanted.clock >= 1e3 && wanted.clock <= 1e12))
-    throw InputError(argument("--clock"), fmt::format("{} GHz is not a valid clock", arguments.clock), "1e-6 to 1000");
   const Exported exported = exporter.write(wanted);
   for (const std::string& file : written) {
     context.files().write(file, groups && wanted.worker > 0 ? exporter.write(wanted).text : exported.text);
@@ -133,16 +128,13 @@ void add_export(CommandLine& app) {
   command.add_option("--plan", arguments->plan, values::file, "also write the plan in this file, made for --cluster");
   add_scenario_options(command, arguments->scenario);
   command.get_option("--cluster").required(false);
-  command.add_option(
-      "--clock", arguments->clock, {"GHZ"},
-      "astra-sim: clock of its cycles in GHz (1: nanoseconds; 0.001: microseconds, for Chakra's text converter)");
   command.add_flag("--per-worker", arguments->per_worker,
                    "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 expects them; all are "
                    "identical, except with shard groups, which OUT.groups.json lists");
   command.footer(
       "What the format cannot hold is reported. `allreplay import` reads all of these formats.\n"
       "Examples:\n"
-      "  allreplay export --to astra-sim --profile resnet50_k80_b16 --out resnet50.txt\n"
+      "  allreplay export --to csv --profile resnet50_k80_b16 --out resnet50.csv\n"
       "  allreplay export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8 --strategy mg-wfbp "
       "--per-worker --out resnet50");
   command.callback([arguments](Context& context) { execute(context, *arguments); });

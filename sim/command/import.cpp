@@ -17,7 +17,7 @@ namespace {
 
 struct ImportArguments {
   std::vector<std::string> files;
-  std::string from, out, communication_out, batch, forward_ratio, clock, match, note;
+  std::string from, out, communication_out, batch, forward_ratio, match, note;
   ImportOptions options;
 };
 
@@ -45,22 +45,10 @@ ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
       throw InputError(argument("--forward-ratio"), fmt::format("{} is not a valid ratio", arguments.forward_ratio),
                        "0 to 1000, such as 0.5");
   }
-  if (!arguments.clock.empty()) options.clock = positive_number(arguments.clock, "--clock") * 1e9;
   if (!options.precision.empty())
     choose_by_name(precisions, options.precision, argument("--precision"), "unknown precision '{}'");
   if (!arguments.match.empty()) options.match = model_called(files, arguments.match);
   return options;
-}
-
-// An option that the format does not read would be a silent mistake.
-void require_read(const Importer& importer, const ImportOptions& options) {
-  const auto require = [&](bool given, std::string_view name) {
-    if (given && std::find(importer.options.begin(), importer.options.end(), name) == importer.options.end())
-      throw InputError(argument(fmt::format("--{}", name)), fmt::format("the format {} does not use it", importer.name),
-                       "leave it out");
-  };
-  require(options.clock.has_value(), "clock");
-  require(options.keep_overhead, "keep-overhead");
 }
 
 std::string summary(const Profile& profile) {
@@ -83,7 +71,6 @@ Imported import_file(const Files& files, const std::string& file, const std::str
   const Importer* importer = from.empty() ? nullptr : &find_importer(from, argument("--from"));
   ByteSource source(files, file);
   if (!importer) importer = &recognise(source);
-  require_read(*importer, options);
   try {
     return import_profile(*importer, source, options);
   } catch (const TimeOverflow& error) {
@@ -140,14 +127,12 @@ void add_import(CommandLine& app) {
   command.add_option("--note", arguments->note, {}, "further text to keep in the profile's \"details\"");
   command.add_option("--forward-ratio", arguments->forward_ratio, values::ratio,
                      "set every layer's forward time to this multiple of its backward time");
-  command.add_option("--clock", arguments->clock, {"GHZ"}, "clock in GHz, for formats that count cycles (1)");
-  command.add_flag("--keep-overhead", arguments->options.keep_overhead, "do not subtract the profiler's overhead");
   command.footer(
       "What was skipped, subtracted or attributed is reported, and kept in the profile's \"details\".\n"
       "Examples:\n"
       "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
       "  allreplay import rank0.json rank1.json --communication-out job.csv --out mine.json\n"
-      "  allreplay import graph.txt --batch 128 --device V100 --out traces/vgg16_pipedream.json");
+      "  allreplay import table.csv --batch 128 --device V100 --out traces/vgg16_mine.json");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

@@ -94,7 +94,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
                        "megatron, fsdp2, or a strategy of blocks, such as ddp");
   search.budget = static_cast<std::size_t>(
       arguments.budget.empty() ? 200 : parse_integer(arguments.budget, 1, 100'000, argument("--budget")));
-  search.jobs = threads_for(arguments.jobs);
+  search.jobs = parse_jobs(arguments.jobs);
   return search;
 }
 

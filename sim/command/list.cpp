@@ -245,15 +245,6 @@ Groups clusters_by_kind(const Files& files, const TextRows& rows) {
   return groups;
 }
 
-// With what the times were made from.
-TextRows profiles_with_sources(const Files& files) {
-  TextRows rows = data(files, "traces");
-  for (auto& row : rows)
-    if (const auto source = Json::read(files, files.find_data("traces", row[0], "file")).find("source"))
-      row[1] += ". " + source->text();
-  return rows;
-}
-
 TextRows schedule_lines(const Files& /*files*/) {
   TextRows rows;
   for (const ScheduleRow& one : schedules()) rows.push_back({std::string(one.name), std::string(one.summary)});
@@ -271,9 +262,8 @@ TextRows schedule_table() {
 struct Listing {
   std::string_view name;
   TextRows (*lines)(const Files& files);
-  TextRows (*table)() = nullptr;                      // with its header; nullptr where no page repeats it
-  std::string_view folder = "";                       // whose files these are
-  TextRows (*verbose)(const Files& files) = nullptr;  // with what --verbose adds
+  TextRows (*table)() = nullptr;  // with its header; nullptr where no page repeats it
+  std::string_view folder = "";   // whose files these are
   Groups (*groups)(const Files& files, const TextRows& rows) = nullptr;
 };
 
@@ -283,9 +273,8 @@ constexpr Listing listings[] = {
     {"codecs", codec_lines, codec_table, "models/codecs"},
     {"topologies", topology_lines, topology_table},
     {"options", option_lines, option_table},
-    {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces", profiles_with_sources},
-    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies", nullptr,
-     clusters_by_kind},
+    {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces"},
+    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies", clusters_by_kind},
     {"models", models},
     {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
     {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
@@ -298,7 +287,7 @@ constexpr Listing listings[] = {
 
 struct ListArguments {
   std::string what;
-  bool names = false, markdown = false, verbose = false;
+  bool names = false, markdown = false;
 };
 
 void execute(Context& context, const ListArguments& arguments) {
@@ -312,9 +301,7 @@ void execute(Context& context, const ListArguments& arguments) {
     for (const std::string& name : listed_names(context.files(), listing.name)) context.console.print("{}\n", name);
     return;
   }
-  if (arguments.verbose && !listing.verbose)
-    throw InputError(argument("--verbose"), fmt::format("{} have no --verbose", listing.name), "leave it out");
-  const TextRows rows = arguments.verbose ? listing.verbose(context.files()) : listing.lines(context.files());
+  const TextRows rows = listing.lines(context.files());
   Table table({"name", ""});
   const Groups groups = listing.groups ? listing.groups(context.files(), rows) : Groups{{"", rows}};
   for (const auto& [title, some] : groups) {
@@ -349,7 +336,6 @@ void add_list(CommandLine& app) {
       .required();
   const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
   command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
-  command.add_flag("--verbose", arguments->verbose, "profiles: also the source of their times").excludes(names);
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

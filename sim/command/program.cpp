@@ -41,7 +41,6 @@ constexpr CommandRow all_commands[] = {
     {"report", add_report},
     {"list", add_list},
     {"help", add_help, true},
-    {"man", add_man, true},
     {"completion", add_completion},
 };
 

@@ -96,7 +96,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   RecommendRequest& request = task.request;
   request.budget = arguments.budget.empty() ? 24 : parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = parse_seed(arguments.seed);
-  request.jobs = threads_for(arguments.jobs);
+  request.jobs = parse_jobs(arguments.jobs);
   request.rule = arguments.winning.rule();
   std::vector<std::string> counts;
   for (const std::string& some : one_by_one(inputs.files, {arguments.scenario.workers}, "--workers"))

@@ -154,7 +154,7 @@ std::string file_of_share(std::string out, const Share& share) {
 
 void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   SweepRun how;
-  how.jobs = threads_for(arguments.threads);
+  how.jobs = parse_jobs(arguments.threads);
   how.farm = farm;
   how.progress = !context.console.output_is_captured();
   if (!arguments.shard.empty()) {

@@ -20,7 +20,7 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
   WhatIfRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = parse_seed(arguments.seed);
-  how.jobs = threads_for(arguments.jobs);
+  how.jobs = parse_jobs(arguments.jobs);
   return how;
 }
 

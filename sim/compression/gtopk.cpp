@@ -15,12 +15,6 @@ GlobalTopK gtopk_allreduce(std::vector<Sparse> local, std::size_t k) {
   return all;
 }
 
-Sparse naive_gtopk(const std::vector<Sparse>& local, std::size_t k) {
-  Sparse total;
-  for (const Sparse& one : local) total = sum(total, one);
-  return select(total, k).kept;
-}
-
 Sparse put_back(Residuals residuals, const Sparse& local, const GlobalTopK& exchanged, std::size_t rank) {
   return residuals == Residuals::AsPrinted ? masked(local, exchanged.result, false) : exchanged.dropped[rank];
 }

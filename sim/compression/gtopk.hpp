@@ -1,4 +1,4 @@
-// gTop-k (Shi et al. 2019): finds the k strongest entries of a sum over workers, on a tree or by brute force.
+// gTop-k (Shi et al. 2019): finds the k strongest entries of a sum over workers, on a tree.
 #pragma once
 
 #include <vector>
@@ -17,9 +17,6 @@ struct GlobalTopK {
 /// broadcasts. (The paper prints the step as i; Fig. 3 and log₂P rounds need 2^(i−1).) REQUIRES: P = local.size() is a
 /// power of two. The result has exactly k entries if every rank has k.
 GlobalTopK gtopk_allreduce(std::vector<Sparse> local, std::size_t k);
-
-/// Algorithm 2, lines 9-13: gathers everything, and keeps the k strongest entries of the sum.
-Sparse naive_gtopk(const std::vector<Sparse>& local, std::size_t k);
 
 /// The rule for entries that a worker has selected and that are not applied.
 enum class Residuals {

@@ -86,13 +86,13 @@ std::string kind_of(std::string_view name) { return std::string(name.substr(0, n
 
 // The candidates whose part before the first underscore is nearest to that of `name`: "resnet50_k80_b16" and others
 // that start with "resnet50_" for "resnet51".
-std::vector<std::string> of_nearest_kind(std::string_view name, std::span<const std::string> candidates) {
-  std::vector<std::string> kinds, alike;
+std::vector<std::string> candidates_of_nearest_kind(std::string_view name, std::span<const std::string> candidates) {
+  std::vector<std::string> kinds, similar;
   for (const std::string& one : candidates) kinds.push_back(kind_of(one));
   const std::string kind = nearest(kind_of(name), kinds);
   for (std::size_t i = 0; i < kinds.size() && !kind.empty(); ++i)
-    if (kinds[i] == kind) alike.push_back(candidates[i]);
-  return alike;
+    if (kinds[i] == kind) similar.push_back(candidates[i]);
+  return similar;
 }
 
 }  // namespace
@@ -108,10 +108,10 @@ std::string suggest(std::string_view name, std::span<const std::string> candidat
     if (at == 0) begin.push_back(one);
     if (at != std::string::npos) contain.push_back(one);
   }
-  std::vector<std::string>& alike = begin.empty() ? contain : begin;
-  if (alike.empty()) alike = of_nearest_kind(name, candidates);
-  if (alike.size() == 1) return fmt::format("did you mean '{}'?", alike[0]);
-  return known_names(alike.empty() ? candidates : alike);
+  std::vector<std::string>& similar = begin.empty() ? contain : begin;
+  if (similar.empty()) similar = candidates_of_nearest_kind(name, candidates);
+  if (similar.size() == 1) return fmt::format("did you mean '{}'?", similar[0]);
+  return known_names(similar.empty() ? candidates : similar);
 }
 
 }  // namespace allreplay

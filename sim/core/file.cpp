@@ -56,7 +56,7 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// A temporary file in `folder` that no other process can have opened. Removed at the end unless become() renames it.
+// A temporary file in `folder` that no other process can have opened. Removed at the end unless rename_to() renames it.
 class PrivateFile {
  public:
   explicit PrivateFile(const fs::path& folder) {
@@ -74,7 +74,7 @@ class PrivateFile {
   bool is_open() const { return sink_.is_open(); }
   int number() const { return sink_.number(); }
 
-  bool become(const std::string& file) {
+  bool rename_to(const std::string& file) {
     if (!sink_.close() || rename(name_.c_str(), file.c_str()) != 0) return false;
     name_.clear();
     return true;
@@ -106,7 +106,7 @@ struct Files::State {
   std::set<Identity> inputs;  // files that were read
   bool protects = false;
 
-  bool keeps(const Identity& file) {
+  bool is_protected(const Identity& file) {
     const std::lock_guard guard(mutex);
     return protects && inputs.contains(file);
   }
@@ -150,7 +150,7 @@ void Files::note_read(int descriptor) const {
 namespace {
 
 // The properties of a file that show if it has been changed or replaced.
-std::string words_of(const struct stat& facts) {
+std::string properties_of(const struct stat& facts) {
   return fmt::format("{} {} {} {}.{} {}.{}", facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtim.tv_sec,
                      facts.st_mtim.tv_nsec, facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
 }
@@ -186,7 +186,7 @@ std::string Files::contents(const std::string& file, std::uint64_t most, bool is
       throw InputError({file, ""}, fmt::format("has more than {} MiB", most >> 20), "is it the right file?");
   }
   if (is_input) note_read(source.number());
-  note(text, words_of(facts));
+  note(text, properties_of(facts));
   return text;
 }
 
@@ -202,7 +202,7 @@ void Files::protect_inputs() {
 
 bool Files::was_read(const std::string& file) const {
   const auto identity = identity_of(file);
-  return identity && state_->keeps(*identity);
+  return identity && state_->is_protected(*identity);
 }
 
 void Files::write(const std::string& file, std::string_view text) const {
@@ -218,25 +218,26 @@ void Files::write(const std::string& file, std::string_view text) const {
   const bool fresh = target != file && !fs::exists(target, unknown);
   // Opens the given name rather than `target`, so that the system itself follows the links.
   Descriptor old(open(file.c_str(), O_WRONLY | O_CLOEXEC | (fresh ? O_CREAT : 0), 0666));
-  const bool there = old.is_open();
+  const bool exists = old.is_open();
   struct stat facts {};
-  if (there ? fstat(old.number(), &facts) != 0 : errno != ENOENT) fail_to_write(file, errno);
-  if (there && !S_ISREG(facts.st_mode)) {  // a device, a pipe
+  if (exists ? fstat(old.number(), &facts) != 0 : errno != ENOENT) fail_to_write(file, errno);
+  if (exists && !S_ISREG(facts.st_mode)) {  // a device, a pipe
     if (!write_all(old.number(), text) || !old.close()) fail_to_write(file, errno);
     return;
   }
-  if (there && state_->keeps({facts.st_dev, facts.st_ino}))
+  if (exists && state_->is_protected({facts.st_dev, facts.st_ino}))
     throw InputError({file, ""}, "is an input", "another file to write");
-  if (there && !is_still(target, old.number())) fail_to_write(file, EBUSY);
-  if (there) lock_opened(old.number(), file, LockMode::Shared);
+  if (exists && !is_still(target, old.number())) fail_to_write(file, EBUSY);
+  if (exists) lock_opened(old.number(), file, LockMode::Shared);
   PrivateFile made(fs::path(target).parent_path());
-  const auto stay = [&] {  // keeps the permissions and, if we may, the owner
+  const auto keep_owner_and_mode = [&] {  // keeps the permissions and, if we may, the owner
     static_cast<void>(fchown(made.number(), facts.st_uid, facts.st_gid) == 0);
     return fchmod(made.number(), facts.st_mode & 07777) == 0;
   };
-  if (made.is_open() && (!there || stay()) && write_all(made.number(), text) && made.become(target)) return;
+  if (made.is_open() && (!exists || keep_owner_and_mode()) && write_all(made.number(), text) && made.rename_to(target))
+    return;
   const int error = errno;
-  if (fresh && there) unlink(target.c_str());
+  if (fresh && exists) unlink(target.c_str());
   fail_to_write(file, error);
 }
 
@@ -246,11 +247,11 @@ void Files::require_writable(const std::string& file) const {
     if (faccessat(AT_FDCWD, path.c_str(), rights, AT_EACCESS) != 0) fail_to_write(file, errno);
   };
   struct stat facts {};
-  const bool there = stat(file.c_str(), &facts) == 0;
-  if (!there && errno != ENOENT) fail_to_write(file, errno);
-  if (there && S_ISDIR(facts.st_mode)) fail_to_write(file, EISDIR);
-  if (there) require(file, W_OK);
-  if (there && !S_ISREG(facts.st_mode)) return;  // a device or a pipe needs no temporary file
+  const bool exists = stat(file.c_str(), &facts) == 0;
+  if (!exists && errno != ENOENT) fail_to_write(file, errno);
+  if (exists && S_ISDIR(facts.st_mode)) fail_to_write(file, EISDIR);
+  if (exists) require(file, W_OK);
+  if (exists && !S_ISREG(facts.st_mode)) return;  // a device or a pipe needs no temporary file
   const fs::path folder = fs::path(link_target(file)).parent_path();
   require(folder.empty() ? "." : folder / ".", W_OK | X_OK);
 }
@@ -315,7 +316,7 @@ bool Sources::unchanged(const Files& files) const {
   for (const auto& [file, facts] : read_) {
     struct stat now {};
     const auto memory = files.in_memory(file);
-    if (memory ? *memory != facts : stat(file.c_str(), &now) != 0 || words_of(now) != facts) return false;
+    if (memory ? *memory != facts : stat(file.c_str(), &now) != 0 || properties_of(now) != facts) return false;
   }
   return true;
 }

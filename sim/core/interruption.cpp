@@ -25,7 +25,7 @@ std::array<char, 8192> last_words;
 std::atomic<std::size_t> last_length{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::size_t>::is_always_lock_free);
 
-void end_by(int signal) {
+void handle_signal(int signal) {
   static_cast<void>(!write(STDERR_FILENO, last_words.data(), last_length));
   for (Slot& slot : slots)
     if (slot.state == Slot::Ready) unlink(slot.file.data());
@@ -37,7 +37,7 @@ void end_by(int signal) {
 
 void leave_in_order() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (std::signal(signal, end_by) == SIG_IGN) std::signal(signal, SIG_IGN);
+    if (std::signal(signal, handle_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 Leftover::Leftover(const std::string& file) {

@@ -34,7 +34,7 @@ bool is_text(std::string text) {
 
 constexpr std::size_t most_levels = 100;  // printing a deeper value could overflow the stack
 
-// "syntax error while parsing value - unexpected end of input" out of nlohmann's longer message.
+// Extracts "parse error …" from nlohmann's longer message.
 std::string reason(std::string_view message) {
   const auto start = message.find("parse error");
   return std::string(start == std::string_view::npos ? message : message.substr(start));

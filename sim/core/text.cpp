@@ -155,35 +155,35 @@ Unbroken first_unbroken(std::string_view text, bool in_command) {
   }
 }
 
-constexpr std::string_view goes_on = " \\";  // ends a line of a command that goes on
+constexpr std::string_view continuation = " \\";  // ends a line of a command that goes on
 
-std::string broken(std::string_view text, std::size_t width, std::size_t indent, bool in_command) {
-  const bool whole = in_command;  // the text is one command
-  std::string result, blanks;     // `blanks`: the spaces before the next words
-  std::size_t at = 0;             // the width of the current line
-  bool empty = true;              // the line has no word yet
+std::string break_lines(std::string_view text, std::size_t width, std::size_t indent, bool in_command) {
+  const bool is_command = in_command;  // the text is one command
+  std::string result, spaces;          // `spaces`: those before the next words
+  std::size_t at = 0;                  // the width of the current line
+  bool empty = true;                   // the line has no word yet
   while (!text.empty()) {
     if (text.front() == '\n') {
       result += '\n';
-      at = 0, empty = true, blanks.clear();
+      at = 0, empty = true, spaces.clear();
       text.remove_prefix(1);
     } else if (text.front() == ' ') {
-      blanks += ' ';
+      spaces += ' ';
       text.remove_prefix(1);
     } else {
       const Unbroken next = first_unbroken(text, in_command);
       text.remove_prefix(next.words.size());
-      const bool last = whole ? text.empty() : !next.in_command;
+      const bool last = is_command ? text.empty() : !next.in_command;
       const std::size_t length = width_of(next.words);
-      if (!empty && at + blanks.size() + length + (last ? 0 : goes_on.size()) > width) {
-        result += in_command ? goes_on : "";
+      if (!empty && at + spaces.size() + length + (last ? 0 : continuation.size()) > width) {
+        result += in_command ? continuation : "";
         result += '\n';
-        at = 0, blanks.assign(indent, ' ');
+        at = 0, spaces.assign(indent, ' ');
       }
-      result += blanks;
+      result += spaces;
       result += next.words;
-      at += blanks.size() + length;
-      empty = false, blanks.clear();
+      at += spaces.size() + length;
+      empty = false, spaces.clear();
       in_command = next.in_command;
     }
   }
@@ -199,17 +199,17 @@ std::size_t longest_unbroken(std::string_view text, bool is_command) {
     text.remove_prefix(std::min(text.size(), next.words.size() + 1));
     in_command = next.in_command;
     const bool last = is_command ? text.empty() : !in_command;
-    longest = std::max(longest, width_of(next.words) + (last ? 0 : goes_on.size()));
+    longest = std::max(longest, width_of(next.words) + (last ? 0 : continuation.size()));
   }
   return longest;
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
-  return broken(text, width, indent, false);
+  return break_lines(text, width, indent, false);
 }
 
 std::string wrapped_command(std::string_view command, std::size_t width, std::size_t indent) {
-  return broken(command, width, indent, true);
+  return break_lines(command, width, indent, true);
 }
 
 std::string_view trim(std::string_view text) {

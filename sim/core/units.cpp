@@ -57,7 +57,7 @@ bool is_same_in_lower_case(std::string_view a, std::string_view b) {
 
 // Our unit for another spelling, such as "Gb/s", "GBps" or "gbit/s"; "" if none is known. Among rates, case is ignored
 // only for "bit/s", since "gb/s" may mean bits or bytes.
-std::string meant_by(std::string_view name, const Kind& kind) {
+std::string suggested_unit(std::string_view name, const Kind& kind) {
   for (const Unit& unit : kind.units)
     if (is_same_in_lower_case(name, unit.name) &&
         (unit.name.ends_with("bit/s") || !(unit.name.ends_with("/s") || unit.name.ends_with("bps"))))
@@ -90,7 +90,7 @@ double parse(std::string_view text, const Kind& kind, const SourceLocation& plac
   const std::string wrong =
       name.empty() ? fmt::format("\"{}\" has no unit", text)
                    : fmt::format("\"{}\" has the unit '{}', which is not one of {}", text, name, kind.noun);
-  const std::string meant = meant_by(name, kind);
+  const std::string meant = suggested_unit(name, kind);
   throw InputError(place, wrong, meant.empty() ? right(kind) : fmt::format("\"{} {}\"", number, meant));
 }
 

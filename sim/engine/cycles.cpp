@@ -48,7 +48,7 @@ struct Replay {
   std::vector<std::uint32_t> waiting;
   std::vector<Span> spans;
   std::vector<Task> tasks;  // with the durations of this replay
-  std::size_t left = 0, to_carry = 0;
+  std::size_t left = 0, carried_left = 0;
 };
 
 class ManyGraphs {
@@ -64,7 +64,7 @@ class ManyGraphs {
            Shape(cycle.graph, cycle.carried, cycle.carried)});
       most = std::max({most, cycle.graph.tasks().size(), cycle.opening.tasks().size()});
     }
-    bits_ = static_cast<unsigned>(std::bit_width(most));
+    task_bits_ = static_cast<unsigned>(std::bit_width(most));
   }
 
   const Task& task(TaskId id) const { return of(id).tasks[local(id)]; }
@@ -98,15 +98,15 @@ class ManyGraphs {
 
   template <class MakeReady>
   void end(TaskId id, Time instant, const MakeReady& make_ready) {
-    const std::uint32_t slot = id >> bits_, here = local(id);
+    const std::uint32_t slot = id >> task_bits_, here = local(id);
     replays_[slot].spans[here].end = instant;
     --replays_[slot].left;
     for (const TaskId successor : replays_[slot].shape->graph->successors(here))
       release(slot, successor, instant, make_ready);
     for (const TaskId successor : replays_[slot].shape->carries[here]) {
-      if (const auto next = slot_behind(slot, instant, make_ready)) release(*next, successor, instant, make_ready);
+      if (const auto next = slot_of_next(slot, instant, make_ready)) release(*next, successor, instant, make_ready);
       Replay& replay = replays_[slot];
-      if (--replay.to_carry == 0) observer_.passed(replay.cycle, replay.number, instant);
+      if (--replay.carried_left == 0) observer_.passed(replay.cycle, replay.number, instant);
     }
     if (replays_[slot].left == 0) finish(slot);
   }
@@ -132,10 +132,10 @@ class ManyGraphs {
   }
 
  private:
-  const Replay& of(TaskId id) const { return replays_[id >> bits_]; }
-  Replay& of(TaskId id) { return replays_[id >> bits_]; }
-  TaskId local(TaskId id) const { return id & ((TaskId{1} << bits_) - 1); }
-  TaskId global(std::uint32_t slot, TaskId local) const { return (slot << bits_) | local; }
+  const Replay& of(TaskId id) const { return replays_[id >> task_bits_]; }
+  Replay& of(TaskId id) { return replays_[id >> task_bits_]; }
+  TaskId local(TaskId id) const { return id & ((TaskId{1} << task_bits_) - 1); }
+  TaskId global(std::uint32_t slot, TaskId local) const { return (slot << task_bits_) | local; }
 
   template <class MakeReady>
   void release(std::uint32_t slot, TaskId task, Time instant, const MakeReady& make_ready) {
@@ -146,7 +146,7 @@ class ManyGraphs {
 
   // The slot of the next replay of the same cycle, which is begun if necessary; nothing if the cycle does not go on.
   template <class MakeReady>
-  std::optional<std::uint32_t> slot_behind(std::uint32_t slot, Time instant, const MakeReady& make_ready) {
+  std::optional<std::uint32_t> slot_of_next(std::uint32_t slot, Time instant, const MakeReady& make_ready) {
     const std::uint32_t cycle = replays_[slot].cycle;
     const std::int64_t number = replays_[slot].number + 1;
     const auto known = live_[cycle].find(number);
@@ -160,7 +160,7 @@ class ManyGraphs {
     std::uint32_t slot = 0;
     if (free_.empty()) {
       slot = static_cast<std::uint32_t>(replays_.size());
-      if (slot >= (std::uint64_t{1} << (32 - bits_))) throw std::logic_error("too many replays at once");
+      if (slot >= (std::uint64_t{1} << (32 - task_bits_))) throw std::logic_error("too many replays at once");
       replays_.emplace_back();
     } else {
       slot = free_.back();
@@ -179,7 +179,7 @@ class ManyGraphs {
       if (system_.queues[task.queue].rule.order == Order::Priority) task.priority += number * replay.shape->priorities;
     replay.spans.assign(tasks.size(), Span());
     replay.left = tasks.size();
-    replay.to_carry = replay.shape->carried;
+    replay.carried_left = replay.shape->carried;
     observer_.begins(cycle, number, replay.tasks);
     for (TaskId id = 0; id < replay.waiting.size(); ++id)
       if (replays_[slot].waiting[id] == 0) {
@@ -220,7 +220,7 @@ class ManyGraphs {
       }
     }
     const auto name = [&](TaskId id) {
-      return (place_of.at(id >> bits_) << bits_) | static_cast<std::int64_t>(local(id));
+      return (place_of.at(id >> task_bits_) << task_bits_) | static_cast<std::int64_t>(local(id));
     };
     for (const ServerUse& use : system_.servers) use.server->describe(now, name, all);
     return all;
@@ -234,7 +234,7 @@ class ManyGraphs {
   std::vector<std::uint32_t> free_;
   std::vector<std::map<std::int64_t, std::uint32_t>> live_;  // by cycle: the slots of its replays, by number
   std::vector<bool> begun_;
-  unsigned bits_ = 0;
+  unsigned task_bits_ = 0;
   bool stopped_ = false;
 };
 

@@ -16,7 +16,10 @@ template <class Tasks>
 class ReplayLoop {
  public:
   ReplayLoop(Tasks& tasks, const System& system)
-      : tasks_(tasks), system_(system), events_(system.servers.size()), slowdowns_(system.influences.size(), 1.0) {
+      : tasks_(tasks),
+        system_(system),
+        events_(system.servers.size()),
+        slowdown_of_influence_(system.influences.size(), 1.0) {
     for (const ServerUse& use : system.servers) servers_.push_back({use.server, use.phase, 0, 0, false, false});
     for (const QueueUse& queue : system.queues) {
       queues_.push_back({Queue(queue.rule), queue.server});
@@ -25,12 +28,12 @@ class ReplayLoop {
     }
     std::stable_sort(by_server_.begin(), by_server_.end(),
                      [&](QueueId a, QueueId b) { return queues_[a].server < queues_[b].server; });
-    felt_.resize(servers_.size());
+    influences_from_.resize(servers_.size());
     for (std::uint32_t i = 0; i < system.influences.size(); ++i) {
-      felt_[system.influences[i].from].push_back(i);
-      servers_[system.influences[i].from].felt = true;
+      influences_from_[system.influences[i].from].push_back(i);
+      servers_[system.influences[i].from].has_influence = true;
     }
-    influences_on_.assign(servers_.size(), 1);
+    influenced_slowdowns_.assign(servers_.size(), 1);
     own_slowdowns_.assign(servers_.size(), 1);
     std::uint32_t before = 0;
     for (Serving& one : servers_) {
@@ -53,12 +56,12 @@ class ReplayLoop {
   /// Called by Tasks::change(): sets a server's own slowdown factor, which is multiplied by those of influences.
   void slow(std::uint32_t index, double factor, Time instant) {
     own_slowdowns_[index] = factor;
-    servers_[index].server->slow(factor * influences_on_[index], instant);
+    servers_[index].server->slow(factor * influenced_slowdowns_[index], instant);
     wake(index);
   }
   /// Asks a server again for its next completion, after a change from outside.
   void wake(std::uint32_t index) {
-    if (servers_[index].felt) busy_.push_back(index);
+    if (servers_[index].has_influence) load_changed_.push_back(index);
     schedule(index);
   }
 
@@ -68,10 +71,10 @@ class ReplayLoop {
     Server* server;
     Phase phase;
     std::uint32_t first, last;
-    bool touched;  // it may have something to start
-    bool felt;     // it influences others
+    bool touched;        // it may have something to start
+    bool has_influence;  // it influences others
   };
-  struct Standing {
+  struct QueueAtServer {
     Queue queue;
     std::uint32_t server;
   };
@@ -135,33 +138,33 @@ class ReplayLoop {
 
   // Updates the slowdowns by influences, at the end of an instant.
   void influence(Time instant) {
-    for (const std::uint32_t from : busy_)
-      for (const std::uint32_t i : felt_[from]) {
+    for (const std::uint32_t from : load_changed_)
+      for (const std::uint32_t i : influences_from_[from]) {
         const Influence& one = system_.influences[i];
         const double slowdown = one.slowdown(one.load_of(*servers_[from].server));
-        if (slowdown == slowdowns_[i]) continue;
-        slowdowns_[i] = slowdown;
+        if (slowdown == slowdown_of_influence_[i]) continue;
+        slowdown_of_influence_[i] = slowdown;
         for (const std::uint32_t on : one.on) {
-          influences_on_[on] = slowdown;
+          influenced_slowdowns_[on] = slowdown;
           servers_[on].server->slow(slowdown * own_slowdowns_[on], instant);
           schedule(on);
         }
       }
-    busy_.clear();
+    load_changed_.clear();
   }
 
   void make_ready(TaskId id, Time instant) {
     const auto& task = tasks_.task(id);
-    Standing& standing = queues_[task.queue];
-    standing.queue.push(id, task, tasks_.turn(id), instant);
-    touch(standing.server);
+    QueueAtServer& entry = queues_[task.queue];
+    entry.queue.push(id, task, tasks_.turn(id), instant);
+    touch(entry.server);
   }
 
   void touch(std::uint32_t index) {
     Serving& serving = servers_[index];
     if (serving.touched) return;
     serving.touched = true;
-    if (serving.felt) busy_.push_back(index);
+    if (serving.has_influence) load_changed_.push_back(index);
     touched_[static_cast<std::size_t>(serving.phase)].push_back(index);
   }
 
@@ -169,13 +172,13 @@ class ReplayLoop {
   const System& system_;
   EventQueue events_;  // by server
   std::vector<Serving> servers_;
-  std::vector<Standing> queues_;
-  std::vector<QueueId> by_server_;                     // the queues of server 0, of server 1, …
-  std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
-  std::vector<std::vector<std::uint32_t>> felt_;       // by server: the influences that start from it
-  std::vector<std::uint32_t> busy_;                    // servers with influences whose load may have changed
-  std::vector<double> slowdowns_;                      // by influence
-  std::vector<double> influences_on_, own_slowdowns_;  // by server
+  std::vector<QueueAtServer> queues_;
+  std::vector<QueueId> by_server_;                            // the queues of server 0, of server 1, …
+  std::array<std::vector<std::uint32_t>, 2> touched_;         // by phase: servers that may have something to start
+  std::vector<std::vector<std::uint32_t>> influences_from_;   // by server: the influences that start from it
+  std::vector<std::uint32_t> load_changed_;                   // servers with influences whose load may have changed
+  std::vector<double> slowdown_of_influence_;                 // by influence
+  std::vector<double> influenced_slowdowns_, own_slowdowns_;  // by server
   std::vector<TaskId> done_;
   std::int64_t woken_ = 0;
 };

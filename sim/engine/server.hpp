@@ -28,7 +28,7 @@ class Server {
 
   virtual void start(TaskId id, const Task& task, Time now) = 0;
 
-  /// A party (a worker that is ready separately) joins a task that has started. Only for servers of such tasks.
+  /// A party (ranks that become ready together) joins a task that has started. Only for servers of such tasks.
   virtual void join(TaskId /*id*/, std::uint32_t /*party*/, Time /*now*/) {}
 
   /// The next instant at which complete() should be called; `never` while there is nothing to wait for.

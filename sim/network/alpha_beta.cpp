@@ -41,14 +41,14 @@ Time SerialChannel::next_completion() const {
   Time next = in_flight_.empty() ? never : in_flight_.front().end;
   if (rates_)
     for (const Transfer& one : in_flight_)
-      if (one.flows > now_) next = std::min(next, one.flows);
+      if (one.moves_at > now_) next = std::min(next, one.moves_at);
   return next;
 }
 
 Load SerialChannel::load() const {
   Load load{static_cast<std::int64_t>(in_flight_.size()), 0};
   for (const Transfer& one : in_flight_)
-    if (one.flows <= now_) load.rate += one.rate;
+    if (one.moves_at <= now_) load.rate += one.rate;
   return load;
 }
 
@@ -73,8 +73,8 @@ double FairChannel::slowdown(std::size_t channels) const {
   for (unsigned channel = 0; channel < channel_count; ++channel) {
     if ((channels >> channel & 1U) == 0) continue;
     std::size_t sharing = 0;
-    for (std::size_t others = 1; others < alike_.size(); ++others)
-      if ((others >> channel & 1U) != 0) sharing += alike_[others].sharing.size();
+    for (std::size_t others = 1; others < by_channels_.size(); ++others)
+      if ((others >> channel & 1U) != 0) sharing += by_channels_[others].sharing.size();
     most = std::max(most, sharing);
   }
   return static_cast<double>(most);
@@ -82,23 +82,23 @@ double FairChannel::slowdown(std::size_t channels) const {
 
 Load FairChannel::load() const {
   Load load{static_cast<std::int64_t>(starting_.size()), 0};
-  for (std::size_t channels = 0; channels < alike_.size(); ++channels) {
-    if (alike_[channels].sharing.empty()) continue;
-    load.in_flight += static_cast<std::int64_t>(alike_[channels].sharing.size());
-    if (channels > 0) load.rate += alike_[channels].rate / slowdown(channels);
+  for (std::size_t channels = 0; channels < by_channels_.size(); ++channels) {
+    if (by_channels_[channels].sharing.empty()) continue;
+    load.in_flight += static_cast<std::int64_t>(by_channels_[channels].sharing.size());
+    if (channels > 0) load.rate += by_channels_[channels].rate / slowdown(channels);
   }
   return load;
 }
 
 void FairChannel::advance(Time now) {
   const auto passed = static_cast<double>((now - real_now_).count());
-  for (std::size_t channels = 1; channels < alike_.size(); ++channels)
-    if (!alike_[channels].sharing.empty()) alike_[channels].virtual_now += passed / slowdown(channels);
+  for (std::size_t channels = 1; channels < by_channels_.size(); ++channels)
+    if (!by_channels_[channels].sharing.empty()) by_channels_[channels].virtual_now += passed / slowdown(channels);
   real_now_ = now;
 }
 
 Time FairChannel::next_end(std::size_t channels) const {
-  const auto& [sharing, virtual_now, rate] = alike_[channels];
+  const auto& [sharing, virtual_now, rate] = by_channels_[channels];
   if (sharing.empty()) return never;
   const double left = std::max(0.0, sharing.top().at - virtual_now) * slowdown(channels);
   return add(real_now_, Time(std::llround(left)));
@@ -106,16 +106,16 @@ Time FairChannel::next_end(std::size_t channels) const {
 
 Time FairChannel::next_completion() const {
   Time next = starting_.empty() ? never : Time(static_cast<std::int64_t>(starting_.top().at));
-  for (std::size_t channels = 0; channels < alike_.size(); ++channels) next = std::min(next, next_end(channels));
+  for (std::size_t channels = 0; channels < by_channels_.size(); ++channels) next = std::min(next, next_end(channels));
   return next;
 }
 
 void FairChannel::complete(Time now, std::vector<TaskId>& done) {
   std::array<bool, all_channels + 1> ends{};  // decided before advance() rounds the virtual times
-  for (std::size_t channels = 0; channels < alike_.size(); ++channels) ends[channels] = next_end(channels) == now;
+  for (std::size_t channels = 0; channels < by_channels_.size(); ++channels) ends[channels] = next_end(channels) == now;
   advance(now);
-  for (std::size_t channels = 0; channels < alike_.size(); ++channels) {
-    auto& [sharing, virtual_now, rate] = alike_[channels];
+  for (std::size_t channels = 0; channels < by_channels_.size(); ++channels) {
+    auto& [sharing, virtual_now, rate] = by_channels_[channels];
     if (!ends[channels]) continue;
     const double end = sharing.top().at;
     while (!sharing.empty() && sharing.top().at <= end) {
@@ -129,7 +129,7 @@ void FairChannel::complete(Time now, std::vector<TaskId>& done) {
   while (!starting_.empty() && starting_.top().at <= static_cast<double>(now.count())) {
     Transfer next = starting_.top();
     starting_.pop();
-    auto& [sharing, virtual_now, rate] = alike_[next.channels];
+    auto& [sharing, virtual_now, rate] = by_channels_[next.channels];
     next.at = virtual_now + next.work;
     rate += next.rate;
     sharing.push(next);

@@ -44,8 +44,8 @@ class SerialChannel final : public Server {
   struct Transfer {
     Time end;
     TaskId id;
-    Time flows;   // when its bytes begin to move
-    double rate;  // of its bytes from then on, bytes per second
+    Time moves_at;  // when its bytes begin to move
+    double rate;    // of its bytes from then on, bytes per second
   };
   ChannelCosts costs_;
   bool rates_;
@@ -77,7 +77,7 @@ class FairChannel final : public Server {
     bool operator>(const Transfer& other) const { return at != other.at ? at > other.at : id > other.id; }
   };
   using Heap = std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>>;
-  struct Alike {
+  struct Sharers {
     Heap sharing;
     double virtual_now = 0;
     double rate = 0;  // the sum of the tasks' rates at full speed
@@ -89,7 +89,7 @@ class FairChannel final : public Server {
 
   ChannelCosts costs_;
   Heap starting_;
-  std::array<Alike, all_channels + 1> alike_;  // by channels
+  std::array<Sharers, all_channels + 1> by_channels_;  // by channels
   Time real_now_{0};
 };
 

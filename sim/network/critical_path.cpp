@@ -29,15 +29,15 @@ struct CriticalPath::State {
   std::vector<std::int64_t> active_in{};  // by slot: the latest round in which it sent or received
   std::int64_t at_round = 0;
 
-  const Saving& less(const Saving& a, const Saving& b) const { return b.of(bytes) < a.of(bytes) ? b : a; }
-  void lower(Saving& one, const Saving& other) const { one = less(one, other); }
+  const Saving& smaller(const Saving& a, const Saving& b) const { return b.of(bytes) < a.of(bytes) ? b : a; }
+  void set_to_smaller(Saving& one, const Saving& other) const { one = smaller(one, other); }
   // The time of a round in lockstep.
   Saving lockstep(const PathRound& round) const { return {alpha + round.latency, round.busy}; }
   // The lead with which a hop's bytes begin.
   Saving begins(const PathRound& round, const Hop& hop) const {
     const Saving started{round.latency - hop.latency, 0}, start_up{alpha + round.latency, 0};
-    if (hop.channel != no_channel) return less(ready[hop.from], channel[hop.channel]) + started;
-    return less(ready[hop.from] + started, less(out[hop.from], in[hop.into]) + start_up);
+    if (hop.channel != no_channel) return smaller(ready[hop.from], channel[hop.channel]) + started;
+    return smaller(ready[hop.from] + started, smaller(out[hop.from], in[hop.into]) + start_up);
   }
 };
 
@@ -147,19 +147,19 @@ Saving CriticalPath::find(double alpha, double bytes) const {
     if (round.wall)
       pass_wall(state);
     else if (!cycles.ends.empty() && static_cast<double>(cycles.busy.size()) * (hops + turns) < hops * turns)
-      go_around(state, round, cycles);
+      pass_cycles(state, round, cycles);
     else
       for (std::int64_t turn = 0; turn < round.repeat; ++turn) pass(state, round);
   }
   Saving least = state.ready.front();
-  for (const Saving& one : state.ready) state.lower(least, one);
+  for (const Saving& one : state.ready) state.set_to_smaller(least, one);
   return least.of(bytes) > 0 ? least : Saving{};
 }
 
 // After a wall all slots are ready at the same time, when the last one is, and wait for no earlier message.
 void CriticalPath::pass_wall(State& state) const {
   Saving last = state.ready.front();
-  for (const Saving& one : state.ready) state.lower(last, one);
+  for (const Saving& one : state.ready) state.set_to_smaller(last, one);
   std::fill(state.ready.begin(), state.ready.end(), last);
   std::fill(state.out.begin(), state.out.end(), Saving{unbound, 0});
   std::fill(state.in.begin(), state.in.end(), Saving{unbound, 0});
@@ -188,10 +188,10 @@ void CriticalPath::pass(State& state, const PathRound& round) const {
   for (Saving& channel : state.channel) channel = channel + lockstep;
   for (std::size_t i = 0; i < round.hops.size(); ++i) {
     const Hop& hop = round.hops[i];
-    state.lower(state.ready[hop.into], state.ends[i]);
-    state.lower(state.out[hop.from], state.ends[i]);
-    state.lower(state.in[hop.into], state.ends[i]);
-    if (hop.channel != no_channel) state.lower(state.channel[hop.channel], state.ends[i]);
+    state.set_to_smaller(state.ready[hop.into], state.ends[i]);
+    state.set_to_smaller(state.out[hop.from], state.ends[i]);
+    state.set_to_smaller(state.in[hop.into], state.ends[i]);
+    if (hop.channel != no_channel) state.set_to_smaller(state.channel[hop.channel], state.ends[i]);
   }
 }
 
@@ -199,7 +199,7 @@ void CriticalPath::pass(State& state, const PathRound& round) const {
 // other rounds waits at the slowest of them for messages sent earlier. Takes, for each speed, the best window with a
 // hop of that speed. (A window that has a slower hop as well is credited with too short a wait, which never wins: the
 // same window with the slower speed is worse.)
-void CriticalPath::go_around(State& state, const PathRound& round, const Cycles& cycles) const {
+void CriticalPath::pass_cycles(State& state, const PathRound& round, const Cycles& cycles) const {
   const std::int64_t turns = round.repeat;
   const Saving lockstep = state.lockstep(round);
   std::vector<Saving> gains, begins;  // by hop: its gain, and the lead of its first message if a path starts there
@@ -241,12 +241,13 @@ void CriticalPath::go_around(State& state, const PathRound& round, const Cycles&
         while (oldest < windows.size() && windows[oldest].second <= i - turns) ++oldest;
         if (i < all - length || oldest == windows.size()) continue;
         const std::int64_t from = windows[oldest].second;
-        state.lower(best[at], first[from] + gained[i + 1] + static_cast<double>(turns - 1 - (i - from)) * waits);
+        state.set_to_smaller(best[at],
+                             first[from] + gained[i + 1] + static_cast<double>(turns - 1 - (i - from)) * waits);
       }
     }
     for (std::int64_t i = 0; i < length; ++i) {
       Saving& ready = state.ready[hops[i].into];
-      ready = state.less(best[i], ready + static_cast<double>(turns) * lockstep);
+      ready = state.smaller(best[i], ready + static_cast<double>(turns) * lockstep);
       state.out[hops[i].from] = state.in[hops[i].into] = best[i];
     }
     begin = end;

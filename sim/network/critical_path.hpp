@@ -77,7 +77,7 @@ class CriticalPath {
   Saving find(double alpha, double bytes) const;
   void pass_wall(State& state) const;
   void pass(State& state, const PathRound& round) const;
-  void go_around(State& state, const PathRound& round, const Cycles& cycles) const;
+  void pass_cycles(State& state, const PathRound& round, const Cycles& cycles) const;
 
   std::uint32_t slots_, channels_;
   bool in_step_ = true;

@@ -66,7 +66,7 @@ void FairLinks::remove(FlowId id) {
 void FairLinks::set_capacity(LinkId link, double capacity) {
   if (capacity_[link] == capacity) return;
   capacity_[link] = capacity;
-  other_capacity_.push_back(link);
+  changed_capacity_.push_back(link);
 }
 
 bool FairLinks::alone(const Flow& flow) const {
@@ -107,9 +107,9 @@ void FairLinks::settle(std::vector<FlowId>& changed) {
     for (const auto& [id, crowd] : on(link))
       if (flows_[id].rate == 0 || !alone(flows_[id]) || flows_[id].rate < room_at_bottleneck(flows_[id])) join(id);
   }
-  for (const LinkId link : other_capacity_)
+  for (const LinkId link : changed_capacity_)
     for (const auto& [id, crowd] : on(link)) join(id);
-  other_capacity_.clear();
+  changed_capacity_.clear();
   dirty_.clear();
   added_.clear();
   if (members_.empty()) return;
@@ -134,12 +134,12 @@ void FairLinks::join(FlowId id) {
 void FairLinks::solve() {
   if (share_one_route()) return;
   reached_.clear();
-  asked_ = 0;
+  expanded_ = 0;
   for (int tries = 0;; ++tries) {
     reach();
     if (tries == patience) join_all_in_reach();
     find_rates();
-    if (check()) return;
+    if (join_unfair()) return;
   }
 }
 
@@ -164,8 +164,8 @@ bool FairLinks::share_one_route() {
 
 // Adds the links of new members to reached_.
 void FairLinks::reach() {
-  for (; asked_ < members_.size(); ++asked_)
-    for (const LinkId link : route(flows_[members_[asked_]])) {
+  for (; expanded_ < members_.size(); ++expanded_)
+    for (const LinkId link : route(flows_[members_[expanded_]])) {
       if (reached_in_[link] != change_) {
         reached_in_[link] = change_;
         reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
@@ -206,7 +206,7 @@ void FairLinks::order_links() {
     if (!reached.counted) count(reached);
     reached.open = reached.members;
     reached.spare = reached.left;
-    reached.level = reached.most = -1;
+    reached.level = reached.fastest = -1;
     if (reached.members > 1) fills_.push_back({reached.at(), place});
   }
   for (const FlowId id : members_) {
@@ -265,18 +265,18 @@ void FairLinks::find_rates() {
   }
 }
 
-void FairLinks::survey(Reached& reached) const {
+void FairLinks::find_fastest(Reached& reached) const {
   double sum = 0;
-  reached.most = 0;
+  reached.fastest = 0;
   for (const auto& [id, crowd] : on(reached.link)) {
     sum += flows_[id].rate * crowd;
-    reached.most = std::max(reached.most, flows_[id].rate);
+    reached.fastest = std::max(reached.fastest, flows_[id].rate);
   }
   reached.full = sum >= capacity_[reached.link] * (1 - tolerance);
 }
 
 // Returns true if all flows on the reached links have a bottleneck. Flows without one join.
-bool FairLinks::check() {
+bool FairLinks::join_unfair() {
   const std::size_t known = members_.size();
   for (const Reached& reached : reached_) {
     if (reached.flows == carried_[reached.link].count) continue;
@@ -294,8 +294,8 @@ bool FairLinks::has_bottleneck(Flow& flow) {
   for (const LinkId link : route(flow)) {
     Reached beyond{link};
     Reached& there = reached_in_[link] == change_ ? reached_[reached_at_[link]] : beyond;
-    if (there.most < 0) survey(there);
-    if (there.full && flow.rate >= there.most * (1 - tolerance)) {
+    if (there.fastest < 0) find_fastest(there);
+    if (there.full && flow.rate >= there.fastest * (1 - tolerance)) {
       flow.bottleneck = link;
       return true;
     }

@@ -87,8 +87,8 @@ class FairLinks {
     std::uint32_t open = 0;  // the number of these
     bool counted = false;    // `flows`, `members` and `left` are valid
     bool full = false;
-    double level = -1;  // the rate at which members settled here; negative: none did
-    double most = -1;   // the fastest rate; negative: `most` and `full` are not known yet
+    double level = -1;    // the rate at which members settled here; negative: none did
+    double fastest = -1;  // the fastest rate; negative: `fastest` and `full` are not known yet
 
     double at() const { return std::max(0.0, spare) / open; }  // the rate of the open members that fills the link
   };
@@ -125,9 +125,9 @@ class FairLinks {
   void order_links();
   Fills next_to_fill();
   void find_rates();
-  bool check();
+  bool join_unfair();
   bool has_bottleneck(Flow& flow);
-  void survey(Reached& reached) const;
+  void find_fastest(Reached& reached) const;
 
   std::vector<double> capacity_;
   std::vector<Carried> carried_;
@@ -135,14 +135,14 @@ class FairLinks {
   std::vector<bool> touched_;
   std::vector<LinkId> dirty_;
   std::vector<FlowId> added_;
-  std::vector<LinkId> other_capacity_;  // links whose capacity has changed since settle()
+  std::vector<LinkId> changed_capacity_;  // links whose capacity has changed since settle()
   std::vector<Flow> flows_;
 
   // The current change:
   std::uint32_t attempt_ = 0;
   std::uint32_t change_ = 0;
   std::vector<FlowId> members_;
-  std::size_t asked_ = 0;  // the number of members whose links are in reached_
+  std::size_t expanded_ = 0;  // the number of members whose links are in reached_
   std::vector<Reached> reached_;
   std::vector<std::uint32_t> reached_in_;  // by link: the latest change that reached it
   std::vector<std::uint32_t> reached_at_;  // by link: its index in reached_ in that change

@@ -37,10 +37,10 @@ FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collec
 void FluidNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings) {
   job_of_call_ = std::move(job_of_call);
   meetings_ = meetings;
-  know_jobs();
+  find_meeting_links();
 }
 
-void FluidNetwork::know_jobs() {
+void FluidNetwork::find_meeting_links() {
   if (!meetings_) return;
   job_of_shape_.assign(shapes_->size(), nobody);
   for (CallId call = 0; call < collectives_.size(); ++call)
@@ -76,7 +76,7 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     origin_ = now;
     state_.now = 0;
   }
-  go_on(now);
+  advance_to(now);
   Running running{id, task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0,
                   0,  Step::Fresh,  relative(now)};
   if (task.bytes <= 0) {
@@ -89,10 +89,10 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   } else {
     running.pace = running.loads->pace(alpha_ * 1e-12, task.bytes);
   }
-  enter_round(running);
+  set_durations(running);
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
-  if (rates_) see(now);
+  if (rates_) update_seen(now);
 }
 
 Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
@@ -110,7 +110,7 @@ Load FluidNetwork::load_if(const Counted& counted) const {
   auto one = seen_.moving.begin();
   for (const AlikeRounds& alike : seen_.alike)
     for (const auto end = one + alike.count; one != end; ++one) {
-      const Running& running = seen_.running[one->who];
+      const Running& running = seen_.running[one->index];
       if (counted(running)) load.rate += alike.speed / (running.loads->per_byte(0) * running.pace.bytes);
     }
   return load;
@@ -132,7 +132,7 @@ Time FluidNetwork::next_end() const {
   }
   if (*ahead_stopped_ == Stop::Patience) return add(origin_, from_picoseconds(std::floor(ahead_.now) + 1));
   double end = forever;
-  for (const std::uint32_t who : ahead_.ended) end = std::min(end, ahead_.running[who].at);
+  for (const std::uint32_t index : ahead_.ended) end = std::min(end, ahead_.running[index].at);
   return add(origin_, from_picoseconds(end));
 }
 
@@ -142,14 +142,14 @@ void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
     const bool ended = *ahead_stopped_ != Stop::Patience;
     ahead_stopped_.reset();
     settle_meetings();
-    if (ended) forget_ended(relative(now), done);
-    if (rates_) return see(now);
+    if (ended) remove_ended(relative(now), done);
+    if (rates_) return update_seen(now);
   }
   if (rates_) run(seen_, relative(now), all_steps);
 }
 
 // Advances the state to `now`, and discards the look-ahead.
-void FluidNetwork::go_on(Time now) {
+void FluidNetwork::advance_to(Time now) {
   ahead_stopped_.reset();
   run(state_, relative(now), all_steps);
   settle_meetings();
@@ -175,48 +175,48 @@ std::vector<double> FluidNetwork::met(Time now) const {
 
 void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
                        NcclCalls nccl, std::vector<std::uint32_t> others, Time now) {
-  if (!state_.running.empty()) go_on(now);
+  if (!state_.running.empty()) advance_to(now);
   State& state = state_;
   const std::vector<Moving> moving = std::exchange(state.moving, {});
   state.alike.clear();
-  std::vector<double> alone;  // by who moves
-  for (const Moving& one : moving) alone.push_back(state.running[one.who].moves);
+  std::vector<double> alone;  // by entry of `moving`
+  for (const Moving& one : moving) alone.push_back(state.running[one.index].moves);
   collectives_ = std::move(collectives);
   shapes_ = std::move(shapes);
   nccl_ = std::move(nccl);
-  others_ = std::move(others);
+  background_shapes_ = std::move(others);
   for (Running& running : state.running) {
     running.loads = collectives_[running.way].get();
-    enter_round(running);
+    set_durations(running);
   }
   auto before = alone.begin();
   for (const Moving& one : moving) {
-    const double after = state.running[one.who].moves;
-    move(state, one.who, *before == after ? one.left : *before > 0 ? one.left / *before * after : 0);
+    const double after = state.running[one.index].moves;
+    move(state, one.index, *before == after ? one.left : *before > 0 ? one.left / *before * after : 0);
     ++before;
   }
   state.speeds_stale = true;
   known_speeds_.forget();
-  know_jobs();
-  if (rates_) see(now);
+  find_meeting_links();
+  if (rates_) update_seen(now);
 }
 
 void FluidNetwork::set_others(std::vector<std::uint32_t> shapes, Time now) {
-  if (!state_.running.empty()) go_on(now);
-  others_ = std::move(shapes);
+  if (!state_.running.empty()) advance_to(now);
+  background_shapes_ = std::move(shapes);
   state_.speeds_stale = true;
-  if (rates_) see(now);
+  if (rates_) update_seen(now);
 }
 
 // Sorted by the names of the tasks.
 void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
   const State state = state_at(now);
   std::vector<double> left(state.running.size(), 0);
-  for (const Moving& one : state.moving) left[one.who] = one.left;
+  for (const Moving& one : state.moving) left[one.index] = one.left;
   std::vector<std::array<std::int64_t, 5>> rows;
-  for (std::size_t who = 0; who < state.running.size(); ++who) {
-    const Running& one = state.running[who];
-    const double more = one.step == Step::Transfer ? left[who] : one.at - relative(now);
+  for (std::size_t index = 0; index < state.running.size(); ++index) {
+    const Running& one = state.running[index];
+    const double more = one.step == Step::Transfer ? left[index] : one.at - relative(now);
     rows.push_back({name(one.id), static_cast<std::int64_t>(one.round), one.turn, static_cast<std::int64_t>(one.step),
                     static_cast<std::int64_t>(whole(more))});
   }
@@ -225,35 +225,35 @@ void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::in
   for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
 }
 
-void FluidNetwork::see(Time now) {
+void FluidNetwork::update_seen(Time now) {
   seen_ = state_;
   run(seen_, relative(now), all_steps);
 }
 
 // Removes the collectives that have ended by `at`, in the order of their starts, and renumbers the others.
-void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
+void FluidNetwork::remove_ended(double at, std::vector<TaskId>& done) {
   std::vector<std::uint32_t> number(state_.running.size());
   std::uint32_t kept = 0;
   state_.ended.clear();
-  for (std::size_t who = 0; who < number.size(); ++who) {
-    const Running running = state_.running[who];
+  for (std::size_t index = 0; index < number.size(); ++index) {
+    const Running running = state_.running[index];
     const bool ended = running.round == running.loads->rounds.size();
     if (ended && running.at <= at) {
       done.push_back(running.id);
       continue;
     }
     if (ended) state_.ended.push_back(kept);
-    number[who] = kept;
+    number[index] = kept;
     state_.running[kept++] = running;
   }
   state_.running.resize(kept);
-  for (Moving& one : state_.moving) one.who = number[one.who];
+  for (Moving& one : state_.moving) one.index = number[one.index];
   state_.waiting.renumber(number);
-  for (std::uint32_t& who : state_.fresh) who = number[who];
+  for (std::uint32_t& index : state_.fresh) index = number[index];
 }
 
 // Sets the durations of the collective's present round, if it has one.
-void FluidNetwork::enter_round(Running& running) const {
+void FluidNetwork::set_durations(Running& running) const {
   if (running.round == running.loads->rounds.size()) return;
   const RoundLoad& round = running.loads->rounds[running.round];
   running.starts_up = (alpha_ + round.latency * 1e12) * running.pace.start_ups + running.pace.each * 1e12;
@@ -265,25 +265,25 @@ void FluidNetwork::enter_round(Running& running) const {
 // after which nothing happens for a picosecond: from there it can go on as if it had not stopped.
 FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
   for (;; --steps) {
-    if (state.running.size() == 1 && state.fresh.size() == 1 && others_.empty())
+    if (state.running.size() == 1 && state.fresh.size() == 1 && background_shapes_.empty())
       skip_rounds(state, state.running[0], until);
-    for (const std::uint32_t who : state.fresh)
-      if (state.running[who].round < state.running[who].loads->rounds.size())
-        settle_step(state, who);
+    for (const std::uint32_t index : state.fresh)
+      if (state.running[index].round < state.running[index].loads->rounds.size())
+        enter_next_step(state, index);
       else
-        state.ended.push_back(who);
+        state.ended.push_back(index);
     state.fresh.clear();
     if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
-    if (state.moving.empty() && others_.empty()) steps = pass_unmet(state, until, steps);
+    if (state.moving.empty() && background_shapes_.empty()) steps = skip_undisturbed_rounds(state, until, steps);
 
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
     const double to = std::max(state.now, std::min(next, until));
-    const bool moved = to < forever && move_on(state, to);
+    const bool moved = to < forever && move_bytes(state, to);
     if (next > until || next == forever) return Stop::Until;
-    if (moved) settle_moved(state);
-    while (state.waiting.next() <= state.now) settle_step(state, state.waiting.pop());
+    if (moved) end_transfers(state);
+    while (state.waiting.next() <= state.now) enter_next_step(state, state.waiting.pop());
   }
 }
 
@@ -300,7 +300,7 @@ double FluidNetwork::next_instant(const State& state) const {
 }
 
 // Advances to `to`. Returns true if a round has moved all its bytes. REQUIRES: next_instant() was called last.
-bool FluidNetwork::move_on(State& state, double to) const {
+bool FluidNetwork::move_bytes(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
   bool moved = false;
   auto first = state.moving.begin();
@@ -320,7 +320,7 @@ bool FluidNetwork::move_on(State& state, double to) const {
 }
 
 // Ends the transfers of the rounds that have moved all their bytes.
-void FluidNetwork::settle_moved(State& state) const {
+void FluidNetwork::end_transfers(State& state) const {
   auto one = state.moving.begin(), kept = one;
   for (AlikeRounds& alike : state.alike)
     for (const auto end = one + alike.count; one != end; ++one)
@@ -328,7 +328,7 @@ void FluidNetwork::settle_moved(State& state) const {
         *kept++ = *one;
       } else {
         --alike.count;
-        settle_step(state, one->who);
+        enter_next_step(state, one->index);
       }
   state.moving.erase(kept, one);
   std::erase_if(state.alike, [](const AlikeRounds& alike) { return alike.count == 0; });
@@ -350,17 +350,17 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
     if (running.turn < rounds[running.round].repeat) return;
     running.turn = 0;
     ++running.round;
-    enter_round(running);
+    set_durations(running);
   }
 }
 
 // While no bytes are moving, skips whole rounds that end before anything else happens, each of the collective whose
 // start-up ends next. Returns the number of steps left.
-std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t steps) const {
+std::int64_t FluidNetwork::skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const {
   for (; steps > 0; --steps) {
     const WaitingLine::Instant* next = state.waiting.first();
     if (!next) return steps;
-    Running& running = state.running[next->who];
+    Running& running = state.running[next->index];
     if (running.step != Step::StartUp || running.turn + 1 == running.loads->rounds[running.round].repeat) return steps;
     const double moved = next->at + running.moves;
     const double end = whole(moved + running.reduces);
@@ -376,48 +376,48 @@ std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t s
 }
 
 // Ends the collective's present step, and enters the next one that takes time.
-void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
-  Running& running = state.running[who];
+void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
+  Running& running = state.running[index];
   switch (running.step) {
     case Step::Fresh:
       ++state.rounds;
       running.step = Step::StartUp;
       running.at += running.starts_up;
-      if (running.at > state.now) return wait(state, who);
+      if (running.at > state.now) return wait(state, index);
       [[fallthrough]];
     case Step::StartUp:
       running.step = Step::Transfer;
       state.speeds_stale = true;
-      return move(state, who, running.moves);
+      return move(state, index, running.moves);
     case Step::Transfer:
       running.step = Step::Reduction;
       running.at = whole(state.now + running.reduces);
       state.speeds_stale = true;
-      if (running.at > state.now) return wait(state, who);
+      if (running.at > state.now) return wait(state, index);
       [[fallthrough]];
     case Step::Reduction:
       running.step = Step::Fresh;
       if (++running.turn == running.loads->rounds[running.round].repeat) {
         running.turn = 0;
         ++running.round;
-        enter_round(running);
+        set_durations(running);
       }
-      state.fresh.push_back(who);
+      state.fresh.push_back(index);
   }
 }
 
-void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.push(state.running[who].at, who); }
+void FluidNetwork::wait(State& state, std::uint32_t index) const { state.waiting.push(state.running[index].at, index); }
 
 // Starts to move the bytes of the collective's round, which take `left` ps at full speed.
-void FluidNetwork::move(State& state, std::uint32_t who, double left) const {
-  const Running& running = state.running[who];
+void FluidNetwork::move(State& state, std::uint32_t index, double left) const {
+  const Running& running = state.running[index];
   const std::uint32_t shape = running.loads->rounds[running.round].shape;
   auto first = state.moving.begin();
   auto alike = state.alike.begin();
   for (; alike != state.alike.end() && alike->shape < shape; ++alike) first += alike->count;
   if (alike == state.alike.end() || alike->shape != shape) alike = state.alike.insert(alike, {shape});
   const auto behind = [](double least, const Moving& one) { return one.left < least; };
-  state.moving.insert(std::upper_bound(first, first + alike->count, left, behind), {left, who});
+  state.moving.insert(std::upper_bound(first, first + alike->count, left, behind), {left, index});
   ++alike->count;
 }
 
@@ -426,18 +426,18 @@ void FluidNetwork::set_speeds(State& state) const {
   state.meeting = Meetings::none;
   std::vector<AlikeRounds>& alike = state.alike;
   if (alike.empty()) return;
-  if (alike.size() == 1 && others_.empty()) {  // the usual case: rounds of the same shape share equally
+  if (alike.size() == 1 && background_shapes_.empty()) {  // the usual case: rounds of the same shape share equally
     alike[0].speed = 1.0 / alike[0].count;
     return;
   }
   const std::size_t own = alike.size();
-  for (const std::uint32_t shape : others_) alike.push_back({shape, 1});
-  state.meeting = share(alike);
+  for (const std::uint32_t shape : background_shapes_) alike.push_back({shape, 1});
+  state.meeting = find_speeds(alike);
   alike.resize(own);
 }
 
 // Finds the speeds of rounds that move simultaneously.
-Meetings::Id FluidNetwork::share(std::span<AlikeRounds> together) const {
+Meetings::Id FluidNetwork::find_speeds(std::span<AlikeRounds> together) const {
   if (const Meetings::Id* known = known_speeds_.recall(together)) return *known;
   std::vector<SharedFlow> flows;
   for (const AlikeRounds& rounds : together)

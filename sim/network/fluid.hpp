@@ -80,8 +80,8 @@ class FluidNetwork final : public NetworkOfJobs {
   };
   // A round that is moving its bytes.
   struct Moving {
-    double left;        // ps at full speed
-    std::uint32_t who;  // index into State::running
+    double left;          // ps at full speed
+    std::uint32_t index;  // index into State::running
   };
   // Everything that time changes, to look ahead on a copy. Times are ps since `origin_`, whole where rounds begin.
   struct State {
@@ -104,25 +104,25 @@ class FluidNetwork final : public NetworkOfJobs {
   template <class Counted>
   Load load_if(const Counted& counted) const;
   std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
-  void know_jobs();
-  void go_on(Time now);
+  void find_meeting_links();
+  void advance_to(Time now);
   State state_at(Time now) const;
   void settle_meetings();
-  void see(Time now);
+  void update_seen(Time now);
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
-  std::int64_t pass_unmet(State& state, double until, std::int64_t steps) const;
-  void settle_step(State& state, std::uint32_t who) const;
-  void wait(State& state, std::uint32_t who) const;
-  void move(State& state, std::uint32_t who, double left) const;
+  std::int64_t skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const;
+  void enter_next_step(State& state, std::uint32_t index) const;
+  void wait(State& state, std::uint32_t index) const;
+  void move(State& state, std::uint32_t index, double left) const;
   double next_instant(const State& state) const;
-  bool move_on(State& state, double to) const;
-  void settle_moved(State& state) const;
+  bool move_bytes(State& state, double to) const;
+  void end_transfers(State& state) const;
   void set_speeds(State& state) const;
-  Meetings::Id share(std::span<AlikeRounds> together) const;
+  Meetings::Id find_speeds(std::span<AlikeRounds> together) const;
   Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
-  void forget_ended(double at, std::vector<TaskId>& done);
-  void enter_round(Running& running) const;
+  void remove_ended(double at, std::vector<TaskId>& done);
+  void set_durations(Running& running) const;
   double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
 
   std::vector<std::shared_ptr<const RoundLoads>> collectives_;
@@ -135,7 +135,7 @@ class FluidNetwork final : public NetworkOfJobs {
   State seen_;           // with rates_: the state at the last instant
   mutable State ahead_;  // the state at the next completion if nothing starts before, or on the way there
   mutable std::optional<Stop> ahead_stopped_;
-  std::vector<std::uint32_t> others_;  // shapes of flows that never end
+  std::vector<std::uint32_t> background_shapes_;  // shapes of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
   // For meetings, by shape: its job (`nobody` for background flows), and its uses of meeting_links_, by index.

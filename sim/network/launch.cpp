@@ -11,11 +11,11 @@ void Launcher::start(TaskId id, const Task& task, Time now) {
     return;
   }
   const std::vector<CallId>& legs = legs_[task.call_id];
-  if (legs.size() == 1) return launch(id, task, everybody, now);
-  in_legs_.push_back({id, task, 0});
+  if (legs.size() == 1) return launch(id, task, single_party, now);
+  multi_leg_.push_back({id, task, 0});
   Task first = task;
   first.call_id = legs.front();
-  launch(id, first, everybody, now);
+  launch(id, first, single_party, now);
 }
 
 void Launcher::join(TaskId id, std::uint32_t party, Time now) { launch(id, in_parties_.at(id).task, party, now); }
@@ -23,7 +23,7 @@ void Launcher::join(TaskId id, std::uint32_t party, Time now) { launch(id, in_pa
 void Launcher::launch(TaskId id, const Task& task, std::uint32_t party, Time now) {
   const auto& length = launch_[task.call_id];
   if (task.bytes <= 0 || !length) return start_inside(id, task, party, now);
-  Time& free = free_[{task.queue, party}];
+  Time& free = free_at_[{task.queue, party}];
   free = add(std::max(now, free), add(*length, task.duration));
   if (free == now) return start_inside(id, task, party, now);
   launching_.push_back({free, launches_++, id, task, party});
@@ -45,21 +45,22 @@ void Launcher::complete(Time now, std::vector<TaskId>& done) {
   ended_.clear();
   if (network_->next_completion() == now) network_->complete(now, ended_);
   for (const TaskId id : ended_) {
-    const auto running = std::find_if(in_legs_.begin(), in_legs_.end(), [&](const auto& one) { return one.id == id; });
-    if (running == in_legs_.end()) {
+    const auto running =
+        std::find_if(multi_leg_.begin(), multi_leg_.end(), [&](const auto& one) { return one.id == id; });
+    if (running == multi_leg_.end()) {
       done.push_back(id);
       continue;
     }
     const std::vector<CallId>& legs = legs_[running->task.call_id];
     if (++running->leg == legs.size()) {
-      in_legs_.erase(running);
+      multi_leg_.erase(running);
       done.push_back(id);
       continue;
     }
     Task next = running->task;
     next.duration = Time(0);
     next.call_id = legs[running->leg];
-    launch(id, next, everybody, now);
+    launch(id, next, single_party, now);
   }
   start_launched(now);
 }
@@ -79,7 +80,7 @@ void Launcher::describe(Time now, const TaskNames& name, std::vector<std::int64_
   std::sort(legs.begin(), legs.end(), [](const Leg& a, const Leg& b) { return b > a; });
   state.push_back(std::ssize(legs));
   for (const Leg& leg : legs) state.insert(state.end(), {name(leg.id), (leg.at - now).count()});
-  for (const auto& [lane, free] : free_)
+  for (const auto& [lane, free] : free_at_)
     state.insert(state.end(), {static_cast<std::int64_t>(lane.first), std::max(Time(0), free - now).count()});
   network_->describe(now, name, state);
 }

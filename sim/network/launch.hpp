@@ -62,7 +62,7 @@ class Launcher final : public Server {
     Task task;
     bool launched = false;  // by any party
   };
-  static constexpr std::uint32_t everybody = 0;
+  static constexpr std::uint32_t single_party = 0;
 
   void launch(TaskId id, const Task& task, std::uint32_t party, Time now);
   void start_inside(TaskId id, const Task& task, std::uint32_t party, Time now);
@@ -72,9 +72,9 @@ class Launcher final : public Server {
   std::span<const std::optional<Time>> launch_;
   const Legs& legs_;
   bool per_rank_start_;
-  std::vector<Leg> launching_;                              // a heap, the next at the front
-  std::map<std::pair<QueueId, std::uint32_t>, Time> free_;  // by lane and party: when its launcher is free
-  std::vector<Running> in_legs_;                            // the tasks with several legs
+  std::vector<Leg> launching_;                                 // a heap, the next at the front
+  std::map<std::pair<QueueId, std::uint32_t>, Time> free_at_;  // by lane and party: when its launcher is free
+  std::vector<Running> multi_leg_;                             // the tasks with several legs
   std::map<TaskId, InParties> in_parties_;
   std::vector<TaskId> ended_;  // legs
   std::int64_t launches_ = 0;

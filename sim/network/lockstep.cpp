@@ -8,10 +8,10 @@ namespace allreplay {
 namespace {
 
 // True if each link has a single sender or receiver, and each slot at most one message per round and direction.
-bool never_meets(const RoutedRounds& rounds, std::size_t links) {
+bool never_share_links(const RoutedRounds& rounds, std::size_t links) {
   constexpr std::uint32_t nobody = 0xffffffff, several = nobody - 1;
   std::vector<std::uint32_t> senders(links, nobody), receivers(links, nobody);
-  const auto meets = [](std::uint32_t& known, std::uint32_t one) {
+  const auto is_shared = [](std::uint32_t& known, std::uint32_t one) {
     if (known != one) known = known == nobody ? one : several;
     return known == several;
   };
@@ -23,7 +23,7 @@ bool never_meets(const RoutedRounds& rounds, std::size_t links) {
       const RoutedMessage& message = round.messages[round.first[slot]];
       if (message.hops == 0) return false;
       for (const LinkId link : rounds.route(message)) {
-        const bool sent = meets(senders[link], slot), received = meets(receivers[link], message.into);
+        const bool sent = is_shared(senders[link], slot), received = is_shared(receivers[link], message.into);
         if (sent && received) return false;
       }
     }
@@ -75,8 +75,8 @@ struct Reduction {
 
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
                              std::span<const Time> starts, const StartUps& besides) {
-  const bool in_line = rounds.streams == 1 || gamma == 0;  // otherwise streams share a rank's reductions
-  if (rounds.rounds.empty() || !in_line || !never_meets(rounds, links.size())) return std::nullopt;
+  const bool separate_reductions = rounds.streams == 1 || gamma == 0;  // otherwise streams share a rank's reductions
+  if (rounds.rounds.empty() || !separate_reductions || !never_share_links(rounds, links.size())) return std::nullopt;
   // By slot: its start (from), when it has its data (ready), when its last message has left (out) and arrived (in).
   std::vector<Time> from(rounds.slots, Time(0)), out = from, in = from;
   if (!starts.empty())

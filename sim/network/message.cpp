@@ -78,16 +78,16 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   running.next.assign(running.rounds->slots, 0);
   running.out.assign(running.rounds->slots, {});
   running.in.assign(running.rounds->slots, {});
-  if (running.bytes > 0) line_up(running);
+  if (running.bytes > 0) init_lines(running);
   if (running.absent > 0) {
-    running.here.assign(running.absent, false);
+    running.has_started.assign(running.absent, false);
     running.held.resize(running.absent);
     return;
   }
   for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, running.ready);
 }
 
-void MessageNetwork::line_up(Running& running) {
+void MessageNetwork::init_lines(Running& running) {
   const RoutedRound& first = running.rounds->rounds.front();
   for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) {
     running.out[slot].left = first.in_order_from(slot);
@@ -98,15 +98,15 @@ void MessageNetwork::line_up(Running& running) {
 void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.id == id; });
   const auto index = static_cast<std::uint32_t>(found - running_.begin());
-  if (found->base == Time(0)) return take_part(index, party, now);
+  if (found->base == Time(0)) return start_party(index, party, now);
   instants_.push(add(now, found->base), {index, Ready + kinds * party});
 }
 
 // Starts the ranks of a party: they receive the messages that have arrived, and send.
-void MessageNetwork::take_part(std::uint32_t index, std::uint32_t party, Time now) {
+void MessageNetwork::start_party(std::uint32_t index, std::uint32_t party, Time now) {
   Running& running = running_[index];
   for (const Rank rank : parties_[party]) {
-    running.here[rank] = true;
+    running.has_started[rank] = true;
     --running.absent;
     for (const std::uint32_t flow : std::exchange(running.held[rank], {})) receive(flow, now);
     const std::uint32_t streams = running.bytes > 0 ? running.rounds->streams : 0;
@@ -148,16 +148,16 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
         flow.wakes = flow.end;
         return instants_.push(flow.wakes, event);
       }
-      leaves(links_.route(event.subject));
+      mark_changed(links_.route(event.subject));
       links_.remove(event.subject);
-      return arrive(event.subject, now);
+      return end_flow(event.subject, now);
     }
     case Reduced:
       return deliver(event.subject, now);
     case Ended:
       return finished_.push_back(event.subject);
     case Ready:
-      return take_part(event.subject, event.what / kinds, now);
+      return start_party(event.subject, event.what / kinds, now);
     default:
       return;
   }
@@ -222,12 +222,12 @@ void MessageNetwork::send(std::uint32_t index, std::uint32_t slot, const RoutedM
 void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
                             Time now) {
   sent_ += message.copies;
-  const std::uint32_t whole = new_flow();
-  flows_[whole].coming = message.parts;
+  const std::uint32_t first_part = new_flow();
+  flows_[first_part].parts_missing = message.parts;
   for (const RoutedMessage& part : std::span(&message, message.parts)) {
-    const std::uint32_t id = &part == &message ? whole : new_flow();
+    const std::uint32_t id = &part == &message ? first_part : new_flow();
     Flow& flow = flows_[id];
-    flow.whole = whole;
+    flow.first_part = first_part;
     flow.message = &part;
     flow.left = running_[index].bytes * part.share;
     flow.rate = 0;
@@ -248,10 +248,11 @@ void MessageNetwork::leave_sender(std::uint32_t id, Time now) {
   if (flow.message->channel != no_channel) return begin(id, now);
   Running& running = running_[flow.running];
   Line& line = running.out[flow.slot];
-  const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_from(flow.slot); });
+  const bool goes =
+      advance_line(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_from(flow.slot); });
   if (goes) return enter_receiver(id, now);
   flows_[id].stage = Stage::WaitsToLeave;
-  wait(line, id);
+  insert_in_line(line, id);
 }
 
 // Begins the flow once all earlier rounds into its receiver have arrived.
@@ -260,16 +261,17 @@ void MessageNetwork::enter_receiver(std::uint32_t id, Time now) {
   Running& running = running_[flow.running];
   const std::uint32_t slot = flow.message->into;
   Line& line = running.in[slot];
-  const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_into(slot); });
+  const bool goes =
+      advance_line(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_into(slot); });
   if (goes) return begin(id, now);
   flows_[id].stage = Stage::WaitsToEnter;
-  wait(line, id);
+  insert_in_line(line, id);
 }
 
 // Advances the line to `round`, if all messages of earlier rounds have passed, and returns true if it is there. A
 // message of `round` exists, so the rounds in between are in progress or over.
 template <class Count>
-bool MessageNetwork::reach(Running& running, Line& line, std::uint32_t round, const Count& count) {
+bool MessageNetwork::advance_line(Running& running, Line& line, std::uint32_t round, const Count& count) {
   while (line.left == 0 && line.round < round) {
     line.round = std::max(line.round + 1, running.first);
     line.left = count(*running.at(line.round).round);
@@ -278,61 +280,61 @@ bool MessageNetwork::reach(Running& running, Line& line, std::uint32_t round, co
 }
 
 // Inserts a flow into the line: by round, then by arrival.
-void MessageNetwork::wait(Line& line, std::uint32_t id) {
+void MessageNetwork::insert_in_line(Line& line, std::uint32_t id) {
   const std::uint32_t round = flows_[id].round;
-  flows_[id].behind = nobody;
+  flows_[id].next_in_line = nobody;
   if (line.head == nobody) {
     line.head = line.tail = id;
   } else if (flows_[line.tail].round <= round) {
-    line.tail = flows_[line.tail].behind = id;
+    line.tail = flows_[line.tail].next_in_line = id;
   } else {
     std::uint32_t* place = &line.head;
-    while (flows_[*place].round <= round) place = &flows_[*place].behind;
-    flows_[id].behind = std::exchange(*place, id);
+    while (flows_[*place].round <= round) place = &flows_[*place].next_in_line;
+    flows_[id].next_in_line = std::exchange(*place, id);
   }
 }
 
 // Counts a message of the line's round as passed. After the last, calls `next` for the flows of the next round.
 template <class Count, class Next>
-void MessageNetwork::pass(Running& running, Line& line, const Count& count, const Next& next) {
+void MessageNetwork::count_passed(Running& running, Line& line, const Count& count, const Next& next) {
   if (--line.left > 0 || line.head == nobody) return;
   const std::uint32_t round = flows_[line.head].round;
-  if (!reach(running, line, round, count)) return;
+  if (!advance_line(running, line, round, count)) return;
   std::uint32_t id = line.head;
-  while (line.head != nobody && flows_[line.head].round == round) line.head = flows_[line.head].behind;
-  for (const std::uint32_t end = line.head; id != end;) next(std::exchange(id, flows_[id].behind));
+  while (line.head != nobody && flows_[line.head].round == round) line.head = flows_[line.head].next_in_line;
+  for (const std::uint32_t end = line.head; id != end;) next(std::exchange(id, flows_[id].next_in_line));
 }
 
 void MessageNetwork::begin(std::uint32_t id, Time now) {
   Flow& flow = flows_[id];
   flow.stage = Stage::Moves;
-  if (flow.message->hops == 0) return arrive(id, now);
+  if (flow.message->hops == 0) return end_flow(id, now);
   const RoutedRounds& rounds = *running_[flow.running].rounds;
   links_.add(id, rounds.route(*flow.message), rounds.crowds_on(*flow.message));
 }
 
 // All bytes of the flow have arrived: lets the next round pass at its sender and its receiver.
-void MessageNetwork::arrive(std::uint32_t id, Time now) {
-  flows_[id].stage = Stage::HasCome;
+void MessageNetwork::end_flow(std::uint32_t id, Time now) {
+  flows_[id].stage = Stage::Arrived;
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
   if (message.channel == no_channel) {
     Running& running = running_[flow.running];
     const std::uint32_t from = flow.slot, into = message.into;
-    pass(
+    count_passed(
         running, running.out[from], [=](const RoutedRound& round) { return round.in_order_from(from); },
         [=, this](std::uint32_t next) { enter_receiver(next, now); });
-    pass(
+    count_passed(
         running, running.in[into], [=](const RoutedRound& round) { return round.in_order_into(into); },
         [=, this](std::uint32_t next) { begin(next, now); });
   }
-  const std::uint32_t whole = flows_[id].whole;
-  if (id != whole) ended_flows_.push_back(id);
-  if (--flows_[whole].coming == 0) come(whole, now);
+  const std::uint32_t first_part = flows_[id].first_part;
+  if (id != first_part) ended_flows_.push_back(id);
+  if (--flows_[first_part].parts_missing == 0) end_message(first_part, now);
 }
 
 // The last part of a message has arrived: frees its channel, and receives it once its receiver has started.
-void MessageNetwork::come(std::uint32_t id, Time now) {
+void MessageNetwork::end_message(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
   if (message.channel != no_channel) {
@@ -350,7 +352,7 @@ void MessageNetwork::come(std::uint32_t id, Time now) {
   }
   if (!parties_.empty()) {
     Running& running = running_[flows_[id].running];
-    if (running.absent > 0 && !running.here[message.to]) return running.held[message.to].push_back(id);
+    if (running.absent > 0 && !running.has_started[message.to]) return running.held[message.to].push_back(id);
   }
   receive(id, now);
 }
@@ -388,7 +390,7 @@ void MessageNetwork::share(Time now) {
   changed_.clear();
   links_.settle(changed_);
   for (const std::uint32_t id : changed_) set_rate(id, now);
-  if (meetings_) meet(now);
+  if (meetings_) update_meetings(now);
   for (const std::uint32_t id : ended_flows_) flows_[id].message = nullptr;
   free_flows_.insert(free_flows_.end(), ended_flows_.begin(), ended_flows_.end());
   ended_flows_.clear();
@@ -413,7 +415,7 @@ void MessageNetwork::set_rate(std::uint32_t id, Time now) {
 }
 
 // Makes a running collective refer to the same rounds on changed links.
-void MessageNetwork::point_at(Running& running, const RoutedRounds& rounds) {
+void MessageNetwork::move_to_links(Running& running, const RoutedRounds& rounds) {
   const RoutedRound* const before = running.rounds->rounds.data();
   for (Channel& channel : running.channels)
     for (std::size_t i = channel.served; i < channel.queue.size(); ++i) {
@@ -430,7 +432,7 @@ void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collec
                          Time now) {
   for (LinkId link = 0; link < links.size(); ++link) {
     links_.set_capacity(link, links[link].bandwidth * 1e-12);
-    leaves({&link, 1});
+    mark_changed({&link, 1});
   }
   std::vector<std::uint32_t> rerouted;
   for (std::uint32_t id = 0; id < flows_.size(); ++id) {
@@ -450,7 +452,7 @@ void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collec
     rerouted.push_back(id);
   }
   for (Running& running : running_)
-    if (running.busy && running.left > 0) point_at(running, *collectives[running.way]);
+    if (running.busy && running.left > 0) move_to_links(running, *collectives[running.way]);
   changed_.clear();
   links_.settle(changed_);
   for (const std::uint32_t id : rerouted) {
@@ -459,42 +461,43 @@ void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collec
   }
   links_.settle(changed_);
   for (const std::uint32_t id : changed_) set_rate(id, now);
-  if (meetings_) meet(now);
+  if (meetings_) update_meetings(now);
   collectives_ = std::move(collectives);
 }
 
 void MessageNetwork::set_other(std::uint32_t number, std::span<const LinkId> way, Time now) {
-  while (others_.size() <= number) others_.push_back({new_flow(), false});
-  Other& other = others_[number];
-  if (!other.moves && way.empty()) return;
-  if (other.moves && std::ranges::equal(links_.route(other.flow), way)) return links_.move(other.flow, way);
-  if (other.moves) {
-    leaves(links_.route(other.flow));
-    links_.remove(other.flow);
+  while (background_.size() <= number) background_.push_back({new_flow(), false});
+  Background& background = background_[number];
+  if (!background.moves && way.empty()) return;
+  if (background.moves && std::ranges::equal(links_.route(background.flow), way))
+    return links_.move(background.flow, way);
+  if (background.moves) {
+    mark_changed(links_.route(background.flow));
+    links_.remove(background.flow);
     share(now);
   }
-  other.moves = !way.empty();
-  if (other.moves) {
-    links_.add(other.flow, way);
-    leaves(way);
+  background.moves = !way.empty();
+  if (background.moves) {
+    links_.add(background.flow, way);
+    mark_changed(way);
   }
   share(now);
 }
 
 // Marks the links as changed in this instant, to find meetings.
-void MessageNetwork::leaves(std::span<const LinkId> way) {
+void MessageNetwork::mark_changed(std::span<const LinkId> way) {
   if (meetings_) touched_.insert(touched_.end(), way.begin(), way.end());
 }
 
-void MessageNetwork::meet(Time now) {
-  for (const std::uint32_t id : changed_) leaves(links_.route(id));
+void MessageNetwork::update_meetings(Time now) {
+  for (const std::uint32_t id : changed_) mark_changed(links_.route(id));
   std::sort(touched_.begin(), touched_.end());
   touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-  for (const LinkId link : touched_) look_at(link, now);
+  for (const LinkId link : touched_) update_meeting(link, now);
   touched_.clear();
 }
 
-void MessageNetwork::look_at(LinkId link, Time now) {
+void MessageNetwork::update_meeting(LinkId link, Time now) {
   if (link >= meeting_on_.size()) meeting_on_.resize(link + 1);
   Meeting& meeting = meeting_on_[link];
   std::vector<std::uint32_t> jobs;
@@ -543,9 +546,10 @@ void MessageNetwork::describe(Time now, const TaskNames& name, std::vector<std::
     if (flow.stage == Stage::Moves) left -= flow.rate * static_cast<double>((now - flow.updated).count());
     std::int64_t more = rounded(left / slowest);
     if (flow.stage == Stage::StartsUp) more = (flow.updated - now).count();
-    if (flow.stage == Stage::HasCome) more = 0;
+    if (flow.stage == Stage::Arrived) more = 0;
     const auto message = flow.message - running.progress[flow.round & running.mask].round->messages.data();
-    flows.push_back({name(running.id), flow.round, message, static_cast<std::int64_t>(flow.stage), more, flow.coming});
+    flows.push_back(
+        {name(running.id), flow.round, message, static_cast<std::int64_t>(flow.stage), more, flow.parts_missing});
   }
   std::sort(flows.begin(), flows.end());
   for (const auto& [task, row] : rows) {

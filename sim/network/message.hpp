@@ -101,12 +101,12 @@ class MessageNetwork final : public NetworkOfJobs {
     std::vector<Line> out, in;  // by slot
     // Only for ranks that start separately:
     std::uint32_t absent = 0;                      // the number of ranks that have not started
-    std::vector<bool> here;                        // by rank: true if it has started
+    std::vector<bool> has_started;                 // by rank: true if it has started
     std::vector<std::vector<std::uint32_t>> held;  // by rank: flows that have arrived and wait for its start
 
     Progress& at(std::uint32_t round) { return progress[round & mask]; }
   };
-  enum class Stage : std::uint8_t { StartsUp, WaitsToLeave, WaitsToEnter, Moves, HasCome };
+  enum class Stage : std::uint8_t { StartsUp, WaitsToLeave, WaitsToEnter, Moves, Arrived };
   struct Flow {
     const RoutedMessage* message = nullptr;  // null for background flows and unused ones
     double left = 0;                         // bytes, at `updated`
@@ -117,12 +117,12 @@ class MessageNetwork final : public NetworkOfJobs {
     Stage stage = Stage::StartsUp;
     std::uint32_t slot = 0;  // the sender's; not set for messages from a channel's queue
     std::uint32_t round = 0;
-    std::uint32_t version = 0;      // of its event; events of earlier versions are void
-    std::uint32_t behind = nobody;  // the next flow in its Line
-    std::uint32_t whole = 0;        // the flow of its message's first part, which represents the message
-    std::uint32_t coming = 0;       // in that flow: the number of parts that have not arrived
-    Time end{0};                    // at the present rate
-    Time wakes{0};                  // the time of its event, at most `end`; the event is repeated if it is too early
+    std::uint32_t version = 0;            // of its event; events of earlier versions are void
+    std::uint32_t next_in_line = nobody;  // the next flow in its Line
+    std::uint32_t first_part = 0;         // the flow of its message's first part, which represents the message
+    std::uint32_t parts_missing = 0;      // in that flow: the number of parts that have not arrived
+    Time end{0};                          // at the present rate
+    Time wakes{0};  // the time of its event, at most `end`; the event is repeated if it is too early
   };
   struct Reducer {
     Time free{0};
@@ -133,33 +133,33 @@ class MessageNetwork final : public NetworkOfJobs {
   enum What : std::uint32_t { Begin, Ends, Reduced, Ended, Ready, Nothing };
 
   void handle(Instants::Event event, Time now);
-  void take_part(std::uint32_t running, std::uint32_t party, Time now);
+  void start_party(std::uint32_t running, std::uint32_t party, Time now);
   void advance(std::uint32_t running, std::uint32_t slot, Time now);
   void enter(Running& running, std::uint32_t round);
   void leave(Running& running, std::uint32_t round);
   void send(std::uint32_t running, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round, Time now);
   void launch(std::uint32_t running, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round, Time now);
-  void line_up(Running& running);
+  void init_lines(Running& running);
   void leave_sender(std::uint32_t flow, Time now);
   void enter_receiver(std::uint32_t flow, Time now);
   template <class Count>
-  bool reach(Running& running, Line& line, std::uint32_t round, const Count& count);
-  void wait(Line& line, std::uint32_t flow);
+  bool advance_line(Running& running, Line& line, std::uint32_t round, const Count& count);
+  void insert_in_line(Line& line, std::uint32_t flow);
   template <class Count, class Next>
-  void pass(Running& running, Line& line, const Count& count, const Next& next);
+  void count_passed(Running& running, Line& line, const Count& count, const Next& next);
   void begin(std::uint32_t flow, Time now);
-  void arrive(std::uint32_t flow, Time now);
-  void come(std::uint32_t flow, Time now);
+  void end_flow(std::uint32_t flow, Time now);
+  void end_message(std::uint32_t flow, Time now);
   void receive(std::uint32_t flow, Time now);
   void deliver(std::uint32_t flow, Time now);
   void count_down(std::uint32_t running);
   void share(Time now);
   void set_rate(std::uint32_t flow, Time now);
   std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
-  void point_at(Running& running, const RoutedRounds& rounds);
-  void leaves(std::span<const LinkId> way);
-  void look_at(LinkId link, Time now);
-  void meet(Time now);
+  void move_to_links(Running& running, const RoutedRounds& rounds);
+  void mark_changed(std::span<const LinkId> way);
+  void update_meeting(LinkId link, Time now);
+  void update_meetings(Time now);
   std::uint32_t new_flow();
 
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
@@ -174,11 +174,11 @@ class MessageNetwork final : public NetworkOfJobs {
   std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
   std::vector<std::vector<Reducer>> reducers_;  // by job and rank
   std::vector<std::uint32_t> job_of_call_;
-  struct Other {
+  struct Background {
     std::uint32_t flow = 0;
     bool moves = false;
   };
-  std::vector<Other> others_;
+  std::vector<Background> background_;
   Meetings* meetings_ = nullptr;
   struct Meeting {
     Meetings::Id id = Meetings::none;

@@ -19,13 +19,13 @@ const NcclOnLinks::Laid& NcclOnLinks::laid(const NcclChoice& choice) const {
 // much busier the links here are. The bandwidths of the rails cancel out.
 double NcclOnLinks::on_links(const NcclChoice& choice, const Laid& on) {
   double longest = 0;
-  const auto meet = [&](double here, double on_rails, double bandwidth) {
+  const auto consider_level = [&](double here, double on_rails, double bandwidth) {
     if (here <= 0) return;
     const double of_rails = on_rails > 0 ? on_rails : std::max(on.on_rails.inside, on.on_rails.between);
     longest = std::max(longest, here / of_rails / (on_rails > 0 ? bandwidth : choice.bandwidth));
   };
-  meet(on.levels.inside, on.on_rails.inside, choice.on_links[0]);
-  meet(on.levels.between, on.on_rails.between, choice.on_links[1]);
+  consider_level(on.levels.inside, on.on_rails.inside, choice.on_links[0]);
+  consider_level(on.levels.between, on.on_rails.between, choice.on_links[1]);
   return longest;
 }
 

@@ -40,15 +40,15 @@ void Reuse::hand_over(Time now) {
   Time reached = one.start;
   for (const Joined& joined : one.joined) {
     const Time at = one.start + joined.at;
-    pass(reached, at);
+    catch_up(reached, at);
     network_->join(one.id, joined.party, at);
     reached = at;
   }
-  pass(reached, now);
+  catch_up(reached, now);
 }
 
 // Lets the network go on until `to`; not if that is still the instant `from`, whose starts and joins come first.
-void Reuse::pass(Time from, Time to) {
+void Reuse::catch_up(Time from, Time to) {
   std::vector<TaskId> done;
   while (from < to && network_->next_completion() <= to) network_->complete(network_->next_completion(), done);
   if (!done.empty()) throw std::logic_error("a collective that is alone ended before its price was over");

@@ -65,7 +65,7 @@ class Reuse final : public Server {
 
   void find_price(Time now);
   void hand_over(Time now);
-  void pass(Time from, Time to);
+  void catch_up(Time from, Time to);
 
   Making make_network_;
   std::unique_ptr<Server> network_;

@@ -102,7 +102,7 @@ void Shapes::fold() {
 namespace {
 
 // Takes a link that is busy for so long into the maximum of its level.
-void meet(LevelBusy& busiest, const Topology& topology, const Link& link, double busy) {
+void raise_level(LevelBusy& busiest, const Topology& topology, const Link& link, double busy) {
   const bool inside = topology.gpus_per_host() > 1 && std::min(link.from, link.to) < topology.hosts();
   double& level = inside ? busiest.inside : busiest.between;
   level = std::max(level, busy);
@@ -129,7 +129,7 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
       total[link] += traffic.loads[link] * static_cast<double>(round.repeat);
       shape.push_back({link, traffic.loads[link] / links[link].bandwidth});
       sum.busiest = std::max(sum.busiest, shape.back().amount);
-      meet(of_round, topology, links[link], shape.back().amount);
+      raise_level(of_round, topology, links[link], shape.back().amount);
       alike &= links[link].bandwidth == links[shape.front().link].bandwidth;
     }
     for (LinkUse& use : shape) use.amount /= sum.busiest;
@@ -158,7 +158,7 @@ LevelBusy busiest_links(const Rounds& rounds, const Topology& topology) {
     LevelBusy busiest;
     for (LinkId link = 0; link < traffic.loads.size(); ++link)
       if (traffic.loads[link] > 0)
-        meet(busiest, topology, topology.links()[link], traffic.loads[link] / topology.links()[link].bandwidth);
+        raise_level(busiest, topology, topology.links()[link], traffic.loads[link] / topology.links()[link].bandwidth);
     sum += busiest.times(static_cast<double>(round.repeat) * rounds.piece_share);
   }
   return sum;

@@ -44,7 +44,7 @@ void TrafficCounter::scale(const Alike& before) {
   most_received_ = most_received_ / before.pieces * alike_->pieces;
 }
 
-void TrafficCounter::met(double delay) {
+void TrafficCounter::note_latency(double delay) {
   const double latency = std::max(0.0, delay);
   traffic_.most_latency = std::max(traffic_.most_latency, latency);
   traffic_.least_latency = std::min(traffic_.least_latency, latency);
@@ -65,7 +65,7 @@ bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
     path.clear();
     topology_.route(here, there, path);
     for (const LinkId link : path) latency += topology_.links()[link].latency;
-    met(latency);
+    note_latency(latency);
   }
   traffic_.wall = pairs.is_wall();
   const auto senders = static_cast<std::int64_t>(pairs.from.size());
@@ -115,7 +115,7 @@ void TrafficCounter::count_sends(const Round& round) {
     sends_.clear();
     round.sends(rank, 0, sends_);
     for (const Send& send : sends_) {
-      met(routes_->add(rank, send.to, send.stream, send.count, levels_.beyond(rank, send.to)));
+      note_latency(routes_->add(rank, send.to, send.stream, send.count, levels_.beyond(rank, send.to)));
       if (send.reduce || alike_) received_[send.to] += send.count;
       sender_[rank * rounds_.streams + send.stream] = receiver_[send.to * rounds_.streams + send.into] = true;
       receivers += latest_sender_[send.to] == rounds_.ranks ? 1 : 0;

@@ -42,7 +42,7 @@ class TrafficCounter {
   void count_sends(const Round& round);
   void count_switches(const InSwitches& switches);
   void scale(const Alike& round);
-  void met(double delay);
+  void note_latency(double delay);
 
   const Rounds& rounds_;
   const Topology& topology_;

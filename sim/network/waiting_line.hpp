@@ -14,20 +14,20 @@ namespace allreplay {
 class WaitingLine {
  public:
   struct Instant {
-    Instant(double when, std::uint32_t whose) : at(when), who(whose) {}
+    Instant(double when, std::uint32_t of) : at(when), index(of) {}
     double at;
-    std::uint32_t who;
+    std::uint32_t index;
     bool operator>(const Instant& other) const { return at > other.at; }
   };
 
   bool empty() const { return first_ == line_.size() && heap_.empty(); }
 
-  void push(double at, std::uint32_t who) {
+  void push(double at, std::uint32_t index) {
     if (first_ == line_.size() || at >= line_.back().at) {
       if (first_ > std::max(worth_shortening, line_.size() / 2)) shorten();
-      line_.emplace_back(at, who);
+      line_.emplace_back(at, index);
     } else {
-      heap_.emplace_back(at, who);
+      heap_.emplace_back(at, index);
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
     }
   }
@@ -47,18 +47,18 @@ class WaitingLine {
 
   /// REQUIRES: not empty.
   std::uint32_t pop() {
-    if (next_is_in_line()) return line_[first_++].who;
+    if (next_is_in_line()) return line_[first_++].index;
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    const std::uint32_t who = heap_.back().who;
+    const std::uint32_t index = heap_.back().index;
     heap_.pop_back();
-    return who;
+    return index;
   }
 
   /// Replaces each `who` by `numbers[who]`.
   void renumber(const std::vector<std::uint32_t>& numbers) {
     shorten();
-    for (Instant& instant : line_) instant.who = numbers[instant.who];
-    for (Instant& instant : heap_) instant.who = numbers[instant.who];
+    for (Instant& instant : line_) instant.index = numbers[instant.index];
+    for (Instant& instant : heap_) instant.index = numbers[instant.index];
   }
 
  private:

@@ -52,18 +52,6 @@ RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Pro
   index_.emplace(works);
 }
 
-std::optional<std::uint32_t> RankProgram::end_before(std::size_t action) const {
-  while (action-- > 0)
-    if (computes(row_[action].kind)) return placed_[action].last;
-  return std::nullopt;
-}
-
-std::optional<std::uint32_t> RankProgram::action_after(std::size_t action) const {
-  while (++action < row_.size())
-    if (computes(row_[action].kind)) return static_cast<std::uint32_t>(action);
-  return std::nullopt;
-}
-
 std::optional<std::uint32_t> RankProgram::find(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const {
   const auto place = index_->find({kind, item, micro_batch});
   return place ? std::optional(static_cast<std::uint32_t>(*place)) : std::nullopt;

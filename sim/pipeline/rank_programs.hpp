@@ -59,10 +59,6 @@ class RankProgram {
   /// Returns the action that first runs the chunk forward.
   std::uint32_t first_forward(std::uint32_t chunk) const { return first_forward_.at(chunk); }
   std::uint32_t last_work() const { return static_cast<std::uint32_t>(works.size() - 1); }
-  /// Returns the last work of the nearest compute action before this index of the row; none if there is none.
-  std::optional<std::uint32_t> end_before(std::size_t action) const;
-  /// Returns the first compute action after this index of the row; none if there is none.
-  std::optional<std::uint32_t> action_after(std::size_t action) const;
 
   PlanPoint point(std::size_t place) const { return work(place, rank_); }
   /// REQUIRES: the program contains the work.

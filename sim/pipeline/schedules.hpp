@@ -37,9 +37,4 @@ std::span<const ScheduleRow> schedules();
 /// Throws InputError if the schedule does not exist for these numbers.
 ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request);
 
-inline std::int64_t rank_of_chunk(std::int64_t chunk, std::int64_t ranks, bool in_v) {
-  if (!in_v) return chunk % ranks;
-  return chunk < ranks ? chunk : 2 * ranks - 1 - chunk;
-}
-
 }  // namespace allreplay

@@ -415,9 +415,9 @@ std::string toned(const std::string& text, Tone tone, const Screen& screen) {
 }
 
 bool Table::says_nothing(std::size_t column) const {
-  return column >= keys_ && std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
-           return row[column].kind == Kind::Text && (row[column].text.empty() || row[column].text == "-");
-         });
+  return std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
+    return row[column].kind == Kind::Text && (row[column].text.empty() || row[column].text == "-");
+  });
 }
 
 std::vector<FormattedColumn> Table::formatted() const {
@@ -444,9 +444,12 @@ std::string Table::markdown() const {
 
 std::string Table::text(const Screen& screen) const {
   std::vector<Shown> columns;
-  for (std::size_t index = 0; index < columns_.size(); ++index)
-    if (!says_nothing(index)) columns.push_back(shown(columns_, rows_, index));
   std::size_t keys = keys_;
+  for (std::size_t index = 0; index < columns_.size(); ++index)
+    if (!says_nothing(index))
+      columns.push_back(shown(columns_, rows_, index));
+    else if (index < keys_)
+      --keys;
   if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {
     if (columns.front().cells != numbers_of_rows(rows_.size()).cells)
       columns.insert(columns.begin(), numbers_of_rows(rows_.size()));

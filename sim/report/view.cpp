@@ -63,11 +63,12 @@ TableCell cell_of(const Value& value, std::string_view format) {
     for (const Value& word : value) words.push_back(text_of(word));
     return shell_words(words);
   }
-  if (format == "sizes") {  // of an object: "parameters 102 MB, gradients 102 MB"
+  if (format == "sizes" || format == "times") {  // of an object: "parameters 102 MB, gradients 102 MB"
     std::string text;
-    for (const auto& [name, bytes] : value.items())
-      if (bytes.get<double>() > 0)
-        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(std::llround(bytes.get<double>())));
+    for (const auto& [name, one] : value.items())
+      if (const auto number = one.get<double>(); number > 0)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                            format == "sizes" ? format_size(std::llround(number)) : format_duration(number));
     std::replace(text.begin(), text.end(), '_', ' ');
     return text;
   }
@@ -178,6 +179,15 @@ std::optional<std::string> filled(std::string_view text, const Place& place) {
   return result;
 }
 
+// The sign of the first condition that holds.
+std::string_view sign_of(const ViewColumn& column, const Place& place) {
+  for (const std::string_view one : split(column.sign, "|")) {
+    const std::size_t blank = one.find(' ');
+    if (blank != std::string_view::npos && place.holds(one.substr(blank + 1))) return one.substr(0, blank);
+  }
+  return "";
+}
+
 // A single hole is a number; everything else is text.
 TableCell table_cell(const ViewColumn& column, const Place& place) {
   const std::string& text = column.cell;
@@ -187,10 +197,10 @@ TableCell table_cell(const ViewColumn& column, const Place& place) {
   } else if (const auto words = filled(text, place)) {
     cell = *words;
   }
-  const std::size_t blank = column.sign.find(' ');
-  if (blank != std::string::npos && place.holds(std::string_view(column.sign).substr(blank + 1)))
-    return cell.kind == TableCell::Kind::Text ? TableCell(cell.text + column.sign.substr(0, blank))
-                                              : cell.marked(column.sign.substr(0, blank));
+  if (const std::string_view sign = sign_of(column, place); !sign.empty()) {
+    if (cell.kind == TableCell::Kind::Text) return cell.text + std::string(sign);
+    return cell.marked(std::string(sign));
+  }
   return cell;
 }
 
@@ -204,6 +214,11 @@ class Output {
   }
   void sentence(const std::string& text) {
     text_ += is_markdown_ ? text + "\n" : wrapped(text, screen_.width, 2) + "\n";
+  }
+  void code(std::string_view text) {
+    for (const std::string_view line : split(text, "\n"))
+      text_ +=
+          is_markdown_ ? fmt::format("    {}\n", line) : wrapped(fmt::format("    {}", line), screen_.width, 8) + "\n";
   }
   void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) {
     if (!is_markdown_) {
@@ -227,6 +242,10 @@ void render(const ViewText& part, const Place& place, Output& out) {
   if (part.text.empty()) return out.blank_line();
   if (!place.holds(part.when)) return;
   if (const auto text = filled(part.text, place)) out.sentence(*text);
+}
+
+void render(const ViewCode& part, const Place& place, Output& out) {
+  if (const auto text = filled(part.text, place)) out.code(*text);
 }
 
 void render(const ViewFacts& part, const Place& place, Output& out) {
@@ -319,6 +338,7 @@ void add_keys(std::string_view text, std::set<std::string>& keys) {
 
 void add_keys(const View& view, std::set<std::string>& keys);
 void add_keys(const ViewText& part, std::set<std::string>& keys) { add_keys(part.text, keys); }
+void add_keys(const ViewCode& part, std::set<std::string>& keys) { add_keys(part.text, keys); }
 void add_keys(const ViewFacts& part, std::set<std::string>& keys) {
   for (const auto& [name, text] : part.lines) add_keys(text, keys);
 }

@@ -27,6 +27,11 @@ struct ViewText {
   std::string when = {};
 };
 
+/// Lines of code, indented.
+struct ViewCode {
+  std::string text;
+};
+
 /// Names with a value each, aligned. A line whose value is left out is not shown.
 struct ViewFacts {
   std::vector<std::pair<std::string, std::string>> lines;
@@ -36,7 +41,7 @@ struct ViewColumn {
   std::string title;      ///< may have holes, looked up in the document
   std::string cell;       ///< a single hole becomes a number aligned in its column; anything else is text
   std::string like = {};  ///< title of the column whose unit and decimals this one shares
-  std::string sign = {};  ///< "~ tied": the sign follows the cell if the condition holds
+  std::string sign = {};  ///< "! !fits|* tight": the first sign whose condition holds follows the cell
   bool is_command = false;
 };
 
@@ -71,7 +76,7 @@ struct ViewEach {
 /// Parts follow each other without blank lines; an empty ViewText is a blank line, unless nothing stands between it and
 /// the previous one.
 struct View {
-  std::vector<std::variant<ViewText, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach>> parts;
+  std::vector<std::variant<ViewText, ViewCode, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach>> parts;
 };
 
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.

@@ -161,15 +161,22 @@ Profile read_profile_object(const Files& files, const Json& object) {
   return profile;
 }
 
-// Reads shapes such as "1024x4096;4096": a weight with two dimensions and a bias with one.
-std::vector<std::vector<std::int64_t>> read_shapes(const std::string& text, const SourceLocation& place) {
-  if (text.find_first_not_of("0123456789x; ") != std::string::npos)
-    throw InputError(place, fmt::format("'{}' is not a list of shapes", text), "such as 1024x4096;4096");
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const std::string_view shape : split(text, ";")) {
-    shapes.emplace_back();
-    for (const std::string_view extent : split(shape, "x"))
-      shapes.back().push_back(parse_integer(extent, 1, most_parameters, place));
+struct NamedShape {
+  std::string name;  // "" if the table does not say it
+  std::vector<std::int64_t> extents;
+};
+
+// Reads "1024x4096;bias=4096": a weight of two extents, and a bias of one with its name.
+std::vector<NamedShape> read_shapes(const std::string& text, const SourceLocation& place) {
+  std::vector<NamedShape> shapes;
+  for (const std::string_view tensor : split(text, ";")) {
+    const std::size_t shape = tensor.rfind('=') + 1;  // 0 if there is none
+    shapes.push_back({std::string(trim(tensor.substr(0, shape == 0 ? 0 : shape - 1))), {}});
+    if (shape > 0) require_name(shapes.back().name, place);
+    if (tensor.find_first_not_of("0123456789x ", shape) != std::string_view::npos)
+      throw InputError(place, fmt::format("'{}' is not a list of shapes", text), "such as 1024x4096;4096");
+    for (const std::string_view extent : split(tensor.substr(shape), "x"))
+      shapes.back().extents.push_back(parse_integer(extent, 1, most_parameters, place));
   }
   return shapes;
 }
@@ -230,7 +237,7 @@ class CsvTable {
   std::map<std::string, std::size_t> columns_;
 };
 
-// Adds the tensors of the row's layer, which is added next, with the names LAYER, LAYER#2, LAYER#3, …
+// Adds the tensors of the row's layer, which is added next. Those without names are called LAYER, LAYER#2, LAYER#3, …
 void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
   const std::string& layer = table.field(row, "layer");
   const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
@@ -243,12 +250,13 @@ void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
   const auto shapes = read_shapes(table.field(row, "tensors"), place);
   std::int64_t left = params;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const auto elements = element_count(shapes[i]);
+    const auto elements = element_count(shapes[i].extents);
     if (!elements || *elements > left)
       throw InputError(place, fmt::format("hold more than the {} of params", params), "as many");
     left -= *elements;
+    const std::string otherwise = i == 0 ? layer : fmt::format("{}#{}", layer, i + 1);
     profile.tensors.push_back(
-        {i == 0 ? layer : fmt::format("{}#{}", layer, i + 1), *elements, 4 * *elements, id, shapes[i]});
+        {shapes[i].name.empty() ? otherwise : shapes[i].name, *elements, 4 * *elements, id, shapes[i].extents});
   }
   if (left > 0) throw InputError(place, fmt::format("hold {} less than the {} of params", left, params), "as many");
 }

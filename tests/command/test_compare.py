@@ -9,7 +9,6 @@ import io
 import itertools
 import json
 import re
-import resource
 import sys
 import unittest
 from pathlib import Path
@@ -261,20 +260,6 @@ class Compare(program.Case):
         self.assertIn("bucket_cap", json.loads(output(*run, "--json"))["options"])
         self.assertIn("stragglers", output(*run, "--stragglers", "1:1.5", env=WIDE))
         self.assertNotIn("memory=", output("run", "--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64", "-s", "fsdp2", env=WIDE))
-
-    def test_threads_that_cannot_be_started(self):
-        """1024 stacks of 2 MiB at least, where all memory is 1 GiB."""
-        def little():
-            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-
-        (self.folder / "s.json").write_text(json.dumps({"profiles": [SMALL[1]], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
-        scenario = (*SMALL, "--cluster", "k80-10gbe")
-        if self.run_program("compare", *scenario, "-s", "ddp", preexec_fn=little).returncode != 0:
-            self.skipTest("the program as it was built needs more than that")
-        for words in (("compare", *scenario), ("recommend", *scenario), ("tune", *scenario, "-s", "ddp"), ("whatif", *scenario), ("sweep", "s.json")):
-            done = self.run_program(*words, "--jobs", "1024", preexec_fn=little)
-            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
-            self.assertRegex(done.stderr, r"^command line: --jobs: 1024 threads cannot be started here \(fewer than \d+, .*ulimit -u.*\)\n$")
 
     def test_whether_memory_is_checked(self):
         def note(*words):

@@ -6,7 +6,6 @@ what needs them is skipped where it is absent. Run: python3 tests/command/test_e
 """
 
 import json
-import math
 import sys
 import unittest
 from pathlib import Path
@@ -50,86 +49,14 @@ class Case(program.Case):
         return json.loads(out)["iteration_s"]
 
 
-def parameters(trace):
-    """Of each layer of the trace."""
-    model = {layer["name"]: sum(math.prod(tensor["shape"]) for tensor in layer["tensors"]) for layer in trace["model"]["layers"]}
-    return [model[layer["name"]] for layer in trace["layers"]]
-
-
 def total(trace, key):
     """Microseconds of all layers."""
     return sum(layer[key] for layer in trace["layers"])
 
 
-def reduced(name):
-    """The rows of a reduced table."""
-    return program.rows_of(REFERENCE / "profiles" / f"{name}.csv")
-
-
 @unittest.skipUnless(ORIGINALS.exists(), f"no originals at {ORIGINALS}")
 class Originals(Case):
-    """Published files give the layers, parameters and times in the tables reduced from them."""
-
-    def equals(self, trace, rows, backward_only=False):
-        self.assertEqual(parameters(trace), [int(row["params"]) for row in rows])
-        for layer, row in zip(trace["layers"], rows):  # the tables are rounded to 10 ns
-            self.assertAlmostEqual(layer["backward"], float(row["backward_us"]), delta=0.0051, msg=layer["name"])
-            if not backward_only:
-                self.assertAlmostEqual(layer["forward"], float(row["forward_us"]), delta=0.0051, msg=layer["name"])
-
-    def test_caffe_googlenet(self):
-        trace, notes = self.imported(ORIGINALS / "convnet_benchmarks/output_googlenet.log")
-        rows = reduced("googlenet_titanx_b128_caffe")
-        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
-        self.equals(trace, rows)
-        self.assertEqual((sum(parameters(trace)), trace["batch_size"]), (6_998_552, 128))
-        # Two blobs for each of the 58 layers with parameters, as Caffe sends them.
-        self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), 116)
-        self.assertIn("'inception_5b/3x3' as 'inception_5a/3x3'", notes)
-        self.assertIn("0.65 % less than the 146.263 ms", notes)  # the log's own totals
-        self.assertIn("0.30 % less than the 338.261 ms", notes)
-
-    def test_bcaffe_googlenet(self):
-        trace, notes = self.imported(ORIGINALS / "bcaffe_k80/tmp8comm.log", "--batch", 32, "--forward-ratio", 0.5)
-        rows = reduced("googlenet_k80_b32_caffe")
-        self.assertEqual(len(trace["layers"]), 64)
-        for layer, row in zip(trace["layers"], rows):
-            self.assertAlmostEqual(layer["backward"], float(row["backward_us"]), places=3)
-            self.assertAlmostEqual(layer["forward"], layer["backward"] / 2, places=5)
-        # The log's blobs are padded to multiples of 64 elements, those of the table are the model's.
-        for count, row in zip(parameters(trace), rows):
-            self.assertEqual(count % 64, 0)
-            self.assertLess(count - int(row["params"]), 2 * 64)
-        self.assertEqual((sum(parameters(trace)), sum(int(row["params"]) for row in rows)), (13_379_136, 13_378_280))
-        self.assertIn("128 blobs, 64 layers", notes)
-        for nodes, backward in ((2, 200.329), (4, 206.783)):  # sums over the logs' layers, ms
-            trace, _ = self.imported(ORIGINALS / f"bcaffe_k80/tmp{nodes}comm.log", "--batch", 32, "--forward-ratio", 0.5)
-            self.assertAlmostEqual(total(trace, "backward") / 1000, backward, places=3)
-        self.refused("has no forward times \\(give --forward-ratio R", "import", ORIGINALS / "bcaffe_k80/tmp2comm.log",
-                     "--batch", 32, "--out", "trace.json.new")
-
-    def test_dnn_partitioning_bert(self):
-        trace, _ = self.imported(ORIGINALS / "dnn_partitioning/bert24_training.json", "--batch", 2)
-        rows = reduced("bert_large_gpu_1024tokens")
-        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
-        self.equals(trace, rows)
-        self.assertEqual(sum(parameters(trace)), 367_480_636)
-
-    def test_astra_sim(self):
-        trace, notes = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32)
-        # ResNet-50 without its batch norms (53,120 parameters) and the last bias (1,000).
-        self.assertEqual((len(trace["layers"]), sum(parameters(trace))), (54, 25_557_032 - 53_120 - 1_000))
-        conv1 = trace["layers"][0]
-        self.assertEqual((conv1["forward"], conv1["backward"]), (13.003, 12.864 + 32.291))  # cycles of a nanosecond
-        self.assertIn("at 1 GHz", notes)
-        slower, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32, "--clock", 0.5)
-        self.assertAlmostEqual(total(slower, "backward"), 2 * total(trace, "backward"), places=6)
-        for name, tensors, note in (("DLRM_HybridParallel", 7, "1 forward ALLTOALL, 98.3 kB"),
-                                    ("Transformer_HybridParallel", 37, "12 forward ALLREDUCEs, 100.7 MB"),
-                                    ("microAllReduce", 1, "MICRO")):
-            trace, notes = self.imported(ORIGINALS / f"astra-sim/{name}.txt", "--batch", 1)
-            self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
-            self.assertIn(note, notes)
+    """Published samples of Chakra."""
 
     def test_chakra_samples_are_no_profiles(self):
         self.refused("no compute node names its pass", "import", ORIGINALS / "chakra/small_chakra.0.json",
@@ -145,10 +72,9 @@ class Export(Case):
 
     def test_an_exported_profile_simulates_as_before(self):
         for profile in self.PROFILES:
-            for form, lacking in (("chakra", []), ("chakra-json", []), ("astra-sim", ["--batch", 8, "--clock", 1000]), ("csv", ["--batch", 8])):
+            for form, lacking in (("chakra", []), ("chakra-json", []), ("csv", ["--batch", 8])):
                 with self.subTest(profile=profile, format=form):
-                    clock = ["--clock", 1000] if form == "astra-sim" else []
-                    _, notes = self.works("export", "--to", form, "--profile", profile, "--out", "file", *clock)
+                    _, notes = self.works("export", "--to", form, "--profile", profile, "--out", "file")
                     self.assertIn("reconstructed", notes)  # as those traces are
                     back, _ = self.imported("file", *lacking)
                     if form.startswith("chakra"):  # whole
@@ -209,8 +135,6 @@ class Export(Case):
         self.refused("--strategy: the format csv cannot hold a plan", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
         self.refused("--strategy: needs a cluster to plan for", *given, "--to", "chakra", "--strategy", "wfbp")
         self.refused("--cluster: has no effect without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
-        self.refused("--clock: the format chakra does not count cycles", *given, "--to", "chakra", "--clock", "1")
-        self.refused("--clock: 0 GHz is not a valid clock", *given, "--to", "astra-sim", "--clock", "0")
         self.refused("--per-worker: the format csv", *given, "--to", "csv", "--per-worker")
         self.refused("--per-worker: needs a number of workers", *given, "--to", "chakra", "--per-worker")
         self.refused("--codec: no format supports", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
@@ -297,44 +221,20 @@ class Readers(Case):
             self.assertEqual(len(named), 2)
             self.assertTrue(all(worker in groups[name] for name in named))
 
-    def test_cycles(self):
-        """ASTRA-sim 1.0 counts nanoseconds, Chakra's text converter microseconds: the file is written for one of them, and says for which."""
-        _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--out", "ns.txt")
-        self.assertIn("Chakra's text converter, which counts microseconds, reads times as 1000 times as long (--clock 0.001 is for it)", notes)
-        _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--clock", 0.001, "--out", "us.txt")
-        self.assertIn("ASTRA-sim 1.0, which counts nanoseconds, reads times as 1000 times as short", notes)
-        self.assertNotIn("Chakra's text converter", notes)
-        whole, _ = self.imported("ns.txt", "--batch", 16)
-        rounded, notes = self.imported("us.txt", "--batch", 16)
-        self.assertIn("at 0.001 GHz, as the file says", notes)
-        for before, after in zip(whole["layers"], rounded["layers"]):
-            self.assertAlmostEqual(after["backward"], before["backward"], delta=0.501)
-        self.refused("^us.txt: line 3: was written in cycles of 0.001 GHz, but --clock is 1 ", "import", "us.txt", "--batch", 16, "--clock", 1,
-                     "--out", "x.json")
-
-    def test_naive_sgd_as_text(self):
-        """All its blocks are ready when the backward pass ends: one all-reduce at the last layer to end, which is said."""
-        _, notes = self.works("export", "--to", "astra-sim", *self.scenario, "--strategy", "s-sgd", "--out", "x.txt")
-        self.assertIn("s-sgd: its 161 blocks are ready at once, and became one all-reduce, with one start-up instead of as many", notes)
-        rows = [line.split() for line in (self.folder / "x.txt").read_text(encoding="utf-8").splitlines()[2:]]
-        self.assertEqual([row[0] for row in rows if row[9] == "ALLREDUCE"], ["conv1"])
-        self.assertEqual(int(rows[0][10]), 4 * 25_557_032)
-
     def test_parameter_servers_become_collectives_with_a_word(self):
-        for form in ("chakra", "astra-sim"):
-            for collective, said in (("parameter-server", self.assertIn), ("ring", self.assertNotIn)):
-                _, notes = self.works("export", "--to", form, *self.scenario, "--strategy", "wfbp", "--collective", collective, "--out", "x")
-                said("parameter-server: pushes to servers and pulls from them became", notes)
+        for collective, said in (("parameter-server", self.assertIn), ("ring", self.assertNotIn)):
+            _, notes = self.works("export", "--to", "chakra", *self.scenario, "--strategy", "wfbp", "--collective", collective, "--out", "x")
+            said("parameter-server: pushes to servers and pulls from them became", notes)
 
 
 class BadFiles(Case):
     """One line, exit status 2, nothing written."""
 
     def test_each_format(self):
-        for form in ("astra-sim", "chakra", "chakra-json", "caffe-time", "bcaffe", "dnn-partitioning"):
+        for form in ("chakra", "chakra-json", "csv"):
             (self.folder / form).write_bytes(b"")
             self.refused(f"^{form}: ", "import", form, "--from", form, "--batch", 1, "--out", "trace.json")
-        self.refused("^astra-sim: is empty", "import", "astra-sim", "--batch", 1, "--out", "trace.json")
+        self.refused("^chakra: is empty", "import", "chakra", "--batch", 1, "--out", "trace.json")
 
     def test_a_cut_et_file(self):
         self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--out", "net.et")

@@ -9,6 +9,7 @@ import gzip
 import json
 import math
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -19,14 +20,9 @@ import program  # noqa: E402
 from program import REFERENCE, ROOT  # noqa: E402
 
 KINETO = REFERENCE / "originals/kineto/resnet50_bs32_v100dgxs_torch1.9_worker0.1623143089861.pt.trace.json.gz"
-PIPEDREAM = REFERENCE / "originals/pipedream"
+PIPEDREAM = REFERENCE / "originals/pipedream/resnet50_graph.txt"
 
-GRAPH = """node2 -- Linear(4, 2) -- forward_compute_time=1.5, backward_compute_time=2.5, activation_size=8, parameter_size=40
-node1 -- Input -- forward_compute_time=9, backward_compute_time=0, activation_size=8, parameter_size=0
-node3 -- ReLU -- forward_compute_time=0.25, backward_compute_time=0.5, activation_size=[8; 4], parameter_size=0
-\tnode2 -- node3
-\tnode1 -- node2
-"""
+TABLE = "layer,params,forward_us,backward_us\nlinear,10,1250,2500\nrelu,0,0,500\n"
 
 
 class Import(program.Case):
@@ -194,51 +190,6 @@ class PublishedKineto(Import):
         self.refused("has 107 layers, but .* has 8", files[0], KINETO)
 
 
-@unittest.skipUnless(PIPEDREAM.exists(), f"no originals at {PIPEDREAM}")
-class PipeDreamOriginals(Import):
-    """Four graphs that PipeDream's profiler wrote."""
-
-    def test_equal_the_reduced_tables(self):
-        for name, batch in (("resnet50", 128), ("vgg16", 128), ("gnmt", 64)):
-            with self.subTest(name):
-                rows = reduced(f"{name}_pipedream")
-                layers = [row for row in rows if not re.fullmatch(r"node\d+:Input\d*", row["layer"])]
-                trace, _ = self.imported(PIPEDREAM / f"{name}_graph.txt", "--batch", batch, "--keep-overhead")
-                names = [re.match(r"node\d+:[^(]*", row["layer"]).group() for row in layers]
-                self.assertEqual([layer["name"] for layer in trace["layers"]], names)
-                self.assertEqual(parameters(trace)[0], [row["params"] for row in layers])
-                for key in ("forward", "backward"):
-                    self.assertEqual([layer[key] for layer in trace["layers"]], [row[key] for row in layers])
-
-    def test_fixed_cost(self):
-        # The shortest timed module without parameters, read off the files; about 0.25 to 0.3 ms for the CNNs.
-        for name, least, timed in (("resnet50_graph", 275, 158), ("resnet50_partitioned_stage_ids", 257, 158),
-                                   ("vgg16_graph", 277, 36), ("alexnet_graph", 283, 18), ("gnmt_graph", 55, 17)):
-            with self.subTest(name):
-                file = PIPEDREAM / f"{name}.txt"
-                kept, _ = self.imported(file, "--batch", 1, "--keep-overhead")
-                trace, notes = self.imported(file, "--batch", 1)
-                self.assertIn(f"subtracted: {least} us from each of {timed} forward times", notes)
-                self.assertAlmostEqual(total(kept, "forward") - total(trace, "forward"), least * timed, places=3)
-                self.assertEqual(total(kept, "backward"), total(trace, "backward"))
-
-    def test_matches_the_models(self):
-        for file, model, tensors in (("resnet50_graph", "resnet50", 161), ("vgg16_graph", "vgg16", 32), ("alexnet_graph", "alexnet", 16)):
-            with self.subTest(model):
-                trace, _ = self.imported(PIPEDREAM / f"{file}.txt", "--batch", 128, "--match", model)
-                self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
-                shipped = json.loads((ROOT / f"models/{model}.json").read_text(encoding="utf-8"))
-                self.assertEqual([layer["name"] for layer in trace["model"]["layers"] if layer["tensors"]],
-                                 [layer["name"] for layer in shipped["layers"] if layer.get("tensors")])
-        # An image of 3x224x224 in fp32 has 602,112 bytes: 77,070,336 are 128 of them.
-        trace, notes = self.imported(PIPEDREAM / "resnet50_graph.txt")
-        self.assertEqual(trace["batch_size"], 128)
-        self.assertIn("the batch size, 128, is taken from an input of 128 images of 3x224x224 in fp32", notes)
-        self.assertIn("the batch size is 64, as --batch says, not 128", self.imported(PIPEDREAM / "vgg16_graph.txt", "--batch", 64)[1])
-        self.refused("gnmt_graph.txt: does not say the batch size", PIPEDREAM / "gnmt_graph.txt")
-        self.refused("of the model 'vgg16' has", PIPEDREAM / "resnet50_graph.txt", "--batch", "1", "--match", "vgg16")
-
-
 @unittest.skipUnless(KINETO.exists() and PIPEDREAM.exists(), f"no originals in {REFERENCE}")
 class ThreeSources(Import):
     """ResNet-50 on a V100 at batch 32 by Kineto, PipeDream (a quarter of batch 128) and gaps between gradients."""
@@ -246,7 +197,8 @@ class ThreeSources(Import):
     def test_every_strategy_agrees(self):
         kineto, _ = self.imported(KINETO, "--match", "resnet50")
         units = [layer["name"] for layer in kineto["layers"]]
-        pipedream, _ = self.imported(PIPEDREAM / "resnet50_graph.txt", "--batch", 128, "--match", "resnet50")
+        table = subprocess.run([sys.executable, "-I", ROOT / "tools/convert_trace.py", "pipedream", PIPEDREAM], capture_output=True, text=True, check=True)
+        pipedream, _ = self.imported(self.write("graph.csv", table.stdout), "--batch", 128, "--match", "resnet50")
         gaps = {}  # of tensors "layer1.0.conv1.weight"
         for row in program.rows_of(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv"):
             layer = row["layer"].rpartition(".")[0]
@@ -296,46 +248,40 @@ class BadInput(Import):
         self.refused("^no.gz: the gzip file is damaged", "no.gz")
 
     def test_options(self):
-        graph = self.write("graph.txt", GRAPH)
-        self.refused("^graph.txt: does not say the batch size", graph)
-        self.refused("^command line: --from: unknown format 'pipedrem' \\(did you mean 'pipedream'\\?\\)", graph, "--from", "pipedrem")
+        graph = self.write("graph.csv", TABLE)
+        self.refused("^graph.csv: does not say the batch size", graph)
+        self.refused("^command line: --from: unknown format 'kinetto' \\(did you mean 'kineto'\\?\\)", graph, "--from", "kinetto")
         self.refused("^command line: --batch: ", graph, "--batch", "0")
         self.refused("^command line: --precision: unknown precision 'fp8'", graph, "--batch", "1", "--precision", "fp8")
         self.refused("^command line: --forward-ratio: -1 is not a valid ratio", graph, "--batch", "1", "--forward-ratio", "-1")
-        self.refused("^command line: --clock: the format pipedream does not use it", graph, "--batch", "1", "--clock", "1")
         self.refused("no model 'resnot', and no such file", graph, "--batch", "1", "--match", "resnot")
-        self.refused("graph.txt: is of a format without ranks", graph, graph, "--batch", "1")
-        self.refused("^graph.txt: has no collective whose size is known", graph, "--batch", "1", "--communication-out", "job.csv")
+        self.refused("graph.csv: is of a format without ranks", graph, graph, "--batch", "1")
+        self.refused("^graph.csv: has no collective whose size is known", graph, "--batch", "1", "--communication-out", "job.csv")
         done = self.run_program("import", graph, "--batch", "1", "--out", graph)
-        self.assertEqual((done.returncode, (self.folder / graph).read_text(encoding="utf-8")), (2, GRAPH))
+        self.assertEqual((done.returncode, (self.folder / graph).read_text(encoding="utf-8")), (2, TABLE))
 
     def test_what_was_said_holds(self):
-        trace, notes = self.imported(self.write("graph.txt.gz.txt", GRAPH), "--batch", 7, "--model", "tiny", "--device",
-                                     "a GPU", "--framework", "mine", "--precision", "bf16")
+        trace, _ = self.imported(self.write("graph.csv.gz.txt", TABLE), "--batch", 7, "--model", "tiny", "--device",
+                                     "a GPU", "--framework", "mine", "--precision", "bf16", "--note", "by hand")
         self.assertEqual([trace[key] for key in ("batch_size", "device", "framework", "precision")], [7, "a GPU", "mine", "bf16"])
         self.assertEqual(trace["model"]["name"], "tiny")
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in trace["layers"]], [(1250, 2500), (0, 500)])
-        self.assertIn("1 input node (9 ms of loading data)", notes)
 
     def test_where_it_is_from_in_words(self):
-        done = self.run_program("import", self.write("graph", GRAPH), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
+        done = self.run_program("import", self.write("graph", TABLE), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
         self.assertEqual(done.returncode, 0, done.stderr)
         trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
         self.assertEqual((trace["source"], trace["details"]["notes"][-1]), ("a lab", "by hand"))
         self.assertEqual(done.stderr.splitlines()[-1], "note: by hand")
 
-    def test_a_graph_with_a_cycle(self):
-        self.refused(r"^graph: line \d: 'node\d' is on a cycle", self.write("graph", GRAPH + "\tnode3 -- node2\n"), "--batch", "1")
-        self.refused("^graph: line 6: there is no node 'node9'", self.write("graph", GRAPH + "\tnode3 -- node9\n"), "--batch", "1")
-
     def test_nothing_replaces_what_was_there(self):
         (self.folder / "trace.json").write_text("mine", encoding="utf-8")
-        self.refused("^graph: ", self.write("graph", GRAPH.replace("1.5", "-1.5")), "--batch", "1")
+        self.refused("^graph: ", self.write("graph", TABLE.replace("1250", "-1250")), "--batch", "1")
         self.assertEqual((self.folder / "trace.json").read_text(encoding="utf-8"), "mine")
 
     def test_listed(self):
         listed = self.run_program("list", "importers").stdout
-        for name in ("kineto", "pipedream", "csv"):
+        for name in ("kineto", "chakra", "csv"):
             self.assertRegex(listed, rf"(?m)^{name} ")
 
 

@@ -153,7 +153,7 @@ class WhoWins(program.Case):
         output("report", "s.csv", "--timelines", "0", "--out", "there", cwd=self.folder)  # its own page
 
     def test_head_has_what_it_wants(self):
-        done = subprocess.run(["bash", "-c", f"'{PROGRAM}' man | head -1"], capture_output=True, text=True, check=False)
+        done = subprocess.run(["bash", "-c", f"'{PROGRAM}' completion bash | head -1"], capture_output=True, text=True, check=False)
         self.assertEqual(done.stderr, "")
 
     def test_best_says_among_what_it_was_searched(self):

@@ -26,6 +26,13 @@ std::vector<Sparse> selections(std::size_t workers, std::size_t n, std::size_t k
   return local;
 }
 
+// Algorithm 2, lines 9-13: gathers everything, and keeps the k strongest entries of the sum.
+Sparse naive_gtopk(const std::vector<Sparse>& local, std::size_t k) {
+  Sparse total;
+  for (const Sparse& one : local) total = sum(total, one);
+  return select(total, k).kept;
+}
+
 // Definition 1 over dense vectors, recursively: an independent Algorithm 3.
 Floats tree(const std::vector<Sparse>& local, std::size_t first, std::size_t count, std::size_t n, std::size_t k) {
   if (count == 1) return dense(local[first], n);

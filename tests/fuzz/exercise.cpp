@@ -29,7 +29,6 @@ void require_same(const Profile& read, const Profile& written) {
 
 void exercise(const Importer& importer, std::string_view bytes) {
   ImportOptions options;
-  options.clock = 1e9;
   for (const bool generous : {false, true}) {
     if (generous) {  // what the file may lack
       options.batch_size = 8;

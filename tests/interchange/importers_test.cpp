@@ -221,11 +221,6 @@ TEST_CASE("what is compressed is read back; behind a gzip file may stand another
 }
 
 TEST_CASE("names become text, and each stands once") {
-  const auto imported = import_text(
-      "pipedream",
-      "node1 -- a\x01\xFF -- forward_compute_time=1, backward_compute_time=1, activation_size=1, parameter_size=4\n",
-      batch(2));
-  CHECK(imported.profile.layers[0].name == "node1:a??");
   ImportOptions options = batch(2);
   options.precision = "bf16";
   options.forward_ratio = 0.5;
@@ -248,102 +243,17 @@ TEST_CASE("every format is recognised, and no other") {
   const auto format = [](const std::string& text) { return recognise(ByteSource("file", text)).name; };
   CHECK(format("layer,params,forward_us,backward_us\n") == "csv");
   CHECK(format(Kineto().text()) == "kineto");
-  CHECK(format("node3 -- ReLU -- forward_compute_time=1.0, ") == "pipedream");
   CHECK(contains(error_message([&] { format("{\"a\": 1}"); }), "does not look like a format that can be imported"));
   CHECK(contains(error_message([&] { format(""); }), "is empty"));
   CHECK(contains(error_message([&] { find_importer("kinetto", nowhere); }), "did you mean 'kineto'?"));
 }
 
-namespace {
-
-// A diamond, listed backwards: 1 -> 2 -> (3, 10) -> 4. The least forward time without parameters is node10's 0.25 ms.
-const std::string graph =
-    "node4 -- Linear(in_features=4, out_features=2, bias=True) -- forward_compute_time=1.250, "
-    "backward_compute_time=2.500, activation_size=8.0, parameter_size=40.000\n"
-    "node10 -- Add -- forward_compute_time=0.250, backward_compute_time=0.5, activation_size=[1.0; 2.0], "
-    "parameter_size=0.000\n"
-    "node2 -- Conv2d(3, 4, kernel_size=(1, 1)) -- forward_compute_time=0.200, backward_compute_time=3.000, "
-    "activation_size=8.0, parameter_size=48.0 -- stage_id=0\n"
-    "node1 -- Input -- forward_compute_time=18.000, backward_compute_time=0.000, activation_size=8.0, "
-    "parameter_size=0\n"
-    "node3 -- __getitem__(0) -- forward_compute_time=0.000, backward_compute_time=0.000, activation_size=8.0, "
-    "parameter_size=0.000\n"
-    "\tnode10 -- node4\n\tnode3 -- node4\n\tnode1 -- node2\n\tnode2 -- node10\n\tnode2 -- node3\n";
-
-}  // namespace
-
-TEST_CASE("a PipeDream graph is ordered, and its fixed cost subtracted") {
-  const Imported imported = import_text("pipedream", graph, batch(128));
-  const Profile& profile = imported.profile;
-  REQUIRE(profile.layers.size() == 4);  // without Input
-  CHECK(profile.layers[0].name == "node2:Conv2d");
-  CHECK(profile.layers[1].name == "node3:__getitem__");  // before node10: as numbers, not as text
-  CHECK(profile.layers[2].name == "node10:Add");
-  CHECK(profile.layers[3].name == "node4:Linear");
-  CHECK(profile.layers[0].forward == Time(0));  // 200 us < 250 us: not below zero
-  CHECK(profile.layers[1].forward == Time(0));  // was never timed
-  CHECK(profile.layers[3].forward == us(1000));
-  CHECK(profile.backward() == us(6000));
-  REQUIRE(profile.tensors.size() == 2);
-  CHECK(profile.tensors[0].elements == 12);  // 48 bytes of fp32
-  CHECK(profile.tensors[1].layer == 3);
-  CHECK(any_contains(imported.notes, "1 input node (18 ms of loading data)"));
-  CHECK(any_contains(imported.notes, "subtracted: 250 us from each of 3 forward times (700 us in total)"));
-  CHECK(any_contains(imported.notes, "stage_id"));
-
-  // No output's size is that of a batch here: 8 bytes are two numbers.
-  CHECK(contains(complaint("pipedream", graph), "give --batch B"));
-
-  ImportOptions keep = batch(128);
-  keep.keep_overhead = true;
-  CHECK(import_text("pipedream", graph, keep).profile.forward() == us(1700));
-}
-
-TEST_CASE("a PipeDream graph of images says its batch size") {
-  // 5 images of 3x2x2 in fp32 are 240 bytes, and 5 outputs of 10 are 200.
-  const auto net = [](const std::string& input, const std::string& output) {
-    return "node1 -- Input -- forward_compute_time=1, backward_compute_time=0, activation_size=" + input +
-           ", parameter_size=0\nnode2 -- Conv2d(3, 4, kernel_size=(1, 1)) -- forward_compute_time=1, "
-           "backward_compute_time=1, activation_size=320.0, parameter_size=48\nnode3 -- Linear(in_features=16, "
-           "out_features=10, bias=True) -- forward_compute_time=1, backward_compute_time=1, activation_size=" +
-           output + ", parameter_size=680\n\tnode1 -- node2\n\tnode2 -- node3\n";
-  };
-  const Imported imported = import_text("pipedream", net("240.0", "200.0"));
-  CHECK(imported.profile.batch_size == 5);
-  CHECK(any_contains(imported.notes, "the batch size, 5, is taken from an input of 5 images of 3x2x2 in fp32"));
-  CHECK(any_contains(import_text("pipedream", net("240.0", "200.0"), batch(6)).notes, "is 6, as --batch says, not 5"));
-  CHECK(contains(complaint("pipedream", net("239.0", "200.0")), "give --batch B"));  // no square
-  CHECK(contains(complaint("pipedream", net("240.0", "201.0")), "give --batch B"));  // no whole number
-  CHECK(contains(complaint("pipedream", net("[240.0; 8]", "200.0")), "give --batch B"));
-}
-
-TEST_CASE("a PipeDream graph that is none") {
-  const auto with = [](std::string text, const std::string& old, const std::string& fresh) {
-    REQUIRE(contains(text, old));
-    return text.replace(text.find(old), old.size(), fresh);
-  };
-  CHECK(contains(complaint("pipedream", graph + "\tnode4 -- node2\n", batch(1)), "is on a cycle, or after one"));
-  CHECK(
-      contains(complaint("pipedream", graph + "\tnode4 -- node77\n", batch(1)), "line 11: there is no node 'node77'"));
-  CHECK(contains(complaint("pipedream", graph + "hello\n", batch(1)), "line 11: is neither a node nor an edge"));
-  // Cut after the nodes: nothing joins them.
-  CHECK(contains(complaint("pipedream", graph.substr(0, graph.find("\n\t") + 1), batch(1)), "no edge connects 'node"));
-  CHECK(contains(complaint("pipedream", with(graph, "1.250", "-1.250"), batch(1)),
-                 "line 1: -1250 us is not a measured time"));
-  CHECK(contains(complaint("pipedream", with(graph, "1.250", "nan"), batch(1)), "line 1"));
-  CHECK(contains(complaint("pipedream", with(graph, "2.500", "3600001"), batch(1)), "0 to 3.6e9 us (an hour)"));
-  CHECK(contains(complaint("pipedream", with(graph, "parameter_size=40.000", "parameter_size=41.000"), batch(1)),
-                 "10.25 is not a number of parameters"));
-  CHECK(
-      contains(complaint("pipedream", with(graph, ", parameter_size=40.000", ""), batch(1)), "has no parameter_size="));
-  CHECK(contains(complaint("pipedream", graph + graph.substr(0, graph.find('\n')), batch(1)), "a second node 'node4'"));
-}
-
 TEST_CASE("a model gives the layers its names and tensors, if they are its own") {
+  const std::string table = "layer,params,forward_us,backward_us\nconv,12,1,2\nrelu,0,1,2\nadd,0,1,2\nlinear,10,1,2\n";
   ImportOptions options = batch(1);
   options.match =
       Model{"m", {{"c", {{"c.weight", {12}, 12}}}, {"relu", {}}, {"f", {{"f.weight", {8}, 8}, {"f.bias", {2}, 2}}}}};
-  const Profile profile = import_text("pipedream", graph, options).profile;
+  const Profile profile = import_text("csv", table, options).profile;
   CHECK(profile.model == "m");
   CHECK(profile.layers[0].name == "c");
   CHECK(profile.layers[3].name == "f");
@@ -351,12 +261,12 @@ TEST_CASE("a model gives the layers its names and tensors, if they are its own")
   CHECK(profile.tensors[2].name == "f.bias");
   CHECK(profile.tensors[2].layer == 3);
   options.match->layers[2].tensors[0].elements = 9;
-  CHECK(contains(complaint("pipedream", graph, options),
-                 "the layer 'node4:Linear' has 10 parameters where 'f' of the model 'm' has 11"));
+  CHECK(contains(complaint("csv", table, options),
+                 "the layer 'linear' has 10 parameters where 'f' of the model 'm' has 11"));
   options.match->layers.pop_back();
-  CHECK(contains(complaint("pipedream", graph, options), "no layer of the model 'm' is left"));
+  CHECK(contains(complaint("csv", table, options), "no layer of the model 'm' is left"));
   options.match->layers = {{"c", {{"w", {12}, 12}}}, {"f", {{"x", {10}, 10}}}, {"g", {{"y", {1}, 1}}}};
-  CHECK(contains(complaint("pipedream", graph, options), "has no layer for 'g'"));
+  CHECK(contains(complaint("csv", table, options), "has no layer for 'g'"));
 }
 
 TEST_CASE("kernels of a PyTorch trace find their layers") {

@@ -68,7 +68,7 @@ class Outputs(unittest.TestCase):
         yield ("tune", *coded, "--strategy", "ddp", "--budget", "2", "--out", out), ("p.csv", "c.json", "k.json")
         for option in ("--out", "--plot"):
             yield ("validate", "m.csv", option, out), ("m.csv", "p.csv", "c.json", "k.json")
-        yield ("export", "--to", "astra-sim", *self.SCENARIO[:2], "--out", out), ("p.csv",)
+        yield ("export", "--to", "csv", *self.SCENARIO[:2], "--out", out), ("p.csv",)
         yield ("export", "--to", "chakra", *self.SCENARIO, "--strategy", "wfbp", "--out", out), ("p.csv", "c.json")
         yield ("topology", "--cluster", "c.json", "--dot", out), ("c.json",)
         yield ("sweep", "s.json", "--codec", "k.json", "--out", out), ("p.csv", "c.json", "k.json", "s.json")

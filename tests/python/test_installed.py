@@ -56,8 +56,8 @@ class Installed(Case):
         self.assertTrue((self.prefix / "share" / "allreplay" / "traces" / "LICENCES.txt").is_file())  # of what others measured
         for package in ("allreplay", "liballreplay-dev"):
             self.assertEqual((self.prefix / "share" / "doc" / package / "copyright").read_text(), (ROOT / "LICENSE").read_text())
-        manual = self.prefix / "share" / "man" / "man1" / "allreplay.1"
-        self.assertEqual(manual.read_text(), self.does("allreplay", "man"))
+        if shutil.which("help2man"):
+            self.assertIn("\nrecommend\n", (self.prefix / "share" / "man" / "man1" / "allreplay.1").read_text())
         completed = self.does("bash", "-c", f"source '{self.prefix}/share/bash-completion/completions/allreplay'; complete -p allreplay")
         self.assertIn("allreplay", completed)
         for file in ("zsh/site-functions/_allreplay", "fish/vendor_completions.d/allreplay.fish"):

@@ -294,7 +294,7 @@ class Tables(unittest.TestCase):
         """Every shipped trace of ours is what others added up, layer by layer."""
         unpacked = {row["sha256_of_original"]: SHIPPABLE / "originals" / row["file"] for row in program.rows_of(SHIPPABLE / "index.csv")}
         compared = 0
-        for trace in (trace for trace in TRACES if "table" in trace):
+        for trace in (trace for trace in TRACES if trace["name"] in PUBLISHED):
             with self.subTest(trace["name"]), tempfile.TemporaryDirectory() as folder:
                 files = []
                 for file in trace["files"]:

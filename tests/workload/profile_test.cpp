@@ -137,7 +137,10 @@ TEST_CASE("a CSV may say tensors, the update and groups") {
   CHECK(profile.update == to_time(1.75e-6));  // of the rows that say one: 1.5 + 0.25
   CHECK(profile.layers[1].group == "g");
   CHECK(profile.layers[2].group.empty());
-  CHECK_FALSE(parse_profile(Files(), header + "a,8,2x3;2,1,2,,\n", "t.csv").update.has_value());
+  const Profile named = parse_profile(Files(), header + "a,8,a.w=2x3;2,1,2,,\n", "t.csv");
+  CHECK(named.tensors[0].name == "a.w");
+  CHECK(named.tensors[1].name == "a#2");
+  CHECK_FALSE(named.update.has_value());
 
   // The trace's writer keeps the shapes: that of b is what it holds.
   Profile kept = profile;

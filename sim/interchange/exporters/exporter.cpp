@@ -15,12 +15,11 @@ namespace allreplay {
 
 std::span<const Exporter> exporters() {
   static const std::vector<Exporter> all{
-      {"chakra", "an iteration as an MLCommons Chakra execution trace (.et), for ASTRA-sim 2.0", ".et", true, false,
+      {"chakra", "an iteration as an MLCommons Chakra execution trace (.et), for ASTRA-sim 2.0", ".et", true,
        export_chakra},
-      {"chakra-json", "the same as JSON", ".json", true, false, export_chakra_json},
-      {"astra-sim", "a workload of ASTRA-sim 1.0: text, a line per layer", ".txt", true, true, export_astra_sim},
+      {"chakra-json", "the same as JSON", ".json", true, export_chakra_json},
       {"csv", "a table with the columns layer, params, tensors, forward_us, backward_us, update_us, group", ".csv",
-       false, false, export_csv},
+       false, export_csv},
   };
   return all;
 }
@@ -29,9 +28,11 @@ const Exporter& find_exporter(std::string_view name, const SourceLocation& place
   return find_by_name(exporters(), name, place, "unknown format '{}'");
 }
 
-void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups) {
+namespace {
+
+// Adds a note of the profile's facts that a table has no column for.
+void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes) {
   std::vector<std::string> facts;
-  if (profile.update && !with_groups) facts.push_back(fmt::format("update ({})", write_duration(*profile.update)));
   if (!profile.recompute.empty()) facts.push_back(fmt::format("recompute ({})", profile.recompute));
   if (profile.tokens_per_sample) facts.push_back("tokens_per_sample");
   if (profile.flops_per_sample) facts.push_back("flops_per_sample");
@@ -42,10 +43,11 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, 
   add("activation_bytes", [](const Layer& layer) { return layer.activation_bytes.has_value(); });
   add("output_bytes", [](const Layer& layer) { return layer.output_bytes.has_value(); });
   add("collectives", [](const Layer& layer) { return !layer.collectives.empty(); });
-  if (!with_groups) add("group", [](const Layer& layer) { return !layer.group.empty(); });
   if (!facts.empty())
     notes.push_back(fmt::format("left out of the profile: {}; `--to chakra` keeps it", fmt::join(facts, ", ")));
 }
+
+}  // namespace
 
 Exported export_csv(const ExportRequest& request) {
   const Profile& profile = request.profile;
@@ -65,7 +67,7 @@ Exported export_csv(const ExportRequest& request) {
                                  std::exchange(update, ""), csv_field(as_text(layer.group)));
   }
   exported.notes.push_back("a table has no batch size, model, device, framework and tensor names");
-  add_note_of_facts(profile, exported.notes, true);
+  add_note_of_facts(profile, exported.notes);
   const auto one = profile.tensors.begin();
   if (one != profile.tensors.end() && one->bytes != 4 * one->elements)
     exported.notes.push_back(

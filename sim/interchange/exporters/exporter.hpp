@@ -17,7 +17,6 @@ struct ExportRequest {
   const Profile& profile;
   const Plan* plan = nullptr;  ///< nullptr: only the profile is exported
   std::int64_t workers = 1;    ///< number of workers that run the plan
-  double clock = 1e9;          ///< in Hz, for formats that count cycles
   std::string collective;      ///< for which the plan was made; "": none
   std::int64_t worker = 0;     ///< the worker whose file is written, if workers' files differ
 };
@@ -34,8 +33,7 @@ struct Exporter {
   std::string_view name;
   std::string_view summary;
   std::string_view extension;
-  bool plans;   ///< the format can hold a plan
-  bool clocks;  ///< the format counts cycles
+  bool plans;  ///< the format can hold a plan
   Exported (*write)(const ExportRequest& request);
 };
 
@@ -44,17 +42,8 @@ std::span<const Exporter> exporters();
 /// Throws InputError at `place`, naming the most similar format.
 const Exporter& find_exporter(std::string_view name, const SourceLocation& place);
 
-/// Adds a note of what a profile has besides layers, times and gradients, which is all that simple formats can hold.
-/// `with_groups`: the format also has the update and groups.
-void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups = false);
-
 /// Writes layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the update in the first one.
 Exported export_csv(const ExportRequest& request);
-
-/// ASTRA-sim 1.0's workload text, kind DATA. The backward pass stands as weight gradient: its all-reduce starts when
-/// all of the layer's backward has run. With a plan, the blocks that a layer makes ready are that layer's all-reduce.
-/// Throws InputError when times pass what can be counted in cycles.
-Exported export_astra_sim(const ExportRequest& request);
 
 /// Writes one iteration, from the start of a backward pass to the next, as an MLCommons Chakra execution trace, in
 /// protobuf or JSON. Without a plan every tensor is a separate block, as in wfbp.

@@ -81,9 +81,7 @@ void match(Profile& profile, const Model& model, const SourceLocation& file) {
   profile.model = model.name;
 }
 
-void set_forward(Imported& imported, const ImportOptions& options, const SourceLocation& file) {
-  if (!imported.has_forward && !options.forward_ratio)
-    throw InputError(file, "has no forward times", "give --forward-ratio R to set them to R times the backward times");
+void set_forward(Imported& imported, const ImportOptions& options) {
   if (!options.forward_ratio) return;
   for (Layer& layer : imported.profile.layers) layer.forward = scaled(layer.backward, *options.forward_ratio);
   imported.notes.push_back(
@@ -110,22 +108,10 @@ void require_complete(const Profile& profile, const SourceLocation& file) {
 
 std::span<const Importer> importers() {
   static const std::vector<Importer> all{
-      {"kineto", "PyTorch profiler (Kineto): a Chrome trace of training on a GPU", {}, is_kineto, read_kineto},
-      {"astra-sim", "ASTRA-sim 1.0 workload text; compute in cycles", {"clock"}, is_astra_sim, read_astra_sim},
-      {"chakra", "MLCommons Chakra execution trace, protobuf (.et)", {}, is_chakra, read_chakra},
-      {"chakra-json", "MLCommons Chakra execution trace, JSON", {}, is_chakra_json, read_chakra_json},
-      {"caffe-time", "the output of `caffe time`", {}, is_caffe_time, read_caffe_time},
-      {"bcaffe", "a log of B-Caffe: backward times only", {}, is_bcaffe, read_bcaffe},
-      {"dnn-partitioning",
-       "a training graph of dnn-partitioning, JSON",
-       {},
-       is_dnn_partitioning,
-       read_dnn_partitioning},
-      {"pipedream", "PipeDream's profile: graph.txt", {"keep-overhead"}, is_pipedream, read_pipedream},
-      {"csv",
-       "a table with the columns layer, params, forward_us, backward_us; tensors, update_us, group",
-       {},
-       is_csv,
+      {"kineto", "PyTorch profiler (Kineto): a Chrome trace of training on a GPU", is_kineto, read_kineto},
+      {"chakra", "MLCommons Chakra execution trace, protobuf (.et)", is_chakra, read_chakra},
+      {"chakra-json", "MLCommons Chakra execution trace, JSON", is_chakra_json, read_chakra_json},
+      {"csv", "a table with the columns layer, params, forward_us, backward_us; tensors, update_us, group", is_csv,
        read_csv},
   };
   return all;
@@ -177,7 +163,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
     tensor.name = tensors.unique(tensor.name, profile.layers[tensor.layer].name);
     tensor.bytes = tensor.elements * bytes;
   }
-  set_forward(imported, options, file);
+  set_forward(imported, options);
   require_complete(profile, file);
   for (std::string& note : imported.notes) note = one_line(note, 4 * longest_name);
   return imported;

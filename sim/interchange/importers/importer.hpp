@@ -22,9 +22,7 @@ struct ImportOptions {
   std::string model, device, framework, precision;
   std::string source;                   ///< origin of the times, for readers; "": the file's name and format
   std::optional<double> forward_ratio;  ///< sets every forward time to this times the backward time
-  std::optional<double> clock;          ///< in Hz, for formats that count cycles
   std::optional<Model> match;           ///< a model with the same layers, which gives names and tensors
-  bool keep_overhead = false;           ///< keeps the profiler's own overhead instead of subtracting it
 };
 
 /// A measured collective on one rank. Its time includes waiting for the other ranks.
@@ -42,7 +40,6 @@ struct Imported {
   /// size and update if the file has them. import_profile() sets the rest: bytes, origin, source, unique names.
   Profile profile;
   std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed; one sentence each
-  bool has_forward = true;         ///< false: the file has backward times only
 
   // If the file is a trace of one rank of a job:
   std::vector<MeasuredCollective> collectives;  ///< of the averaged iterations, in order
@@ -53,7 +50,6 @@ struct Imported {
 struct Importer {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> options;  ///< the special options that it uses: clock, keep-overhead
   /// True if a file with this name and beginning has this format, and no other importer's.
   bool (*recognises)(std::string_view file, std::string_view head);
   /// Throws InputError.
