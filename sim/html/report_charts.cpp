@@ -127,7 +127,8 @@ std::string name_of_plan(const PlotOptions& planned) {
   if (planned.kinds.front() == PlotKind::Bars) return "Parts of an iteration";
   std::string name = planned.axis_name(planned.y);
   if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
-  return planned.divides() ? name + " (relative)" : name;
+  const auto has_name = [&](const Measure& measure) { return measure.name == name; };
+  return planned.divides() && std::any_of(measures.begin(), measures.end(), has_name) ? name + ", relative" : name;
 }
 
 std::vector<ReportChart> charts_of(const SweepResult& result, const std::optional<PlotOptions>& planned) {
