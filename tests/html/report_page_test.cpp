@@ -95,7 +95,7 @@ TEST_CASE("no text of the input becomes part of the page's language") {
   }
   CHECK(page.find("&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;!--&amp;&quot;'{{rows}}</h1>") !=
         std::string::npos);
-  CHECK(page.find("a, the fastest: &lt;/script&gt;&lt;script&gt;alert(1)") != std::string::npos);
+  CHECK(page.find(": &lt;/script&gt;&lt;script&gt;alert(1)") != std::string::npos);  // why there is no timeline
   CHECK(page.find("data-series=\"&lt;!--&lt;/script&gt;\"") != std::string::npos);
 }
 
@@ -110,10 +110,10 @@ TEST_CASE("the page is whole, needs nothing else, and is the same each time") {
     CHECK(page.find(outside) == std::string::npos);
 }
 
-TEST_CASE("many findings unfold") {
+TEST_CASE("every case has a finding") {
   std::string rows;
   for (int i = 0; i < 20; ++i) rows += result_row("p" + std::to_string(i), "a", 4, 5);
   const std::string page = report_page(result_of(rows), {}, {});
   CHECK(count(page, "<li><strong>") == 20);
-  CHECK(count(page, "<details>") == 1);
+  CHECK(count(page, "<details>") == 1);  // the rest unfolds
 }
