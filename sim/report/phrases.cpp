@@ -59,8 +59,6 @@ std::string listed(std::vector<std::string> names, std::size_t most) {
   return text;
 }
 
-std::string tie_text(double tie) { return fmt::format("{:g} %", 100 * tie); }
-
 int rate_decimals(double per_second) { return per_second < 1 ? 3 : per_second < 10 ? 2 : 1; }
 
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s) {
@@ -78,17 +76,6 @@ constexpr double plainly = 1.1;    // below it, per cents tell more
 std::string longer_text(double times) {
   if (times < hardly) return "as long";
   return times < plainly ? percent(times - 1) + " longer" : fmt::format("{:.2f} times as long", times);
-}
-
-std::string longer_text(double least, double most) {
-  if (longer_text(least) == longer_text(most)) return longer_text(most);
-  if (least < hardly) return "at most " + longer_text(most);
-  if (most < plainly) return fmt::format("{:.1f} to {:.1f} % longer", 100 * (least - 1), 100 * (most - 1));
-  return fmt::format("{:.2f} to {:.2f} times as long", least, most);
-}
-
-std::string longer_text(double times, bool per_sample) {
-  return longer_text(times) + (per_sample ? " per sample" : "");
 }
 
 }  // namespace allreplay

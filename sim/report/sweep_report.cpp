@@ -146,12 +146,14 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   return document;
 }
 
+ViewTable sweep_table() {
+  ViewTable table = result_table("rows");
+  table.columns.push_back({"options", "{own_options}"});
+  return table;
+}
+
 const View& sweep_table_view() {
-  static const View view = [] {
-    ViewTable table = result_table("rows");
-    table.columns.push_back({"options", "{own_options}"});
-    return View{{ViewText{"{same}", "same"}, ViewText{}, std::move(table)}};
-  }();
+  static const View view{{ViewText{"{same}", "same"}, ViewText{}, sweep_table()}};
   return view;
 }
 

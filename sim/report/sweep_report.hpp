@@ -11,7 +11,8 @@ namespace allreplay {
 /// series wins), notes. Without rows, which may be many, if the table is not shown.
 JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
-const View& sweep_table_view();    ///< the rows
+ViewTable sweep_table();           ///< the rows
+const View& sweep_table_view();    ///< what all rows share, and the rows
 const View& sweep_verdict_view();  ///< who wins, and the notes
 
 }  // namespace allreplay

@@ -13,7 +13,6 @@
 #include "sim/core/units.hpp"
 #include "sim/report/notes.hpp"
 #include "sim/report/phrases.hpp"
-#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -275,9 +274,8 @@ std::vector<const Value*> rows_of(const ViewTable& part, const Place& place) {
   return rows;
 }
 
-void render(const ViewTable& part, const Place& place, Output& out) {
+Table table_at(const ViewTable& part, const Place& place) {
   const std::vector<const Value*> rows = rows_of(part, place);
-  if (rows.empty()) return;
   std::vector<TableColumn> columns;
   for (const ViewColumn& one : part.columns) {
     TableColumn column(filled(one.title, place).value_or(""));
@@ -298,7 +296,11 @@ void render(const ViewTable& part, const Place& place, Output& out) {
     }
     table.add(std::move(cells));
   }
-  out.table(table);
+  return table;
+}
+
+void render(const ViewTable& part, const Place& place, Output& out) {
+  if (!rows_of(part, place).empty()) out.table(table_at(part, place));
 }
 
 void render(const ViewList& part, const Place& place, Output& out) {
@@ -362,6 +364,11 @@ void add_keys(const View& view, std::set<std::string>& keys) {
 
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen) {
   return render(view, document, Output(screen, false));
+}
+
+Table table_of(const ViewTable& view, const JsonValue& document) {
+  const Value json = Value::parse(document.dump());
+  return table_at(view, Place(json, json, nullptr));
 }
 
 std::string rendered_markdown(const View& view, const JsonValue& document) {
