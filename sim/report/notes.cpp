@@ -37,6 +37,9 @@ constexpr NoteSentence sentences[] = {
     {"jitter",
      "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},
     {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
+    {"uneven stages",
+     "note: rows {rows}: the first and last stages have fewer layers, since they have embedding and loss"},
+    {"short sums", "{text}"},
     {"not measured", "note: the times of {profile} are {origin}, not measured"},
 };
 

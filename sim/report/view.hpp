@@ -18,6 +18,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
+#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -27,9 +28,10 @@ struct ViewText {
   std::string when = {};
 };
 
-/// Lines of code, indented.
+/// Lines of code, or a command, indented so that they can be pasted.
 struct ViewCode {
   std::string text;
+  bool is_command = false;
 };
 
 /// Names with a value each, aligned. A line whose value is left out is not shown.
@@ -81,6 +83,9 @@ struct View {
 
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen = {});
+
+/// One of its tables, for a layout that is not a screen's.
+Table table_of(const ViewTable& view, const JsonValue& document);
 
 /// The same as Markdown, with tables and lists.
 std::string rendered_markdown(const View& view, const JsonValue& document);
