@@ -1,4 +1,4 @@
-// A diagnosis as one web page that needs nothing else.
+// Renders a diagnosis as one self-contained web page.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace allreplay {
 
-/// The page, in HTML 5: the suspects, a step as measured and as simulated on one axis, the workers' heat map, all
-/// numbers. `title` is plain text.
+/// Returns the page in HTML 5: the suspects, a step as measured and simulated on one axis, the workers' heat map, and
+/// all numbers. `title` is plain text.
 std::string diagnosis_page(const Diagnosis& known, const std::string& title);
 
 }  // namespace allreplay
