@@ -25,8 +25,8 @@ namespace {
 constexpr int bad_input = 2;
 constexpr int fault = 1;  // a fault of the program, or incomplete work
 
-// Opens /dev/null for each standard stream that is closed; otherwise the next opened file would get its descriptor, and
-// printed text would end up in that file. Standard output is opened read-only, so that printing fails.
+// Opens /dev/null for each closed standard stream, whose descriptor the next opened file would get otherwise. Standard
+// output is opened read-only, so that printing fails.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) == -1)
@@ -40,8 +40,7 @@ void require_printed() {
     throw std::system_error(errno, std::generic_category());
 }
 
-// Keeps freed memory in the process. Each simulation allocates and frees some megabytes, which the system would have to
-// map and clear again for the next.
+// Keeps freed memory in the process: each simulation uses some megabytes, which the system would clear and map again.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int most = 64 << 20;

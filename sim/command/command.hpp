@@ -1,5 +1,4 @@
-// The program's commands, one source file each, and the options and checks that several of them share. add_X()
-// registers a command's options and the function that it runs.
+// The program's commands, one source file each, registered by add_X(), and the options and checks that they share.
 #pragma once
 
 #include <functional>
@@ -46,9 +45,8 @@ void add_schedule(CommandLine& app);
 void add_help(CommandLine& app);  ///< explains all commands of `app`; keeps a reference to `app`
 void add_completion(CommandLine& app);
 
-/// The kinds of names that `allreplay list` knows ("strategies", "clusters", …).
+/// The kinds of names that `allreplay list` knows ("strategies", …), and the names of one kind. Throws InputError.
 const std::vector<std::string>& listable();
-/// The names of one kind. Throws InputError for an unknown kind.
 std::vector<std::string> listed_names(const Files& files, std::string_view what);
 
 /// The values of --bandwidth and the other flags that change a profile or a cluster, by name without dashes.
@@ -103,12 +101,10 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
                            SeveralArguments* several = nullptr);
 
-/// Warns about options that had no effect on any of the outcomes, such as those of another strategy or collective.
-/// REQUIRES: `outcomes` is not empty.
+/// Warns about options that had no effect on any of the outcomes. REQUIRES: `outcomes` is not empty.
 void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
 
-/// Splits each "a,b" of `given` at its commas. A value that names a file, or something in `folder`, is not split.
-/// Throws InputError that names `option` for an empty item.
+/// Splits each "a,b" of `given`, unless it names a file, or something in `folder`. Throws InputError for an empty item.
 std::vector<std::string> one_by_one(const Files& files, const std::vector<std::string>& given,
                                     const std::string& option, std::string_view folder = "");
 
@@ -133,7 +129,6 @@ void add_strategy_or_plan(Command command, std::string& strategy, std::string& p
 /// Throws InputError unless exactly one was given.
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
-/// A file that a command writes.
 struct Output {
   std::string option;          ///< "--out"
   std::string file;            ///< "" if not given
@@ -144,8 +139,8 @@ struct Output {
 /// ("--out --json"), is "-", ends in .gz although it is not compressed, or cannot be written.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
-/// Writes `text` to the output. Throws InputError if another file is there: one that does not contain `mark`, by which
-/// the command recognises its own files. `force` (--force) replaces any file.
+/// Writes `text` to the output. Unless `force` (--force) is given, throws InputError if a file is there that does not
+/// contain `mark`, by which the command recognises its own files.
 void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force);
 inline constexpr const char* help_on_force = "replace --out, whatever it is";
 
@@ -169,8 +164,7 @@ double positive_number(const std::string& text, const std::string& option);
 /// Splits lists such as "a,b,c" into one list of names. Throws InputError for an empty name or a repeated one.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
 
-/// True for "all", which selects every strategy that is compatible with the other options. Throws InputError if "all"
-/// is combined with names.
+/// True for "all": every strategy compatible with the other options. Throws InputError if names are given, too.
 bool says_all(const std::vector<std::string>& strategies);
 
 /// Adds --jobs, the number of `what` ("rows", "trials") that are simulated at a time.
@@ -214,8 +208,7 @@ class OptionsOfSome {
   std::map<std::string, std::vector<std::string>> without_;  // by option, the strategies that run without it
 };
 
-/// Prints a note that names the strategies left out because the options do not apply to them; nothing if there are
-/// none.
+/// Prints a note that names the strategies that were left out because the options do not apply to them, if any.
 void note_left_out(Console& console, const std::vector<std::string>& strategies);
 
 /// The warning that `name` is left out and why; `several`: `name` is plural.

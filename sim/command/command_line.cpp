@@ -187,8 +187,7 @@ const CLI::Option* given_twice(const CLI::App& command) {
   return nullptr;
 }
 
-// Adds a command to CLI11, with its options only if `words` contain its name: adding the options of all commands would
-// dominate the program's start-up time.
+// Adds a command to CLI11; its options only if it may be called, since adding all options would dominate start-up time.
 void add(CLI::App& app, const CommandRecord& record, const std::vector<std::string>& words, Context& context) {
   CLI::App& command = *app.add_subcommand(record.name, record.help);
   if (std::find(words.begin(), words.end(), record.name) == words.end()) return;

@@ -1,6 +1,5 @@
-// The commands and their options as data. Each is described once; the parser, the help, the manual page, shell
-// completion and the Python module read that description. Only command_line.cpp includes CLI11, whose header takes
-// longer to compile than any command; method names follow CLI11.
+// The commands and their options as data, which the parser, help, the manual page, shell completion and the Python
+// module read. Only command_line.cpp includes CLI11, whose header is slow to compile; method names follow CLI11.
 #pragma once
 
 #include <deque>
@@ -30,8 +29,7 @@ std::vector<AnnotatedValue> summaries(const Rows& rows) {
   return values;
 }
 
-/// The kind of value that an option takes, and where its possible values come from. Lists are made when help or shell
-/// completion needs them.
+/// The kind of value that an option takes, and its possible values, which are listed only when help needs them.
 struct OptionValue {
   std::string_view name = "VALUE";                       ///< placeholder in help: "STRATEGY"
   std::string_view list = "";                            ///< their kind in `allreplay list`; "": not listed
@@ -89,7 +87,6 @@ class Option {
   OptionRecord* record_;
 };
 
-/// The description of a command.
 struct CommandRecord {
   std::string name, help, footer;
   std::deque<OptionRecord> options;  ///< a deque, so that pointers to options stay valid
@@ -118,7 +115,6 @@ class Command {
   CommandRecord* record_;
 };
 
-/// The whole command line: the program's commands and its parser.
 class CommandLine {
  public:
   CommandLine(const std::string& program, const std::string& description, const std::string& version,

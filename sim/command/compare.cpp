@@ -207,8 +207,7 @@ class Complaints {
   std::optional<InputError> first_;
 };
 
-// Simulates the candidates. All are checked before the first runs; one that fails becomes a warning and does not stop
-// the others. Throws InputError if all fail.
+// Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
 std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
   Complaints complaints(candidates);
   std::vector<Scenario> chosen;

@@ -50,7 +50,7 @@ void add_values(Offers& offers, const ValueKind& kind, const std::string& word, 
     add_words(offers, kind.words);
 }
 
-// Returns the completions of the last word; the words before it decide between commands, options and values.
+// Returns the possible completions of the last word.
 Offers offers_for(const std::vector<std::string>& words, const Files& files) {
   Offers offers;
   const std::string& last = words.back();
@@ -93,9 +93,8 @@ Offers offers_for(const std::vector<std::string>& words, const Files& files) {
   return offers;
 }
 
-// The scripts read the program's answer: a line with the flags "files" and "open", a line with the start of the word
-// that stays (Offers::before), and a line for each completion, its meaning after a tab. The shell keeps the completions
-// that match the word so far.
+// The scripts read the program's answer: the flags "files" and "open"; Offers::before; then a line for each completion,
+// its meaning after a tab. The shell keeps the completions that match the word so far.
 
 constexpr std::string_view bash_script = R"bash(# bash completion of allreplay, made by `allreplay completion bash`.
 

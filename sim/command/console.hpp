@@ -1,4 +1,4 @@
-// The output of commands: to the program's streams or, for callers of the library, kept in memory.
+// The output of commands: to the program's streams or, for Python, kept in memory.
 #pragma once
 
 #include <set>
@@ -17,8 +17,8 @@
 
 namespace allreplay {
 
-/// Receives a command's output and writes it to standard output and error or, if captured, keeps it in the members
-/// below and leaves the streams alone. One per call of a command; not thread-safe.
+/// Writes a command's output to standard output and error or, if captured, keeps it in the members below instead. One
+/// per call of a command; not thread-safe.
 class Console {
  public:
   explicit Console(bool is_captured = false) : is_captured_(is_captured) {}
@@ -47,8 +47,7 @@ class Console {
   /// terminal, so that a log has each on one line. Paths are not broken.
   void print_stderr(std::string_view line);
 
-  /// Prints each line as "warning: …" to standard error, or unchanged if it begins with "note: ". Repeated lines are
-  /// printed once.
+  /// Prints each new line to standard error: as "warning: …", or unchanged if it begins with "note: ".
   void warn(const std::string& lines);
   /// Prints "note: …" in the same way; nothing if `text` is empty.
   void note(const std::string& text) { warn(text.empty() ? text : "note: " + text); }

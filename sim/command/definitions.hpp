@@ -23,7 +23,6 @@ struct ValueKind {
   std::vector<AnnotatedValue> annotated;
 };
 
-/// An option, a flag or a positional argument, as help shows it.
 struct OptionDefinition {
   std::vector<std::string> names;  ///< "-p", "--profile"; for a positional, its name
   std::string help;                ///< one line; if it ends with a colon, the annotated values follow
@@ -46,8 +45,7 @@ std::vector<CommandDefinition> commands_of(const CommandLine& app);
 /// The shells that `completion` has a script for.
 const std::vector<std::string>& shells();
 
-/// Answers a shell's completion script (`allreplay __complete WORD…`): prints the possible completions of the last
-/// word, which may be empty.
+/// Answers a completion script (`allreplay __complete WORD…`): prints the completions of the last word, maybe empty.
 void print_offers(const std::vector<std::string>& words, Context& context);
 
 }  // namespace allreplay

@@ -17,8 +17,7 @@ std::string program_help(const std::vector<CommandDefinition>& commands, const s
 /// Help on a command: its options by group, and examples.
 std::string command_help(const CommandDefinition& command, std::size_t width);
 
-/// The other topics that `allreplay help` explains: strategies, collectives, codecs, pipeline schedules, options, kinds
-/// of topologies, and some keys of cluster and jobs files.
+/// The other topics that `allreplay help` explains by name, such as strategies, options and keys of cluster files.
 std::vector<std::string> help_topics();
 
 /// Help on such a topic, or on a result column; "" if it is neither.

@@ -98,8 +98,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
-// Throws NothingFits, with the smallest simulated layout and the change that would make one fit. If no
-// forecast fits, layouts are simulated in the order of their forecast memory, so that the smallest is among them.
+// Throws NothingFits, with the smallest simulated layout and a change that would make one fit.
 [[noreturn]] void refuse_unfit(Library& library, const LayoutSearch& search, const LayoutAdvice& advice) {
   const LayoutTrial& smallest =
       *std::min_element(advice.ranking.begin(), advice.ranking.end(), [](const LayoutTrial& a, const LayoutTrial& b) {

@@ -14,7 +14,6 @@ struct LayoutArguments {
   bool json = false;
 };
 
-/// Searches, and prints the result. Throws InputError for options that do not apply, and NothingFits.
 void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
                        const WinningRule& rule);
 

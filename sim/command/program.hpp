@@ -1,5 +1,4 @@
-// The program as a whole: the table of its commands, how words are run as a command, and how failures are reported.
-// Used by main.cpp and the Python module.
+// The program as a whole, for main.cpp and the Python module: its table of commands, running one, reporting failures.
 #pragma once
 
 #include <span>
@@ -26,8 +25,7 @@ CommandLine command_line();
 /// Adds only the command `called`; all commands if it needs them or no command has that name; none for --version.
 void add_commands(CommandLine& app, std::string_view called);
 
-/// Runs a command line without the program's name. Throws InputError, and whatever the command throws (see
-/// current_failure()).
+/// Runs a command line without the program's name. Throws whatever the command throws (see current_failure()).
 void run_words(const std::vector<std::string>& given, Context& context);
 
 /// Rewrites flags that are options of a strategy, a collective or a codec, such as "--bucket-cap 10MiB", to

@@ -89,8 +89,8 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
   requests.push_back(std::move(asked_for));
 }
 
-// Resolves all scenarios, so that errors are found before the first simulation. Of several numbers of workers,
-// impossible ones are recorded for a warning. Throws InputError.
+// Resolves all scenarios before the first simulation. Impossible numbers of workers become warnings if others are left;
+// other errors throw InputError.
 RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
   RecommendRequest& request = task.request;

@@ -48,8 +48,7 @@ struct Folder {
   std::string path;
 };
 
-// Quotes a file name for an #SBATCH directive. Slurm expands %, which is doubled in the folder's name; `name` may use
-// it.
+// Quotes a path for an #SBATCH directive. Slurm expands %, which is escaped in the folder but not in `name`.
 std::string directive_file(const std::string& file, const std::string& name) {
   std::string text;
   for (const char c : file + "/") text += c == '%' ? std::string("%%") : std::string(1, c);
@@ -64,8 +63,7 @@ void require_word(const char* option, const std::string& value) {
                      "letters, digits, - _ . , :");
 }
 
-// One call of `sweep --engine slurm`. Each share of the rows is a task of an array job, which writes a part; a second
-// job merges the parts.
+// Runs a sweep on Slurm: each task of an array job writes a share of the rows as a part; a second job merges the parts.
 class SlurmSweep {
  public:
   SlurmSweep(Context& context, const SweepArguments& arguments)
@@ -161,9 +159,8 @@ class SlurmSweep {
     return text;
   }
 
-  // The script of the array job. It removes the part's lock: Slurm never runs a task twice at a time, so that an
-  // existing
-  // lock is left over from an earlier start, perhaps on another host.
+  // The script of the array job. Slurm never runs a task twice at a time, so that an existing lock of its part is left
+  // over from an earlier start, perhaps on another host, and is removed.
   std::string array_script(const std::vector<std::size_t>& shares) const {
     std::string tasks;  // as ranges, to keep it short
     for (std::size_t i = 0, end = 0; i < shares.size(); i = end) {
@@ -313,8 +310,7 @@ class SlurmSweep {
 
 void sweep_on_slurm(Context& context, SweepArguments arguments) {
   for (std::string* name : {&arguments.file, &arguments.out})
-    if (name->starts_with('-'))
-      name->insert(0, "./");  // so that neither this program nor sbatch takes it for an option
+    if (name->starts_with('-')) name->insert(0, "./");  // so that it is not parsed as an option
   SlurmSweep(context, arguments).run();
 }
 

@@ -12,7 +12,6 @@
 
 namespace allreplay {
 
-/// The parameters of the ranking.
 struct WinningRule {
   double tie = 0.02;     ///< results within this share of the least time tie
   std::string runs_now;  ///< the strategy in use now, with the given options; "": unknown
@@ -45,7 +44,6 @@ std::optional<double> free_share(const std::optional<Bytes>& limit, double bytes
 /// True if the plan leaves as much memory free as the rule asks for.
 bool leaves_room(const std::optional<double>& free, const WinningRule& rule);
 
-/// The result of rank().
 struct Ranking {
   std::vector<std::size_t> order;  ///< indices of the contenders, the winner first
   std::size_t tied = 0;            ///< number of the first in `order` that tie with the fastest; 0 if nothing fits
@@ -65,12 +63,10 @@ double seconds_of_equal_work(const Outcome& outcome);
 /// second, not by iteration times.
 std::int64_t batches_of_iteration(const Outcome& outcome);
 
-/// The properties of an outcome by which it is ranked.
 Contender contender_of(const Outcome& outcome, const WinningRule& rule);
 Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 
-/// The options worth showing: those that were given, and those that differ from the strategy's defaults; without the
-/// device's memory.
+/// The options to show: those that were given or differ from the strategy's defaults; without the device's memory.
 NamedValues options_to_show(const Scenario& scenario);
 
 /// The number of a row's options that differ from the strategy's defaults.

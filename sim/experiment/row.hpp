@@ -40,7 +40,6 @@ struct Record {
   const ParallelResult* parallel = nullptr;  ///< null with data parallelism only
 };
 
-/// The type of a column's cells.
 enum class ColumnKind : std::uint8_t { Text, Number, Options, Parts };
 
 /// The description of a column. A new column needs only a new entry in columns().
@@ -66,15 +65,14 @@ struct SpeedPerGpu {
 };
 SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
 
-/// The options that the scenario uses, with their values, defaults included. Like identity() and make_row(), throws
-/// InputError for a collective or fidelity that is impossible for the scenario.
+/// The options that the scenario uses, defaults included. Like identity() and make_row(), throws InputError for a
+/// collective or fidelity that is impossible for the scenario.
 NamedValues options_that_matter(const Scenario& scenario);
 
 /// Parses "key=value;key=value", as CSV writes options. A part without "=" is a name with an empty value.
 NamedValues named_values(std::string_view text);
 
-/// True if `memory_bytes` fit into the memory limit in a row's options; none without a limit. Throws InputError at
-/// `place` for an invalid limit.
+/// True if `memory_bytes` fit into the limit in a row's options; none without one. Throws InputError at `place`.
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const SourceLocation& place);
 
 /// The parts of a worker's memory in bytes, by name.

@@ -9,7 +9,6 @@
 
 namespace allreplay {
 
-/// A simulated scenario.
 struct Outcome {
   Scenario scenario;
   Result result;
@@ -26,7 +25,6 @@ Outcome run_among_others(const Scenario& scenario, std::function<void()> after_i
 /// The strategy's name; for `best`, with what it searched: "best without shards", "best --zero 3".
 std::string strategy_text(const Scenario& scenario);
 
-/// The outcome's row, with all columns.
 Row row_of(const Outcome& outcome);
 
 /// Describes what a search over units (`best --zero 3`) found: "161 layers in 107 units: 213 gathers, 107 reductions,

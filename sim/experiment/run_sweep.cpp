@@ -22,8 +22,7 @@ void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missi
   namespace tbb = oneapi::tbb;
   const auto threads = static_cast<std::size_t>(jobs);
   const tbb::global_control most(tbb::global_control::max_allowed_parallelism, threads);
-  // The pipeline passes only indices into this buffer, because TBB does not destroy values in a pipeline that an error
-  // stops.
+  // The pipeline passes indices into this buffer, since TBB leaks values in a pipeline that an error stops.
   struct InFlight {
     SweepQuestions::Answer answer;
     std::vector<SweptRow> rows;
@@ -67,9 +66,7 @@ void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& miss
   });
 }
 
-// Describes rows with the same identity, which arise if a sweep lists a strategy twice, or an option's default
-// explicitly.
-// "" if there are none.
+// Describes rows with the same identity, if any: a sweep may list a strategy twice, or an option's default explicitly.
 std::string said_twice(const std::vector<std::string>& identities) {
   std::unordered_map<std::string_view, std::size_t> known;
   std::string first;

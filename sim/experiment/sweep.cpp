@@ -116,8 +116,7 @@ Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Sour
   };
 }
 
-// Returns the value `decided` on the command line as the only choice; without one, the file's list. With `folder_of`, a
-// sweep file, paths are relative to its folder.
+// Returns the value `decided` on the command line, if any, else the file's list; paths are relative to `folder_of`.
 std::vector<Requests::Choice> word_choices(const Files& files, Words words, PlaceOf place_of,
                                            const std::string& decided, const SourceLocation& place,
                                            const std::vector<std::optional<Json>>& list,

@@ -1,5 +1,5 @@
-// Sweeps: a sweep file (configs/*.json) lists settings, and every combination of them is simulated as a row of results.
-// Reads sweep files, runs sweeps in this process or on a farm, and merges shares that ran separately.
+// Reads sweep files (configs/*.json), which list settings; simulates every combination as a row of results, in this
+// process or on a farm; and merges shares that ran separately.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,6 @@
 
 namespace allreplay {
 
-/// A sweep file that was read: a request for each row.
 struct Sweep {
   std::string name;
   std::string reproduces;  ///< the figure or table that it regenerates; may be empty
@@ -78,7 +77,6 @@ struct SweepQuestions {
   std::function<std::uint64_t(std::size_t question)> digest_of{};
 };
 
-/// How to run a sweep.
 struct SweepRun {
   int jobs = 1;                    ///< questions that this process simulates at a time
   std::optional<std::string> out;  ///< a CSV file that gets each row as it is finished
@@ -87,15 +85,13 @@ struct SweepRun {
   bool force = false;              ///< replace an `out` that no sweep wrote
   std::function<void(const std::string& text)> note{};  ///< gets notes for the user, such as rows that are recomputed
   Share share{};
-  /// Gets each simulated row, in any order, with its index among the simulated rows. Rows are not stored otherwise,
-  /// except in `out`.
+  /// Gets each simulated row, in any order, with its index among the simulated rows. Only `out` stores rows.
   std::function<void(std::size_t place, const SweptRow& row)> each{};
   Farm* farm = nullptr;  ///< if it has other processes, these simulate the rows (answer_rows())
 
   bool has_workers() const { return farm && farm->workers() > 0; }
 };
 
-/// The numbers of rows of a sweep that was run.
 struct Swept {
   std::size_t simulated = 0;
   std::size_t rows = 0;  ///< of the share, including those kept from `out`

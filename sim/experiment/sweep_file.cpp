@@ -58,8 +58,7 @@ struct RowNote {
 
 using Read = std::string (Files::*)(const std::string& file, std::uint64_t most) const;
 
-// Reads the records by the numbers of their rows; the last one of a row counts. Returns none if there is no such file
-// or it does not hold records.
+// Reads the records, by row number; a row's last one counts. Returns none if there is no file, or it is not a sweep's.
 std::map<std::size_t, RowNote> read_records(const Files& files, const std::string& path, Read read_text) {
   std::map<std::size_t, RowNote> records;
   const std::string name = path + ".rows";
@@ -289,8 +288,7 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
 
 SweepFile::~SweepFile() = default;
 
-// Throws InputError unless FILE.rows is free for the sweep's records: missing, empty, its own, or `force`. Links are
-// rejected even then.
+// Throws InputError unless FILE.rows is missing, empty or a sweep's; `force` allows any file, but no link.
 void SweepFile::require_own_records(bool force) const {
   const std::string name = path_ + ".rows";
   struct stat facts {};

@@ -1,6 +1,4 @@
-// The CSV file of a sweep, locked while it is written. A second file, FILE.rows, records the inputs of each row, by
-// which
-// --resume decides which rows to keep.
+// The CSV file of a sweep, locked while it is written, and FILE.rows, which records each row's inputs for --resume.
 #pragma once
 
 #include <cstdint>

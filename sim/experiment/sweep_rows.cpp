@@ -13,8 +13,7 @@
 
 namespace allreplay {
 
-// Roughly microseconds on one core (docs/dev/performance.md, "Many machines"), within a factor of a few, which is
-// enough for shares of many rows.
+// Roughly microseconds on one core, to within a factor of a few (docs/dev/performance.md, "Many machines").
 std::uint64_t expected_cost(const Scenario& scenario) {
   const auto tensors = static_cast<std::uint64_t>(scenario.profile->tensors.size());
   const auto workers = static_cast<std::uint64_t>(scenario.workers);
@@ -67,7 +66,7 @@ std::vector<std::size_t> SweepRows::rows_of(const std::vector<std::size_t>& ques
 
 namespace {
 
-// Resolves every request. Throws InputError if one is impossible, or if two files have the same name in results.
+// Resolves every request. Throws InputError for impossible ones and ambiguous names of files.
 SweepRows check_requests(const Sweep& sweep, Library& library) {
   SweepRows rows;
   rows.all.header = csv_header();

@@ -1,5 +1,4 @@
-// The rows of a sweep before they are simulated: their identities, digests of inputs and costs, and how they are
-// divided into shares.
+// The rows of a sweep before they are simulated: identities, digests of inputs, costs; and their division into shares.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,6 @@ class NamesOfFiles {
   std::map<std::string, std::string> profiles_, clusters_, collectives_;  // files by name
 };
 
-/// The rows of a sweep's questions, in their order.
 struct SweepRows {
   FileRows all;
   std::vector<std::size_t> first;    ///< by question: its first row
@@ -47,9 +45,8 @@ std::string row_work(std::size_t question, std::uint64_t inputs);
 /// A rough estimate of the time to simulate the scenario, for balancing; no unit.
 std::uint64_t expected_cost(const Scenario& scenario);
 
-/// Divides questions into `count` shares: in the order of falling cost, each goes to the share with the least cost so
-/// far. Returns the ascending questions of each share. Depends only on the costs, so that every machine gets the same
-/// shares.
+/// Divides questions into `count` shares: by falling cost, each goes to the share with the least cost so far. Returns
+/// the ascending questions of each share, which depend only on the costs and so are the same on every machine.
 std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::vector<std::uint64_t>& costs);
 
 /// Only these rows of `all`.

@@ -1,5 +1,4 @@
-// The messages between the processes of a farm (sim/farm) in bytes: requests, and the numbers of simulated outcomes and
-// rows, without plans and timelines.
+// Messages between the processes of a farm: requests, and simulated outcomes and rows without plans and timelines.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,5 @@
-// The compiled half of the Python package: calls a command and returns what it prints, gives access to the simulated
-// timeline as arrays, and registers strategies that are Python functions. The API that users see is in
-// python/allreplay/.
+// The compiled half of the Python package (python/allreplay): calls commands, gives access to simulated timelines as
+// arrays, and registers strategies that are Python functions.
 
 #include <map>
 #include <memory>
@@ -47,8 +46,7 @@ class Replayed {
   const Outcome outcome_;
 };
 
-// Returns a read-only NumPy array over `count` numbers that are `stride` bytes apart in memory that `owner` keeps
-// alive. Nothing is copied.
+// Returns a read-only NumPy view of `count` numbers, `stride` bytes apart, in memory that `owner` keeps alive.
 template <class Number>
 py::array column(const Number* first, std::size_t count, std::size_t stride, const py::object& owner) {
   py::array array(py::dtype::of<Number>(), {count}, {stride}, first, owner);
@@ -105,7 +103,6 @@ py::list rows_of(const Replayed& replayed) {
 
 // --- calling a command
 
-// The result of a command's call.
 struct Answer {
   std::string printed;
   std::vector<std::string> stderr_lines;
@@ -189,8 +186,7 @@ py::list needs_of(const Profile& profile) {
   return needs;
 }
 
-// A strategy function's second argument: the price of a collective by its size. Valid only while the plan is made;
-// later calls raise RuntimeError.
+// A strategy function's second argument: the price of a collective by its size. Valid only while the plan is made.
 class Prices {
  public:
   explicit Prices(const PlanRequest& request)
@@ -212,7 +208,7 @@ class Prices {
   const BlockCost* cost_;
 };
 
-// Calls a strategy function and reads the plan that it returns. Throws InputError if the plan is invalid.
+// Calls a strategy function and reads its plan. Throws InputError.
 BucketSchedule scheduled(const std::string& name, const py::function& planner, const PlanRequest& request) {
   const std::string place = fmt::format("strategy '{}'", name);
   std::string text;
