@@ -1,4 +1,4 @@
-// `recommend --model`: which of many layouts of a transformer to run.
+// `recommend --model`: searches layouts (degrees of parallelism, schedules, batch sizes) of a transformer.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@ namespace allreplay {
 
 struct LayoutArguments {
   std::string model, device, seq, budget, jobs, plot;
-  std::vector<std::string> strategies;  ///< names; none: Megatron-LM's and torchtitan's
+  std::vector<std::string> strategies;  ///< if empty, those of Megatron-LM and torchtitan
   bool json = false;
 };
 
+/// Searches, and prints the result. Throws InputError for options that do not apply, and NothingFits.
 void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
                        const WinningRule& rule);
 
