@@ -52,7 +52,7 @@ Chart slowdowns(const JobsResult& result) {
 
 // The bytes that a transfer sends over a link, by bin of time.
 struct LinkBytes {
-  std::size_t job = 0, first = 0;  // the first bin
+  std::size_t job = 0, first = 0;
   std::vector<double> bytes;
 };
 

@@ -26,7 +26,6 @@ struct TimelineRow {
   std::uint32_t from = 0, to = 0;  ///< in a pipeline: the rows of `streams` that take part; sender and receiver
 };
 
-/// The indices of a row and of a bar in it.
 struct BarPlace {
   std::size_t row = 0, bar = 0;
 };
