@@ -11,9 +11,9 @@
 namespace allreplay {
 
 struct PageTitle {
-  std::string name;                 ///< "": the CSV's name
-  std::string reproduces;           ///< the figure or table that the sweep reproduces; may be empty
-  std::string description;          ///< may be empty
+  std::string name;        ///< "": the CSV's name
+  std::string reproduces;  ///< the figure or table that the sweep reproduces; may be empty
+  std::string description;
   std::optional<PlotOptions> plot;  ///< options of the first chart
   std::string heading;              ///< "": the name
 };

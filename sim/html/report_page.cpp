@@ -24,7 +24,6 @@ std::string paragraph(const std::string& text, const std::string& type = "") {
   return fmt::format("<p{}>{}</p>\n", type.empty() ? "" : " class=\"" + type + "\"", escaped(text));
 }
 
-// Returns a paragraph for each line of the verdict.
 std::string verdict_html(const JsonValue& document) {
   const std::string text = rendered(sweep_verdict_view(), document, {.width = 100'000});
   std::string html;

@@ -95,7 +95,7 @@ struct Move {
 
 }  // namespace
 
-// The lower drawing's background is drawn over the upper drawing; the two do not overlap.
+// The lower drawing's background comes after the upper drawing's shapes, but does not reach them.
 Drawing stacked(Drawing above, const Drawing& below) {
   for (Shape shape : below.shapes) {
     std::visit(Move{above.height}, shape);

@@ -114,7 +114,7 @@ BarChart compare_chart(const Comparison& comparison) {
     notes.push_back(std::move(caveat));
   }
   chart.note = fmt::format("{}", fmt::join(notes, " "));
-  const auto [any, sharded] = least_bounds(outcomes);  // a single line for all bars
+  const auto [any, sharded] = least_bounds(outcomes);
   if ((any || sharded) && labels.on_one_network()) {
     const bool shards = sharded && (!any || *sharded < *any);
     const double least = shards ? *sharded : *any;

@@ -6,8 +6,8 @@
 
 namespace allreplay {
 
-/// Returns the verdict and a bar for each outcome in the table's order, divided into forward, backward, codec and
-/// exposed communication and labelled with the outcome's standing. If all run on one network, a line across marks the
+/// Returns the verdict and a bar for each outcome in the table's order, divided into computation, codec, waiting and
+/// exposed communication, and labelled with the outcome's standing. If all run on one network, a line across marks the
 /// lower bound. Bars several times longer than the median are cut off.
 BarChart compare_chart(const Comparison& comparison);
 

@@ -52,7 +52,7 @@ Chart slowdowns(const JobsResult& result) {
 
 // The bytes that a transfer sends over a link, by bin of time.
 struct LinkBytes {
-  std::size_t job = 0, first = 0;  // the first bin
+  std::size_t job = 0, first = 0;
   std::vector<double> bytes;
 };
 
@@ -132,8 +132,7 @@ class Loads {
     chart.x = {.name = "time (s)", .from = 0};
     chart.y = {.name = "use of its bandwidth (%)", .from = 0, .to = 100};
     make_room(transfers, bandwidth * width);
-    std::vector<std::vector<double>> load(result_.jobs.size(),
-                                          std::vector<double>(bins, 0));  // shares of the bandwidth
+    std::vector<std::vector<double>> load(result_.jobs.size(), std::vector<double>(bins, 0));  // of the bandwidth
     for (const LinkBytes& one : transfers)
       for (std::size_t i = 0; i < one.bytes.size(); ++i)
         load[one.job][one.first + i] += one.bytes[i] / (bandwidth * width);
@@ -169,8 +168,7 @@ class Loads {
   const JobsResult& result_;
   const JobsRecord& record_;
   Time from_{0}, to_{0};
-  std::vector<std::vector<std::vector<double>>>
-      loads_;  // by job, call and link: bytes on the link per byte of the call
+  std::vector<std::vector<std::vector<double>>> loads_;  // by job, call and link: bytes per byte of the call
 };
 
 }  // namespace

@@ -78,7 +78,7 @@ class LinksPicture {
     for (const Cable& cable : sketch_.cables) order.push_back(&cable);
     std::stable_sort(order.begin(), order.end(), [](const Cable* a, const Cable* b) {
       return std::pair(a->is_down(), std::max(a->there, a->back)) <
-             std::pair(b->is_down(), std::max(b->there, b->back));  // draws the busiest last, on top
+             std::pair(b->is_down(), std::max(b->there, b->back));  // links that are down and busy ones on top
     });
     for (const Cable* cable : order) add_cable(*cable);
     for (std::size_t spot = 0; spot < sketch_.spots.size(); ++spot) add_spot(spot);

@@ -151,8 +151,7 @@ Chart trials_chart(const PlotData& data, const std::vector<std::size_t>& rows) {
   chart.x = by_option ? option_axis(options.axis_name(options.x), std::move(values))
                       : ChartAxis{.name = options.axis_name(options.x), .from_zero = false};
   chart.y = {.name = fmt::format("time per iteration ({})", unit.name), .from_zero = false};
-  if (most > 3 * least && least > 0)
-    chart.y.spacing = Spacing::Log2;  // so that a few bad trials do not flatten the others
+  if (most > 3 * least && least > 0) chart.y.spacing = Spacing::Log2;  // keeps bad trials from flattening the others
   if (!by_option) chart.series.push_back(std::move(so_far));
   chart.series.push_back(std::move(tried));
   if (by_option) chart.series.push_back(std::move(best));

@@ -126,8 +126,7 @@ BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels
             return text_width(words_of(bar, words), style::small_size) <= room;
           };
           if (!is_of_block(bar) || !fits(BlockWords::Number)) continue;
-          tensors =
-              tensors && bar.tensors.find('[') == std::string::npos && fits(BlockWords::Tensors);  // not for slices
+          tensors = tensors && bar.tensors.find('[') == std::string::npos && fits(BlockWords::Tensors);  // no slices
           block = block && fits(BlockWords::Block);
         }
   return tensors ? BlockWords::Tensors : block ? BlockWords::Block : BlockWords::Number;

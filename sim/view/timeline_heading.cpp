@@ -23,8 +23,7 @@ class HeadingPainter : public TimelineCanvas {
     if (timeline_.pipeline()) name += ", bubble " + format_duration(result.parallel->bubble_s);
     if (metrics.straggler_s != 0) name += ", stragglers " + format_duration(metrics.straggler_s);
     if (metrics.codec_s > 0) name += ", codec " + format_duration(metrics.codec_s);
-    drawing_.add(
-        Rectangle{{0, top - 2, drawing_.width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // hides the grid below the name
+    drawing_.add(Rectangle{{0, top - 2, drawing_.width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // hides the grid
     drawing_.add(Text{.at = {style::margin, top + 12},
                       .text = name,
                       .size = 11.5,

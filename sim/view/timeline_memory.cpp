@@ -63,7 +63,7 @@ class MemoryPainter : public TimelineCanvas {
       std::vector<Position> steps{{field.x, y(curve.points.front().bytes)}};
       for (const MemoryPoint& point : outline(curve.points)) {
         const double at = x(timeline_.at(point.at));
-        if (at > field.right() - 1e-6) break;  // frees at the iteration's end are not drawn
+        if (at > field.right() - 1e-6) break;  // changes at the iteration's end are not drawn
         steps.push_back({at, steps.back().y});
         steps.push_back({at, y(point.bytes)});
       }

@@ -167,7 +167,7 @@ class RowMaker {
   // True for a copy that takes no time. In its place the previous bar makes a block ready, and the next bar waits.
   bool is_moment(TaskId task) const { return is_copy(label(task).kind) && span(task).start == span(task).end; }
 
-  // Finds for each transfer the last task on a stream that ended before it was ready.
+  // Finds for each transfer, except all-gathers, the last task on a stream that ended before it was ready.
   void find_makers() {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;

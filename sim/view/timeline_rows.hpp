@@ -26,7 +26,6 @@ struct TimelineRow {
   std::uint32_t from = 0, to = 0;  ///< in a pipeline: the rows of `streams` that take part; sender and receiver
 };
 
-/// The indices of a row and of a bar in it.
 struct BarPlace {
   std::size_t row = 0, bar = 0;
 };
@@ -50,9 +49,8 @@ struct TimelineRows {
   std::vector<TimelineRow> passes;
   /// The rows of each lane: as many as it ever has blocks in flight. A block takes the lane's first free row.
   std::vector<TimelineRow> network;
-  std::vector<Arrow> made;  ///< to a collective, from the bar in `streams` that made its block ready on the last class
-  std::vector<Arrow>
-      gates;  ///< from a collective to the bar in `streams` that waits for it: on class 0, or on its rank
+  std::vector<Arrow> made;   ///< to a collective, from the bar in `streams` that made its block ready on the last class
+  std::vector<Arrow> gates;  ///< from a collective to the bar in `streams` that waits for it, on class 0 or its rank
   /// The worker that needs most memory, or each rank of a pipeline. Only for the last episode, and if the plan shards
   /// or the profile has activations.
   std::vector<MemoryCurve> memory;

@@ -14,7 +14,6 @@ namespace allreplay {
 
 namespace {
 
-// The gain of one change in per cent.
 struct Gain {
   std::string name;
   double percent = 0;
