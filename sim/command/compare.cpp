@@ -144,8 +144,7 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   Library library(inputs);
   Candidates candidates;
   NamesOfFiles names;
-  std::set<std::vector<std::string>>
-      flat;  // requests without a pipeline: those that differ only in its options are equal
+  std::set<std::vector<std::string>> flat;  // requests without a pipeline, and without pipeline options
   for (Request request : requests) {
     std::optional<Scenario> resolved = resolve_size(library, request, candidates);
     if (!resolved) continue;

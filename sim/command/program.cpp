@@ -155,8 +155,8 @@ Failure current_failure() {
   } catch (const std::filesystem::filesystem_error& error) {
     return {fmt::format("{}: cannot be used: {} (check the path)", error.path1().string(), error.code().message())};
   } catch (const std::system_error& error) {  // from fmt's printing, or from threads
-    if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0)
-      return {""};  // the reader, such as `head`, has closed the pipe
+    // A pipe's reader, such as `head`, may stop reading early.
+    if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0) return {""};
     return {fmt::format("{}: {} (check its space, and the limits of this machine)",
                         std::ferror(stdout) != 0 ? "standard output: cannot be written" : "allreplay",
                         error.code().message())};

@@ -44,8 +44,8 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
         if (options.places.contains(std::string(name)) && !named(name)) append(name);
   };
   const bool searched = scenario.strategy->searched() && !scenario.given;
-  if (!searched || !options.strategy.sharding
-                        .shards_parameters())  // with sharded parameters `best` does not start from plans of blocks
+  // If parameters are sharded, `best` does not start from plans of blocks and ignores their options.
+  if (!searched || !options.strategy.sharding.shards_parameters())
     for (const std::string_view name : scenario.strategy->options) append(name);
   if (searched) append_given();
   for (const std::string_view name : step_options())

@@ -14,8 +14,8 @@ namespace allreplay {
 
 namespace {
 
-using Keep = std::function<void(std::size_t missing,
-                                const std::vector<SweptRow>& rows)>;  // gets the rows of question missing[i]
+// Called with the rows of the question with this index among the missing ones.
+using Keep = std::function<void(std::size_t missing, const std::vector<SweptRow>& rows)>;
 
 // Simulates the missing questions in this process, `jobs` at a time, and keeps their rows in order.
 void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, int jobs, const Keep& keep) {

@@ -150,8 +150,7 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
 // Returns a routing, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
 std::vector<OptionText> routing_words(const Json& json) {
   if (json.is_object()) return numbered_values("routing", json);
-  OptionText word{"routing", json.text(),
-                  json.place()};  // as a variable: in a list, GCC 12 would destroy an unmade member if text() throws
+  OptionText word{"routing", json.text(), json.place()};  // a variable: GCC 12 mishandles a throwing text() in a list
   return {std::move(word)};
 }
 
@@ -227,8 +226,7 @@ Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cl
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
   Requests::Product product;
   product.lists.push_back({cluster ? cluster_choice(files, *cluster, file) : choose_nothing});
-  product.lists.push_back(routing_choices(
-      list("routing")));  // applied after the next list, which sets `changes`: the last list applies first
+  product.lists.push_back(routing_choices(list("routing")));  // applied after the next list: the last one applies first
   product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
     request.changes = changes;
