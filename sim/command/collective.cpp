@@ -60,7 +60,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   }
   context.console.print("{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
                         collective_table(rows, screen()));
-  if (arguments.links) context.console.show(links_view(), links_json(*usage));
+  if (arguments.links) context.console.show(links_view(), links_document(*usage));
 }
 
 }  // namespace

@@ -61,10 +61,15 @@ void execute(Context& context, const RunArguments& arguments) {
   context.console.warn(outcome.result.warning);
   context.console.note(outcome.result.note);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
-  JsonValue json = run_json(outcome, scaling_reference(outcome));
-  if (arguments.links) json["links"] = links_json(*usage);
-  context.console.show(run_view(), json, arguments.json);
-  if (arguments.links && !arguments.json) context.console.show(links_view(), json["links"]);
+  const ScalingReference reference = scaling_reference(outcome);
+  if (arguments.json) {
+    JsonValue json = run_json(outcome, reference);
+    if (arguments.links) json["links"] = links_json(*usage);
+    context.console.print_json(json);
+  } else {
+    context.console.show(run_view(), run_document(outcome, reference));
+    if (arguments.links) context.console.show(links_view(), links_document(*usage));
+  }
   context.console.hand_over(std::move(outcome));
 }
 

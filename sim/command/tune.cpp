@@ -65,7 +65,8 @@ void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm
   if (!arguments.out.empty()) context.files().write(arguments.out, tuning_csv(tuning));
   context.console.warn(tuning.given.result.warning);
   if (arguments.csv) return context.console.print("{}", tuning_csv(tuning));
-  context.console.show(tuning_view(), tuning_json(tuning), arguments.json);
+  if (arguments.json) return context.console.print_json(tuning_json(tuning));
+  context.console.show(tuning_view(), tuning_document(tuning));
 }
 
 void execute(Context& context, const TuneArguments& arguments) {

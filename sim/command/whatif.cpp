@@ -32,7 +32,8 @@ void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* far
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
   context.console.warn(answer.base.outcome.result.warning);
-  context.console.show(what_if_view(), what_if_json(answer), arguments.json);
+  if (arguments.json) return context.console.print_json(what_if_json(answer));
+  context.console.show(what_if_view(), what_if_document(answer));
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {

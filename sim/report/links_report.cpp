@@ -11,18 +11,14 @@ constexpr std::size_t most_hot = 10;
 }  // namespace
 
 JsonValue links_json(const LinkUsage& usage) {
-  const Topology& topology = *usage.topology;
-  const bool has_several_routes = topology.way_count(0, static_cast<NodeId>(topology.hosts() - 1)) > 1;
   JsonValue json{{"seconds", usage.seconds},
-                 {"routing", to_string(topology.routing())},
+                 {"routing", to_string(usage.topology->routing())},
                  {"kinds", JsonValue::array()},
                  {"hottest", JsonValue::array()}};
-  if (has_several_routes) json["routing_in_words"] = described(topology.routing());
   const std::vector<KindUse> uses = use_by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
     json["kinds"].push_back(JsonValue{{"links", usage.kinds[i]},
                                       {"number", uses[i].links},
-                                      {"down", uses[i].down},
                                       {"least_bytes_per_s", uses[i].down > 0 ? 0 : uses[i].slowest},
                                       {"most_bytes_per_s", uses[i].fastest},
                                       {"mean_use", uses[i].mean},
@@ -38,6 +34,16 @@ JsonValue links_json(const LinkUsage& usage) {
     json["hottest"].push_back(std::move(one));
   }
   return json;
+}
+
+JsonValue links_document(const LinkUsage& usage) {
+  JsonValue document = links_json(usage);
+  const Topology& topology = *usage.topology;
+  const bool has_several_routes = topology.way_count(0, static_cast<NodeId>(topology.hosts() - 1)) > 1;
+  if (has_several_routes) document["routing_in_words"] = described(topology.routing());
+  const std::vector<KindUse> uses = use_by_kind(usage);
+  for (std::size_t i = 0; i < uses.size(); ++i) document["kinds"][i]["down"] = uses[i].down;
+  return document;
 }
 
 const View& links_view() {

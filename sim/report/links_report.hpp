@@ -8,6 +8,8 @@
 namespace allreplay {
 
 JsonValue links_json(const LinkUsage& usage);
-const View& links_view();  ///< of links_json()
+/// The same with the number of links of each kind that are down, and the routing if there is a choice.
+JsonValue links_document(const LinkUsage& usage);
+const View& links_view();  ///< of links_document()
 
 }  // namespace allreplay

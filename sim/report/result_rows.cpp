@@ -25,13 +25,13 @@ void add_standing(JsonValue& row, const Standing& standing) {
 }
 
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {
-  const auto any = [&](const char* mark, bool value) {
-    return std::any_of(rows.items().begin(), rows.items().end(),
-                       [&](const JsonValue& row) { return row.at(mark).dump() == (value ? "true" : "false"); });
+  const auto any = [&](const char* mark, const char* value) {
+    const auto& all = rows.items();
+    return std::any_of(all.begin(), all.end(), [&](const JsonValue& row) { return row.at(mark).dump() == value; });
   };
-  if (any("ties", true)) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
-  if (any("tight", true)) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
-  if (any("fits", false)) notes.push_back({{"note", "does not fit"}});
+  if (any("ties", "true")) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
+  if (any("tight", "true")) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
+  if (any("fits", "false")) notes.push_back({{"note", "does not fit"}});
 }
 
 ViewTable result_table(const std::string& rows) {

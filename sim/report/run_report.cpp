@@ -8,10 +8,15 @@
 namespace allreplay {
 
 JsonValue run_json(const Outcome& outcome, const ScalingReference& reference) {
+  JsonValue json = json_of(row_with_reference(outcome, reference));
+  if (const auto& parallel = outcome.result.parallel) json["stages"] = stages_json(*parallel);
+  return json;
+}
+
+JsonValue run_document(const Outcome& outcome, const ScalingReference& reference) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
-  JsonValue json = json_of(row_with_reference(outcome, reference));
-  if (const auto& parallel = result.parallel) json["stages"] = stages_json(*parallel);
+  JsonValue json = run_json(outcome, reference);
   json["title"] = title(scenario);
   json["settings"] = json_of(options_to_show(scenario));
   if (result.plan.sharding.accumulate > 1) json["accumulate"] = result.plan.sharding.accumulate;

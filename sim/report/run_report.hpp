@@ -7,10 +7,12 @@
 
 namespace allreplay {
 
-/// All columns of a row, relative efficiency, the ranks of a pipeline, and: title, settings (options that are not the
-/// strategy's defaults), shares of the iteration, notes.
+/// All columns of a row, relative efficiency, and the ranks of a pipeline: what `run --json` prints.
 JsonValue run_json(const Outcome& outcome, const ScalingReference& reference);
 
-const View& run_view();  ///< of run_json()
+/// The same with title, settings (options that are not the strategy's defaults), shares of the iteration and notes.
+JsonValue run_document(const Outcome& outcome, const ScalingReference& reference);
+
+const View& run_view();  ///< of run_document()
 
 }  // namespace allreplay

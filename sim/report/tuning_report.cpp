@@ -33,16 +33,8 @@ JsonValue tuning_json(const Tuning& tuning) {
     return value;
   };
   JsonValue trials = JsonValue::array();
-  const double best_s = tuning.tuned.result.metrics.iteration_s;
-  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
-    const Trial& trial = tuning.trials[i];
-    trials.push_back({{"options", options(trial)},
-                      {"iteration_s", trial.iteration_s},
-                      {"trial", i + 1},
-                      {"fits", trial.fits},
-                      {"above_best_share", trial.iteration_s / best_s - 1},
-                      {"wins", i == tuning.best && !tuning.as_given}});
-  }
+  for (const Trial& trial : tuning.trials)
+    trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
   JsonValue value{{"profile", tuning.given.scenario.profile->name},
                   {"cluster", tuning.given.scenario.cluster.name},
@@ -54,6 +46,19 @@ JsonValue tuning_json(const Tuning& tuning) {
                     {"iteration_s", metrics.iteration_s}}}};
   value["lower_bound_s"] = metrics.lower_bound_s;
   value["trials"] = std::move(trials);
+  return value;
+}
+
+JsonValue tuning_document(const Tuning& tuning) {
+  JsonValue value = tuning_json(tuning);
+  const Metrics& metrics = tuning.tuned.result.metrics;
+  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
+    JsonValue& trial = value["trials"][i];
+    trial["trial"] = i + 1;
+    trial["fits"] = tuning.trials[i].fits;
+    trial["above_best_share"] = tuning.trials[i].iteration_s / metrics.iteration_s - 1;
+    trial["wins"] = i == tuning.best && !tuning.as_given;
+  }
   value["title"] = title(tuning.given.scenario);
   value["saves_share"] = 1 - metrics.iteration_s / tuning.given.result.metrics.iteration_s;
   if (metrics.lower_bound_s) value["above_bound_share"] = metrics.iteration_s / *metrics.lower_bound_s - 1;

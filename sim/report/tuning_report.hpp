@@ -8,9 +8,11 @@
 
 namespace allreplay {
 
-/// All trials and the best options found, with title, settings (flags of `run`), saves_share and notes.
+/// All trials and the best options found.
 JsonValue tuning_json(const Tuning& tuning);
-const View& tuning_view();  ///< of tuning_json()
+/// The same with title, settings (flags of `run`), shares and notes; a trial has its number, fits and wins.
+JsonValue tuning_document(const Tuning& tuning);
+const View& tuning_view();  ///< of tuning_document()
 
 /// The trials as CSV: what the tuning is of, a column for each option, iteration_s and best_so_far_s.
 std::string tuning_csv(const Tuning& tuning);

@@ -20,7 +20,7 @@ OutcomeGroup group_of_all(const std::vector<Outcome>& outcomes) {
 
 std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const WinningRule& rule, bool by_offer) {
   if (!by_offer) return {group_of_all(outcomes)};
-  OutcomeGroup maintained{"Maintained frameworks", {}}, others{"Research, plans and searches", {}};
+  OutcomeGroup maintained{"maintained frameworks", {}}, others{"research, plans and searches", {}};
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     (contender_of(outcomes[i], rule).offered <= Offered::Replaced ? maintained : others).places.push_back(i);
   if (maintained.places.empty() || others.places.empty()) return {group_of_all(outcomes)};
@@ -130,13 +130,13 @@ const View& verdict_view() {
       ViewList{
           .items = "races",
           .text =
-              "[{group}: ][{workers} workers: ][{fidelity}: ]run {winner}, [{iteration_s}][{samples_per_s} "
+              "Run[, of {group}][, on {workers} workers][, in {fidelity}]: {winner}, [{iteration_s}][{samples_per_s} "
               "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
               "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. Next: "
               "{next/name}, {next/times:longer}].",
           .most = 8},
       ViewList{.items = "races",
-               .text = "[{group}: ][{workers} workers: ][{fidelity}: ]nothing fits into memory.",
+               .text = "Nothing fits into memory[, of {group}][, on {workers} workers][, in {fidelity}].",
                .when = "nothing_fits",
                .most = 8},
   }};

@@ -257,8 +257,11 @@ void render(const ViewFacts& part, const Place& place, Output& out) {
 }
 
 void render(const ViewNotes&, const Place& place, Output& out) {
+  std::set<std::string> shown;  // several tables may have the same note
   for (const Value& note : place.value("notes"))
-    out.sentence(filled(sentence_of_note(note.at("note").get<std::string>()), place.at(note)).value_or(""));
+    if (const auto text = filled(sentence_of_note(note.at("note").get<std::string>()), place.at(note));
+        text && shown.insert(*text).second)
+      out.sentence(*text);
 }
 
 // The rows of a table that are shown.
@@ -292,7 +295,7 @@ Table table_at(const ViewTable& part, const Place& place) {
       cells.push_back(table_cell(column, row));
       const bool first_number = !numbers && cells.size() > part.keys && cells.back().kind != TableCell::Kind::Text;
       numbers = numbers || first_number;
-      if ((first_number || cells.size() == part.keys) && row.holds(part.best)) cells.back().tone = Tone::Best;
+      if ((first_number || cells.size() <= part.keys) && row.holds(part.best)) cells.back().tone = Tone::Best;
     }
     table.add(std::move(cells));
   }

@@ -52,7 +52,7 @@ struct ViewTable {
   std::string rows;  ///< keys of arrays, or of single objects, that follow each other: "base rows"
   std::vector<ViewColumn> columns;
   std::size_t keys = 1;       ///< this many first columns name the row
-  std::string best = "wins";  ///< condition: the row's first number and last key are emphasised
+  std::string best = "wins";  ///< condition: the row's keys and first number are emphasised
   std::string when = {};      ///< condition: the row is shown
 };
 

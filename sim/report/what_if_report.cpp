@@ -51,49 +51,58 @@ std::vector<Flag> common_flags(const WhatIf& answer) {
   return common;
 }
 
-JsonValue json_of(const WhatIfRow& row, const std::vector<Flag>& common) {
+JsonValue json_of(const WhatIfRow& row) {
   JsonValue object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
   object.update(json_of(row_of(row.outcome)));
   object["fits"] = row.fits;  // null in the row if there is no limit
+  return object;
+}
+
+JsonValue json_of(const std::vector<WhatIfRow>& rows) {
+  auto array = JsonValue::array();
+  for (const WhatIfRow& row : rows) array.push_back(json_of(row));
+  return array;
+}
+
+void add_details(JsonValue& object, const WhatIfRow& row, const std::vector<Flag>& common) {
   object["own_flags"] = words_of(minus(pairs_of(row.flags), common));
   object["negligible"] = row.fits && std::abs(row.gain) < no_gain;
   const auto free = free_share(row.outcome.scenario.options.memory.limit, row.outcome.result.memory.peak);
   object["tight"] = row.fits && !leaves_room(free, WinningRule());
-  return object;
-}
-
-JsonValue json_of(const std::vector<WhatIfRow>& rows, const std::vector<Flag>& common) {
-  auto array = JsonValue::array();
-  for (const WhatIfRow& row : rows) array.push_back(json_of(row, common));
-  return array;
 }
 
 }  // namespace
 
 JsonValue what_if_json(const WhatIf& answer) {
-  const std::vector<Flag> common = common_flags(answer);
-  const auto& [scenario, result, wall_s] = answer.base.outcome;
-  JsonValue object{{"base", json_of(answer.base, common)},
-                   {"rows", json_of(answer.rows, common)},
-                   {"together", json_of(answer.together, common)},
-                   {"bound", nullptr},
-                   {"held_back", JsonValue::array()},
-                   {"left_out", answer.left_out},
-                   {"title", title(scenario)},
-                   {"common_flags", words_of(common)}};
+  JsonValue object{{"base", json_of(answer.base)},         {"rows", json_of(answer.rows)},
+                   {"together", json_of(answer.together)}, {"bound", nullptr},
+                   {"held_back", JsonValue::array()},      {"left_out", answer.left_out}};
   for (const HeldBack& one : answer.held_back)
     object["held_back"].push_back(
         {{"change", one.change}, {"limit", one.limit}, {"with", one.other}, {"gain", one.gain}});
   if (answer.bound_s) object["bound"] = {{"iteration_s", *answer.bound_s}, {"gain", answer.bound_gain}};
-  const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
-  object["exposed_comm_share"] = exposed;
-  object["hidden"] = exposed < little;
-  object["trials"] = answer.trials;
-  std::vector<Outcome> outcomes{answer.base.outcome};
-  for (const auto* rows : {&answer.rows, &answer.together})
-    for (const WhatIfRow& row : *rows) outcomes.push_back(row.outcome);
-  object["notes"] = notes_on(outcomes, std::vector<ScalingReference>(outcomes.size(), answer.reference));
   return object;
+}
+
+JsonValue what_if_document(const WhatIf& answer) {
+  const std::vector<Flag> common = common_flags(answer);
+  const auto& [scenario, result, wall_s] = answer.base.outcome;
+  JsonValue document = what_if_json(answer);
+  document["title"] = title(scenario);
+  document["common_flags"] = words_of(common);
+  const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
+  document["exposed_comm_share"] = exposed;
+  document["hidden"] = exposed < little;
+  document["trials"] = answer.trials;
+  add_details(document["base"], answer.base, common);
+  std::vector<Outcome> outcomes{answer.base.outcome};
+  for (const auto& [name, rows] : {std::pair("rows", &answer.rows), {"together", &answer.together}})
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+      add_details(document[name][i], (*rows)[i], common);
+      outcomes.push_back((*rows)[i].outcome);
+    }
+  document["notes"] = notes_on(outcomes, std::vector<ScalingReference>(outcomes.size(), answer.reference));
+  return document;
 }
 
 const View& what_if_view() {

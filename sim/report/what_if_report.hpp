@@ -8,10 +8,13 @@
 namespace allreplay {
 
 /// base, rows and together (each with its change, gain, fits, flags and the columns of `run --json`), bound, held_back,
-/// left_out; and title, common_flags, exposed_comm_share, notes. A row has own_flags, those beyond the common ones, and
-/// negligible.
+/// left_out.
 JsonValue what_if_json(const WhatIf& answer);
 
-const View& what_if_view();  ///< of what_if_json()
+/// The same with title, common_flags, exposed_comm_share and notes; a row has own_flags, those beyond the common ones,
+/// negligible and tight.
+JsonValue what_if_document(const WhatIf& answer);
+
+const View& what_if_view();  ///< of what_if_document()
 
 }  // namespace allreplay
