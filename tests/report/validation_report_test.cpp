@@ -1,7 +1,5 @@
 #include "sim/report/validation_report.hpp"
 
-#include <regex>
-
 #include "tests/catch.hpp"
 
 using namespace allreplay;
@@ -22,20 +20,4 @@ TEST_CASE("the contests of all settings are summed: pairs, winners, the mean and
   CHECK(sums.winners == 1);
   CHECK(sums.mean_regret == Approx(0.1));  // (0 + 0.2)/2
   CHECK(sums.worst_regret == 0.2);
-}
-
-TEST_CASE("a line for each group, and one for all of them") {
-  Validation validation;
-  validation.measured.quantity = Quantity::CollectiveTime;
-  validation.groups = {{.name = "small"}, {.name = "large"}};
-  validation.groups[0].error.rows = 3;
-  validation.groups[1].error.rows = 4;
-  validation.groups[1].error.median = 0.125;
-  validation.all = {.name = "all"};
-  validation.all.error.rows = 7;
-  const std::string text = validation_text(validation);
-  INFO(text);
-  CHECK(std::regex_search(text, std::regex("\n *small +3 ")));
-  CHECK(std::regex_search(text, std::regex("\n *large +4 +12.5 ")));
-  CHECK(std::regex_search(text, std::regex("\n *all +7 ")));
 }
