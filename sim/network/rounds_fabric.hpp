@@ -24,6 +24,7 @@ struct RoundLoads;
 struct RoutedRounds;
 class Shapes;
 
+/// The network without its topology, and the calls.
 struct NetworkSetup {
   Fidelity fidelity = Fidelity::Fluid;  ///< Fluid or Message
   std::int64_t workers = 2;
@@ -59,8 +60,8 @@ class RoundsFabric : public Fabric {
   std::int64_t messages(const Call& call = CollectiveOp::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
 
-  /// The laid collective that carries out a call for a block of so many bytes, and the bytes that then travel. Laid are
-  /// one collective per call, and after these the other algorithms that NCCL chooses at other sizes.
+  /// The collective that is sent for a block, and the bytes that travel. A fabric lays one collective per call, and
+  /// after these the other algorithms that NCCL chooses for calls at other sizes.
   struct Sent {
     std::uint32_t rounds = 0;
     double bytes = 0;

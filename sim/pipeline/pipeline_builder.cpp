@@ -58,11 +58,12 @@ void PipelineBuilder::gate_after_work(const RankProgram& rank, std::uint32_t pla
 
 std::vector<PipelineBuilder::PendingSend> PipelineBuilder::sends_of(std::uint32_t rank) const {
   const RowIndex& index = pipeline_.index;
-  const bool said = has(pipeline_.rows, ActionKind::SendForward) || has(pipeline_.rows, ActionKind::SendBackward);
+  const bool explicit_sends =
+      has(pipeline_.rows, ActionKind::SendForward) || has(pipeline_.rows, ActionKind::SendBackward);
   std::vector<PendingSend> sends;
   for (const Action& one : pipeline_.rows[rank]) {
-    const bool forward = one.kind == (said ? ActionKind::SendForward : ActionKind::Forward);
-    if (!forward && !(said ? one.kind == ActionKind::SendBackward : hands_back(one.kind))) continue;
+    const bool forward = one.kind == (explicit_sends ? ActionKind::SendForward : ActionKind::Forward);
+    if (!forward && !(explicit_sends ? one.kind == ActionKind::SendBackward : hands_back(one.kind))) continue;
     if (forward ? one.chunk + 1 == index.chunks() : one.chunk == 0) continue;
     const std::uint32_t other = forward ? one.chunk + 1 : one.chunk - 1;
     if (index.rank_of[other] == rank) continue;
@@ -132,9 +133,9 @@ void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std:
       if (sends_now) gate(transfer(*sends_now), entry);
       if (const auto waits = awaited.find(action); waits != awaited.end()) {
         gate(transfer(waits->second), entry);
-        const bool alike = before && (rank.row()[*before].kind == ActionKind::Forward) ==
-                                         (rank.row()[action].kind == ActionKind::Forward);
-        if (alike && sends_now)
+        const bool same_direction = before && (rank.row()[*before].kind == ActionKind::Forward) ==
+                                                  (rank.row()[action].kind == ActionKind::Forward);
+        if (same_direction && sends_now)
           gate(transfer(*sends_now), transfer(waits->second));
         else if (before)
           gate(rank.point(rank.at(*before).last), transfer(waits->second));

@@ -42,19 +42,19 @@ class PipelinedFsdp : PipelineBuilder {
     const ActionRow& row = rank.row();
     const bool unshards = has(pipeline_.rows, ActionKind::Unshard),
                reduces = has(pipeline_.rows, ActionKind::ReduceGrad);
-    ActionRow full;
+    ActionRow complete;
     if (!unshards)
       for (const Action& one : row)
-        if (computes(one.kind) &&
-            std::none_of(full.begin(), full.end(), [&](const Action& other) { return other.chunk == one.chunk; }))
-          full.push_back({ActionKind::Unshard, one.chunk});
+        if (computes(one.kind) && std::none_of(complete.begin(), complete.end(),
+                                               [&](const Action& other) { return other.chunk == one.chunk; }))
+          complete.push_back({ActionKind::Unshard, one.chunk});
     for (std::uint32_t i = 0; i < row.size(); ++i) {
-      full.push_back(row[i]);
+      complete.push_back(row[i]);
       const auto last = std::find_if(rank.passes().begin(), rank.passes().end(),
                                      [&](const GradientPass& pass) { return pass.action == i && pass.last; });
-      if (!reduces && last != rank.passes().end()) full.push_back({ActionKind::ReduceGrad, row[i].chunk});
+      if (!reduces && last != rank.passes().end()) complete.push_back({ActionKind::ReduceGrad, row[i].chunk});
     }
-    return full;
+    return complete;
   }
 
   std::vector<std::uint32_t> add_units(std::uint32_t chunk) {
@@ -82,7 +82,7 @@ class PipelinedFsdp : PipelineBuilder {
     std::vector<std::uint32_t> awaited;                        // reductions that the next action waits for
     std::uint32_t end = 0;                                     // the last work so far; at first the update
     std::size_t next = 0;                                      // index into the rank's actions
-    const bool said = has(pipeline_.rows, ActionKind::Unshard);
+    const bool explicit_unshards = has(pipeline_.rows, ActionKind::Unshard);
     const auto free = [&](std::uint32_t chunk, std::uint32_t place) {
       for (const std::uint32_t one : held[chunk]) plan_.transfers[one].held_until = WorkPoint{place, rank.rank()};
       held.erase(chunk);
@@ -120,7 +120,7 @@ class PipelinedFsdp : PipelineBuilder {
         gathered[one.chunk].clear();
         end = placed.last;
         const GradientPass* last = last_pass(rank, one.chunk);
-        if (!said && &placed == &rank.at(last->action)) free(one.chunk, end);
+        if (!explicit_unshards && &placed == &rank.at(last->action)) free(one.chunk, end);
       }
     }
     for (auto chunks = pipeline_.chunks_of(rank.rank()); const std::uint32_t chunk : chunks)

@@ -259,7 +259,7 @@ class PipelineCoverage {
       first = std::min(first, place(rank, {WorkKind::Forward, layer, m}).value());
     return first;
   }
-  // The place of the work that needs a layer's reductions to have ended in the previous iteration.
+  // The place of the first work that needs the layer's reductions of the previous iteration.
   std::uint32_t needed_at(std::uint32_t rank, LayerId layer) const {
     if (const auto update = place(rank, {WorkKind::Update, everything}); update && !by_layer()) return *update;
     const auto update = place(rank, {WorkKind::Update, layer});

@@ -46,7 +46,7 @@ struct QueueingPolicy {
   Window window;
   Barrier barrier = Barrier::Iteration;
   Release release = Release::Layer;
-  Time tick{0};        ///< if positive, blocks become ready only at its multiples after the start of the backward pass
+  Time tick{0};  ///< if positive, blocks become ready only at multiples of it after the start of the backward pass
   bool split = false;  ///< a reduce-scatter, then an all-gather after it and the backward pass have ended
 };
 

@@ -140,8 +140,7 @@ class Fsdp {
       if (!root[unit]) block_[unit] = add_block({unit});
     build_.plan().memory_policy.units = units_;
     if (root_.size() > 1) build_.plan().memory_policy.root = root_;
-    build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient =
-        4;  // shards are fp32, whatever type is sent
+    build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient = 4;  // fp32 shards, whatever is sent
   }
 
  protected:

@@ -66,13 +66,11 @@ BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
 }
 
 // f(j) = min over i < j of max(f(i), ready(j)) + T(bytes(i..j)) is the earliest end of the first j gradients. It is
-// exact over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Ties go to larger
-// blocks.
+// exact over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Larger blocks win ties.
 BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<Time> finish(list.size() + 1, Time(0));
-  std::vector<std::size_t> start(list.size() + 1,
-                                 0);  // by j: start of the last block in the best merge of the first j gradients
+  std::vector<std::size_t> start(list.size() + 1, 0);  // by j: start of its last block
   for (std::size_t j = 1; j <= list.size(); ++j) {
     finish[j] = never;
     Bytes bytes = 0;

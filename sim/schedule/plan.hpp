@@ -89,7 +89,7 @@ struct Lane {
   std::string name;
   Order order = Order::FirstReady;
   Window window;
-  Time tick{0};  ///< if positive, transfers become ready only at its multiples after the start of the program
+  Time tick{0};  ///< if positive, transfers become ready only at multiples of it after the start of the program
   std::uint32_t channel = 0;  ///< in `alpha-beta`, only lanes of the same channel share bandwidth
   bool operator==(const Lane&) const = default;
 };

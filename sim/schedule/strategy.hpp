@@ -121,11 +121,10 @@ struct Strategy {
   std::string_view summary;
   std::vector<std::string_view> options;  ///< the options that it reads, by user-visible name
   Offer offer;
-  std::function<BucketSchedule(const PlanRequest&)>
-      schedule;                            ///< none if `plan` or a search (sim/search/best.hpp) plans
-  Partition partition = {};                ///< default `partition`
-  DecodeAt decode_at = DecodeAt::Arrival;  ///< default `decode_at`
-  bool split = false;                      ///< sends blocks in two halves
+  std::function<BucketSchedule(const PlanRequest&)> schedule;  ///< none if `plan` or a search plans
+  Partition partition = {};                                    ///< default `partition`
+  DecodeAt decode_at = DecodeAt::Arrival;                      ///< default `decode_at`
+  bool split = false;                                          ///< sends blocks in two halves
   /// Replaces `schedule` in strategies that plan their own sharding.
   std::function<Plan(const PlanRequest&)> plan = nullptr;
   Shards sharded = {};

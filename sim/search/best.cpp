@@ -85,31 +85,32 @@ class Search {
       : profile_(slowest_profile(job.scenario)),
         cost_(price_of_blocks(job)),
         options_(job.scenario.options.strategy),
-        step_(options_.sharding),
+        sharding_(options_.sharding),
         fair_(job.scenario.options.sharing == Sharing::Fair || job.choice.detailed()),
         splits_(!job.choice.detailed() && job.choice.has_halves() && !job.choice.gathers() &&
-                !step_.shards_optimizer()),
-        memory_varies_(job.scenario.options.memory.limit && step_.shards_gradients()),
-        on_(as_searched(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
-    if (step_.shards_optimizer()) return;  // with shards, the bound depends on the plan
+                !sharding_.shards_optimizer()),
+        memory_varies_(job.scenario.options.memory.limit && sharding_.shards_gradients()),
+        replay_job_(
+            as_searched(sharding_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
+    if (sharding_.shards_optimizer()) return;  // with shards, the bound depends on the plan
     const CommCost cost = job.fabric->price(planned_call(job.scenario));
     if (!job.compression)
-      bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, step_);
+      bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, sharding_);
   }
 
   /// True if the search replays the strategy's unmodified plan.
-  bool considers(const Strategy& strategy) const { return strategy.schedule && (!strategy.split || splits_); }
+  bool replays_unmodified(const Strategy& strategy) const { return strategy.schedule && (!strategy.split || splits_); }
 
   Plan run(const std::vector<Scenario>& others) {
     for (const Scenario& other : others)
-      if (considers(*other.strategy))
+      if (replays_unmodified(*other.strategy))
         consider_with_variants(make_bucket_schedule(*other.strategy, {profile_, cost_, options_}));
     if (!done()) consider_with_variants(schedule_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
     simplify();
     best_.schedule.strategy = "best";
-    return expand(best_.schedule, profile_, step_);
+    return expand(best_.schedule, profile_, sharding_);
   }
 
  private:
@@ -122,16 +123,16 @@ class Search {
 
   // Replays one period of the slowest worker, which determines the iteration. Moves the schedule into a plan and back.
   Timeline timeline(BucketSchedule& schedule) {
-    Plan whole = expand(std::move(schedule), profile_, step_);
-    const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),
-                                     step_.shards(on_.scenario.workers));
+    Plan whole = expand(std::move(schedule), profile_, sharding_);
+    const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, replay_job_.fabric.get(),
+                                     cost_.compression(), sharding_.shards(replay_job_.scenario.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
     Clock clock(Time(0));
-    const std::unique_ptr<Server> network = on_.fabric->server();
+    const std::unique_ptr<Server> network = replay_job_.fabric->server();
     Timeline result =
         replay(unrolled.graph, system_of(unrolled, whole, streams, clock, {{network.get(), Phase::Communication}},
-                                         on_.scenario.cluster.interference));
+                                         replay_job_.scenario.cluster.interference));
     last_work_ = unrolled.last_work(0);
     sent_.assign(whole.blocks.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)
@@ -147,21 +148,21 @@ class Search {
       const Timeline result = timeline(schedule);
       return {to_seconds(result.spans[last_work_].end), 0, true};
     }
-    Candidate whole = replayed(on_, expand(std::move(schedule), profile_, step_));
+    Candidate whole = replayed(replay_job_, expand(std::move(schedule), profile_, sharding_));
     replayed_ += 2 * (whole.plan.program().size() + whole.plan.transfers.size());
     schedule = bucket_schedule_of(std::move(whole.plan));
     return whole.cost;
   }
 
-  // Stores the schedule in `than` if it is better than that, and in best_ if it is the best so far.
-  bool consider(BucketSchedule& schedule, Found& than) {
+  // Stores the schedule in `incumbent` if it is better than that, and in best_ if it is the best so far.
+  bool consider(BucketSchedule& schedule, Found& incumbent) {
     const PlanCost cost = evaluate(schedule);
-    if (!cost.better_than(than.cost)) return false;
-    than = {cost, schedule};
-    if (cost.better_than(best_.cost)) best_ = than;
+    if (!cost.better_than(incumbent.cost)) return false;
+    incumbent = {cost, schedule};
+    if (cost.better_than(best_.cost)) best_ = incumbent;
     return true;
   }
-  bool consider(BucketSchedule&& schedule, Found& than) { return consider(schedule, than); }
+  bool consider(BucketSchedule&& schedule, Found& incumbent) { return consider(schedule, incumbent); }
 
   // Lists the blocks in the order in which the replay admitted them.
   BucketSchedule as_admitted(BucketSchedule schedule) {
@@ -196,9 +197,9 @@ class Search {
     if (!schedule.split && schedule.order != Order::AsListed) schedule = as_admitted(schedule);
     consider_windows(schedule, start);
     if (splits_ && !schedule.split && schedule.blocks.size() < 1000) {
-      Found apart;
-      consider_windows(taken_apart(schedule), apart);
-      starts_.push_back(std::move(apart));
+      Found halves;
+      consider_windows(split_in_halves(schedule), halves);
+      starts_.push_back(std::move(halves));
     }
     starts_.push_back(std::move(start));
   }
@@ -212,7 +213,7 @@ class Search {
     }
   }
 
-  BucketSchedule taken_apart(BucketSchedule schedule) const {
+  BucketSchedule split_in_halves(BucketSchedule schedule) const {
     schedule.split = true;
     schedule.order = Order::Priority;
     for (Block& block : schedule.blocks) {
@@ -224,7 +225,7 @@ class Search {
   }
 
   // Fuses tensors in backward order up to a size and sends them in halves; finer than DeAR, which fuses whole layers.
-  BucketSchedule runs_in_halves(Bytes size) const {
+  BucketSchedule merged_in_halves(Bytes size) const {
     const auto list = gradients(profile_);
     std::vector<std::size_t> ends;
     Bytes bytes = list[0].bytes;
@@ -236,12 +237,12 @@ class Search {
       bytes += list[i].bytes;
     }
     ends.push_back(list.size());
-    return taken_apart(merge("runs", list, ends));
+    return split_in_halves(merge("runs", list, ends));
   }
 
   // Considers strategies that have a size option, with several sizes.
   void vary_options() {
-    Scenario varied = on_.scenario;
+    Scenario varied = replay_job_.scenario;
     StrategyOptions& options = varied.options.strategy;
     options.first_bucket = options.first_bucket.value_or(ddp_first_bucket);
     for (Bytes size = 256'000; size <= 64'000'000; size *= 2) {
@@ -250,10 +251,10 @@ class Search {
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
         varied.strategy = &find_strategy(name, {});
-        if (considers(*varied.strategy) && affordable(varied))
+        if (replays_unmodified(*varied.strategy) && affordable(varied))
           consider_with_variants(varied.strategy->schedule({profile_, cost_, options}));
       }
-      if (!done() && splits_) consider_with_variants(runs_in_halves(size));
+      if (!done() && splits_) consider_with_variants(merged_in_halves(size));
     }
   }
 
@@ -332,7 +333,7 @@ class Search {
   // Reduces the number of collectives, and of those in flight, as long as the plan is not slower.
   void simplify() {
     const auto spent = [&] { return replayed_ >= budget + budget / 2; };
-    const auto keeps = [&](BucketSchedule schedule) {
+    const auto accept = [&](BucketSchedule schedule) {
       if (spent()) return false;
       const PlanCost cost = evaluate(schedule);
       if (!cost.fits || cost.seconds > best_.cost.seconds) return false;
@@ -340,22 +341,22 @@ class Search {
       return true;
     };
     for (std::size_t i = 0; i + 1 < best_.schedule.blocks.size() && !spent();)
-      if (!keeps(merged(best_.schedule, i))) ++i;
+      if (!accept(merged(best_.schedule, i))) ++i;
     for (std::int64_t count = 1; count < best_.schedule.window.count && count <= 64; ++count) {
       BucketSchedule schedule = best_.schedule;
       schedule.window = {.count = count};
-      if (keeps(schedule)) break;
+      if (accept(schedule)) break;
     }
   }
 
   Shared<Profile> profile_;
   BlockCost cost_;
   StrategyOptions options_;
-  ShardingConfig step_;
+  ShardingConfig sharding_;
   bool fair_;
   bool splits_;         // the collective has separately priced halves
   bool memory_varies_;  // there is a limit, and plans differ in unsharded gradients that wait for their reduction
-  Job on_;              // the job on which the search replays
+  Job replay_job_;      // the job on which the search replays
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
@@ -376,7 +377,7 @@ Candidate find_best_blocks(const Job& job) {
   const bool seen = !scenario.stragglers.jitter && !job.choice.detailed();
   std::vector<Scenario> unseen;
   for (const Scenario& other : all)
-    if (!seen || !search.considers(*other.strategy)) unseen.push_back(other);
+    if (!seen || !search.replays_unmodified(*other.strategy)) unseen.push_back(other);
   if (unseen.empty() && !scenario.options.memory.limit) return {{.fits = true}, std::move(found.front())};
   return best_of(scenario, std::move(found), unseen);
 }

@@ -20,7 +20,7 @@ struct UnitChoice {
   Reshard reshard = Reshard::ButLast;
   std::int64_t prefetch = 1, reduce_buffers = 1;
   Reduce reduce = Reduce::Every;
-  bool separate = false;
+  bool separate_lanes = false;
 };
 
 class UnitSearch {
@@ -35,12 +35,12 @@ class UnitSearch {
         exact_(!scenario_.stragglers.jitter && !job.choice.detailed()) {
     options_.sharding.zero = 0;  // the strategies set it
     job_ = prepared_for(plan_fsdp2(request(options_)), job_);
-    on_ = as_searched(job_);
+    replay_job_ = as_searched(job_);
   }
 
   Candidate run() {
     for (const Scenario& other : others_) consider(other.strategy->plan(request(other.options.strategy)));
-    if (given("wrap"))
+    if (is_given("wrap"))
       each_setting({.begins = begins()}, [&](const UnitChoice& choice) {
         if (!done()) consider(choice);
       });
@@ -65,7 +65,7 @@ class UnitSearch {
 
   PlanCost consider(Plan plan) {
     replayed_ += plan.program().size() + plan.transfers.size();
-    const Candidate one = replayed(on_, std::move(plan));
+    const Candidate one = replayed(replay_job_, std::move(plan));
     const auto place = std::find_if(finalists_.begin(), finalists_.end(),
                                     [&](const Candidate& other) { return one.cost.better_than(other.cost); });
     if (place != finalists_.end() || finalists_.size() < most_finalists) finalists_.insert(place, one);
@@ -82,7 +82,7 @@ class UnitSearch {
     options.fsdp.prefetch = choice.prefetch;
     options.fsdp.reduce_buffers = choice.reduce_buffers;
     options.fsdp.reduce = choice.reduce;
-    options.fsdp.separate_lanes = choice.separate;
+    options.fsdp.separate_lanes = choice.separate_lanes;
     return consider(plan_fsdp2(request(options)));
   }
 
@@ -102,19 +102,19 @@ class UnitSearch {
   }
 
   // True if the user set the option, so that it is not varied.
-  bool given(const char* option) const { return scenario_.options.places.contains(option); }
+  bool is_given(const char* option) const { return scenario_.options.places.contains(option); }
 
   // Returns the given value, or else 1 to `most`.
   std::vector<std::int64_t> depths(const char* option, std::int64_t value, std::int64_t most) const {
-    if (given(option)) return {value};
+    if (is_given(option)) return {value};
     std::vector<std::int64_t> all(static_cast<std::size_t>(most));
     std::iota(all.begin(), all.end(), std::int64_t{1});
     return all;
   }
 
   template <class Value>
-  std::vector<Value> words(const char* option, Value value, std::vector<Value> all) const {
-    return given(option) ? std::vector{value} : all;
+  std::vector<Value> choices(const char* option, Value value, std::vector<Value> all) const {
+    return is_given(option) ? std::vector{value} : all;
   }
 
   std::vector<Reduce> reductions() const {
@@ -130,16 +130,16 @@ class UnitSearch {
     const std::int64_t most = units_.size() <= few_units ? units : std::min(units, deepest);
     const FsdpOptions& own = options_.fsdp;
     for (const Reshard reshard :
-         words("reshard", own.reshard.value_or(Reshard::ButLast), {Reshard::ButLast, Reshard::All, Reshard::None})) {
+         choices("reshard", own.reshard.value_or(Reshard::ButLast), {Reshard::ButLast, Reshard::All, Reshard::None})) {
       choice.reshard = reshard;
       for (const std::int64_t prefetch : depths("prefetch", own.prefetch, most))
         for (const std::int64_t buffers : depths("reduce_buffers", own.reduce_buffers, most))
-          for (const Reduce reduce : words("reduce", own.reduce, reductions()))
-            for (const bool separate : words("lanes", own.separate_lanes, {false, true})) {
+          for (const Reduce reduce : choices("reduce", own.reduce, reductions()))
+            for (const bool separate_lanes : choices("lanes", own.separate_lanes, {false, true})) {
               choice.prefetch = prefetch;
               choice.reduce_buffers = buffers;
               choice.reduce = reduce;
-              choice.separate = separate;
+              choice.separate_lanes = separate_lanes;
               each(choice);
             }
     }
@@ -188,8 +188,8 @@ class UnitSearch {
   }
 
   const Scenario& scenario_;
-  Job job_;  // of the scenario
-  Job on_;   // the job on which the search replays
+  Job job_;         // of the scenario
+  Job replay_job_;  // the job on which the search replays
   Shared<Profile> profile_;
   StrategyOptions options_;
   std::vector<Unit> units_;

@@ -37,7 +37,7 @@ bool affordable(const Scenario& scenario);
 std::vector<Scenario> others(const Scenario& scenario);
 
 /// Returns the best of these plans and of the others' plans, as they will be simulated. It uses a separate fabric, so
-/// that the caller's fabric does not reuse its prices. In `message` with more than 32 workers, returns the first that
+/// that the caller's fabric does not reuse its prices. In `message` on more than 32 workers, returns the first that
 /// fits.
 Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others);
 

@@ -11,8 +11,7 @@ using Point = std::vector<double>;  ///< in the unit cube
 
 class GaussianProcess {
  public:
-  /// Fits a Matérn 5/2 kernel with the most likely of a few length scales. REQUIRES: as many values as points, 1 or
-  /// more.
+  /// Fits a Matérn 5/2 kernel with the most likely of a few length scales. REQUIRES: as many values as points, not 0.
   GaussianProcess(std::vector<Point> points, const std::vector<double>& values);
   ~GaussianProcess();
   GaussianProcess(const GaussianProcess&) = delete;

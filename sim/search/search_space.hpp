@@ -36,8 +36,7 @@ std::string given_value(const Scenario& scenario, const Range& range);
 /// Returns the option's text at `x` in [0, 1]; between the ends, the value is rounded to what users would write.
 std::string value_at(const Range& range, double x);
 
-/// Returns the position of a value in [0, 1]; outside of it for a value outside the range, NaN for another kind of
-/// value.
+/// Returns the position of a value in [0, 1]; outside of it if the value is not in the range, NaN for another kind.
 double place_of(const Range& range, const std::string& value);
 
 }  // namespace allreplay

@@ -40,7 +40,7 @@ class Tuner {
  private:
   std::size_t dimensions() const { return request_.ranges.size(); }
   std::size_t budget() const { return static_cast<std::size_t>(request_.budget); }
-  std::size_t chosen() const { return points_.size(); }
+  std::size_t proposed() const { return points_.size(); }
 
   Setting setting_at(const Point& point) const {
     Setting setting;
@@ -50,7 +50,7 @@ class Tuner {
 
   // Adds the setting to the next batch and returns true, unless it was taken before or the budget is spent.
   bool propose(const Point& point, Setting setting) {
-    if (chosen() >= budget() || !taken_.insert(setting).second) return false;
+    if (proposed() >= budget() || !taken_.insert(setting).second) return false;
     points_.push_back(point);
     batch_.push_back(std::move(setting));
     return true;
@@ -104,7 +104,7 @@ class Tuner {
         Point place = point;
         setting[i] = value;
         place[i] = place_of(range, value);
-        if (propose(place, std::move(setting))) alternatives.push_back({i, chosen() - 1});
+        if (propose(place, std::move(setting))) alternatives.push_back({i, proposed() - 1});
       }
     }
     if (alternatives.empty()) return;
@@ -137,7 +137,7 @@ class Tuner {
       propose(point);
     }
     measure_batch();
-    while (chosen() < budget()) {
+    while (proposed() < budget()) {
       constexpr int side_by_side = 4;
       for (int i = 0; i < side_by_side; ++i) propose_most_promising(random);
       if (batch_.empty()) return;  // no untried settings were found

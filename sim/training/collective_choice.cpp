@@ -79,7 +79,7 @@ Fidelity fidelity_of(const Scenario& scenario, const CollectiveChoice& choice) {
 }
 
 // Sets the options that the topology or the nodes determine.
-void take_network(const Scenario& scenario, const Algorithm& algorithm, CollectiveChoice& choice) {
+void set_network_options(const Scenario& scenario, const Algorithm& algorithm, CollectiveChoice& choice) {
   if (scenario.options.parallel.pipeline())
     choice.options.chunks = CollectiveOptions{}.chunks;  // the option belongs to the pipeline
   const auto& spec = scenario.cluster.network.topology;
@@ -90,7 +90,7 @@ void take_network(const Scenario& scenario, const Algorithm& algorithm, Collecti
   if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
 }
 
-const Algorithm& algorithm_called(const Scenario& scenario, const std::string& name, const SourceLocation& place) {
+const Algorithm& algorithm_named(const Scenario& scenario, const std::string& name, const SourceLocation& place) {
   const auto file = scenario.collective_files.find(name);
   return file != scenario.collective_files.end() ? file->second->algorithm : find_algorithm(name, place);
 }
@@ -113,7 +113,7 @@ const std::string* named_for(const Network& network, CollectiveOp op) {
 
 // Chooses the collective of a single operation: the flag's, or the file's for this operation, or the file's general one
 // if it supports the operation, or the usual one.
-void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& choice) {
+void choose_for_operation(const Scenario& scenario, CollectiveOp op, CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
   const SourceLocation in_file = network.place / "collective";
   const std::string* const own = scenario.collective.empty() ? named_for(network, op) : &scenario.collective;
@@ -121,7 +121,7 @@ void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& cho
   const SourceLocation place = !scenario.collective.empty() ? scenario.place_of_collective
                                : own                        ? in_file / to_string(op)
                                                             : in_file;
-  const Algorithm& named = algorithm_called(scenario, choice.named, place);
+  const Algorithm& named = algorithm_named(scenario, choice.named, place);
   const bool must = own || op == CollectiveOp::AllReduce;
   choice.algorithm = must ? &require_serving(named, op, place) : serving(named, op);
   if (!choice.algorithm) {
@@ -137,17 +137,17 @@ void choose_for_plans(const Scenario& scenario, const std::string& name, bool by
   const SourceLocation in_file = network.place / "collective";
   choice.named = name;
   choice.algorithm = choice.reduce_scatter = choice.all_gather =
-      &algorithm_called(scenario, name, place_of_collective(scenario));
+      &algorithm_named(scenario, name, place_of_collective(scenario));
   choice.all_to_all = &find_algorithm(operation_row(CollectiveOp::AllToAll).usual, in_file);
   if (!by_operation) return;
   if (const std::string* own = named_for(network, CollectiveOp::AllToAll))
-    choice.all_to_all = serving(algorithm_called(scenario, *own, in_file), CollectiveOp::AllToAll);
+    choice.all_to_all = serving(algorithm_named(scenario, *own, in_file), CollectiveOp::AllToAll);
   for (const auto& [operation, own] : network.by_operation) {
     const CollectiveOp op = choose_by_name(operation_rows, operation, in_file, "unknown operation '{}'").value;
-    require_serving(algorithm_called(scenario, own, in_file / operation), op, in_file / operation);
+    require_serving(algorithm_named(scenario, own, in_file / operation), op, in_file / operation);
   }
   const auto half = [&](CollectiveOp op) {
-    if (const std::string* own = named_for(network, op)) return &algorithm_called(scenario, *own, in_file);
+    if (const std::string* own = named_for(network, op)) return &algorithm_named(scenario, *own, in_file);
     return choice.algorithm->halves == Halves::None ? &find_algorithm(operation_row(op).usual, in_file)
                                                     : choice.algorithm;
   };
@@ -173,14 +173,14 @@ CollectiveChoice collective_of(const Scenario& scenario) {
   const bool by_operation = !named && !network.by_operation.empty();
   CollectiveChoice choice;
   if (scenario.operation)
-    choose_for(scenario, *scenario.operation, choice);
+    choose_for_operation(scenario, *scenario.operation, choice);
   else
     choose_for_plans(scenario, collective_named(scenario), by_operation, choice);
   choice.options = scenario.options.collective;
   choice.fidelity = fidelity_of(scenario, choice);
   for (const Algorithm* algorithm : {choice.algorithm, choice.reduce_scatter, choice.all_gather}) {
     require_fidelity(scenario, *algorithm, choice.fidelity);
-    take_network(scenario, *algorithm, choice);
+    set_network_options(scenario, *algorithm, choice);
   }
   return choice;
 }

@@ -19,7 +19,7 @@ namespace allreplay {
 namespace {
 
 // Rejects collectives of so many messages that one takes a quarter of an hour, at about 40 ns per message.
-void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Fabric& fabric) {
+void require_feasible_duration(const Scenario& scenario, const CollectiveChoice& choice, const Fabric& fabric) {
   constexpr std::int64_t most_messages = 20'000'000'000;
   if (choice.fidelity == Fidelity::Message && fabric.messages(planned_call(scenario)) > most_messages)
     throw InputError(
@@ -69,8 +69,8 @@ ChannelCost price_of(const Call& call, const Scenario& scenario, const Collectiv
   return {cost, channels};
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {},
-                                       bool (*is_launched)(const Call& call) = nullptr) {
+std::shared_ptr<const Fabric> with_launches(std::shared_ptr<const Fabric> fabric, const Options& options,
+                                            Legs legs = {}, bool (*is_launched)(const Call& call) = nullptr) {
   if (options.launch == Time(0) && options.launch_tensor == Time(0) && legs.empty()) return fabric;
   return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor,
                                           is_launched);
@@ -90,9 +90,9 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
     calls.push_back(leg.call);
     costs.push_back({leg.cost, leg.channels});
   }
-  return launched(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
-                                                    scenario.options.sharing, asks_for_rates(scenario)),
-                  scenario.options, std::move(legs));
+  return with_launches(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
+                                                         scenario.options.sharing, asks_for_rates(scenario)),
+                       scenario.options, std::move(legs));
 }
 
 // Adds the calls of a pipeline's gradient groups, whose costs are the same for all ranks, and of sends between ranks.
@@ -143,7 +143,7 @@ Job detailed_pipeline_job(Job made) {
   made.setup = setup_of(scenario, made.choice, *made.topology);
   made.setup.calls = calls_of_pipeline(scenario, made.choice);
   made.rounds = lay_on(made.setup, *made.topology);
-  made.fabric = launched(made.rounds, scenario.options, {}, is_launched);
+  made.fabric = with_launches(made.rounds, scenario.options, {}, is_launched);
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
   return made;
@@ -158,7 +158,7 @@ Job pipeline_job(Job made) {
   add_pipeline_calls(scenario, made.choice, *made.parallel, calls, costs);
   auto channels = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
                                                     scenario.options.sharing, asks_for_rates(scenario));
-  made.fabric = launched(std::move(channels), scenario.options, {}, is_launched);
+  made.fabric = with_launches(std::move(channels), scenario.options, {}, is_launched);
   made.warning = parallel_caveats(scenario);
   return made;
 }
@@ -185,13 +185,13 @@ Job job_of(Scenario of) {
   if (scenario.options.parallel.any())
     for (Call& call : layer_calls(scenario, made.choice)) made.setup.calls.push_back(std::move(call));
   made.rounds = lay_on(made.setup, *made.topology);
-  made.fabric = launched(made.rounds, scenario.options);
+  made.fabric = with_launches(made.rounds, scenario.options);
   if (scenario.options.parallel.any()) {
     made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
     made.scenario.profile = Shared<Profile>(made.parallel->profile);
   }
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
-  require_bearable(scenario, made.choice, *made.fabric);
+  require_feasible_duration(scenario, made.choice, *made.fabric);
   return made;
 }
 
@@ -254,7 +254,7 @@ Job prepared_for(const Plan& plan, Job job) {
     }
   if (calls.size() > known) {
     job.rounds = lay_on(job.setup, *job.topology);
-    job.fabric = launched(job.rounds, job.scenario.options);
+    job.fabric = with_launches(job.rounds, job.scenario.options);
   }
   return job;
 }

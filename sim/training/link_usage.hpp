@@ -65,8 +65,7 @@ struct HotLink {
 /// Returns up to `most` links by utilisation, descending, ties by link; without links that are not used.
 std::vector<HotLink> hottest(const LinkUsage& usage, std::size_t most);
 
-/// Returns a node's kind from its name: "h" of "h12", "gpu" of "h3.gpu5", "s1" of a BCube's "s1.7", "edge" of
-/// "edge2.p3".
+/// Returns a node's kind from its name: "h" of "h12", "gpu" of "h3.gpu5", "s1" of "s1.7" (BCube), "edge" of "edge2.p3".
 std::string node_kind(const std::string& name);
 
 }  // namespace allreplay

@@ -23,8 +23,7 @@ class Ledger {
     changes_.push_back({to, Order::Free, part, -bytes});
   }
 
-  /// Holds temporaries of an update, which may take no time. At its instant, memory is freed before it and taken after
-  /// it.
+  /// Holds temporaries of an update, which may take no time. At its instant, frees come before it and takes after it.
   void hold_step(Time from, Time to, double bytes) {
     if (bytes == 0) return;
     changes_.push_back({from, Order::Update, Step, bytes});

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t longest_search_of_period = 64;  // iterations
 
 // The transfers that take time in a replay.
-enum class Taking : std::uint8_t { All, SendsAlone, Nothing };
+enum class Timed : std::uint8_t { All, OnlySends, Nothing };
 
 // The steady state: means over a period of iterations, and one of them.
 struct Steady {
@@ -86,12 +86,12 @@ class PipelineReplay {
  public:
   /// `slowed`: with the job's stragglers.
   PipelineReplay(const Job& job, const Plan& plan, bool slowed = true)
-      : job_(job), plan_(plan), roles_(ranks_of(job, plan, slowed)), once_(unroll_job(job, plan, roles_)) {
-    for (const Task& task : once_.graph.tasks()) bytes_.push_back(task.bytes);
+      : job_(job), plan_(plan), roles_(ranks_of(job, plan, slowed)), unrolled_(unroll_job(job, plan, roles_)) {
+    for (const Task& task : unrolled_.graph.tasks()) bytes_.push_back(task.bytes);
   }
 
-  Steady run(Taking taking) {
-    take(taking);
+  Steady run(Timed timed) {
+    set_bytes(timed);
     Steady steady;
     Clock clock(Time(0));
     const std::vector<std::unique_ptr<Server>> channels = this->channels();
@@ -99,31 +99,31 @@ class PipelineReplay {
     if (plan_.together)
       one_iteration(system, steady);
     else
-      several(system, steady);
+      several_iterations(system, steady);
     for (const auto& channel : channels) steady.network_events += channel->events();
     return steady;
   }
 
-  const Unrolled& unrolled() const { return once_; }
+  const Unrolled& unrolled() const { return unrolled_; }
   Unrolled take_unrolled() {
-    take(Taking::All);
-    return std::move(once_);
+    set_bytes(Timed::All);
+    return std::move(unrolled_);
   }
   const std::vector<WorkerClass>& roles() const { return roles_; }
 
  private:
   // Sets the transfers' bytes; those that take no time have none.
-  void take(Taking taking) {
+  void set_bytes(Timed timed) {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const bool send = plan_.transfers[index].op == CollectiveOp::Send;
-      const bool counts = taking == Taking::All || (taking == Taking::SendsAlone && send);
-      const TaskId one = once_.transfer(index);
-      once_.graph.task(one).bytes = counts ? bytes_[one] : WireBytes(0);
+      const bool counts = timed == Timed::All || (timed == Timed::OnlySends && send);
+      const TaskId one = unrolled_.transfer(index);
+      unrolled_.graph.task(one).bytes = counts ? bytes_[one] : WireBytes(0);
     }
   }
 
   void one_iteration(const System& system, Steady& steady) {
-    steady.iteration = replay(once_.graph, system);
+    steady.iteration = replay(unrolled_.graph, system);
     steady.events = steady.iteration.events;
     Time end{0};
     for (const Span& span : steady.iteration.spans) end = std::max(end, span.end);
@@ -131,11 +131,11 @@ class PipelineReplay {
     steady.busy_s = to_seconds(busy(std::span(&steady.iteration.spans, 1), Time(0), end));
   }
 
-  void several(const System& system, Steady& steady) {
-    Iterations iterations(once_.work(0, 0));
+  void several_iterations(const System& system, Steady& steady) {
+    Iterations iterations(unrolled_.work(0, 0));
     std::vector<Cycle> cycles(1);
-    cycles[0].graph = once_.graph;
-    cycles[0].carried = once_.carried;
+    cycles[0].graph = unrolled_.graph;
+    cycles[0].carried = unrolled_.carried;
     steady.events = replay_cycles(cycles, system, iterations);
     steady.repeats = iterations.repeats;
     const Time begin = iterations.start(iterations.from), period = iterations.start(iterations.to) - begin;
@@ -159,8 +159,8 @@ class PipelineReplay {
     std::vector<std::pair<Time, Time>> flights;
     for (const std::vector<Span>& spans : iterations)
       for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
-        if (is_of_data(plan_.transfers[index])) {
-          const Span& span = spans[once_.transfer(index)];
+        if (is_data_parallel(plan_.transfers[index])) {
+          const Span& span = spans[unrolled_.transfer(index)];
           const Time start = period > Time(0) ? ((span.start - begin) % period + period) % period : Time(0);
           const Time end = start + (span.end - span.start);
           flights.emplace_back(start, std::min(end, period));
@@ -170,13 +170,13 @@ class PipelineReplay {
   }
 
   // True for reductions and gathers; false for sends and the sum of tied tensors.
-  bool is_of_data(const Transfer& one) const { return plan_.groups[one.group].group.members.empty(); }
+  bool is_data_parallel(const Transfer& one) const { return plan_.groups[one.group].group.members.empty(); }
 
   // Returns the channels of reductions and gathers, numbered like ranks. The others carry sends and tied tensors.
   std::set<std::uint32_t> channels_of_gradients() const {
     std::set<std::uint32_t> channels;
     for (const Transfer& one : plan_.transfers)
-      if (is_of_data(one)) channels.insert(plan_.lanes[one.lane].channel);
+      if (is_data_parallel(one)) channels.insert(plan_.lanes[one.lane].channel);
     return channels;
   }
 
@@ -201,7 +201,7 @@ class PipelineReplay {
     for (std::uint32_t channel = 0; channel < channels.size(); ++channel)
       uses.push_back(
           {channels[channel].get(), shared || gradients.contains(channel) ? Phase::Communication : Phase::Compute});
-    System system = system_of(once_, plan_, streams_, clock, uses);
+    System system = system_of(unrolled_, plan_, streams_, clock, uses);
     if (const auto& interference = job_.scenario.cluster.interference; interference && shared)
       add_interference(system, 0, static_cast<std::uint32_t>(roles_.size()), 0, job_, roles_);
     else if (interference)  // each rank has its own channel
@@ -213,7 +213,7 @@ class PipelineReplay {
   const Job& job_;
   const Plan& plan_;
   std::vector<WorkerClass> roles_;
-  Unrolled once_;
+  Unrolled unrolled_;
   std::vector<WireBytes> bytes_;  // by task of once_
   std::vector<Stream> streams_;
 };
@@ -270,9 +270,9 @@ Parts parts_of(const Job& job, const Plan& plan, PipelineReplay& slowed, double 
   if (!job.scenario.parts) return {iteration, iteration, iteration};
   const std::vector<double>& slowdowns = job.parallel->slowdowns;
   if (std::all_of(slowdowns.begin(), slowdowns.end(), [](double one) { return one == 1; }))
-    return {iteration, slowed.run(Taking::SendsAlone).seconds, slowed.run(Taking::Nothing).seconds};
+    return {iteration, slowed.run(Timed::OnlySends).seconds, slowed.run(Timed::Nothing).seconds};
   PipelineReplay even(job, plan, false);
-  return {even.run(Taking::All).seconds, even.run(Taking::SendsAlone).seconds, even.run(Taking::Nothing).seconds};
+  return {even.run(Timed::All).seconds, even.run(Timed::OnlySends).seconds, even.run(Timed::Nothing).seconds};
 }
 
 ParallelResult parallel_result(const Job& job) {
@@ -287,7 +287,7 @@ ParallelResult parallel_result(const Job& job) {
 
 PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
-  const Steady steady = replay.run(Taking::All);
+  const Steady steady = replay.run(Timed::All);
   PipelineCost cost{steady.seconds, 0};
   for (const MemoryUse& one : memory_by_rank(job, plan, replay, steady))
     cost.memory_bytes = std::max(cost.memory_bytes, one.peak);
@@ -296,7 +296,7 @@ PipelineCost pipeline_cost(const Job& job, const Plan& plan) {
 
 Result simulate_pipeline(const Job& job, const Plan& plan) {
   PipelineReplay replay(job, plan);
-  Steady steady = replay.run(Taking::All);
+  Steady steady = replay.run(Timed::All);
   const Parts parts = parts_of(job, plan, replay, steady.seconds);
   Result result;
   result.collective = job.choice.algorithm->name;

@@ -66,7 +66,7 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
 namespace {
 
 // Rejects plans that would take hours to make or fill the memory. `best` reads `partition` for other strategies.
-void require_bearable(const Scenario& scenario) {
+void require_feasible(const Scenario& scenario) {
   if (!scenario.strategy) return;
   const Strategy& strategy = *scenario.strategy;
   const StrategyOptions& options = scenario.options.strategy;
@@ -91,7 +91,7 @@ void require_bearable(const Scenario& scenario) {
 }
 
 // Rejects iterations whose graph of tasks would take gigabytes.
-void require_bearable_step(const Scenario& scenario) {
+void require_feasible_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
   ShardingConfig sharding = options.sharding;
@@ -107,7 +107,7 @@ void require_bearable_step(const Scenario& scenario) {
 // Rejects collectives with too many messages. `message` keeps every message of every distinct round, about 230 bytes
 // each. `fluid` walks the messages of rounds without a closed form, about twenty million per second. Messages count
 // once for each route that they take.
-void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds,
+void require_feasible(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds,
                       const Topology& topology) {
   const bool message = choice.fidelity == Fidelity::Message;
   const std::size_t most = message ? 20'000'000 : 50'000'000;
@@ -139,7 +139,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
 }
 
 // With jitter, each worker has its own program and times.
-void require_bearable_jitter(const Scenario& scenario) {
+void require_feasible_jitter(const Scenario& scenario) {
   if (!scenario.stragglers.jitter || scenario.operation) return;
   constexpr std::int64_t most_passes = 3'000'000;
   const std::int64_t passes =
@@ -317,8 +317,8 @@ namespace {
 CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveChoice choice) {
   require_carried(scenario, *choice.algorithm);
   require_interference(scenario, choice);
-  require_bearable(scenario);
-  require_bearable_step(scenario);
+  require_feasible(scenario);
+  require_feasible_step(scenario);
   require_parallel(scenario, choice);
   require_sharding(scenario);
   return choice;
@@ -348,9 +348,9 @@ CollectiveChoice require_possible(const Scenario& scenario) {
     throw InputError(scenario.options.place_of("start"),
                      fmt::format("{} cannot start ranks separately", to_string(choice.fidelity)),
                      "fidelity message, or start=together");
-  require_bearable(scenario);
-  require_bearable_step(scenario);
-  require_bearable_jitter(scenario);
+  require_feasible(scenario);
+  require_feasible_step(scenario);
+  require_feasible_jitter(scenario);
   require_sharding(scenario);
   require_hosts_of_switches(scenario, choice);
   if (!choice.detailed()) {
@@ -369,7 +369,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
     const Rounds rounds = most_rounds(scenario, choice, op);
-    require_bearable(scenario, choice, rounds, *topology);
+    require_feasible(scenario, choice, rounds, *topology);
   }
   require_groups_served(scenario, choice);
   return choice;

@@ -44,8 +44,8 @@ class Training {
         bound_(bound_of(scenario_.profile, plan, *job.fabric, unrolled_.per_rank_start)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
-    together_ = scenario_.stragglers.jitter && !job.compression && !scenario_.cluster.interference &&
-                !unrolled_.per_rank_start && plan.roles.size() == 1 && link_one();
+    batched_ = scenario_.stragglers.jitter && !job.compression && !scenario_.cluster.interference &&
+               !unrolled_.per_rank_start && plan.roles.size() == 1 && link_one_worker();
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario_.stragglers.jitter ? scenario_.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
@@ -64,10 +64,10 @@ class Training {
     const std::unique_ptr<Server> network = this->network();
     Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
     const std::vector<ServerUse> channel{{network.get(), Phase::Communication}};
-    if (together_)
-      replay_together(channel, clock, keep);
+    if (batched_)
+      replay_batched(channel, clock, keep);
     else
-      replay_apart(channel, clock);
+      replay_by_class(channel, clock);
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     network_events_ += network->events();
   }
@@ -139,7 +139,7 @@ class Training {
     return all;
   }
 
-  void replay_apart(const std::vector<ServerUse>& channel, Clock& clock) {
+  void replay_by_class(const std::vector<ServerUse>& channel, Clock& clock) {
     prepare();
     const Time start = start_;
     Timeline timeline =
@@ -147,12 +147,12 @@ class Training {
     add_computing(computing());
     std::vector<Time> ends;
     for (std::size_t c = 0; c < classes_.size(); ++c) ends.push_back(timeline.spans[unrolled_.last_work(c)].end);
-    pass(timeline, unrolled_, ends);
+    advance(timeline, unrolled_, ends);
     episodes_.push_back({start, std::move(timeline)});
   }
 
   // Moves on to the next iteration. `ends`: by class, the end of its program.
-  void pass(const Timeline& timeline, const Unrolled& unrolled, std::span<const Time> ends) {
+  void advance(const Timeline& timeline, const Unrolled& unrolled, std::span<const Time> ends) {
     events_ += timeline.events;
     std::vector<std::pair<Time, Time>> flights;
     for (const Span& span : std::span(timeline.spans).subspan(unrolled.transfer(0), unrolled.transfers))
@@ -166,42 +166,41 @@ class Training {
   // If no two workers are identical, there are too many tasks for the engine. It then replays the tasks of one worker,
   // whose works a BatchedWorkers does on all workers.
 
-  // Builds that graph, without the order of works, which the batch implies. Returns false if a gate needs another
-  // order.
-  bool link_one() {
-    one_ = unroll_job(job_, plan_, {WorkerClass{}});
-    const TaskId places = one_.lead_in(1);
-    for (const Task& task : one_.graph.tasks()) of_one_.add(task);
-    for (TaskId id = 0; id < of_one_.tasks().size(); ++id)
-      for (const TaskId successor : one_.graph.successors(id)) {
+  // Builds that graph, without the order of works, which the batch implies. Returns false if gates need another order.
+  bool link_one_worker() {
+    one_worker_ = unroll_job(job_, plan_, {WorkerClass{}});
+    const TaskId places = one_worker_.lead_in(1);
+    for (const Task& task : one_worker_.graph.tasks()) one_worker_graph_.add(task);
+    for (TaskId id = 0; id < one_worker_graph_.tasks().size(); ++id)
+      for (const TaskId successor : one_worker_.graph.successors(id)) {
         if (id >= places || successor >= places)
-          of_one_.precede(id, successor);
+          one_worker_graph_.precede(id, successor);
         else if (successor < id)
           return false;
       }
-    of_one_.link();
+    one_worker_graph_.link();
     return true;
   }
 
-  void replay_together(const std::vector<ServerUse>& channel, Clock& clock, bool keep) {
-    BatchedWorkers batched(classes_.size(), one_.lead_in(1));
+  void replay_batched(const std::vector<ServerUse>& channel, Clock& clock, bool keep) {
+    BatchedWorkers batched(classes_.size(), one_worker_.lead_in(1));
     add_computing(draw_times(batched));
     Timeline whole;
     if (keep) {
       whole.spans.resize(unrolled_.labels.size());
       batched.served = [&](TaskId place, std::span<const Time> ends) { keep_spans(batched, place, ends, whole); };
     }
-    System system = system_of(one_, plan_, streams_, clock, channel);
+    System system = system_of(one_worker_, plan_, streams_, clock, channel);
     system.servers[0].server = &batched;
-    system.queues[one_.stream(0)].rule = {Order::AsListed, {.count = Window::unlimited}};
-    const Timeline timeline = replay(of_one_, system);
+    system.queues[one_worker_.stream(0)].rule = {Order::AsListed, {.count = Window::unlimited}};
+    const Timeline timeline = replay(one_worker_graph_, system);
     if (keep) {
       whole.events = timeline.events;
-      std::copy(timeline.spans.begin() + one_.transfer(0), timeline.spans.end(),
+      std::copy(timeline.spans.begin() + one_worker_.transfer(0), timeline.spans.end(),
                 whole.spans.begin() + unrolled_.transfer(0));
       episodes_.push_back({start_, std::move(whole)});
     }
-    pass(timeline, one_, batched.ends());
+    advance(timeline, one_worker_, batched.ends());
   }
 
   // Draws all times, in several threads; each worker has its own random stream, so that the distribution over threads
@@ -213,19 +212,19 @@ class Training {
       const Jitter& jitter = *scenario_.stragglers.jitter;
       for (std::size_t c = from; c < to; ++c) {
         Time all{0}, before{0};
-        for (TaskId place = 1; place < one_.lead_in(1); ++place) {
-          const Time takes = scaled(one_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
+        for (TaskId place = 1; place < one_worker_.lead_in(1); ++place) {
+          const Time takes = scaled(one_worker_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
           batched.times(place)[c] = takes;
-          if (!is_work(one_.labels[place])) continue;
+          if (!is_work(one_worker_.labels[place])) continue;
           all = add(all, takes);
-          if (bound_.hides(one_.labels[place], plan_.sharding)) before = add(before, takes);
+          if (bound_.hides(one_worker_.labels[place], plan_.sharding)) before = add(before, takes);
         }
         computing[c] = bound_.computing(all, before);
       }
     };
     constexpr std::size_t worth_a_thread = 50'000;  // draws, which take a few milliseconds
     const std::size_t count = classes_.size();
-    const std::size_t threads = std::clamp<std::size_t>(count * one_.works(0) / worth_a_thread, 1,
+    const std::size_t threads = std::clamp<std::size_t>(count * one_worker_.works(0) / worth_a_thread, 1,
                                                         std::max(1U, std::thread::hardware_concurrency()));
     std::vector<std::future<void>> others;
     for (std::size_t i = 1; i < threads; ++i)
@@ -259,9 +258,9 @@ class Training {
   std::int64_t events_ = 0;
   std::int64_t network_events_ = 0;
   std::vector<Episode> episodes_;
-  bool together_ = false;
-  Unrolled one_;      // of one worker, if a batch replays all of them
-  TaskGraph of_one_;  // its tasks
+  bool batched_ = false;
+  Unrolled one_worker_;         // of one worker, if a batch replays all of them
+  TaskGraph one_worker_graph_;  // its tasks
 };
 
 struct Period {
