@@ -22,14 +22,12 @@ Diagnosis diagnosis() {
 
 }  // namespace
 
-TEST_CASE("what a finding promises is between the replayed and the ideal step") {
+TEST_CASE("no finding promises more than the ideal step") {
   Diagnosis known = diagnosis();
-  known.findings = {{.what = Finding::What::Spread, .mended = 0.5},
-                    {.what = Finding::What::Spread, .mended = 1.5},
-                    {.what = Finding::What::Spread, .mended = -0.5}};
+  known.findings = {{.what = Finding::What::Spread, .mended = 0.5}, {.what = Finding::What::Spread, .mended = 1.5}};
   const JsonValue json = diagnosis_json(known);
-  const double expected[][2] = {{1.5, 0.5}, {1, 1}, {2, 0}};
-  for (std::size_t i = 0; i < 3; ++i) {
+  const double expected[][2] = {{1.5, 0.5}, {1, 1}};
+  for (std::size_t i = 0; i < 2; ++i) {
     const JsonValue& finding = json.at("findings").items()[i];
     CHECK(finding.at("step_s").number() == expected[i][0]);
     CHECK(finding.at("waste_share").number() == expected[i][1]);
