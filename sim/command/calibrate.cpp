@@ -188,8 +188,6 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
   for (const Calibration& log : logs)
     for (const std::string& warning : log.warnings) context.console.warn(fmt::format("{}: {}", log.log.file, warning));
   for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
-  if (outcome.tables && !arguments.table)
-    context.console.warn(fmt::format("tables are written instead of two levels: {}", outcome.why));
   context.console.show(levels_view(), levels_json(outcome), arguments.json);
 }
 
