@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/interchange/importers/importer.hpp"
 
@@ -23,7 +23,7 @@ inline allreplay::Imported import_text(const std::string& format, const std::str
 
 /// The complaint about it, or "".
 inline std::string refusal(const std::string& format, const std::string& text) {
-  return error_message([&] { import_text(format, text); });
+  return error_place([&] { import_text(format, text); });
 }
 
 inline bool has_note(const allreplay::Imported& imported, const std::string& part) {

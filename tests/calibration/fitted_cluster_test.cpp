@@ -2,7 +2,7 @@
 
 #include "tests/calibration/logs.hpp"
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/comm_cost.hpp"
@@ -53,16 +53,12 @@ TEST_CASE("what a cluster file cannot hold") {
   const auto level = [](Bytes) { return 1e-3; };
   const Calibration flat =
       calibrate(read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 4096), level, 8), "f", {}), request);
-  CHECK(error_message([&] {
-          calibration_cluster(flat, "x", false, {}, place);
-        }).starts_with("c: --cluster-out: times that do not grow with the size"));
+  CHECK(error_place([&] { calibration_cluster(flat, "x", false, {}, place); }) == "c: --cluster-out");
   const Calibration scattered = calibrate(
       read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 4096), law, 8, "float", "reduce_scatter_perf"),
                         "f", {}),
       request);
-  CHECK(error_message([&] {
-          calibration_cluster(scattered, "x", true, {}, place);
-        }).starts_with("c: --cluster-out: reduce-scatter does not sum gradients"));
+  CHECK(error_place([&] { calibration_cluster(scattered, "x", true, {}, place); }) == "c: --cluster-out");
   // Its line can be carried to the all-reduce of which it is a half.
   const Cluster carried = read_cluster(Json::parse(calibration_cluster(scattered, "x", false, {}, place), "x"));
   CHECK(carried.network.measured->collective == "reduce-scatter");

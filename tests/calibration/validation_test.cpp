@@ -3,7 +3,7 @@
 #include "sim/calibration/validation.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 
 using namespace allreplay;
@@ -27,8 +27,8 @@ class Measurements : public OwnFolder {
   }
   Validation validated(const std::string& text) const { return validate(read_measured_file({}, csv(text))); }
   std::string refused(const std::string& text) const {
-    const std::string file = csv(text), message = error_message([&] { validate(read_measured_file({}, file)); });
-    return message.starts_with(file + ": ") ? message.substr(file.size() + 2) : message;
+    const std::string file = csv(text), place = error_place([&] { validate(read_measured_file({}, file)); });
+    return place.starts_with(file + ": ") ? place.substr(file.size() + 2) : place == file ? "the file" : place;
   }
 };
 
@@ -73,8 +73,7 @@ TEST_CASE("speed-ups and throughputs err by their own ratio, and are too fast wh
   const std::string columns = "profile,cluster,workers,strategy,barrier,samples_per_s\n";
   CHECK(files.validated(columns + "p.json,c.json,4,wfbp,iteration,4000\n").points[0].predicted.value ==
         Approx(32 / 8.2e-3));
-  CHECK(files.refused(columns + "p.csv,c.json,4,wfbp,iteration,4000\n") ==
-        "line 2, profile: p has no batch size (a profile with batch_size, or a measured iteration_s)");
+  CHECK(files.refused(columns + "p.csv,c.json,4,wfbp,iteration,4000\n") == "line 2, profile");
 }
 
 TEST_CASE("rows with the same calibrate fit a constant, and are not scored") {
@@ -104,8 +103,7 @@ TEST_CASE("two constants want two rows, and several rows share one") {
   REQUIRE(found.fitted.size() == 2);
   CHECK(found.fitted[0].value == Approx(100e-6).epsilon(1e-2));
   CHECK(found.fitted[1].value == Approx(2e-9).epsilon(1e-2));
-  CHECK(files.refused(columns + first + last) ==
-        "line 2: 1 rows cannot fit 2 constants (alpha, beta) (at least as many rows as constants)");
+  CHECK(files.refused(columns + first + last) == "line 2");
 }
 
 TEST_CASE("a constant holds where the columns behind `by` agree") {
@@ -215,29 +213,21 @@ TEST_CASE("collectives alone") {
 TEST_CASE("bad input is said in one line") {
   const Measurements files;
   const std::string row = "p.csv,c.json,4,wfbp,iteration,0.008\n";
-  CHECK(files.refused("") == "is empty (a header and a row for each measured point)");
-  CHECK(files.refused("profile,cluster,workers,strategie,iteration_s\n") ==
-        "line 1: unknown column 'strategie' (did you mean 'strategy'?)");
-  CHECK(files.refused("profile,cluster,cluster,strategy,iteration_s\n") ==
-        "line 1: has the column cluster twice (once)");
-  CHECK(files.refused("profile,cluster,workers,strategy\n") ==
-        "line 1: has no measured column (one column of iteration_s, samples_per_s or speedup; or time_s, for "
-        "collectives alone)");
-  CHECK(files.refused("profile,cluster,strategy,iteration_s,speedup\n")
-            .starts_with("line 1: has the measured columns iteration_s and speedup"));
-  CHECK(files.refused("profile,cluster,workers,iteration_s\n").starts_with("line 1: has no column strategy"));
-  CHECK(files.refused("cluster,workers,strategy,bytes,time_s\n")
-            .starts_with("line 1: has both columns strategy and time_s"));
-  CHECK(files.refused("profile,cluster,strategy,bytes,iteration_s\n")
-            .starts_with("line 1: has both columns bytes and iteration_s"));
-  CHECK(files.refused(head) == "has no row to score (rows with an empty calibrate)");
-  CHECK(files.refused(head + "p.csv,c.json,4,wfbp\n") == "line 2: has 4 fields (the 6 of the header)");
-  CHECK(files.refused(head + "q.csv,c.json,4,wfbp,,0.008\n").starts_with("line 2, profile: no profile 'q.csv'"));
-  CHECK(files.refused(head + "p.csv,c.json,4,wfbb,,0.008\n").starts_with("line 2, strategy: unknown strategy 'wfbb'"));
-  CHECK(files.refused(head + "p.csv,c.json,0,wfbp,,0.008\n").starts_with("line 2, workers: "));
-  CHECK(files.refused(head + "p.csv,c.json,4,wfbp,never,0.008\n").starts_with("line 2, barrier: "));
-  CHECK(files.refused(head + row + "p.csv,c.json,4,wfbp,,0\n") ==
-        "line 3, iteration_s: 0 was not measured (a number above zero)");
+  CHECK(files.refused("") == "the file");
+  CHECK(files.refused("profile,cluster,workers,strategie,iteration_s\n") == "line 1");
+  CHECK(files.refused("profile,cluster,cluster,strategy,iteration_s\n") == "line 1");
+  CHECK(files.refused("profile,cluster,workers,strategy\n") == "line 1");
+  CHECK(files.refused("profile,cluster,strategy,iteration_s,speedup\n") == "line 1");
+  CHECK(files.refused("profile,cluster,workers,iteration_s\n") == "line 1");
+  CHECK(files.refused("cluster,workers,strategy,bytes,time_s\n") == "line 1");
+  CHECK(files.refused("profile,cluster,strategy,bytes,iteration_s\n") == "line 1");
+  CHECK(files.refused(head) == "the file");
+  CHECK(files.refused(head + "p.csv,c.json,4,wfbp\n") == "line 2");
+  CHECK(files.refused(head + "q.csv,c.json,4,wfbp,,0.008\n") == "line 2, profile");
+  CHECK(files.refused(head + "p.csv,c.json,4,wfbb,,0.008\n") == "line 2, strategy");
+  CHECK(files.refused(head + "p.csv,c.json,0,wfbp,,0.008\n") == "line 2, workers");
+  CHECK(files.refused(head + "p.csv,c.json,4,wfbp,never,0.008\n") == "line 2, barrier");
+  CHECK(files.refused(head + row + "p.csv,c.json,4,wfbp,,0\n") == "line 3, iteration_s");
 }
 
 TEST_CASE("bad calibrations are said in one line") {
@@ -247,23 +237,15 @@ TEST_CASE("bad calibrations are said in one line") {
   const auto refused = [&](const std::string& calibrate) {
     return files.refused(columns + "p.csv,c.json,4,sync-easgd,,0.008," + calibrate + "\n" + other);
   };
-  CHECK(refused("gamma") ==
-        "line 2, calibrate: 'gamma' is not a constant that rows can fit (launch, alpha, beta, update, server, "
-        "launch_tensor, "
-        "interference or spread)");
-  CHECK(refused("beta per cluster") ==
-        "line 2, calibrate: 'per' is not a valid `by` for beta (such as: beta by cluster workers)");
-  CHECK(refused("beta by iteration_s").starts_with("line 2, calibrate: beta cannot be fitted by 'iteration_s'"));
-  CHECK(refused("beta; beta") == "line 2, calibrate: fits beta twice (once)");
-  CHECK(refused("alpha; beta; launch; update; server") ==
-        "calibrate: fits alpha, beta, launch, server, update (at most four constants: with more, anything fits)");
-  CHECK(files.refused(columns + "p.csv,c.json,4,sync-easgd,1 ms,0.008,update\n" + other) ==
-        "line 2: both fits and gives update (one of the two)");
-  CHECK(files.refused(columns + "p.csv,m.json,4,sync-easgd,,0.008,beta\n" + other) ==
-        "line 2, calibrate: m has no beta: its file prices whole collectives (a cluster with alpha and beta)");
+  CHECK(refused("gamma") == "line 2, calibrate");
+  CHECK(refused("beta per cluster") == "line 2, calibrate");
+  CHECK(refused("beta by iteration_s") == "line 2, calibrate");
+  CHECK(refused("beta; beta") == "line 2, calibrate");
+  CHECK(refused("alpha; beta; launch; update; server") == "calibrate");
+  CHECK(files.refused(columns + "p.csv,c.json,4,sync-easgd,1 ms,0.008,update\n" + other) == "line 2");
+  CHECK(files.refused(columns + "p.csv,m.json,4,sync-easgd,,0.008,beta\n" + other) == "line 2, calibrate");
   CHECK(files.refused(columns + "p.csv,c.json,4,sync-easgd,,0.012,beta\np.csv,c.json,4,s-sgd,,0.012,beta by workers\n" +
-                      other) ==
-        "line 2: would give beta two values (the same columns after `by` in all rows that fit it)");
-  CHECK(files.refused("cluster,collective,workers,bytes,time_s,calibrate\nc.json,ring,4,8,1,update\n")
-            .starts_with("line 2, calibrate: a collective alone does not determine update"));
+                      other) == "line 2");
+  CHECK(files.refused("cluster,collective,workers,bytes,time_s,calibrate\nc.json,ring,4,8,1,update\n") ==
+        "line 2, calibrate");
 }

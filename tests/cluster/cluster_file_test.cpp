@@ -1,6 +1,6 @@
 // What a cluster's file leaves out.
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/cluster/cluster.hpp"
 
@@ -27,7 +27,7 @@ TEST_CASE("NCCL runs on NVLink beside processors of Intel, where nothing is said
 
 TEST_CASE("NCCL's model asks for links of both levels that take time per byte") {
   const auto complaint = [](const std::string& inside, const std::string& between) {
-    return error_message([&] {
+    return error_place([&] {
       read_cluster(Json::parse(R"({"name": "c", "workers": 16, "network": {"alpha": "5 us", "beta": ")" + between +
                                    R"(", "node": {"workers": 8, "alpha": "1 us", "beta": ")" + inside +
                                    R"("}, "nccl": {"gpu": "a100"}}})",
@@ -36,6 +36,5 @@ TEST_CASE("NCCL's model asks for links of both levels that take time per byte") 
   };
   CHECK(complaint("1 ns/B", "1 ns/B").empty());
   for (const auto& [inside, between] : {std::pair("0 ns/B", "1 ns/B"), {"1 ns/B", "0 ns/B"}})
-    CHECK(complaint(inside, between) ==
-          "c.json: /network/nccl: needs links with a bandwidth (a bandwidth of both levels)");
+    CHECK(complaint(inside, between) == "c.json: /network/nccl");
 }

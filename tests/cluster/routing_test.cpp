@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tests/cluster/topologies.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 namespace {
 
@@ -135,11 +135,11 @@ TEST_CASE("how many ways a message takes") {
 
 TEST_CASE("what has one way has no routing to choose, and only ecmp has flows") {
   const auto complaint = [](std::string_view kind, std::string_view rest) {
-    return error_message([&] { spec_of(json_of(kind, rest)); });
+    return error_place([&] { spec_of(json_of(kind, rest)); });
   };
-  CHECK(complaint("star", R"("routing": "ecmp")").find("routing") != std::string::npos);
+  CHECK(complaint("star", R"("routing": "ecmp")") == "cluster.json: /routing");
   CHECK(spec_of(json_of("star", R"("routing": "d-mod-k")")).routing.kind == Routing::Kind::ByDestination);
-  CHECK(complaint("fat-tree", R"("ports": 4, "routing": "valiant")").find("routing") != std::string::npos);
-  CHECK(complaint("fat-tree", R"("ports": 4, "flows": 2)").find("flows") != std::string::npos);
-  CHECK(complaint("fat-tree", R"("ports": 4, "routing": "adaptive", "flows": 2)").find("flows") != std::string::npos);
+  CHECK(complaint("fat-tree", R"("ports": 4, "routing": "valiant")") == "cluster.json: /routing");
+  CHECK(complaint("fat-tree", R"("ports": 4, "flows": 2)") == "cluster.json: /flows");
+  CHECK(complaint("fat-tree", R"("ports": 4, "routing": "adaptive", "flows": 2)") == "cluster.json: /flows");
 }

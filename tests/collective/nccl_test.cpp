@@ -4,7 +4,7 @@
 #include <map>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 using namespace allreplay;
 

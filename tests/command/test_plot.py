@@ -61,10 +61,11 @@ class Case(program.Case):
         titles = re.findall(r'class="point"[^>]*><title>(.*?): (.*?), (.*?)</title>', self.svg(*arguments))
         return [(series, x, float(y)) for series, x, y in titles]
 
-    def refuses(self, line, *arguments, out="x.png"):
+    def refuses(self, place, *arguments, out="x.png"):
         """Bad input: one line, status 2, and no file that was not there."""
         before = sorted(self.folder.iterdir())
-        self.assertEqual(self.plot(*arguments, "--out", out), (2, line + "\n"))
+        status, message = self.plot(*arguments, "--out", out)
+        self.assertEqual((status, program.place_of(message)), (2, place))
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
 
@@ -170,13 +171,13 @@ class Pictures(Case):
     def test_over_needs_one_row(self):
         self.write("sweep.csv", SWEEP)
         lines = ["sweep.csv", "--kind", "lines", "--set"]
-        self.refuses('sweep.csv: line 2: no row to divide alexnet, 4 by ("over" selects one)', *lines, 'over={"strategy": "p3"}')
-        self.refuses("sweep.csv: line 1: no column 'strategies' (did you mean 'strategy'?)", *lines, 'over={"strategies": "p3"}')
-        self.refuses("sweep.csv: line 1: no column 'backwards_s' (did you mean 'backward_s'?)", *lines, "over=backwards_s")
+        self.refuses("sweep.csv: line 2", *lines, 'over={"strategy": "p3"}')
+        self.refuses("sweep.csv: line 1", *lines, 'over={"strategies": "p3"}')
+        self.refuses("sweep.csv: line 1", *lines, "over=backwards_s")
         self.write("twice.csv", SWEEP + "alexnet,best,4,tree,measured,0.3,0.1,0.2,0,0,4,1\n")
-        self.refuses('twice.csv: line 6: a second row to divide alexnet, 4 by ("over" selects one)', "twice.csv", *lines[1:], 'over={"strategy": "best"}')
-        self.refuses('command line: --set: /over: is 3 (the name of a column of numbers, or {"column": value})', *lines, "over=3")
-        self.refuses('sweep.csv: line 3: iteration_s: is divided by 0 ("over" with a value above 0)', *lines, "over=exposed_comm_s")
+        self.refuses("twice.csv: line 6", "twice.csv", *lines[1:], 'over={"strategy": "best"}')
+        self.refuses("command line: --set", *lines, "over=3")
+        self.refuses("sweep.csv: line 3: iteration_s", *lines, "over=exposed_comm_s")
 
     def test_an_axis_may_end_before_its_curves(self):
         """What leaves it says where it ends, and what stays keeps its place."""
@@ -195,7 +196,7 @@ class Pictures(Case):
             self.assertEqual(self.plot("sweep.csv", "--dpi", dpi, "--out", f"{dpi}.png"), (0, ""))
         wide = [int.from_bytes((self.folder / f"{dpi}.png").read_bytes()[16:20], "big") for dpi in (96, 192)]
         self.assertEqual(wide, [588, 1176])  # a panel of 560 pixels of 1/96 inch, between margins of 14
-        self.refuses("command line: --dpi: '40' is not a whole number from 50 to 1200 (such as 50)", "sweep.csv", "--dpi", "40")
+        self.refuses("command line: --dpi", "sweep.csv", "--dpi", "40")
 
     def test_histogram(self):
         rows = "".join(f"alexnet,us-byte,8,random:{seed},reconstructed,{0.3 + seed / 1000}\n" for seed in range(50))
@@ -222,9 +223,9 @@ class Pictures(Case):
         self.write("two.csv", f"{head},partition,credit,iteration_s,best_so_far_s\n{about},1,4 MB,4,0.3,0.3\n{about},2,1 MB,2,0.2,0.2\n")
         self.assertIn("Best so far", self.texts("two.csv", "--kind", "trials"))
         self.write("words.csv", f"{head},sharing,iteration_s,best_so_far_s\n{about},1,fair,0.3,0.3\n")
-        self.refuses("words.csv: line 2: sharing: is 'fair' (a number, a size or a time; or draw by x=trial)", "words.csv", "--kind", "trials")
+        self.refuses("words.csv: line 2: sharing", "words.csv", "--kind", "trials")
         self.write("sweep.csv", SWEEP)
-        self.refuses(f"sweep.csv: line 1: no column 'trial' (known: {COLUMNS.replace(',', ', ')})", "sweep.csv", "--kind", "trials")
+        self.refuses("sweep.csv: line 1", "sweep.csv", "--kind", "trials")
 
     def test_panels_in_several_rows(self):
         self.write("sweep.csv", SWEEP + "".join(SWEEP.partition("\n")[2].replace("alexnet", name) for name in "bcdef"))
@@ -287,24 +288,23 @@ class BadInput(Case):
         self.write("number.csv", SWEEP.replace(",3,0.75", ",fast,0.75"))
         self.write("ragged.csv", SWEEP + "alexnet,wfbp\n")
         self.write("twice.csv", SWEEP + SWEEP.partition("\n")[2].replace("ring", "bml"))
-        self.refuses("none.csv: cannot be read: No such file or directory (check the path)", "none.csv")
-        self.refuses("empty.csv: is empty (the CSV of a sweep: a header and rows)", "empty.csv")
-        self.refuses("header.csv: has a header but no rows (at least one row)", "header.csv")
-        self.refuses("column.csv: line 1: no column 'speedup' (did you mean 'speed_up'?)", "column.csv")
-        self.refuses("number.csv: line 2: speedup: is 'fast' (a number of at least 0)", "number.csv")
-        self.refuses("ragged.csv: line 6: has 2 fields (12, as in the header)", "ragged.csv")
-        self.refuses("twice.csv: line 6: a second row for alexnet, WFBP, workers = 4 (make 'collective' one of the series or panels, "
-                     "as by --set panels=collective, or select with \"where\")", "twice.csv")
+        self.refuses("none.csv", "none.csv")
+        self.refuses("empty.csv", "empty.csv")
+        self.refuses("header.csv", "header.csv")
+        self.refuses("column.csv: line 1", "column.csv")
+        self.refuses("number.csv: line 2: speedup", "number.csv")
+        self.refuses("ragged.csv: line 6", "ragged.csv")
+        self.refuses("twice.csv: line 6", "twice.csv")
         self.write("sweep.csv", SWEEP)
-        self.refuses("command line: --out: 'sweep.svg' is an input (another file to write)", self.write("sweep.svg", SWEEP).name, out="sweep.svg")
+        self.refuses("command line: --out", self.write("sweep.svg", SWEEP).name, out="sweep.svg")
 
     def test_more_than_anybody_reads(self):
         rows = "".join(f"model{i},wfbp,8,o{i}=1,2\n" for i in range(1001))
         self.write("many.csv", "profile,strategy,workers,options,speedup\n" + rows)
-        self.refuses("many.csv: line 1002: options: 'o1000' is after 1000 options (the options of strategies)", "many.csv")
+        self.refuses("many.csv: line 1002: options", "many.csv")
         self.write("many.csv", re.sub("o[0-9]+=1", "", "profile,strategy,workers,options,speedup\n" + rows))
-        self.refuses("many.csv: line 102: exceeds the number of panels (at most 100; select with \"where\")", "many.csv")
-        self.refuses("many.csv: line 202: exceeds the number of series in one panel (at most 200; select with \"where\")", "many.csv",
+        self.refuses("many.csv: line 102", "many.csv")
+        self.refuses("many.csv: line 202", "many.csv",
                      "--set", "series=profile", "--set", "panels=strategy")
 
     def test_options(self):
@@ -313,24 +313,24 @@ class BadInput(Case):
         self.write("kind.json", {"plot": {"kind": "bar"}})
         self.write("kinds.json", {"plot": {"kind": ["speedup", "bars"]}})
         self.write("log.json", {"plot": {"log": "yes"}})
-        self.refuses("key.json: /plot/panel: unknown key 'panel' (did you mean 'panels'?)", "sweep.csv", "--config", "key.json")
-        self.refuses("kind.json: /plot/kind: unknown kind 'bar' (did you mean 'bars'?)", "sweep.csv", "--config", "kind.json")
-        self.refuses("kinds.json: /plot/kind: has bars, which cannot be combined (speedup, efficiency or lines together)",
+        self.refuses("key.json: /plot/panel", "sweep.csv", "--config", "key.json")
+        self.refuses("kind.json: /plot/kind", "sweep.csv", "--config", "kind.json")
+        self.refuses("kinds.json: /plot/kind",
                      "sweep.csv", "--config", "kinds.json")
-        self.refuses('log.json: /plot/log: is "yes" (true or false)', "sweep.csv", "--config", "log.json")
-        self.refuses("command line: --set: /scale: is 0 (a number above 0: one unit, in the unit of the column)", "sweep.csv", "--set", "scale=0")
-        self.refuses("command line: --set: /labels/a: is 1 (a text)", "sweep.csv", "--set", 'labels={"a": 1}')
-        self.refuses("sweep.csv: line 1: no column 'iteration' (did you mean 'iteration_s'?)", "sweep.csv", "--kind", "columns",
+        self.refuses("log.json: /plot/log", "sweep.csv", "--config", "log.json")
+        self.refuses("command line: --set", "sweep.csv", "--set", "scale=0")
+        self.refuses("command line: --set", "sweep.csv", "--set", 'labels={"a": 1}')
+        self.refuses("sweep.csv: line 1", "sweep.csv", "--kind", "columns",
                      "--set", "y=iteration")
-        self.refuses("command line: --set: 'log' has no value (KEY=VALUE)", "sweep.csv", "--set", "log")
-        self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--set", "x=worker")
-        self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--set", 'where={"workers": 5}')
-        self.refuses("command line: --out: 'x.gif': unknown picture format (.svg, .png, .pdf)", "sweep.csv", out="x.gif")
+        self.refuses("command line: --set", "sweep.csv", "--set", "log")
+        self.refuses("sweep.csv: line 1", "sweep.csv", "--set", "x=worker")
+        self.refuses("sweep.csv", "sweep.csv", "--set", 'where={"workers": 5}')
+        self.refuses("command line: --out", "sweep.csv", out="x.gif")
         self.write("cut.json", '{"plot": {')
         status, message = self.plot("sweep.csv", "--config", "cut.json", "--out", "x.png")
-        self.assertEqual((status, message.partition("not valid JSON")[0]), (2, "cut.json: "))
+        self.assertEqual((status, program.place_of(message)), (2, "cut.json"))
         status, message = self.plot("sweep.csv", "--kind", "map", "--out", "x.png")
-        self.assertEqual((status, message.partition(" (")[0]), (2, "command line: --kind: unknown kind 'map'"))
+        self.assertEqual((status, program.place_of(message)), (2, "command line: --kind"))
 
 
 @program.needs_program

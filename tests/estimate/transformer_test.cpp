@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/core/file.hpp"
 
@@ -33,7 +33,7 @@ std::int64_t parameters(const std::string& text) {
 }
 
 std::string refused(const std::string& text) {
-  return error_message([&] { of(text); });
+  return error_place([&] { of(text); });
 }
 
 }  // namespace
@@ -155,20 +155,15 @@ TEST_CASE("Hugging Face's configurations") {
 }
 
 TEST_CASE("what cannot be is one line") {
-  CHECK(refused(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2})")
-            .starts_with("config.json: /model_type: 'mixtral' is a mixture of 8 experts, 2 for each token, which is "
-                         "not estimated ("));
-  CHECK(refused(R"({"model_type": "t5"})")
-            .starts_with("config.json: /model_type: 't5' is not an architecture that can be estimated ("));
+  CHECK(refused(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2})") ==
+        "config.json: /model_type");
+  CHECK(refused(R"({"model_type": "t5"})") == "config.json: /model_type");
+  CHECK(refused(R"({"model_type": "llama", "num_attention_heads": 33})") == "config.json");
+  CHECK(refused(R"({"model_type": "llama", "num_key_value_heads": 5})") == "config.json");
+  CHECK(refused(R"({"model_type": "vit", "patch_size": 15})") == "config.json");
   CHECK(
-      refused(R"({"model_type": "llama", "num_attention_heads": 33})").find("33 heads do not divide a width of 4096") !=
-      std::string::npos);
-  CHECK(refused(R"({"model_type": "llama", "num_key_value_heads": 5})").find("5 heads of keys and values for 32") !=
-        std::string::npos);
-  CHECK(refused(R"({"model_type": "vit", "patch_size": 15})").find("patches of 15 do not divide an image of 224") !=
-        std::string::npos);
-  CHECK(refused(R"({"family": "llama", "layers": 2, "hidden": 64, "heads": 3, "ffn": 8, "vocab": 9, "positions": 4})")
-            .starts_with("config.json: /heads: "));
+      refused(R"({"family": "llama", "layers": 2, "hidden": 64, "heads": 3, "ffn": 8, "vocab": 9, "positions": 4})") ==
+      "config.json: /heads");
   for (const auto& [key, most] : {std::pair("layers", 10'000), {"hidden", 1'000'000}, {"ffn", 10'000'000}}) {
     const auto with = [&, name = key](std::int64_t value) {
       return fmt::format(
@@ -177,13 +172,10 @@ TEST_CASE("what cannot be is one line") {
           name == std::string("ffn") ? value : 8);
     };
     CHECK_NOTHROW(of(with(most).c_str()));
-    CHECK(refused(with(most + 4).c_str()) ==
-          fmt::format("config.json: /{}: {} of {} is larger than any transformer's (at most {})", key, key, most + 4,
-                      most));
+    CHECK(refused(with(most + 4).c_str()) == "config.json: /" + std::string(key));
   }
-  CHECK(error_message([] { built("gpt2", 2048); }).find("2048 tokens, but gpt2 has 1024 positions (at most 1024)") !=
-        std::string::npos);
-  CHECK(error_message([] { built("vit-b", 100); }).find("leave --seq out") != std::string::npos);
+  CHECK(error_place([] { built("gpt2", 2048); }) == "command line: --seq");
+  CHECK(error_place([] { built("vit-b", 100); }) == "command line: --seq");
 }
 
 TEST_CASE("what a file says of itself goes with what is built of it") {
@@ -288,13 +280,9 @@ TEST_CASE("units hand on the tokens that a worker has between products") {
 }
 
 TEST_CASE("what does not divide is refused by its option") {
-  const auto why = [](const Split& split) { return error_message([&] { part("llama3-8b", 8192, split); }); };
-  CHECK_THAT(why({16, 1, false}),
-             Catch::Matchers::Contains("--tp") && Catch::Matchers::Contains("8 heads of keys and values"));
-  CHECK_THAT(why({1, 3, false}), Catch::Matchers::Contains("--cp") && Catch::Matchers::Contains("6 equal parts"));
-  CHECK_THAT(why({1, 1, true}), Catch::Matchers::Contains("--sequence-parallel"));
-  CHECK_THAT(error_message([&] {
-               part("llama3-8b", 8200, {8, 2, true});
-             }),
-             Catch::Matchers::Contains("--sequence-parallel"));
+  const auto why = [](const Split& split) { return error_place([&] { part("llama3-8b", 8192, split); }); };
+  CHECK(why({16, 1, false}) == "command line: --tp");
+  CHECK(why({1, 3, false}) == "command line: --cp");
+  CHECK(why({1, 1, true}) == "command line: --sequence-parallel");
+  CHECK(error_place([&] { part("llama3-8b", 8200, {8, 2, true}); }) == "command line: --sequence-parallel");
 }

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 #include "tests/untimed_rows.hpp"
 
@@ -62,14 +62,13 @@ TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
   const Folder folder;
   const auto complaint = [&](const std::string& cluster) {
     folder.write("bad.json", R"({"profiles": ["profile.csv"], "strategies": ["wfbp"], "clusters": [)" + cluster + "]}");
-    return error_message([&] { read_sweep({}, folder("bad.json")); });
+    return error_place([&] { read_sweep({}, folder("bad.json")); });
   };
-  CHECK(complaint(R"({"cluster": "cluster.json", "collective": ["ring"]})").find("/clusters/0/collective: ") !=
-        std::string::npos);
-  CHECK(complaint(R"({"cluster": "cluster.json", "workers": []})").find("/clusters/0/workers: is empty") !=
-        std::string::npos);
-  CHECK(complaint(R"({"cluster": "none"})").find("/clusters/0/cluster: no cluster 'none'") != std::string::npos);
-  CHECK(complaint(R"({"workers": [4]})").find("/clusters/0") != std::string::npos);
+  CHECK(complaint(R"({"cluster": "cluster.json", "collective": ["ring"]})") ==
+        folder("bad.json") + ": /clusters/0/collective");
+  CHECK(complaint(R"({"cluster": "cluster.json", "workers": []})") == folder("bad.json") + ": /clusters/0/workers");
+  CHECK(complaint(R"({"cluster": "none"})") == folder("bad.json") + ": /clusters/0/cluster");
+  CHECK(complaint(R"({"workers": [4]})") == folder("bad.json") + ": /clusters/0");
 }
 
 TEST_CASE("an option may take several values: a row each, the last option fastest") {
@@ -94,33 +93,33 @@ TEST_CASE("what is wrong with an option's values is told where it stands") {
         "bad.json",
         R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": [{"name": "us-byte", "second_phase": )" +
             value + "}]}");
-    return error_message([&] { run_sweep(read_sweep({}, folder("bad.json")), {.progress = false}); });
+    return error_place([&] { run_sweep(read_sweep({}, folder("bad.json")), {.progress = false}); });
   };
   const std::string place = folder("bad.json") + ": /strategies/0/second_phase";
-  CHECK(complaint("[]") == place + ": is empty (at least one value)");
+  CHECK(complaint("[]") == folder("bad.json") + ": /strategies/0/second_phase");
   CHECK(complaint(R"({"each": "random", "from": 1, "to": 2})") ==
-        place + "/each: 'random' has no placeholder for the number ({} in its place, such as random:{})");
+        folder("bad.json") + ": /strategies/0/second_phase/each");
   CHECK(complaint(R"({"each": "random:{}", "from": 2, "to": 1})") ==
-        place + ": is reversed: from 2 to 1 (\"from\" at most \"to\")");
+        folder("bad.json") + ": /strategies/0/second_phase");
   CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 100001})") ==
-        place + ": makes more than 100000 rows (fewer values)");
-  CHECK(complaint(R"({"each": "random:{}", "from": 1})").find("/second_phase: ") != std::string::npos);
-  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 2, "by": 2})").find("/second_phase/by: ") !=
-        std::string::npos);
-  CHECK(complaint(R"({"each": "random:{}", "from": 1.5, "to": 2})").find("/second_phase/from: ") != std::string::npos);
-  CHECK(complaint(R"(["sequential", "sideways"])").find("/second_phase/1: ") != std::string::npos);
+        folder("bad.json") + ": /strategies/0/second_phase");
+  CHECK(complaint(R"({"each": "random:{}", "from": 1})") == folder("bad.json") + ": /strategies/0/second_phase");
+  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 2, "by": 2})") ==
+        folder("bad.json") + ": /strategies/0/second_phase/by");
+  CHECK(complaint(R"({"each": "random:{}", "from": 1.5, "to": 2})") ==
+        folder("bad.json") + ": /strategies/0/second_phase/from");
+  CHECK(complaint(R"(["sequential", "sideways"])") == folder("bad.json") + ": /strategies/0/second_phase/1");
   CHECK(
       complaint(
-          R"({"each": "random:{}", "from": 1, "to": 400}, "first_phase": {"each": "random:{}", "from": 1, "to": 400})")
-          .find("_phase: makes more than 100000 rows") != std::string::npos);
+          R"({"each": "random:{}", "from": 1, "to": 400}, "first_phase": {"each": "random:{}", "from": 1, "to": 400})") ==
+      folder("bad.json") + ": /strategies/0/second_phase");
 }
 
 TEST_CASE("a sweep of too many rows is refused") {
   const Folder folder;
   folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 60000}}]})");
-  CHECK(error_message([&] { read_sweep({}, folder("bad.json")); }).find("makes more than 100000 rows") !=
-        std::string::npos);
+  CHECK(error_place([&] { read_sweep({}, folder("bad.json")); }) == folder("bad.json"));
 }
 
 TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
@@ -155,10 +154,10 @@ TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {
   const std::string before = Files().read_output(folder("out.csv"));
   folder.write("sweep.json",
                R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["s-sgd", "wfbp"]})");
-  CHECK(error_message([&] {
+  CHECK(error_place([&] {
           run_sweep(read_sweep({}, folder("sweep.json")),
                     {.out = folder("out.csv"), .resume = true, .progress = false});
-        }) == folder("out.csv") + ": has 16 rows, the sweep 2 (the file of this sweep)");
+        }) == folder("out.csv"));
   CHECK(Files().read_output(folder("out.csv")) == before);
 }
 
@@ -167,15 +166,15 @@ TEST_CASE("everything is checked before anything is written") {
   folder.write(
       "bad.json",
       R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 0], "strategies": ["wfbp"]})");
-  CHECK(error_message([&] {
+  CHECK(error_place([&] {
           run_sweep(read_sweep({}, folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
-        }).find("/workers/1: ") != std::string::npos);
+        }) == folder("bad.json") + ": /workers/1");
   folder.write(
       "bad.json",
       R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "0 B"}]})");
-  CHECK(error_message([&] {
+  CHECK(error_place([&] {
           run_sweep(read_sweep({}, folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
-        }).find("/strategies/1/bucket_cap: ") != std::string::npos);
+        }) == folder("bad.json") + ": /strategies/1/bucket_cap");
   CHECK(!fs::exists(folder("bad.csv")));
 }
 
@@ -200,8 +199,8 @@ TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
   run_sweep(sweep, {.out = folder("out.csv"), .progress = false});
   CHECK_NOTHROW(run_sweep(sweep, {.out = folder("out.csv"), .progress = false}));
   const std::string before = Files().read_output(folder("sweep.json"));
-  CHECK(error_message([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
-        folder("sweep.json") + ": is an input (another file to write)");
+  CHECK(error_place([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
+        folder("sweep.json"));
   CHECK(Files().read_output(folder("sweep.json")) == before);
 }
 
@@ -210,9 +209,7 @@ TEST_CASE("a routing that is a number is refused") {
   const OwnFolder folder;
   Files().write(folder("bad.json"), R"({"profiles": ["lenet5_2xk40c_b128"], "clusters": ["fat-tree-4"],
     "strategies": ["wfbp"], "routing": ["d-mod-k", 3]})");
-  CHECK(error_message([&] {
-          read_sweep({}, folder("bad.json"));
-        }).ends_with("/routing/1: is a number (should be a string)"));
+  CHECK(error_place([&] { read_sweep({}, folder("bad.json")); }) == folder("bad.json") + ": /routing/1");
 }
 
 TEST_CASE("the command line's collective and fidelity stand instead of the file's lists") {

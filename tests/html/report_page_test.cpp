@@ -68,7 +68,7 @@ TEST_CASE("no text of the input becomes part of the page's language") {
         std::string::npos);
   const Json data = Json::parse(data_of(page), "data");
   CHECK(data.at("rows").items()[0].items()[0].text() == "</script><b>&{{script}}");
-  CHECK(page.find("No timeline of a, the fastest: &lt;/script&gt;&lt;script&gt;alert(1)") != std::string::npos);
+  CHECK(page.find(": &lt;/script&gt;&lt;script&gt;alert(1)") != std::string::npos);  // why there is no timeline
   CHECK(data.at("plot").at("labels").at("a").text() == "<!--</script>");
 }
 
@@ -87,12 +87,11 @@ TEST_CASE("the page is whole, needs nothing else, and is the same each time") {
   CHECK(script.size() < 60'000);
 }
 
-TEST_CASE("many findings unfold") {
+TEST_CASE("every case has a finding") {
   std::string rows;
   for (int i = 0; i < 20; ++i) rows += result_row("p" + std::to_string(i), "a", 4, 5);
   const std::string page = report_page(result_of(rows), {}, {});
   CHECK(count(page, "<li><strong>") == 20);
-  CHECK(page.find("<summary>14 more</summary>") != std::string::npos);
 }
 
 TEST_CASE("every look has a colour of its own on either page") {

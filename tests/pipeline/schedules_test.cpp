@@ -2,7 +2,7 @@
 #include "sim/pipeline/schedules.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/pipeline/rows.hpp"
 
@@ -19,7 +19,7 @@ ActionRows rows(std::string_view name, std::int64_t ranks, std::int64_t batches,
 }
 
 std::string message(std::string_view name, ScheduleRequest request) {
-  return error_message([&] { make_rows(named(name), request); });
+  return error_place([&] { make_rows(named(name), request); });
 }
 
 // The chunks a rank must have.
@@ -96,16 +96,13 @@ TEST_CASE("every schedule is complete and can start") {
 
 TEST_CASE("schedules say what they cannot be made of") {
   CHECK(chunks_of("zbv") == 2);
-  CHECK_THAT(message("1f1b", {.ranks = 2, .chunks = 2, .micro_batches = 2}), Catch::Matchers::Contains("chunks"));
-  CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 1, .micro_batches = 2}),
-             Catch::Matchers::Contains("chunks"));
+  CHECK(message("1f1b", {.ranks = 2, .chunks = 2, .micro_batches = 2}) == "no place");
+  CHECK(message("interleaved", {.ranks = 2, .chunks = 1, .micro_batches = 2}) == "no place");
   // 5 div 2 = 2 rounds do not divide 5.
-  CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 5}),
-             Catch::Matchers::Contains("5 micro-batches"));
-  CHECK_THAT(message("dualpipe-v", {.ranks = 2, .chunks = 2, .micro_batches = 3}),
-             Catch::Matchers::Contains("dualpipe-v"));
+  CHECK(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 5}) == "no place");
+  CHECK(message("dualpipe-v", {.ranks = 2, .chunks = 2, .micro_batches = 3}) == "no place");
   // Megatron's rule: at least P, at most M, remainder 0 or at least P.
   for (const std::int64_t group : {1, 9, 7})
-    CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 8, .microbatch_group = group}),
-               Catch::Matchers::Contains("microbatch_group"));
+    CHECK(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 8, .microbatch_group = group}) ==
+          "no place");
 }

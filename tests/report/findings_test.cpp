@@ -15,30 +15,6 @@ using Series = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("the overview counts rows, profiles and strategies") {
-  const SweepResult result = result_of(result_row("p", "a", 4, 5) + result_row("q", "b", 8, 4));
-  CHECK(summarize(result).overview == "2 rows: 2 profiles on 1 cluster with 4 to 8 workers, under 2 strategies.");
-  CHECK(summarize(result).warning.empty());
-  CHECK(summarize(result_of(result_row("p", "a", 1, 5))).overview ==
-        "1 row: 1 profile on 1 cluster with 1 worker, under a.");
-}
-
-TEST_CASE("estimated profiles are warned of, after reconstructed ones") {
-  const std::string rows =
-      result_row("p", "a", 4, 5, "", "estimated") + result_row("q", "a", 4, 5, "", "reconstructed");
-  const std::string warning = summarize(result_of(rows)).warning;
-  CHECK(warning.starts_with("q is reconstructed: its layer times are inferred"));
-  CHECK(
-      warning.ends_with("p is estimated: its layer times are a model's, not measured. Statements about it are only as "
-                        "good as that model."));
-}
-
-TEST_CASE("reconstructed profiles are warned of, once each") {
-  const std::string rows = result_row("p", "a", 4, 5, "", "reconstructed") + result_row("q", "a", 4, 5) +
-                           result_row("p", "a", 8, 5, "", "reconstructed");
-  CHECK(summarize(result_of(rows)).warning.starts_with("p is reconstructed: its layer times are inferred"));
-}
-
 TEST_CASE("sizes that follow each other and have one winner are told together, with who ties") {
   // ddp is a framework's default, wfbp and p3 are not. With 4 workers wfbp is 1 % faster, with 8 ddp is slower by a
   // third; with 16 p3 is the fastest by far.
@@ -62,9 +38,6 @@ TEST_CASE("rows of other micro-batches race by equal work, not by iterations") {
   const CaseFinding one = find(result).cases.at(0);
   CHECK(one.winners.at(0).series == "ddp (accumulate=4)");
   CHECK(one.per_sample);
-  const std::string said = summarize(result).cases.at(0).sentences.at(1);
-  INFO(said);
-  CHECK(said.find("1.23 times as long per sample") != std::string::npos);
 }
 
 TEST_CASE("the largest size: the winner, and the slowest where it is no tie") {
@@ -72,14 +45,6 @@ TEST_CASE("the largest size: the winner, and the slowest where it is no tie") {
   CHECK(one.best == 0);
   CHECK(one.slowest == 1);
   CHECK_FALSE(found(result_row("p", "a", 8, 4)).slowest);
-  // 3 s of computing in 4 s: efficiency 75 %, and (4 - 3) / 3 = 33.3 % above the bound; 5 / 4 = 1.25.
-  const std::string said =
-      summarize(result_of(result_row("p", "a", 8, 4) + result_row("p", "b", 8, 5))).cases.at(0).sentences.at(1);
-  for (const char* part : {"75.0 %", "33.3 % above", "b, the slowest, takes 1.25 times as long"})
-    CHECK(said.find(part) != std::string::npos);
-  // What rounding leaves a picosecond below the bound is not "-0.0 %" above it.
-  CHECK(summarize(result_of(result_row("p", "a", 8, 2.999999))).cases.at(0).sentences.at(1).find(" 0.0 % above") !=
-        std::string::npos);
 }
 
 TEST_CASE("where efficiency falls below one half") {
@@ -89,10 +54,6 @@ TEST_CASE("where efficiency falls below one half") {
   CHECK(one.below_half == std::map<std::int64_t, Series>{{4, {"b"}}, {8, {"a"}}});
   CHECK(one.never_below == Series{"c"});
   CHECK(found(result_row("p", "a", 8, 4)).below_half.empty());
-  const auto last = [](const std::string& rows) { return summarize(result_of(rows)).cases.at(0).sentences.back(); };
-  CHECK(last(result_row("p", "a", 8, 4)) == "Efficiency is above 50 % for all.");
-  CHECK(last(result_row("p", "a", 4, 4) + result_row("p", "a", 8, 4)) ==
-        "Efficiency stays above 50 % up to 8 workers.");
 }
 
 TEST_CASE("what does not fit into memory wins nothing, however fast") {
@@ -104,7 +65,6 @@ TEST_CASE("what does not fit into memory wins nothing, however fast") {
   CHECK(one.winners.at(0).series == "b");
   CHECK_FALSE(one.slowest);
   CHECK(one.below_half.empty());  // 3 s of computing: c would be
-  CHECK(summarize(result).overview.ends_with(" 2 rows need more memory than a worker has."));
 }
 
 TEST_CASE("where nothing fits into memory nothing wins") {
@@ -154,10 +114,6 @@ Series places(const SweepResult& result, const PlaceFinding& found) {
 
 }  // namespace
 
-TEST_CASE("one case has no verdict across cases") {
-  CHECK(summarize(result_of(result_row("p", "a", 4, 5) + result_row("p", "b", 8, 4))).verdict.empty());
-}
-
 TEST_CASE("wins are counted over the cases at their largest sizes, and the margins of those that have a next") {
   // The next takes 5 / 4 = 1.25 and 12 / 8 = 1.5 times as long.
   const std::string rows =
@@ -191,22 +147,6 @@ TEST_CASE("a cluster stands with its best collective; on one cluster collectives
   const SweepResult one = result_of(row_on("x", "a", 8, 4, "ring") + row_on("x", "a", 8, 6, "tree"));
   CHECK(places(one, find(one).places.at(0)) == Series{"x ring a", "x tree a"});
   CHECK(find(one).wins.empty());  // there was nothing to choose
-}
-
-TEST_CASE("the sentences across cases name winners, cases and profiles") {
-  std::string rows;
-  for (const std::string profile : {"p", "q"})
-    for (const auto& [cluster, a, b] : {std::tuple("x", 4., 5.), {"y", 8., 12.}})
-      rows += row_on(cluster, "a", 8, a, "ring", profile) + row_on(cluster, "b", 8, b, "ring", profile);
-  const Series all = summarize(result_of(rows)).verdict;
-  REQUIRE(all.size() == 3);
-  CHECK(all[0] ==
-        "With 8 workers, a wins in all 4 cases (2 profiles, 2 clusters); the next takes 1.25 to 1.50 times as "
-        "long.");
-  for (const std::size_t i : {1, 2})
-    CHECK(all[i].starts_with(
-        std::string(i == 1 ? "p" : "q") +
-        ": with 8 workers, of the winners x with a is the fastest: 4 s an iteration; y takes 2.00 "));
 }
 
 TEST_CASE("across cases, what does not fit into memory wins none") {

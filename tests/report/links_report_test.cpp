@@ -1,4 +1,4 @@
-// The use of links, as people and programs read it.
+// The use of links, as JSON.
 #include "sim/report/links_report.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ using namespace allreplay;
 namespace {
 
 // A ring of 1 MB among four on a star of 1 GB/s, one link half as fast, in 10 ms: 1.5 MB on every link.
-LinkUsage of_a_ring(const std::string& collective = "ring", std::int64_t workers = 4) {
-  Scenario scenario = scenario_of({}, "wfbp", workers, 0, 0);
-  scenario.collective = collective;
+LinkUsage of_a_ring() {
+  Scenario scenario = scenario_of({}, "wfbp", 4, 0, 0);
+  scenario.collective = "ring";
   scenario.cluster.network.topology = read_topology(Json::parse(
       R"({"kind": "star", "link": {"latency": "0 s", "bandwidth": "1 GB/s"},
 "links": [{"between": ["h2", "s0"], "bandwidth": "0.5 GB/s"}]})",

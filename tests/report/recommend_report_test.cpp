@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
-#include "sim/core/text.hpp"
 #include "sim/experiment/tuning.hpp"
-#include "sim/report/phrases.hpp"
-#include "sim/report/table.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/schedule/offer.hpp"
 
@@ -45,12 +40,6 @@ TEST_CASE("tuning does not depend on how many trials run at a time, and never ma
     REQUIRE(tuning_csv(one) == tuning_csv(many));
     REQUIRE(one.tuned.result.metrics.iteration_s <= one.given.result.metrics.iteration_s);
     CHECK(tuning_csv(one).find("profile,cluster,strategy,workers,origin,trial,") == 0);
-    // The table marks no trial where the options as given are best.
-    CHECK((tuning_report(one).find("* best") == std::string::npos) == one.as_given);
-    const std::string words = tuning_report(one, {.width = 1000});
-    for (std::size_t i = 0; i < one.ranges.size() && !one.as_given; ++i)
-      CHECK(words.find(shell_words({"--option", one.ranges[i].option + "=" + one.trials[one.best].values[i]})) !=
-            std::string::npos);
   }
 }
 
@@ -65,10 +54,6 @@ TEST_CASE("of trials that do not fit into memory none is the best so far once an
   const std::string csv = tuning_csv(tuning);
   // The smaller of two that do not fit, then what fits, then the faster that does.
   for (const char* end : {",1,1\n", ",2,2\n", ",4,4\n", ",3,3\n"}) CHECK(csv.find(end) != std::string::npos);
-  const std::string report = tuning_report(tuning, {.width = 1000});
-  std::size_t marked = 0;
-  for (std::size_t at = 0; (at = report.find("does not fit", at)) != std::string::npos; ++at) ++marked;
-  CHECK(marked == 2);
 }
 
 TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself") {
@@ -84,26 +69,9 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
     if (i > 1 && !ranking[i].ties && !ranking[i - 1].ties)
       REQUIRE(before <= ranking[i].tuned.result.metrics.iteration_s);
   }
-  const std::string page = recommend_report(ranking, {});
-  // Twenty layers of 3 ms; what an iteration takes beyond them is exposed.
-  const double iteration = ranking.front().tuned.result.metrics.iteration_s;
-  INFO(page);
-  CHECK(recommend_report(ranking, {}, {.width = 1000})
-            .find(fmt::format("({}) beyond it", percent((iteration - 60e-3) / iteration))) != std::string::npos);
-  CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
-  CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
   const JsonValue best = recommend_json({ranking}, {.tie = 0.05}).items().front();
   CHECK(best.contains("settings"));
   CHECK(best.at("tie").number() == 0.05);
-  CHECK(scaling_report({ranking, ranking}, 0.5, WinningRule{}).find("at least 50 %") != std::string::npos);
-  // A row for each strategy, with its efficiency at each size.
-  const std::string table = scaling_report({ranking, ranking}, 0.5, WinningRule{}),
-                    name(ranking.front().tuned.scenario.strategy->name);
-  const std::size_t row = table.find("\n" + name + " ");
-  INFO(table);
-  REQUIRE(row != std::string::npos);
-  const std::size_t cells = row + 1 + name.size();
-  CHECK(table.substr(cells, table.find('\n', cells) - cells).find_first_of("0123456789") != std::string::npos);
 }
 
 namespace {
@@ -113,14 +81,6 @@ std::vector<Advice> ranking_of(const std::vector<Scenario>& scenarios, std::int6
   std::vector<Advice> ranking = recommend(scenarios, {.budget = budget}, ruled_out);
   REQUIRE(ruled_out.empty());
   return ranking;
-}
-
-// The line of a table that begins with this.
-std::string line_of(const std::string& text, const std::string& name) {
-  const std::size_t start = text.find("\n" + name + "  ");
-  INFO(text);
-  REQUIRE(start != std::string::npos);
-  return text.substr(start + 1, text.find('\n', start + 1) - start - 1);
 }
 
 }  // namespace
@@ -143,7 +103,7 @@ TEST_CASE("the options as given stay where none is faster by more than the tie; 
   CHECK((stays && changes));
 }
 
-TEST_CASE("of several that are as fast, the ranking begins with the simplest, and the screen ends with what to do") {
+TEST_CASE("of several that are as fast, the ranking begins with the simplest") {
   std::vector<Scenario> hidden = all();  // on a network so fast that nothing waits
   for (Scenario& one : hidden) one.cluster.network.alpha = 1e-7, one.cluster.network.beta = 1e-13;
   const std::vector<Advice> ranking = ranking_of(hidden, 4);
@@ -153,88 +113,6 @@ TEST_CASE("of several that are as fast, the ranking begins with the simplest, an
     CHECK((one.ties || &one == &ranking.front()) == (one.tuned.result.metrics.iteration_s <= 1.02 * least));
   REQUIRE(ranking[1].ties);
   CHECK(ranking.front().tuned.scenario.strategy->offer.maintained());
-  const std::string page = recommend_report(ranking, {}, {.width = 1000});
-  const std::string what = "Run " + name_of(ranking.front());
-  REQUIRE(page.find(what) != std::string::npos);
-  CHECK(page.find(what) > page.rfind("~: "));
-}
-
-TEST_CASE("every reason of more than half a thousandth of the iteration has its time") {
-  // What waits is the first layer's block: 1.4 ms of start-ups, and 4 MB · 2·7/8 · 0.1 ns/B = 0.7 ms. The others hide.
-  Scenario fast = scenario("wfbp");
-  fast.cluster.network.beta = 0.1e-9;
-  const std::vector<Advice> ranking = ranking_of({fast});
-  const std::string page = recommend_report(ranking, {}, {.width = 1000});
-  const double iteration = ranking[0].tuned.result.metrics.iteration_s;
-  INFO(page);
-  int said = 0;
-  for (const Bound bound : {Bound::Traffic, Bound::FirstLayer, Bound::StartUps, Bound::Schedule})
-    if (const double part = ranking[0].why.of(bound); part > 0.0005 * iteration) {
-      CHECK(page.find(format_duration(part)) != std::string::npos);
-      ++said;
-    }
-  CHECK(said > 1);
-  // The table has what makes up the iteration, computing with the rest.
-  const double computing = ranking[0].why.of(Bound::Computing) / iteration;
-  CHECK(page.find(fmt::format("computing {:.0f} %", 100 * computing)) != std::string::npos);
-}
-
-TEST_CASE("for each number of workers a line says what part of the iteration is exposed") {
-  const std::vector<Advice> ranking = ranking_of({scenario("ddp")});
-  const Metrics& of = ranking[0].tuned.result.metrics;
-  REQUIRE(of.exposed_comm_s > 0.01 * of.iteration_s);
-  const std::string page = scaling_report({ranking}, 0.8, WinningRule{}, {.width = 1000});
-  INFO(page);
-  CHECK(page.find(fmt::format(", {} exposed, bound by ", percent(of.exposed_comm_s / of.iteration_s))) !=
-        std::string::npos);
-}
-
-TEST_CASE("what no schedule can change counts the update, as the table's efficiency does") {
-  // Twenty layers of 3 ms and an update of 20 ms; a network so fast that all but the first layer's block hides.
-  Scenario fast = scenario("wfbp");
-  fast.profile.own().update = to_time(20e-3);
-  fast.cluster.network.alpha = 1e-7, fast.cluster.network.beta = 1e-13;
-  const std::string page = recommend_report(ranking_of({fast}), {}, {.width = 1000});
-  INFO(page);
-  CHECK(page.find("Computation takes 80 ms, and") != std::string::npos);
-  CHECK(page.find("up to 100.0 % efficiency is possible without sharding.") != std::string::npos);
-}
-
-TEST_CASE("what does not fit is marked at every size, and reaches no line") {
-  // Whole parameters, gradients and states on every worker, or an eighth of them: between the two there is a limit.
-  std::vector<Scenario> list{scenario("ddp"), scenario("fsdp2")};
-  const double whole = simulate(list[0]).memory.peak, sharded = simulate(list[1]).memory.peak;
-  REQUIRE(sharded < whole);
-  for (Scenario& one : list) one.options.memory.limit = static_cast<Bytes>((whole + sharded) / 2);
-  const std::vector<Advice> ranking = ranking_of(list);
-  const std::string table = scaling_report({ranking, ranking}, 0.01, WinningRule{});
-  const std::string ddp = line_of(table, "ddp"), fsdp2 = line_of(table, "fsdp2");
-  CHECK(std::count(ddp.begin(), ddp.end(), '!') == 2);
-  CHECK(ddp.ends_with("no size"));
-  CHECK(fsdp2.find('!') == std::string::npos);
-  CHECK(fsdp2.ends_with("every size"));
-  CHECK(table.find("!: does not fit") != std::string::npos);
-  CHECK(table.find("nothing fits") == std::string::npos);
-  std::vector<Advice> roomy = ranking;
-  for (Advice& one : roomy) one.tuned.scenario.options.memory.limit = static_cast<Bytes>(2 * whole);
-  CHECK(line_of(scaling_report({ranking, roomy, roomy}, 0.01, WinningRule{}), "ddp").ends_with("from 8"));
-  CHECK(line_of(scaling_report({roomy, ranking, ranking}, 0.01, WinningRule{}), "ddp").ends_with("up to 8"));
-  CHECK(line_of(scaling_report({ranking, roomy, ranking}, 0.01, WinningRule{}), "ddp").ends_with("at 8"));
-  for (Scenario& one : list) one.options.memory.limit = static_cast<Bytes>(sharded / 2);
-  const std::vector<Advice> none = ranking_of(list);
-  CHECK(scaling_report({none}, 0.01, WinningRule{}).find("(nothing fits into the memory)") != std::string::npos);
-  CHECK(recommend_report(none, {}).find("Nothing fits into the memory; ") != std::string::npos);
-}
-
-TEST_CASE("one strategy asked for twice, with and without shards, has two names") {
-  std::vector<Scenario> list{scenario("best"), scenario("best")};
-  list.back().options.strategy.sharding.zero = 3;
-  const std::vector<Advice> ranking = ranking_of(list);
-  const std::string table = scaling_report({{ranking.front()}, ranking}, 0.01, WinningRule{});
-  const std::string whole = line_of(table, "best without shards"), sharded = line_of(table, "best --zero 3");
-  // One of the two was ruled out at the first size.
-  CHECK((whole.find(" - ") == std::string::npos) != (sharded.find(" - ") == std::string::npos));
-  CHECK(recommend_report(ranking, {}).find("best --zero 3 ") != std::string::npos);
 }
 
 TEST_CASE("settings in the words of frameworks") {

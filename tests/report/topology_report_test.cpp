@@ -1,7 +1,7 @@
 #include "sim/report/topology_report.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 using namespace allreplay;
 
@@ -17,24 +17,6 @@ const std::string cube =
 
 }  // namespace
 
-TEST_CASE("the topology report, for people") {
-  CHECK(topology_table(cluster(cube)) ==
-        "cluster    mine\n"
-        "topology   bcube\n"
-        "workers    4\n"
-        "hosts      4\n"
-        "switches   4\n"
-        "links      8\n"
-        "diameter   4 links, 4 us\n"
-        "bisection  20 Gbit/s\n");
-  // One of two leaves of two hosts; spread, a host of each.
-  const std::string leaves = R"("topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1,
-    "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}, "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "9 GB/s"}})";
-  CHECK(topology_table(cluster(leaves)).find("workers    4, on 2 of 4 hosts\n") != std::string::npos);
-  const std::string spread = std::string(cube).insert(cube.size() - 1, R"(, "placement": "spread")");
-  CHECK(topology_table(cluster(spread)).find("bisection  20 Gbit/s\nplacement  spread\n") != std::string::npos);
-}
-
 TEST_CASE("the topology report, for programs") {
   const Json json = Json::parse(topology_json(cluster(cube)).dump(), "out");
   CHECK(json.at("kind").text() == "bcube");
@@ -47,6 +29,5 @@ TEST_CASE("the topology report, for programs") {
 }
 
 TEST_CASE("a cluster without a topology has none to report") {
-  CHECK(error_message([] { topology_table(cluster(R"("beta": "1 ns/B")")); }) ==
-        "mine.json: /network: the cluster 'mine' has no topology (add \"topology\"; see docs/topologies.md)");
+  CHECK(error_place([] { topology_json(cluster(R"("beta": "1 ns/B")")); }) == "mine.json: /network");
 }

@@ -2,7 +2,7 @@
 #include "sim/schedule/codec.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 #include "sim/collective/comm_cost.hpp"
 
@@ -17,7 +17,7 @@ Compression compression(std::string_view codec, CodecOptions options = {}, std::
 }
 
 std::string complaint(const std::string& text) {
-  return error_message([&] { read_codec(Json::parse(text, "c.json"), "c"); });
+  return error_place([&] { read_codec(Json::parse(text, "c.json"), "c"); });
 }
 
 }  // namespace
@@ -115,10 +115,10 @@ TEST_CASE("codec files") {
   const auto with = [&](const std::string& from, const std::string& to) {
     return std::string(good).replace(good.find(from), from.size(), to);
   };
-  CHECK(complaint(with("dgc", "dcg")).starts_with("c.json: /codec: unknown codec 'dcg' (did you mean 'dgc'?"));
-  CHECK(complaint(with("estimated", "guessed")).starts_with("c.json: /origin: "));
-  CHECK(complaint(with("0.1 ms", "0.1 MB")).starts_with("c.json: /encode/base: "));
-  CHECK(complaint(with("30 us", "-30 us")).starts_with("c.json: /decode/base: "));
-  CHECK(complaint(with("\"base\": \"0.1 ms\", ", "")).starts_with("c.json: /encode"));
-  CHECK(complaint(with("\"device\"", "\"gpu\"")).starts_with("c.json: /gpu: "));
+  CHECK(complaint(with("dgc", "dcg")) == "c.json: /codec");
+  CHECK(complaint(with("estimated", "guessed")) == "c.json: /origin");
+  CHECK(complaint(with("0.1 ms", "0.1 MB")) == "c.json: /encode/base");
+  CHECK(complaint(with("30 us", "-30 us")) == "c.json: /decode/base");
+  CHECK(complaint(with("\"base\": \"0.1 ms\", ", "")) == "c.json: /encode");
+  CHECK(complaint(with("\"device\"", "\"gpu\"")) == "c.json: /gpu");
 }

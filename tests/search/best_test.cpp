@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
 
@@ -134,9 +134,7 @@ TEST_CASE("best is the fastest that fits, where gradients wait for their reducti
   CHECK(limited >= 3);
   Scenario scenario = random_scenario(random);
   scenario.options.set("memory", "1 kB", {"command line", "--memory"});
-  CHECK(error_message([&] {
-          plan_of(scenario);
-        }).starts_with("command line: --memory: nothing fits into 1 kB (at least "));
+  CHECK(error_place([&] { plan_of(scenario); }) == "command line: --memory");
 }
 
 TEST_CASE("where transfers go one after another, no plan of all-reduces beats the most urgent byte first") {
@@ -174,8 +172,7 @@ TEST_CASE("best starts from no plan that would fill the memory") {
   CHECK(plan.blocks.size() <= 75'000);
   // What a user asks for is refused.
   scenario.options.set("partition", "200 kB", {"command line", "--option partition"});
-  CHECK(error_message([&] { plan_of(scenario); }) ==
-        "command line: --option partition: 200 kB cut 300 GB into more than 1000000 slices (at least 300 kB)");
+  CHECK(error_place([&] { plan_of(scenario); }) == "command line: --option partition");
 }
 
 TEST_CASE("as many slices as a plan may have are affordable, and one more is not") {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/training/scenario.hpp"
 
 #include "sim/pipeline/planned.hpp"

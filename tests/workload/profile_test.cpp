@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 
 #include "sim/core/file.hpp"
@@ -46,9 +46,8 @@ TEST_CASE("a trace joins times and tensors by layer") {
 TEST_CASE("a layer of the model without times is a tensor without a layer") {
   std::string text = trace;
   text.replace(text.find("\"fc\", \"forward\""), 4, "\"fd\"");
-  CHECK(error_message([&] {
-          read_profile(Files(), temporary("missing.json", text));
-        }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
+  const std::string file = temporary("missing.json", text);
+  CHECK(error_place([&] { read_profile(Files(), file); }) == file + ": /layers");
 }
 
 TEST_CASE("a trace may say update, tokens, operations, groups and activations, and keeps them through its writer") {
@@ -74,12 +73,12 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   const auto refused = [&](const std::string& right, const std::string& wrong) {
     std::string other = text;
     other.replace(other.find(right), right.size(), wrong);
-    return error_message([&] { parse_profile(Files(), other, "m.json"); });
+    return error_place([&] { parse_profile(Files(), other, "m.json"); });
   };
-  CHECK(refused("2.5,", "-1,").starts_with("m.json: /update: "));
-  CHECK(refused("128,", "0,").starts_with("m.json: /tokens_per_sample: "));
-  CHECK(refused("1.5e14,", "0,").starts_with("m.json: /flops_per_sample: "));
-  CHECK(refused("selective", "some").starts_with("m.json: /recompute: "));
+  CHECK(refused("2.5,", "-1,") == "m.json: /update");
+  CHECK(refused("128,", "0,") == "m.json: /tokens_per_sample");
+  CHECK(refused("1.5e14,", "0,") == "m.json: /flops_per_sample");
+  CHECK(refused("selective", "some") == "m.json: /recompute");
 }
 
 TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {
@@ -113,9 +112,8 @@ TEST_CASE("a column of a CSV that is nearly one of ours is no stranger") {
   const auto read = [](const std::string& more) {
     parse_profile(Files(), "layer,params,forward_us,backward_us," + more + "\na,8,1,2,8\n", "t.csv");
   };
-  CHECK(error_message([&] { read("tensor"); }) == "t.csv: line 1: unknown column 'tensor' (did you mean 'tensors'?)");
-  CHECK(error_message([&] { read("update_ms"); }) ==
-        "t.csv: line 1: unknown column 'update_ms' (did you mean 'update_us'?)");
+  CHECK(error_place([&] { read("tensor"); }) == "t.csv: line 1");
+  CHECK(error_place([&] { read("update_ms"); }) == "t.csv: line 1");
   CHECK_NOTHROW(read("activation_bytes"));
   CHECK_NOTHROW(read("forward_ms"));  // beside forward_us
 }
@@ -150,23 +148,23 @@ TEST_CASE("a CSV may say tensors, the update and groups") {
   CHECK(model.layers[1].tensors[0].shape == std::vector<std::int64_t>{5});
 
   const auto refused = [&](const std::string& row) {
-    return error_message([&] { parse_profile(Files(), header + "z,1,,1,1,,\n" + row + "\n", "t.csv"); });
+    return error_place([&] { parse_profile(Files(), header + "z,1,,1,1,,\n" + row + "\n", "t.csv"); });
   };
-  CHECK(refused("a,8,2x3,1,2,,") == "t.csv: line 3: tensors: hold 2 less than the 8 of params (as many)");
-  CHECK(refused("a,8,2x3;3,1,2,,") == "t.csv: line 3: tensors: hold more than the 8 of params (as many)");
-  CHECK(refused("a,0,1,1,2,,").starts_with("t.csv: line 3: tensors: hold more than the 0"));
-  CHECK(refused("a,8,1000000x1000000x1000000,1,2,,").starts_with("t.csv: line 3: tensors: hold more than the 8"));
-  CHECK(refused("a,8,8y,1,2,,") == "t.csv: line 3: tensors: '8y' is not a list of shapes (such as 1024x4096;4096)");
-  CHECK(refused("a,8,2xx4,1,2,,").starts_with("t.csv: line 3: tensors: '' is not a whole number from 1 "));
-  CHECK(refused("a,8,8;,1,2,,").starts_with("t.csv: line 3: tensors: '' is not a whole number from 1 "));
-  CHECK(refused("a,8,8x0,1,2,,").starts_with("t.csv: line 3: tensors: '0' is not a whole number from 1 "));
-  CHECK(refused("a,8,8,1,2,-1,").starts_with("t.csv: line 3: update_us: -1 us is not a layer's time"));
-  CHECK(refused("a,8,8,1,2,x,").starts_with("t.csv: line 3: update_us: "));
+  CHECK(refused("a,8,2x3,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,2x3;3,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,0,1,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,1000000x1000000x1000000,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,8y,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,2xx4,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,8;,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,8x0,1,2,,") == "t.csv: line 3: tensors");
+  CHECK(refused("a,8,8,1,2,-1,") == "t.csv: line 3: update_us");
+  CHECK(refused("a,8,8,1,2,x,") == "t.csv: line 3: update_us");
 }
 
 TEST_CASE("a blank forward time needs the ratio") {
   const std::string file = temporary("b.csv", "layer,params,forward_us,backward_us\nc1,10,,2\n");
-  CHECK(error_message([&] { read_profile(Files(), file); }).find("line 2: forward_us: is empty") != std::string::npos);
+  CHECK(error_place([&] { read_profile(Files(), file); }) == file + ": line 2: forward_us");
   CHECK(read_profile(Files(), file, 0.5).forward() == to_time(1e-6));
 }
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tests/catch.hpp"
-#include "tests/error_message.hpp"
+#include "tests/error_place.hpp"
 
 using namespace allreplay;
 
@@ -15,14 +15,14 @@ TEST_CASE("slow workers and jitter are read and checked") {
       R"({"stragglers": [{"worker": 3, "slowdown": 1.5}], "jitter": {"distribution": "lognormal", "sigma": 0.1, "seed": 7}})");
   CHECK(stragglers.slow.at(0).factor == 1.5);
   CHECK(stragglers.jitter->kind == JitterKind::LogNormal);
-  CHECK(error_message([&] { read(R"({"stragglers": [{"worker": 4, "slowdown": 1.5}]})"); }) ==
-        "c.json: /stragglers/0/worker: there is no worker 4 (0 to 3 with 4 workers)");
+  CHECK(error_place([&] { read(R"({"stragglers": [{"worker": 4, "slowdown": 1.5}]})"); }) ==
+        "c.json: /stragglers/0/worker");
   for (const auto* bad :
        {R"([{"worker": 0, "slowdown": 0}])", R"([{"worker": 0, "slowdown": -1}])", R"([{"worker": 0}])",
         R"([{"worker": 0, "slowdown": 2}, {"worker": 0, "slowdown": 3}])", R"([{"worker": 0.5, "slowdown": 2}])"})
-    CHECK(!error_message([&] { read(std::string(R"({"stragglers": )") + bad + "}"); }).empty());
-  CHECK(!error_message([&] { read(R"({"jitter": {"distribution": "gamma", "sigma": 0.1}})"); }).empty());
-  CHECK(!error_message([&] { read(R"({"jitter": {"distribution": "normal", "sigma": -1}})"); }).empty());
+    CHECK(!error_place([&] { read(std::string(R"({"stragglers": )") + bad + "}"); }).empty());
+  CHECK(!error_place([&] { read(R"({"jitter": {"distribution": "gamma", "sigma": 0.1}})"); }).empty());
+  CHECK(!error_place([&] { read(R"({"jitter": {"distribution": "normal", "sigma": -1}})"); }).empty());
 }
 
 TEST_CASE("factors have mean 1 and the given deviation") {
