@@ -164,6 +164,25 @@ JsonValue by_worker(const Diagnosis& known, const Value& value_of) {
   return object;
 }
 
+const View& suspect_view() {
+  static const View view{{
+      ViewText{"Suspect: none. No worker, stage or kind of op is slow.", "what=none"},
+      ViewText{"Suspect: slow workers: {names}.", "what=workers"},
+      ViewText{"Suspect: slow in every step: {names}.", "what=workers-in-every-step"},
+      ViewText{
+          "Suspect: stage {stage}, which computes {compute_ratio:1} times as long as the others. Move layers off it.",
+          "what=stage"},
+      ViewText{"Suspect: micro-batches of different length. Balance the tokens.", "what=micro-batches"},
+      ViewText{"Suspect: replica {replica}.", "what=replica"},
+      ViewText{"Suspect: {kind}, which is slow, or varies.", "what=kind"},
+      ViewText{"Suspect: no worker, but the sizes of {kind}, which differ by seq.", "what=sizes"},
+      ViewText{"Suspect: all durations, which vary everywhere.", "what=spread"},
+      ViewText{"With one replica, a slow worker looks like a stage with too many layers.", "what=workers replicas=1"},
+      ViewText{"With this fixed, a step takes {step_s}, and {waste_share} of the waste disappears.", "!what=none"},
+  }};
+  return view;
+}
+
 }  // namespace
 
 std::string worker_name(const Diagnosis& known, const WorkerPlace& worker) {
@@ -228,10 +247,6 @@ JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted) {
 }
 
 const View& diagnosis_view() {
-  static const std::string then = ": a step then takes {step_s} ({waste_share} of the waste)";
-  static const auto suspect = [](const std::string& what, const std::string& text) {
-    return ViewList{"findings", "Suspect: " + text, "what=" + what};
-  };
   static const View view{{
       ViewFacts{{{"job", "replicas: {replicas}, stages: {stages}, steps: {step_count}, ops of a step: {ops}"},
                  {"a step, measured", "{mean/measured_s}"},
@@ -240,19 +255,8 @@ const View& diagnosis_view() {
                  {"slowdown", "{slowdown:3}: {waste:percent} of the time is wasted"},
                  {"slowest step",
                   "step {slowest_step/step}: {slowest_step/replayed_s}, slowdown {slowest_step/slowdown:3}"}}},
+      ViewEach{"findings", {suspect_view()}},
       ViewText{},
-      suspect("none", "none: no worker, stage or kind of op is slow."),
-      suspect("workers", "slow workers: {names}" + then + "."),
-      ViewText{"With one replica, a slow worker looks like a stage with too many layers.",
-               "replicas=1 !stages=1 findings/0/what=workers"},
-      suspect("workers-in-every-step", "slow in every step: {names}" + then + "."),
-      suspect("stage",
-              "stage {stage} computes {compute_ratio:1} times as long as the others. Move layers off it" + then + "."),
-      suspect("micro-batches", "micro-batches differ in length. Balance the tokens" + then + "."),
-      suspect("replica", "replica {replica} is slow" + then + "."),
-      suspect("kind", "{kind} is slow, or varies" + then + "."),
-      suspect("sizes", "no worker: {kind} differs by seq, as buckets of different sizes do" + then + "."),
-      suspect("spread", "all durations vary, not only those of a worker, a stage or a kind of op" + then + "."),
       ViewNotes{},
       ViewText{},
       ViewTable{"kinds",

@@ -126,6 +126,18 @@ JsonValue null_model_json(const GroupScore& all) {
           {"is_beaten", all.error.median < error.median}};
 }
 
+const std::vector<ViewColumn> score_columns = {{"group", "{group}"},
+                                               {"points", "{points}"},
+                                               {"median", "{error/median:percent}"},
+                                               {"90 %", "{error/p90:percent}"},
+                                               {"worst", "{error/worst:gain}"},
+                                               {"bias", "{error/bias:gain}"},
+                                               {"no comm.", "{no_communication/median:percent}"},
+                                               {"no overlap", "{no_overlap/median:percent}"},
+                                               {"loss", "{scaling_loss/measured_median:percent}"},
+                                               {"its error", "{scaling_loss/error_median:percent}"},
+                                               {"next smaller", "{smaller/median:percent}"}};
+
 }  // namespace
 
 ContestSums sums_of(const Validation& validation) {
@@ -174,53 +186,28 @@ const View& validation_view() {
       ViewText{"{file}: {all/points} points of {quantity} scored[, {fitting_rows:nonzero} fitted]; positive errors: "
                "predicted too fast"},
       ViewText{},
-      ViewTable{.rows = "constants",
-                .columns = {{"constant", "{constant}"},
-                            {"level", "{level}"},
-                            {"for", "{for}"},
-                            {"value", "{value:unit}", "", "* at_limit"},
-                            {"lines", "{lines}"},
-                            {"scored rows", "{scored_rows}"}},
-                .keys = 3},
-      ViewList{"constants", "*: {constant} ends at its limit of {value:unit}: something else is slow, or fast, there",
-               "at_limit"},
+      ViewTable{"constants",
+                {{"constant", "{constant}"},
+                 {"level", "{level}"},
+                 {"for", "{for}"},
+                 {"value", "{value:unit}", "", "* at_limit"},
+                 {"fitted to lines", "{lines}"}},
+                3},
+      ViewList{"constants", "*: {constant} ends at its limit: something else is slow, or fast", "at_limit"},
       ViewList{"constants",
-               "note: the rows do not determine {constant}[: {simulated:unit} and {fits_as_well:unit} fit "
-               "equally well][; {simulated:unit} is simulated]",
-               "!known !not_told_from"},
-      ViewList{"constants",
-               "note: the rows cannot separate {constant} from {not_told_from}[; {simulated:unit} is "
-               "simulated]",
-               "!known not_told_from"},
-      ViewList{"constants", "note: no scored row uses {constant}, for {for}", "!scored_rows"},
+               "note: the rows do not determine {constant}[ separately from {not_told_from:nonzero}][: "
+               "{simulated:unit} and {fits_as_well:unit} fit equally well][; {simulated:unit} is simulated]",
+               "!known"},
+      ViewList{"constants", "note: no scored row uses {constant} for {for}", "!scored_rows"},
       ViewText{},
-      ViewTable{"groups all matters",
-                {{"group", "{group}"},
-                 {"points", "{points}"},
-                 {"median", "{error/median:percent}"},
-                 {"90 %", "{error/p90:percent}"},
-                 {"worst", "{error/worst:gain}"},
-                 {"bias", "{error/bias:gain}"},
-                 {"no comm.: median", "{no_communication/median:percent}"},
-                 {"no overlap: median", "{no_overlap/median:percent}"},
-                 {"scaling loss", "{scaling_loss/measured_median:percent}"},
-                 {"its error", "{scaling_loss/error_median:percent}"},
-                 {"next smaller: median", "{smaller/median:percent}"},
-                 {"predicted there: median", "{error_where_smaller/median:percent}"}},
-                1,
-                "",
-                "points"},
+      ViewTable{"groups all matters", score_columns, 1, "", "points"},
       ViewText{"There is no point where communication matters.", "matters/error !matters/points"},
       ViewText{},
-      ViewText{"The better null model, {null_model/name}, has a median error of {null_model/median:percent}: the "
-               "predictions are better.",
-               "null_model/is_beaten"},
-      ViewText{"The better null model, {null_model/name}, has a median error of {null_model/median:percent}: the "
-               "predictions are NO BETTER.",
-               "!null_model/is_beaten"},
+      ViewText{"Median errors: {all/error/median:percent}; of the better null model, {null_model/name}, "
+               "{null_model/median:percent}."},
       ViewText{
           "Methods of one setting, in {methods/settings} settings: {methods/right} of {methods/pairs} pairs are in "
-          "the right order, and the winner is right in {methods/winners}. Choosing the predicted winner loses "
+          "the right order, and the winner in {methods/winners}. Choosing the predicted winner loses "
           "{methods/mean_regret:percent} on average, {methods/worst_regret:percent} at worst.",
           "methods/settings"},
   }};
