@@ -94,7 +94,10 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   if (prints_page) return context.console.print_text(page);
   const JsonValue json = diagnosis_json(known, fitted ? &*fitted : nullptr);
   context.console.show(diagnosis_view(), json, arguments.json);
-  if (fitted && !arguments.json) context.console.show(fitted_job_view(), json);
+  if (fitted && !arguments.json) {
+    context.console.print_text("\n");
+    context.console.show(fitted_job_view(), json);
+  }
 }
 
 }  // namespace

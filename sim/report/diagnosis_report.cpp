@@ -282,7 +282,6 @@ const View& diagnosis_view() {
 
 const View& fitted_job_view() {
   static const View view{{
-      ViewText{},
       ViewFacts{{{"alpha",
                   "{fitted/alpha:time}, from {fitted/collectives} collectives ({fitted/collective} among "
                   "{fitted/workers} workers)"},

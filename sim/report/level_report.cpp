@@ -27,7 +27,7 @@ JsonValue level_json(const LevelFit& fit, std::size_t first, bool nccl) {
     const double beta = inside ? *fit.network.node->beta : *fit.network.beta;
     json["beta"] = if_known(has_bandwidth, beta);
     json["alpha"] = if_known(has_latency, inside ? *fit.network.node->alpha : *fit.network.alpha);
-    if (has_bandwidth && beta > 0) json["bytes_per_s"] = 1 / beta;
+    if (has_bandwidth && beta > 0) json["bandwidth_GBps"] = 1e-9 / beta;
   }
   return json;
 }
@@ -92,11 +92,11 @@ const View& levels_view() {
       ViewTable{"node network",
                 {{"level", "{level}"},
                  {"alpha", "{alpha:time}"},
-                 {"bandwidth", "{bytes_per_s}"},
-                 {"bandwidth factor", "{bandwidth:4}"},
-                 {"latency factor", "{latency:4}"},
-                 {"of trees", "{tree:4}"},
-                 {"of LL", "{ll:4}"},
+                 {"bandwidth", "{bandwidth_GBps} GB/s"},
+                 {"bandwidth factor", "{bandwidth:3}"},
+                 {"latency factor", "{latency:3}"},
+                 {"of trees", "{tree:3}"},
+                 {"of LL", "{ll:3}"},
                  {"rendez\u00ADvous", "{rendezvous_s}"},
                  {"LL128", "{ll128}"},
                  {"two-node tree", "{two_node_tree}"}}},

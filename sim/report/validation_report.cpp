@@ -134,8 +134,8 @@ const std::vector<ViewColumn> score_columns = {{"group", "{group}"},
                                                {"bias", "{error/bias:gain}"},
                                                {"no comm.", "{no_communication/median:percent}"},
                                                {"no overlap", "{no_overlap/median:percent}"},
-                                               {"loss", "{scaling_loss/measured_median:percent}"},
-                                               {"its error", "{scaling_loss/error_median:percent}"},
+
+                                               {"loss: error", "{scaling_loss/error_median:percent}"},
                                                {"next smaller", "{smaller/median:percent}"}};
 
 }  // namespace

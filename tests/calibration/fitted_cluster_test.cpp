@@ -11,15 +11,15 @@ using namespace allreplay;
 
 namespace {
 
-double law(Bytes m) {
+double two_pieces(Bytes m) {
   return m <= 65536 ? 20e-6 + 2e-9 * static_cast<double>(m) : 300e-6 + 0.5e-9 * static_cast<double>(m);
 }
 
-Calibration calibration(std::string_view collective = "ring", double gamma = 0) {
+Calibration fitted_log(std::string_view collective = "ring", double gamma = 0) {
   CalibrationRequest request;
   request.algorithm = &find_algorithm(collective, {});
   request.gamma = gamma;
-  return calibrate(read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 64 << 20), law, 8), "f", {}),
+  return calibrate(read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 64 << 20), two_pieces, 8), "f", {}),
                    request);
 }
 
@@ -30,7 +30,7 @@ Cluster written(const Calibration& fitted, bool table) {
 }  // namespace
 
 TEST_CASE("the cluster file says what was fitted, to the last bit that matters") {
-  const Calibration fitted = calibration("ring", 0.1e-9);
+  const Calibration fitted = fitted_log("ring", 0.1e-9);
   const Cluster line = written(fitted, false);
   CHECK(line.name == "mine");
   CHECK(line.workers == 8);
@@ -44,7 +44,7 @@ TEST_CASE("the cluster file says what was fitted, to the last bit that matters")
   REQUIRE(table.network.table.size() == 4);
   const CommCost cost = price(table.network, find_algorithm("ring", {}), 8, 8, {});
   for (const Bytes bytes : test_logs::doublings(8, 64 << 20))
-    CHECK(to_seconds(cost(bytes)) == Approx(law(bytes)).epsilon(1e-8));
+    CHECK(to_seconds(cost(bytes)) == Approx(two_pieces(bytes)).epsilon(1e-8));
 }
 
 TEST_CASE("what a cluster file cannot hold") {
@@ -55,8 +55,8 @@ TEST_CASE("what a cluster file cannot hold") {
       calibrate(read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 4096), level, 8), "f", {}), request);
   CHECK(error_place([&] { calibration_cluster(flat, "x", false, {}, place); }) == "c: --cluster-out");
   const Calibration scattered = calibrate(
-      read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 4096), law, 8, "float", "reduce_scatter_perf"),
-                        "f", {}),
+      read_measurements(
+          test_logs::nccl_tests(test_logs::doublings(8, 4096), two_pieces, 8, "float", "reduce_scatter_perf"), "f", {}),
       request);
   CHECK(error_place([&] { calibration_cluster(scattered, "x", true, {}, place); }) == "c: --cluster-out");
   // Its line can be carried to the all-reduce of which it is a half.
