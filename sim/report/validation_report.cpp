@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "sim/core/csv.hpp"
-#include "sim/report/phrases.hpp"
 
 namespace allreplay {
 
