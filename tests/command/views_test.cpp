@@ -23,7 +23,7 @@ const char* const command_lines[] = {
     "run --profile resnet50_k80_b16 --cluster fat-tree-16 --workers 64 --strategy wfbp --fidelity fluid --links",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2 --budget 1",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --budget 1",
-    "whatif --profile resnet50_k80_b16 --cluster k80-56gbib --budget 1",
+    "whatif --profile resnet50_k80_b16 --cluster v100-56gbib --budget 1",
     "diagnose worker.csv",
     "diagnose stage.csv",
     "diagnose replica.csv",
