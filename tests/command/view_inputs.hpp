@@ -1,4 +1,4 @@
-// Measured jobs, logs and points, in memory, for the commands whose views are tested.
+// Measured jobs, logs and points for the commands whose views are tested.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/core/file.hpp"
+#include "tests/own_folder.hpp"
 
 namespace view_inputs {
 
@@ -45,30 +45,29 @@ inline std::string log(double a, double b, double step = 0) {
   return text;
 }
 
-inline void add_to(const allreplay::Files& files_of_command) {
-  allreplay::Files files = files_of_command;  // copies share their files
-  files.add("worker.csv", job(2, 1, 1, [](const Op& op) { return (op.replica == 1 ? 15 : 10) << op.backward; }));
-  files.add("stage.csv", job(2, 3, 1, [](const Op& op) { return (op.stage == 1 ? 15 : 10) << op.backward; }));
-  files.add("replica.csv",
-            job(4, 3, 2, [](const Op& op) { return (op.replica == 1 && op.step == 1 ? 15 : 10) << op.backward; }));
-  files.add("kind.csv",
-            job(4, 1, 4, [](const Op& op) { return op.backward ? (op.step == op.replica ? 40 : 20) : 10; }));
-  files.add("line.log.csv", log(50, 1));
-  files.add("steps.log.csv", log(50, 1, 1000));
-  files.add("two.log.csv", log(100, 3));
-  files.add("p.csv",
-            "layer,params,forward_us,backward_us\nl0,250000,1000,6000\nl1,2500000,3000,6000\nl2,100000,3000,500\n"
-            "l3,2500000,1000,6000\nl4,250000,300,6000\nl5,2500000,3000,6000\n");
-  files.add("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
+inline void write_to(const OwnFolder& folder) {
+  folder.write("worker.csv", job(2, 1, 1, [](const Op& op) { return (op.replica == 1 ? 15 : 10) << op.backward; }));
+  folder.write("stage.csv", job(2, 3, 1, [](const Op& op) { return (op.stage == 1 ? 15 : 10) << op.backward; }));
+  folder.write("replica.csv",
+               job(4, 3, 2, [](const Op& op) { return (op.replica == 1 && op.step == 1 ? 15 : 10) << op.backward; }));
+  folder.write("kind.csv",
+               job(4, 1, 4, [](const Op& op) { return op.backward ? (op.step == op.replica ? 40 : 20) : 10; }));
+  folder.write("line.log.csv", log(50, 1));
+  folder.write("steps.log.csv", log(50, 1, 1000));
+  folder.write("two.log.csv", log(100, 3));
+  folder.write("p.csv",
+               "layer,params,forward_us,backward_us\nl0,250000,1000,6000\nl1,2500000,3000,6000\nl2,100000,3000,500\n"
+               "l3,2500000,1000,6000\nl4,250000,300,6000\nl5,2500000,3000,6000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
   const std::string head = "profile,cluster,workers,strategy,iteration_s,calibrate\n";
-  files.add("beta.csv",
-            head + "p.csv,c.json,4,sync-easgd,0.1,beta\np.csv,c.json,4,wfbp,0.07,\np.csv,c.json,4,ddp,0.08,\n");
-  files.add("both.csv", head +
-                            "p.csv,c.json,4,sync-easgd,0.1,alpha; beta\np.csv,c.json,4,sync-easgd,0.1,alpha; beta\n"
-                            "p.csv,c.json,4,wfbp,0.07,\n");
-  files.add("launch.csv", head + "p.csv,c.json,4,bytescheduler,0.0648,launch\np.csv,c.json,4,bytescheduler,0.07,\n");
-  files.add("collectives.csv",
-            "cluster,collective,workers,bytes,time_s\nc.json,ring,2,1000000,0.002\nc.json,ring,4,1000000,0.003\n");
+  folder.write("beta.csv",
+               head + "p.csv,c.json,4,sync-easgd,0.1,beta\np.csv,c.json,4,wfbp,0.07,\np.csv,c.json,4,ddp,0.08,\n");
+  folder.write("both.csv", head +
+                               "p.csv,c.json,4,sync-easgd,0.1,alpha; beta\np.csv,c.json,4,sync-easgd,0.1,alpha; beta\n"
+                               "p.csv,c.json,4,wfbp,0.07,\n");
+  folder.write("launch.csv", head + "p.csv,c.json,4,bytescheduler,0.0648,launch\np.csv,c.json,4,bytescheduler,0.07,\n");
+  folder.write("collectives.csv",
+               "cluster,collective,workers,bytes,time_s\nc.json,ring,2,1000000,0.002\nc.json,ring,4,1000000,0.003\n");
 }
 
 }  // namespace view_inputs
