@@ -20,7 +20,8 @@ const char* const command_lines[] = {
     "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 4 --strategy wfbp --codec dgc --stragglers "
     "0:1.5",
     "run --profile resnet50_k80_b16 --cluster leaf-spine-64 --strategy wfbp --links",
-    "run --profile resnet50_k80_b16 --cluster fat-tree-16 --strategy wfbp --collective halving-doubling --links",
+    "run --profile resnet50_k80_b16 --cluster fat-tree-16 --strategy wfbp --collective halving-doubling "
+    "--fidelity fluid --links",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2 --budget 1",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --budget 1",
     "whatif --profile resnet50_k80_b16 --cluster v100-56gbib --budget 1",
