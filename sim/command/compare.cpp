@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -43,13 +42,6 @@ struct CompareArguments {
 void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
   console.print("{}\n", csv_header());
   for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
-}
-
-void print_json(Console& console, const Comparison& comparison) {
-  auto rows = JsonValue::array();
-  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i)
-    rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
-  console.print_json(rows);
 }
 
 // What is to be compared.
@@ -180,7 +172,7 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   return candidates;
 }
 
-// What cannot be done, a line for each reason.
+// The reasons why candidates cannot be simulated, each with the candidates that it rules out.
 class Complaints {
  public:
   explicit Complaints(const Candidates& candidates) {
@@ -193,85 +185,24 @@ class Complaints {
   void add(std::size_t candidate, const InputError& why) {
     if (!first_) first_ = why;
     const auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.first == why.what(); });
-    if (known == all_.end())
-      all_.emplace_back(why.what(), std::vector{candidate});
-    else
-      known->second.push_back(candidate);
+    (known == all_.end() ? all_.emplace_back(why.what(), std::vector<std::size_t>()) : *known)
+        .second.push_back(candidate);
   }
 
   [[noreturn]] void throw_first() const { throw InputError(*first_); }
 
   void print_all(Console& console) const {
+    const ScenarioLabels labels(names_);
     for (const auto& [why, candidates] : all_) {
-      const bool several = values_of(candidates, names_.front().size() - 1).size() > 1;
-      if (is_every_combination(candidates)) {
-        const std::string who = subject(candidates);
-        console.warn(left_out(who, why, several && !who.starts_with(everything)));
-      } else {
-        constexpr std::size_t most = 3;
-        std::vector<std::string> each;
-        for (const std::size_t one : candidates)
-          if (each.size() < most) each.push_back(subject({one}));
-        if (candidates.size() > most) each.push_back(fmt::format("{} more", candidates.size() - most));
-        console.warn(left_out(fmt::format("{}", fmt::join(each, "; ")), why, true));
-      }
+      std::vector<std::string> each;
+      for (const std::size_t one : candidates) each.push_back(labels.label(one));
+      console.warn(left_out(listed(each, 4), why, true));
     }
   }
 
  private:
-  static constexpr std::string_view everything = "everything";
-  using Values = std::vector<std::string>;  // of a name, each once
-
-  Values values_of(const std::vector<std::size_t>& candidates, std::size_t name) const {
-    Values values;
-    for (const std::size_t one : candidates)
-      if (const std::string& value = names_[one][name].second;
-          std::find(values.begin(), values.end(), value) == values.end())
-        values.push_back(value);
-    return values;
-  }
-
-  // Whether no other candidate is made of the names of these.
-  bool is_every_combination(const std::vector<std::size_t>& candidates) const {
-    std::vector<Values> own;
-    for (std::size_t name = 0; name < names_.front().size(); ++name) own.push_back(values_of(candidates, name));
-    const auto is_made_of_these = [&](const Names& one) {
-      for (std::size_t name = 0; name < one.size(); ++name)
-        if (std::find(own[name].begin(), own[name].end(), one[name].second) == own[name].end()) return false;
-      return true;
-    };
-    return std::count_if(names_.begin(), names_.end(), is_made_of_these) == std::ssize(candidates);
-  }
-
-  // The candidates in words: by the names that they have and others have not.
-  std::string subject(const std::vector<std::size_t>& candidates) const {
-    std::vector<std::size_t> everybody(names_.size());
-    std::iota(everybody.begin(), everybody.end(), std::size_t{0});
-    // Those of a name, where others have another one.
-    const auto own = [&](std::size_t name) {
-      const Values values = values_of(candidates, name);
-      return values.size() < values_of(everybody, name).size() ? fmt::format("{}", fmt::join(values, ", ")) : "";
-    };
-    const Names& kinds = names_.front();
-    const std::string ways = own(kinds.size() - 1);
-    std::string text = ways.empty() ? std::string(everything) : ways;
-    for (const auto& [kind, before] : {std::pair("cluster", "on"),
-                                       {"collective", "with"},
-                                       {"fidelity", "by"},
-                                       {"codec", "under"},
-                                       {"layout", "with"},
-                                       {"micro-batches", "with"},
-                                       {"workers", "among"}})
-      for (std::size_t name = 0; name < kinds.size(); ++name)
-        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty()) {
-          const bool counts = kinds[name].first == "workers" || kinds[name].first == "micro-batches";
-          text += fmt::format(" {} {}{}", before, values, counts ? " " + kinds[name].first : "");
-        }
-    return text;
-  }
-
   std::vector<Names> names_;
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;  // a reason, and what it rules out
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;
   std::optional<InputError> first_;
 };
 
@@ -357,11 +288,11 @@ void execute(Context& context, const CompareArguments& arguments) {
   print_notes(context.console, outcomes);
   warn_of_idle_options(context.console, arguments.scenario, outcomes);
   if (arguments.json)
-    print_json(context.console, comparison);
+    context.console.print_json(compare_json(comparison));
   else if (arguments.csv)
     print_csv(context.console, outcomes);
   else
-    context.console.print("{}", compare_report(comparison, screen()));
+    context.console.show(compare_view(), compare_document(comparison));
 }
 
 }  // namespace

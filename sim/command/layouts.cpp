@@ -155,7 +155,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   if (arguments.json)
     context.console.print_json(layouts_json(advice, search.rule));
   else
-    context.console.print("{}", layouts_report(advice, search, screen()));
+    context.console.show(layouts_view(), layouts_document(advice, search));
 }
 
 }  // namespace allreplay

@@ -171,9 +171,10 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
     context.console.print_json(recommend_json(sizes, task.request.rule));
+  else if (sizes.size() == 1)
+    context.console.show(recommend_view(), recommend_document(sizes.front(), task.request.rule));
   else
-    context.console.print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), task.request.rule, screen())
-                                                  : scaling_report(sizes, line, task.request.rule, screen()));
+    context.console.show(scaling_view(), scaling_document(sizes, line, task.request.rule));
 }
 
 // Which layouts of a transformer there are, instead of how to tune what a profile fixes.

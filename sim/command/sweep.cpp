@@ -56,20 +56,26 @@ class Printout {
     if (csv_) return console.print("{}", csv);
     if (of_jobs_) {
       const ResultTable result = parse_results(csv, "the sweep");
-      print_table(console, out, [&] { return jobs_sweep_table(result, screen()); });
+      if (shows_all())
+        console.print("{}\n", jobs_sweep_table(result, screen()));
+      else
+        print_count(console, out);
       return console.print("{}", jobs_sweep_verdict(result, screen()));
     }
-    const SweepResult result = parse_sweep_result(csv, "the sweep", rule_);
-    print_table(console, out, [&] { return sweep_table(result, screen()); });
-    console.print("{}", sweep_verdict(result, screen()));
+    const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_), shows_all());
+    if (shows_all())
+      console.show(sweep_table_view(), document);
+    else
+      print_count(console, out);
+    console.show(sweep_verdict_view(), document);
   }
 
  private:
   static constexpr std::size_t few = 30;  // as a screen shows
 
-  template <class Text>
-  void print_table(Console& console, const std::string& out, const Text& text) const {
-    if (table_ || lines_.size() <= few) return console.print("{}\n", text());
+  bool shows_all() const { return table_ || lines_.size() <= few; }
+
+  void print_count(Console& console, const std::string& out) const {
     console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
                                               out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
                                   screen().width));

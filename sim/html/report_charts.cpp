@@ -16,8 +16,8 @@ namespace allreplay {
 
 namespace {
 
-// Columns that no CSV has: the name of a row's series, its cluster with the routing, and its efficiency over the fewest
-// workers on which the winner fits.
+// Columns added to those of the CSV: the name of the series, the cluster with its routing, and the efficiency relative
+// to the fewest workers on which the winner fits.
 constexpr const char *series_column = "series", *network_column = "network", *scaling_column = "scaling efficiency";
 
 struct ReportChart {
@@ -25,7 +25,7 @@ struct ReportChart {
   Figure figure;
 };
 
-// A number that most sweeps are read for. `curve` draws it over a numeric axis.
+// A number that readers of most sweeps look for. `curve` is the kind of plot over a numeric axis.
 struct Measure {
   const char* name;
   PlotKind curve;
@@ -79,7 +79,7 @@ std::optional<Figure> figure_if_possible(const ResultTable& table, const PlotOpt
   }
 }
 
-// Curves over numbers, columns over a few names, else a row of dots for each series.
+// Chooses curves over numbers, columns over a few names, and otherwise a row of dots for each series.
 PlotKind kind_of(const Measure& measure, const ResultTable& table, const PlotOptions& options) {
   const std::set<std::string> places = values_of(table, options.x);
   if (places.size() < 2) return PlotKind::Dots;
@@ -91,7 +91,7 @@ PlotKind kind_of(const Measure& measure, const ResultTable& table, const PlotOpt
   return table.rows.size() <= most_columns * panels ? PlotKind::Columns : PlotKind::Dots;
 }
 
-// The figure of a measure; a histogram of all rows if they are too many, or two would be one point.
+// Returns the figure of a measure: a histogram if there are too many rows for points, or two have the same place.
 std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table, PlotOptions options) {
   options.y = measure.y;
   options.over_column = measure.over;
@@ -120,7 +120,7 @@ std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table
   return std::nullopt;
 }
 
-// The name of the measure that the plan draws, or of its own one.
+// Returns the name of the measure that the plan draws, or of its column.
 std::string name_of_plan(const PlotOptions& planned) {
   for (const Measure& measure : measures)
     if (planned.kinds.front() == measure.curve && planned.kinds.front() != PlotKind::Lines) return measure.name;
@@ -149,7 +149,7 @@ std::vector<ReportChart> charts_of(const SweepResult& result, const std::optiona
   return charts;
 }
 
-// A button if the panels have shapes of this series to highlight.
+// Makes a button if the panels have shapes of this series to highlight.
 std::string legend_html(const LegendEntry& entry, const std::string& ids, const std::string& panels) {
   constexpr double width = 28, height = 14;
   Drawing sample{.width = width, .height = height, .title = entry.name};

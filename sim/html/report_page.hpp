@@ -5,7 +5,6 @@
 
 #include "sim/html/chosen_timelines.hpp"
 #include "sim/html/page_title.hpp"
-#include "sim/report/findings.hpp"
 #include "sim/report/sweep_result.hpp"
 
 namespace allreplay {

@@ -13,6 +13,6 @@ struct RowsHtml {
 };
 
 /// The table that `sweep` prints, for the page's script to sort and filter.
-RowsHtml rows_html(const SweepResult& result);
+RowsHtml rows_html(const JsonValue& document);
 
 }  // namespace allreplay

@@ -43,11 +43,13 @@ constexpr NoteSentence sentences[] = {
      "ops of {workers}]"},
     {"ops overlap",
      "note: the replay is {share} slower than the measurement, by {lost_s} a step: ops overlap that the replay runs "
-     "one "
-     "after another, or the workers' clocks differ"},
+     "one after another, or the workers' clocks differ"},
     {"clocks differ",
      "note: the workers' clocks differ: {share} of the transfers and collectives end on one worker before they start "
      "on another"},
+    {"uneven stages",
+     "note: rows {rows}: the first and last stages have fewer layers, since they have embedding and loss"},
+    {"short sums", "{text}"},
     {"not measured", "note: the times of {profile} are {origin}, not measured"},
 };
 

@@ -19,19 +19,6 @@ struct LeastBounds {
   std::optional<double> any, sharded;
 };
 LeastBounds least_bounds(const std::vector<Outcome>& outcomes);
-/// "lower bound of any schedule without shards: 417.4 ms; of sharded ones, each its own: 416.4 ms to 420 ms"; "" where
-/// none has one.
-std::string bounds_text(const std::vector<Outcome>& outcomes);
-
-/// Whether memory is among what there is to compare: some shard, or there is a limit.
-bool shows_memory(const std::vector<Outcome>& outcomes);
-/// Whose memory is the limit, or that there is none, and what memory is without; `shown`: so is memory.
-std::string limit_note(const Outcome& one, bool shown);
-/// Why an efficiency stands above 100 %, where one does; else "". A reference for each outcome.
-std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
-/// What the numbers do not promise: who wins by chance, and what a search did not look at.
-std::string doubts(const std::vector<Outcome>& outcomes);
-
 /// What compresses, and whose times those are; "" without a codec.
 std::string codec_text(const Scenario& scenario);
 

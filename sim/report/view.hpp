@@ -19,6 +19,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
+#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -28,9 +29,10 @@ struct ViewText {
   std::string when = {};
 };
 
-/// Lines of code, indented.
+/// Lines of code, or a command, indented so that they can be pasted.
 struct ViewCode {
   std::string text;
+  bool is_command = false;
 };
 
 /// Names with a value each, aligned. A line whose value is left out is not shown.
@@ -82,6 +84,9 @@ struct View {
 
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen = {});
+
+/// One of its tables, for a layout that is not a screen's.
+Table table_of(const ViewTable& view, const JsonValue& document);
 
 /// The same as Markdown, with tables and lists.
 std::string rendered_markdown(const View& view, const JsonValue& document);

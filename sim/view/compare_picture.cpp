@@ -9,6 +9,7 @@
 #include "sim/picture/style.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/report/verdict.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/view/activity_looks.hpp"
@@ -74,10 +75,11 @@ BarChart compare_chart(const Comparison& comparison) {
   const std::optional<double> end = end_of_axis(lengths);
   const FittingUnit unit = unit_of_duration(end.value_or(*std::max_element(lengths.begin(), lengths.end())));
 
-  BarChart chart{.title = labels.title(),
-                 .verdict = verdict(outcomes, rule, groups),
-                 .bars = std::move(names),
-                 .ends = std::move(ends)};
+  BarChart chart{
+      .title = labels.title(),
+      .verdict = rendered(verdict_view(), {{"races", verdicts_of(outcomes, rule, groups)}}, {.width = 10'000}),
+      .bars = std::move(names),
+      .ends = std::move(ends)};
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   if (end) chart.value.to = *end / unit.size;
   const auto add_part = [&](const std::string& name, const Look& look, const auto& seconds) {

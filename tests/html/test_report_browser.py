@@ -350,6 +350,17 @@ class Browser(unittest.TestCase):
         self.assertEqual([len(set(one)) for one in names], [15] * 6)
         self.assertIn("us-byte (partition=100 kB)", names[0])
 
+    def test_the_page_of_a_diagnosis_tells_its_ops(self):
+        job = Path(__file__).resolve().parents[2] / "docs" / "examples" / "slow_worker.csv"
+        page = self.file.with_name("job.html")
+        subprocess.run([PROGRAM, "diagnose", job, "--html", page], check=True, capture_output=True)
+        self.browser.resize(390, 844)
+        self.browser.open(page)
+        self.assertLessEqual(self.run_script("document.documentElement.scrollWidth"), 390)
+        x, y = self.run_script(f"{CENTRE}(document.querySelector('rect.op'))")
+        self.browser.mouse("mouseMoved", x, y)
+        self.assertRegex(self.tip(), "^forward-compute 0 of worker 0 .*: 10 ms$")
+
 
 if __name__ == "__main__":
     if chromium.PROGRAM is None:

@@ -1,4 +1,4 @@
-// Charts are pictures: the page shows one measure of them, and the series that is pointed at.
+// Charts are pictures. The page shows those of one measure, and highlights the series under the pointer.
 
 function makeCharts(charts) {
   const show = (id) => charts.querySelectorAll(".chart").forEach((chart) => { chart.hidden = chart.id !== id; });

@@ -1,10 +1,10 @@
-document.querySelectorAll(".controls").forEach((one) => { one.hidden = false; }); // they need this script
+document.querySelectorAll(".controls").forEach((one) => { one.hidden = false; }); // controls need this script
 document.querySelectorAll("#charts").forEach(makeCharts);
 document.querySelectorAll("#table table").forEach(makeTable);
 document.querySelectorAll("figure:has([data-field])").forEach(makeTimeline);
 for (const kind of ["pointermove", "pointerdown"])
   document.addEventListener(kind, ({ target, clientX, clientY }) => {
-    if (target.closest(".timeline")) return; // shows its own
+    if (target.closest(".timeline")) return; // it shows its own tips
     if (target.dataset.says) showTip(clientX, clientY, target.dataset.says);
     else hideTip();
   });

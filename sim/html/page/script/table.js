@@ -26,7 +26,7 @@ function makeTable(table) {
       const { dataset, textContent } = row.cells[column];
       return [row, isNumber ? parseFloat(dataset.value ?? textContent) : textContent];
     }));
-    const missing = (value) => isNumber && Number.isNaN(value); // at the end in either direction
+    const missing = (value) => isNumber && Number.isNaN(value); // sorted last in either direction
     order = [...rows].sort((a, b) => {
       const one = values.get(a), other = values.get(b);
       if (missing(one) || missing(other)) return missing(one) - missing(other);

@@ -12,7 +12,7 @@ const svg = (tag, attributes, text = "") => {
   return element;
 };
 
-/** The corners of a shape; the first is its place. */
+/** Returns the corners of a shape; the first is its place. */
 const pointsOf = (shape) => (shape.getAttribute("points") ?? `${shape.getAttribute("x") ?? shape.getAttribute("cx")},${shape.getAttribute("y") ?? shape.getAttribute("cy")}`)
   .split(" ").map((point) => point.split(",").map(Number));
 
@@ -104,7 +104,7 @@ function makeTimeline(figure, index) {
     choose(shape, place.left + Math.min(place.width, 40) / 2, place.bottom);
   }
 
-  /** The place of an event, as a share of the shown part of the field. */
+  /** Returns the place of an event as a share of the shown part of the field. */
   const partOf = (event) => {
     const box = picture.getBoundingClientRect();
     return ((event.clientX - box.left) / box.width * widthOfPage - left) / across;

@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const tip = byId("tip");
 const hideTip = () => { tip.hidden = true; };
-let shownAt = 0; // how far the page was scrolled then
+let shownAt = 0; // scroll position when the tip was shown
 
 /** Shows a text next to a point of the window. */
 function showTip(x, y, text) {
@@ -15,5 +15,5 @@ function showTip(x, y, text) {
   const top = y + 16 + height < window.innerHeight ? y + 16 : Math.max(4, y - height - 16);
   tip.style.transform = `translate(${left}px, ${top}px)`;
 }
-// A browser tells of a scroll only later: the tip may have been shown since.
+// Browsers report a scroll late: the tip may have been shown in between.
 window.addEventListener("scroll", () => { if (window.scrollY !== shownAt) hideTip(); }, { passive: true });
