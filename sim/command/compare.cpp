@@ -35,7 +35,7 @@ struct CompareArguments {
   std::string plot, timeline, jobs = "2";
   bool json = false, csv = false;
 
-  /// Every strategy, as far as it goes with what else is asked for.
+  /// True if every strategy that is compatible with the other options is compared.
   bool all() const { return says_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
@@ -44,18 +44,18 @@ void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
 }
 
-// What is to be compared.
+// The scenarios to compare, and what was left out.
 struct Candidates {
   std::vector<Scenario> scenarios;
-  std::vector<std::string> ways;      // how each is scheduled: a strategy, or a plan's file
-  std::vector<std::string> left_out;  // of all strategies those that do not go with what else is asked for
-  std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, each once, with the reason
+  std::vector<std::string> ways;      // for each scenario its strategy, or its plan's file
+  std::vector<std::string> left_out;  // strategies incompatible with the other options, if all are compared
+  std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, with the reason
   OptionsOfSome options;
 };
 
 using Choices = std::vector<Requests::Choice>;
 
-// A list of words; the cluster's own, or nothing, where none is given.
+// A choice for each word; without words, one that leaves the request as it is.
 Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
   Choices choices;
   for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
@@ -74,7 +74,7 @@ Choices choices_of_workers(const Files& files, const std::vector<std::string>& g
   return choices;
 }
 
-// Strategies and plans.
+// The strategies and plans to compare, each with the values of its options.
 std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments& arguments) {
   const bool all = arguments.all();
   const auto options = several_options(files, arguments.several);
@@ -91,7 +91,7 @@ std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments
   return ways;
 }
 
-// A word that nobody knows is wrong, whatever else there is to compare.
+// Throws InputError for an unknown collective or fidelity, even if no scenario would use it.
 void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
   for (const std::string& one : collectives)
     if (!names_a_file(one)) find_algorithm(one, argument("--collective"));
@@ -104,14 +104,14 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
              fidelity = one_by_one(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
   Request base = arguments.scenario.request("");
-  const auto options = std::exchange(base.options, {});  // a product has options of its own
+  const auto options = std::exchange(base.options, {});  // a product sets these by itself
   const Requests::Product product{
       {choices_of(one_by_one(files, clusters, "--cluster", "topologies"), &Request::cluster),
        choices_of_workers(files, workers),
        choices_of(collective, &Request::collective),
        choices_of(fidelity, &Request::fidelity),
        choices_of(one_by_one(files, codecs, "--codec", "models/codecs"), &Request::codec),
-       {[base](Request& request) { request = base; }}},  // what the others change: choices are made from the last on
+       {[base](Request& request) { request = base; }}},  // last, since choices apply from the last to the first
       ways_of(files, arguments)};
   constexpr std::size_t most = 10'000;
   if (product.size() > most)
@@ -124,7 +124,7 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
   return requests;
 }
 
-// The scenario of a request; nothing if its number of workers is impossible, which then becomes a warning.
+// Resolves a request; returns nothing if its number of workers is impossible, and records that for a warning.
 std::optional<Scenario> resolve_size(Library& library, const Request& request, Candidates& candidates) {
   const auto is_known = [&](const auto& one) { return one.first == request.workers; };
   if (std::any_of(candidates.impossible.begin(), candidates.impossible.end(), is_known)) return std::nullopt;
@@ -137,14 +137,14 @@ std::optional<Scenario> resolve_size(Library& library, const Request& request, C
   }
 }
 
-// Those that were named; else every strategy that goes with what else was asked for.
+// Resolves the scenarios: the named strategies and plans, or every strategy that is compatible with the other options.
 Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
   const Requests requests = requests_of(inputs.files, arguments);
   const bool all = arguments.all();
   Library library(inputs);
   Candidates candidates;
   NamesOfFiles names;
-  std::set<std::vector<std::string>> flat;  // what is asked for without a pipeline, of which schedules say nothing
+  std::set<std::vector<std::string>> flat;  // requests without a pipeline, and without pipeline options
   for (Request request : requests) {
     std::optional<Scenario> resolved = resolve_size(library, request, candidates);
     if (!resolved) continue;
@@ -167,7 +167,7 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   if (candidates.scenarios.empty() && !candidates.impossible.empty())
     throw InputError(candidates.impossible.front().second);
   candidates.options.require_taken();
-  if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
+  if (candidates.scenarios.empty())  // for example impossible groups: fail with the first request's reason
     require_possible(library.resolve(requests[0]));
   return candidates;
 }
@@ -206,7 +206,7 @@ class Complaints {
   std::optional<InputError> first_;
 };
 
-// What one of them cannot do does not stop the others. Each is checked before the first is run.
+// Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
 std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
   Complaints complaints(candidates);
   std::vector<Scenario> chosen;
@@ -242,7 +242,7 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
   return outcomes;
 }
 
-// Every file that is read.
+// The files that the comparison reads.
 std::vector<std::string> compared_files(const Files& files, const CompareArguments& arguments) {
   std::vector<std::string> named = arguments.scenario.files(files, arguments.plans);
   for (const std::string& one : one_by_one(files, arguments.several.clusters, "--cluster", "topologies"))
@@ -252,7 +252,7 @@ std::vector<std::string> compared_files(const Files& files, const CompareArgumen
   return named;
 }
 
-// Each once, with whom it is about.
+// Prints each note once, with the scenarios it applies to.
 void print_notes(Console& console, const std::vector<Outcome>& outcomes) {
   const ScenarioLabels labels = labels_of(outcomes);
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;

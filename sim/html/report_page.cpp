@@ -24,7 +24,6 @@ std::string paragraph(const std::string& text, const std::string& type = "") {
   return fmt::format("<p{}>{}</p>\n", type.empty() ? "" : " class=\"" + type + "\"", escaped(text));
 }
 
-// A paragraph for each sentence.
 std::string verdict_html(const JsonValue& document) {
   const std::string text = rendered(sweep_verdict_view(), document, {.width = 100'000});
   std::string html;
@@ -39,7 +38,7 @@ constexpr auto zoom_controls =
     "<button type=\"button\" title=\"Zoom out\" aria-label=\"Zoom out\">−</button>\n"
     "<button type=\"button\">Show all</button>\n<output role=\"status\"></output>\n</div>\n";
 
-// A picture for each group, of its fastest and slowest row, and why others have none.
+// Returns a picture for each group with its fastest and slowest row, and the reasons if rows could not be simulated.
 std::string timelines_html(const SweepResult& result, const ChosenTimelines& chosen) {
   constexpr double zoom = 256;
   const std::vector<ChosenTimeline>& all = chosen.timelines;
@@ -67,7 +66,7 @@ std::string timelines_html(const SweepResult& result, const ChosenTimelines& cho
   return html;
 }
 
-// The sweep's name, and what it reproduces.
+// Returns the sweep's name, and the figure or table that it reproduces.
 std::string provenance_html(const PageTitle& title, const std::string& name) {
   return paragraph(name + (name.empty() || title.reproduces.empty() ? "" : ": ") + title.reproduces, "reproduces");
 }

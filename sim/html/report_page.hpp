@@ -1,4 +1,4 @@
-// A sweep as one web page that needs nothing else: words, charts, a table and timelines.
+// Renders a sweep as one self-contained web page: a verdict, charts, a table and timelines.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace allreplay {
 
-/// The page, in HTML 5. The same arguments give the same bytes.
+/// Returns the page in HTML 5. The same arguments give the same bytes.
 std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title);
 
 }  // namespace allreplay

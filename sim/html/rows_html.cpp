@@ -36,7 +36,7 @@ RowsHtml rows_html(const JsonValue& document) {
     head += heading_html(columns[i]);
     if (!columns[i].is_text) numbers.push_back(fmt::format("#table td:nth-child({})", i + 1));
   }
-  constexpr std::size_t most_shown = 500;  // by a browser that is still reading the page
+  constexpr std::size_t most_shown = 500;  // the page's script shows more on request
   for (std::size_t row = 0; row < rows; ++row) {
     body += row == most_shown ? "</tbody>\n<tbody hidden>\n<tr>" : "<tr>";
     for (const FormattedColumn& column : columns) body += cell_html(column, row);

@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-// A time that rounding left a picosecond below its bound is 0.0 % above it, not -0.0 %.
+// Rounding may leave a time a picosecond below its bound: this prints 0.0 %, not -0.0 %.
 std::string percent(double ratio) {
   const std::string text = fmt::format("{:.1f} %", 100 * ratio);
   return text == "-0.0 %" ? text.substr(1) : text;
@@ -68,8 +68,8 @@ std::string rate_text(const std::optional<double>& samples_per_s, double batches
 
 namespace {
 
-constexpr double hardly = 1.0005;  // 0.0 %
-constexpr double plainly = 1.1;    // below it, per cents tell more
+constexpr double hardly = 1.0005;  // below it, percent() shows 0.0 %
+constexpr double plainly = 1.1;    // below it, differences are shown in per cent
 
 }  // namespace
 

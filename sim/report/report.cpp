@@ -19,7 +19,6 @@ namespace allreplay {
 
 namespace {
 
-// A value without its blank can be copied into a command: bucket_cap=25MiB.
 std::string without_blanks(std::string value) {
   std::erase(value, ' ');
   return value;

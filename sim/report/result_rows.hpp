@@ -1,4 +1,4 @@
-// Rows of results as tables show them: the same names, columns and marks for `compare` and for sweeps.
+// The JSON rows and the table of results, shared by `compare` and sweeps.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@
 
 namespace allreplay {
 
-/// How a row stands in its race.
+/// The standing of a row in its race.
 struct Standing {
   bool fits = true, wins = false, ties = false;
   bool is_roomy = true;  ///< it leaves as much memory free as the rule asks for
 };
 
-/// Adds to a row with the columns of `run --json`: above_bound_share, fits, wins, ties and tight.
+/// Adds above_bound_share, fits, wins, ties and tight to a row with the columns of `run --json`.
 void add_standing(JsonValue& row, const Standing& standing);
 
-/// Adds `names`, those of the scenario at `place` in which several differ.
+/// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
 void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
 
-/// The notes on marks that rows have: a tie, too little headroom, what does not fit.
+/// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);
 
-/// A table of such rows, the array `rows`. Columns without any value are not shown.
+/// Returns a view of the array at the pointer `rows` as a table. Columns without any value are not shown.
 ViewTable result_table(const std::string& rows);
 
 }  // namespace allreplay
