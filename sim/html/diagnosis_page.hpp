@@ -1,4 +1,4 @@
-// Renders a diagnosis as one self-contained web page.
+// A diagnosis as one web page that needs nothing else.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace allreplay {
 
-/// Returns the page in HTML 5: the suspects, a step as measured and simulated on one axis, the workers' heat map, and
-/// all numbers. `title` is plain text.
+/// The page, in HTML 5: the report, a step as measured and as simulated on one axis, the workers' heat map. `title` is
+/// plain text.
 std::string diagnosis_page(const Diagnosis& known, const std::string& title);
 
 }  // namespace allreplay

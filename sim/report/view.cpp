@@ -81,6 +81,7 @@ TableCell cell_of(const Value& value, std::string_view format) {
   if (format == "gain") return cell::gain(number);
   if (format == "per_s") return cell::number(number, rate_decimals(number));
   if (format == "longer") return longer_text(number);
+  if (format == "exact") return write_size(value.get<Bytes>());
   if (!format.empty()) return cell::number(number, format.front() - '0');
   return value.is_number_float() ? TableCell(text_of(value)) : cell::count(value.get<std::int64_t>());
 }
@@ -131,7 +132,12 @@ class Place {
     const auto keys = split(condition, " ");
     return std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
       const bool negated = key.starts_with('!');
-      return says_something(value(negated ? key.substr(1) : key)) != negated;
+      if (negated) key.remove_prefix(1);
+      const std::size_t equals = key.find('=');
+      const Value& found = value(key.substr(0, equals));
+      const bool holds =
+          equals == std::string_view::npos ? says_something(found) : text_of(found) == key.substr(equals + 1);
+      return holds != negated;
     });
   }
 
@@ -140,6 +146,13 @@ class Place {
   const Value& item_;
   std::set<std::string>* read_;  // the keys that had values; null if nobody asks
 };
+
+// The format for values in the unit that an item states.
+std::string_view format_of_unit(const Value& unit) {
+  if (unit == "s") return "time";
+  if (unit == "s/B") return "per_byte";
+  return "";
+}
 
 std::string_view key_of_hole(std::string_view inside) { return inside.substr(0, inside.find(':')); }
 
@@ -153,6 +166,7 @@ std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& plac
     if (!says_something(value)) return std::nullopt;
     format = format_of(key);
   }
+  if (format == "unit") format = format_of_unit(place.value("unit"));
   return cell_of(value, format);
 }
 

@@ -3,12 +3,13 @@
 //
 // Texts have holes. "{iteration_s}" is the value of that key, written in the unit that the key's ending names (_s:
 // time, bytes: size, bytes_per_s: rate, _per_byte, efficiency, mfu and share: percent, gain: signed percent);
-// "{events:2}" has two decimals, "{update_s:nonzero}" counts as missing if it is 0, and "{key:format}" any other format
-// of format_of() in view.cpp. A key may be a path, "memory/peak", "rows/0/name". In a table or a list it is looked up
-// in the item first and then in the document; with a leading "/" in the document only. A text with a hole whose value
-// is missing or null is left out; a part of it in square brackets is left out separately: "{strategy}[ + {codec}]". A
-// condition is a list of keys, "fits !tied": each has a value that is neither null, false, 0 nor empty, or, with "!",
-// has none.
+// "{events:2}" has two decimals, "{update_s:nonzero}" counts as missing if it is 0, "{value:unit}" has the unit that
+// its item's key "unit" names ("s" or "s/B"), "{from:exact}" is a size that a user chose, and "{key:format}" any other
+// format of format_of() in view.cpp. A key may be a path, "memory/peak", "rows/0/name". In a table or a list it is
+// looked up in the item first and then in the document; with a leading "/" in the document only. A text with a hole
+// whose value is missing or null is left out; a part of it in square brackets is left out separately: "{strategy}[ +
+// {codec}]". A condition is a list of keys, "fits !tied what=stage": each has a value that is neither null, false, 0
+// nor empty, or that is equal to the given one; "!" negates.
 #pragma once
 
 #include <string>

@@ -139,7 +139,7 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
         drawing.add(Rectangle{
             {field.x + from * scale, y, (to - from) * scale, bar},
             look,
-            {kind, fmt::format("{} {} of {}{}: {}", name_of(one.kind), one.seq, worker_words(known, {replica, stage}),
+            {kind, fmt::format("{} {} of {}{}: {}", name_of(one.kind), one.seq, worker_name(known, {replica, stage}),
                                how, format_duration((to - from) * 1e-12))}});
       };
       add(at.start, at.waited, waiting_look(), "wait", " waits for others");
@@ -209,7 +209,7 @@ Drawing workers_picture(const Diagnosis& known) {
       Look look{.fill = heat(slowdown, worst)};
       if (numbered) look.line = style::grid;
       drawing.add(
-          Rectangle{box, look, {"worker", fmt::format("{}: {:.3f}", worker_words(known, {replica, stage}), slowdown)}});
+          Rectangle{box, look, {"worker", fmt::format("{}: {:.3f}", worker_name(known, {replica, stage}), slowdown)}});
       if (numbered)
         drawing.add(Text{.at = {box.x + cell_width / 2, y + cell_height / 2 + 4},
                          .text = fmt::format("{:.3f}", slowdown),
