@@ -411,7 +411,7 @@ Shown numbers_of_rows(std::size_t count) {
 
 std::string toned(const std::string& text, Tone tone, const Screen& screen) {
   if (!screen.colour || tone == Tone::Plain) return text;
-  return fmt::format("\033[{}m{}\033[0m", tone == Tone::Best ? "1;32" : "33", text);
+  return fmt::format("\033[1;32m{}\033[0m", text);
 }
 
 bool Table::says_nothing(std::size_t column) const {

@@ -12,7 +12,7 @@
 namespace allreplay {
 
 /// Emphasis of a cell, shown as colour.
-enum class Tone : std::uint8_t { Plain, Best, Exposed };
+enum class Tone : std::uint8_t { Plain, Best };
 
 /// A text, or a number of a kind that decides its units.
 struct TableCell {

@@ -130,13 +130,13 @@ const View& verdict_view() {
       ViewList{
           .items = "races",
           .text =
-              "Run[, of {group}][, on {workers} workers][, in {fidelity}]: {winner}, [{iteration_s}][{samples_per_s} "
+              "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
               "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
               "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. Next: "
               "{next/name}, {next/times:longer}].",
           .most = 8},
       ViewList{.items = "races",
-               .text = "Nothing fits into memory[, of {group}][, on {workers} workers][, in {fidelity}].",
+               .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].",
                .when = "nothing_fits",
                .most = 8},
   }};

