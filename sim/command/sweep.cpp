@@ -55,9 +55,9 @@ class Printout {
     for (const std::string& line : lines_) csv += line + "\n";
     if (csv_) return console.print("{}", csv);
     if (of_jobs_) {
-      const ResultTable result = parse_results(csv, "the sweep");
-      print_table(console, out, [&] { return jobs_sweep_table(result, screen()); });
-      return console.print("{}", jobs_sweep_verdict(result, screen()));
+      const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
+      print_table(console, out, [&] { return rendered(jobs_sweep_table_view(), document, screen()); });
+      return console.show(jobs_sweep_verdict_view(), document);
     }
     const SweepResult result = parse_sweep_result(csv, "the sweep", rule_);
     print_table(console, out, [&] { return sweep_table(result, screen()); });

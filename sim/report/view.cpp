@@ -28,6 +28,7 @@ bool ends_with_any(std::string_view key, std::initializer_list<std::string_view>
 // The format that a key's ending stands for.
 std::string_view format_of(std::string_view key) {
   if (ends_with_any(key, {"bytes_per_s", "bandwidth"})) return "rate";
+  if (ends_with_any(key, {"GBps"})) return "GBps";
   if (ends_with_any(key, {"per_byte"})) return "per_byte";
   if (ends_with_any(key, {"per_s", "per_s_per_gpu"})) return "per_s";
   if (ends_with_any(key, {"_s"})) return "time";
@@ -77,11 +78,14 @@ TableCell cell_of(const Value& value, std::string_view format) {
   if (format == "time") return cell::seconds(number);
   if (format == "size") return cell::bytes(number);
   if (format == "rate") return cell::rate(number);
+  if (format == "GBps") return cell::rate(1e9 * number);
+  if (format == "long") return format_long_duration(number);
   if (format == "per_byte") return cell::per_byte(number);
   if (format == "percent") return cell::percent(number);
   if (format == "gain") return cell::gain(number);
   if (format == "per_s") return cell::number(number, rate_decimals(number));
   if (format == "longer") return longer_text(number);
+  if (format == "exact") return write_size(value.get<Bytes>());
   if (!format.empty()) return cell::number(number, format.front() - '0');
   return value.is_number_float() ? TableCell(text_of(value)) : cell::count(value.get<std::int64_t>());
 }

@@ -23,6 +23,16 @@ const char* const command_lines[] = {
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2 --budget 1",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --budget 1",
     "whatif --profile resnet50_k80_b16 --cluster k80-56gbib --budget 1",
+    "topology --cluster fat-tree-4",
+    "collective --cluster fat-tree-4 --collective ring --fidelity message --operation all-gather --bytes 1MiB",
+    "collective --cluster dgx-8x8-100gbps --collective nccl --fidelity alpha-beta --bytes 1MiB",
+    "plan --profile resnet50_k80_b16 --cluster k80-10gbe --strategy mg-wfbp --codec dgc",
+    "codec --codec gtopk --elements 1000 --workers 2 --iterations 2 --repetitions 1",
+    "codec --codec dgc --elements 1000 --iterations 2 --repetitions 1",
+    "goodput --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --mtbf 2000s --checkpoint 1s --restart 1s "
+    "--spares 0 --repair 2000s --horizon 100000s --elastic",
+    "estimate --model llama3-8b --device h100 --batch 1 --tp 2",
+    "estimate --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps --workers 8 --strategy fsdp2",
 };
 
 }  // namespace
