@@ -18,16 +18,16 @@ Plan plan_zero1_by_layer(const PlanRequest& request) {
   std::vector<PlanPoint> reduced;
   for (std::uint32_t batch = 0; batch < batches; ++batch) {
     for (LayerId layer = 0; layer < layers; ++layer) {
-      const PlanPoint forward = work(build.add(Work{WorkKind::Forward, layer, batch}));
+      const PlanPoint forward = work(build.add(Work{Activity::Forward, layer, batch}));
       if (batch == 0 && gathered.contains(layer)) build.gate(gathered[layer], forward);
     }
     for (LayerId layer = layers; layer-- > 0;) {
-      const PlanPoint backward = work(build.add(Work{WorkKind::Backward, layer, batch}));
+      const PlanPoint backward = work(build.add(Work{Activity::Backward, layer, batch}));
       if (batch + 1 < batches || !blocks.contains(layer)) continue;
       reduced.push_back(build.reduce(CollectiveOp::ReduceScatter, group_shard, blocks[layer], reduces, batch));
       build.gate(backward, reduced.back());
     }
   }
-  build.gate(reduced, work(build.add(Work{WorkKind::Update, everything})));
+  build.gate(reduced, work(build.add(Work{Activity::Update, everything})));
   return build.take();
 }

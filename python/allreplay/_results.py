@@ -40,13 +40,11 @@ class Timeline:
     Times are picoseconds since the start of the iteration's program.
     """
 
-    #: The kinds of tasks that `kind` indexes.
-    kinds = ("lead-in", "backward", "forward", "update", "copy-out", "copy-in", "encode", "decode", "transfer", "tick")
-
     ready: Times  #: when everything that the task waits for had ended; ps
     start: Times  #: when its queue admitted it; ps
     end: Times  #: ps
     kind: numpy.typing.NDArray[numpy.uint8]  #: an index of `kinds`
+    kinds: tuple[str, ...]  #: the names of all kinds of tasks
     worker_class: numpy.typing.NDArray[numpy.uint32]  #: the class of identical workers; 0 for transfers
     item: numpy.typing.NDArray[numpy.uint32]  #: the layer, the block of a copy or codec, or the plan's transfer
     batch: numpy.typing.NDArray[numpy.uint32]  #: the micro-batch

@@ -262,7 +262,7 @@ void read_schedule(const Files& files, const std::string& cluster_file, Scenario
   if (!scenario.options.places.contains("accumulate"))
     for (const ActionRow& row : given->rows)
       for (const Action& one : row)
-        if (computes(one.kind))
+        if (is_pass(one.kind))
           scenario.options.strategy.sharding.accumulate =
               std::max<std::int64_t>(scenario.options.strategy.sharding.accumulate, one.micro_batch + std::int64_t{1});
   parallel.given = std::move(given);

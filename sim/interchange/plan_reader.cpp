@@ -379,18 +379,20 @@ class PlanReader {
 
   // `as_point`: the work is the end of a gate, which in a pipeline may also have "rank" and "next".
   Work work_of(const Json& json, const Plan& plan, bool as_point = false) const {
-    for (const auto& [kind, word] : work_kinds) {
-      const auto item = json.find(std::string(word));
+    for (const ActivityRow& row : activity_rows) {
+      const Activity kind = row.value;
+      const std::string word(row.name);
+      const auto item = is_work(kind) ? json.find(word) : std::nullopt;
       if (!item || !(plan.pipeline || occurs_without_pipeline(kind))) continue;
       if (as_point && plan.pipeline)
-        json.allow_only({std::string(word), "batch", "rank", "next"});
+        json.allow_only({word, "batch", "rank", "next"});
       else
-        json.allow_only({std::string(word), "batch"});
+        json.allow_only({word, "batch"});
       Work one{kind};
       if (const auto batch = json.find("batch")) one.micro_batch = batch_of(*batch, plan);
-      if (kind == WorkKind::Update && !item->is_number() && item->text() == everything_word)
+      if (kind == Activity::Update && !item->is_number() && item->text() == everything_word)
         one.item = everything;
-      else if (kind == WorkKind::Mark)
+      else if (kind == Activity::Mark)
         one.item = static_cast<std::uint32_t>(item->integer(0, std::ssize(plan.pipeline->layers) - 1));
       else
         one.item = is_of_layer(kind) ? layers_.read(*item) : block_of(*item, plan);
@@ -399,8 +401,8 @@ class PlanReader {
     json.fail("is not one work", "such as {\"backward\": LAYER} or {\"forward\": LAYER}");
   }
 
-  static bool occurs_without_pipeline(WorkKind kind) {
-    return kind != WorkKind::BackwardInput && kind != WorkKind::BackwardWeight && kind != WorkKind::Mark;
+  static bool occurs_without_pipeline(Activity kind) {
+    return kind != Activity::BackwardInput && kind != Activity::BackwardWeight && kind != Activity::Mark;
   }
 
   WorkPoint work_point(const Json& json, const Plan& plan) const {

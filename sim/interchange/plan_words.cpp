@@ -41,10 +41,7 @@ std::uint32_t PlanNames::read(const Json& json) const {
   return found->second.front();
 }
 
-bool is_of_layer(WorkKind kind) {
-  return kind != WorkKind::CopyOut && kind != WorkKind::CopyOutAgain && kind != WorkKind::CopyIn &&
-         kind != WorkKind::Mark;
-}
+bool is_of_layer(Activity kind) { return is_pass(kind) || kind == Activity::Update; }
 
 Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
 Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }

@@ -39,7 +39,7 @@ class PlanNames {
 constexpr std::string_view start_word = "start", everything_word = "everything";
 
 /// True if a work's item is a layer; the item of a mark is a chunk, that of other works a block.
-bool is_of_layer(WorkKind kind);
+bool is_of_layer(Activity kind);
 
 Order read_order(const Json& json);
 Barrier read_barrier(const Json& json);

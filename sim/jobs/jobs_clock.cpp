@@ -21,7 +21,7 @@ namespace {
 void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
   const std::vector<Work>& program =
       job.plan.roles.front().program;  // in a pipeline all programs begin with a forward pass
-  if (!program.empty() && program.front().kind != WorkKind::Backward) return;
+  if (!program.empty() && program.front().kind != Activity::Backward) return;
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
     const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
@@ -372,7 +372,7 @@ class JobsClock final : public Observer {
     for (TaskId id = 0; id < cycle.graph.tasks().size(); ++id) {
       Task& task = cycle.graph.task(id);
       task.queue += first_queue;
-      if (running.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
+      if (running.unrolled.labels[id].kind == Activity::Transfer) task.call_id += network_->first_call(number);
     }
     if (job.job.setup.fidelity == Fidelity::Message) require_bearable(number, job);
     cycle.carried = running.unrolled.carried;
@@ -510,7 +510,7 @@ double messages_awaited(std::span<const SeatedJob> jobs, const JobsFile& file) {
     double sent = 0;
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
       const Task& task = unrolled.graph.tasks()[id];
-      if (unrolled.labels[id].kind != Label::Kind::Transfer || task.bytes <= 0) continue;
+      if (unrolled.labels[id].kind != Activity::Transfer || task.bytes <= 0) continue;
       sent += static_cast<double>(fabric.messages_laid(fabric.sent(task.call_id, task.bytes).rounds));
     }
     all += sent * static_cast<double>(awaited_of(job, file, some_end(jobs)));

@@ -186,9 +186,7 @@ Time computing_of(const SeatedJob& seated) {
     Time sum{0};
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
       const Label& label = unrolled.labels[id];
-      const bool codec = label.kind == Label::Kind::Encode || label.kind == Label::Kind::Decode;
-      const bool copies = label.kind == Label::Kind::CopyOut || label.kind == Label::Kind::CopyIn;
-      if (is_of_worker(label) && !copies && !(codec && unrolled.beside))
+      if (is_on_stream(label.kind) && !is_copy(label.kind) && !(is_codec(label.kind) && unrolled.beside))
         sum = add(sum, unrolled.nominal[id] - inside_layers(seated.job, label));
     }
     longest = std::max(longest, sum);

@@ -58,12 +58,11 @@ void PipelineBuilder::gate_after_work(const RankProgram& rank, std::uint32_t pla
 
 std::vector<PipelineBuilder::PendingSend> PipelineBuilder::sends_of(std::uint32_t rank) const {
   const RowIndex& index = pipeline_.index;
-  const bool explicit_sends =
-      has(pipeline_.rows, ActionKind::SendForward) || has(pipeline_.rows, ActionKind::SendBackward);
+  const bool explicit_sends = has(pipeline_.rows, Activity::SendForward) || has(pipeline_.rows, Activity::SendBackward);
   std::vector<PendingSend> sends;
   for (const Action& one : pipeline_.rows[rank]) {
-    const bool forward = one.kind == (explicit_sends ? ActionKind::SendForward : ActionKind::Forward);
-    if (!forward && !(explicit_sends ? one.kind == ActionKind::SendBackward : hands_back(one.kind))) continue;
+    const bool forward = one.kind == (explicit_sends ? Activity::SendForward : Activity::Forward);
+    if (!forward && !(explicit_sends ? one.kind == Activity::SendBackward : hands_back(one.kind))) continue;
     if (forward ? one.chunk + 1 == index.chunks() : one.chunk == 0) continue;
     const std::uint32_t other = forward ? one.chunk + 1 : one.chunk - 1;
     if (index.rank_of[other] == rank) continue;
@@ -133,8 +132,8 @@ void PipelineBuilder::exchange(const std::vector<PendingSend>& sends, const std:
       if (sends_now) gate(transfer(*sends_now), entry);
       if (const auto waits = awaited.find(action); waits != awaited.end()) {
         gate(transfer(waits->second), entry);
-        const bool same_direction = before && (rank.row()[*before].kind == ActionKind::Forward) ==
-                                                  (rank.row()[action].kind == ActionKind::Forward);
+        const bool same_direction =
+            before && (rank.row()[*before].kind == Activity::Forward) == (rank.row()[action].kind == Activity::Forward);
         if (same_direction && sends_now)
           gate(transfer(*sends_now), transfer(waits->second));
         else if (before)
@@ -220,7 +219,7 @@ std::uint32_t PipelineBuilder::add_gather(const RankProgram& rank, std::uint32_t
 }
 
 std::uint32_t PipelineBuilder::first_pass_of(const RankProgram& rank, std::uint32_t chunk, LayerId layer) const {
-  return rank.place(WorkKind::Forward, layer, rank.row()[rank.first_forward(chunk)].micro_batch);
+  return rank.place(Activity::Forward, layer, rank.row()[rank.first_forward(chunk)].micro_batch);
 }
 
 }  // namespace allreplay

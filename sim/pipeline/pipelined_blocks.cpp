@@ -12,12 +12,12 @@ namespace allreplay {
 namespace {
 
 // Returns the strategy's schedule for a chunk, with tensors numbered as in the whole model.
-BucketSchedule schedule_of_chunk(const PipelineRequest& request, std::uint32_t chunk, WorkKind pass) {
+BucketSchedule schedule_of_chunk(const PipelineRequest& request, std::uint32_t chunk, Activity pass) {
   const Chunk& layers = request.pipeline.chunks[chunk];
   std::vector<Time> backward;
   const std::vector<Time> weights = request.profile.weight_times();
   for (LayerId layer = 0; layer < request.profile.layers.size(); ++layer)
-    backward.push_back(pass == WorkKind::BackwardWeight ? weights[layer] : request.profile.layers[layer].backward);
+    backward.push_back(pass == Activity::BackwardWeight ? weights[layer] : request.profile.layers[layer].backward);
   const Profile part = slowed(profile_of_chunk(request.profile, layers, backward),
                               request.slowdowns[request.pipeline.index.rank_of[chunk]]);
   if (part.tensors.empty()) return {};
@@ -65,11 +65,11 @@ class PipelinedBlocks : PipelineBuilder {
     std::uint32_t first = 0, count = 0;  // in the plan's blocks
   };
 
-  WorkKind last_pass_of(std::uint32_t chunk) const {
+  Activity last_pass_of(std::uint32_t chunk) const {
     const ActionRow& row = pipeline_.rows[pipeline_.index.rank_of[chunk]];
     const auto last = std::find_if(row.rbegin(), row.rend(),
                                    [&](const Action& one) { return one.chunk == chunk && makes_gradients(one.kind); });
-    return last->kind == ActionKind::Backward ? WorkKind::Backward : WorkKind::BackwardWeight;
+    return last->kind == Activity::Backward ? Activity::Backward : Activity::BackwardWeight;
   }
 
   void reduce_blocks(const RankProgram& rank, const std::vector<ChunkBlocks>& blocks) {
@@ -85,14 +85,14 @@ class PipelinedBlocks : PipelineBuilder {
                      .priority = priority_of(pass, index, own),
                      .micro_batch = pass.micro_batch};
         if (own.queueing.tick > Time(0))
-          one.ticks_from = WorkPoint{rank.place(WorkKind::Mark, pass.chunk, pass.micro_batch), rank.rank()};
+          one.ticks_from = WorkPoint{rank.place(Activity::Mark, pass.chunk, pass.micro_batch), rank.rank()};
         const std::uint32_t reduced = add_reduction(rank.rank(), one);
         const std::uint32_t made = own.queueing.release == Release::Backward
                                        ? rank.at(pass.action).last
                                        : rank.place(pass.kind, layer, pass.micro_batch);
         gate(rank.point(made), transfer(reduced));  // gradients do not wait for the rank's last exchange
         if (shards || barrier_ == Barrier::Iteration) continue;
-        const auto update = rank.find(WorkKind::Update, layer, 0);
+        const auto update = rank.find(Activity::Update, layer, 0);
         gate(transfer(reduced), rank.point(update ? *update : first_pass_of(rank, pass.chunk, layer)), true);
       }
     }

@@ -40,19 +40,18 @@ class PipelinedFsdp : PipelineBuilder {
   // REDUCE_GRAD, each chunk is reduced after its last gradient pass.
   ActionRow with_parameter_words(const RankProgram& rank) const {
     const ActionRow& row = rank.row();
-    const bool unshards = has(pipeline_.rows, ActionKind::Unshard),
-               reduces = has(pipeline_.rows, ActionKind::ReduceGrad);
+    const bool unshards = has(pipeline_.rows, Activity::Unshard), reduces = has(pipeline_.rows, Activity::ReduceGrad);
     ActionRow complete;
     if (!unshards)
       for (const Action& one : row)
-        if (computes(one.kind) && std::none_of(complete.begin(), complete.end(),
-                                               [&](const Action& other) { return other.chunk == one.chunk; }))
-          complete.push_back({ActionKind::Unshard, one.chunk});
+        if (is_pass(one.kind) && std::none_of(complete.begin(), complete.end(),
+                                              [&](const Action& other) { return other.chunk == one.chunk; }))
+          complete.push_back({Activity::Unshard, one.chunk});
     for (std::uint32_t i = 0; i < row.size(); ++i) {
       complete.push_back(row[i]);
       const auto last = std::find_if(rank.passes().begin(), rank.passes().end(),
                                      [&](const GradientPass& pass) { return pass.action == i && pass.last; });
-      if (!reduces && last != rank.passes().end()) complete.push_back({ActionKind::ReduceGrad, row[i].chunk});
+      if (!reduces && last != rank.passes().end()) complete.push_back({Activity::ReduceGrad, row[i].chunk});
     }
     return complete;
   }
@@ -82,20 +81,20 @@ class PipelinedFsdp : PipelineBuilder {
     std::vector<std::uint32_t> awaited;                        // reductions that the next action waits for
     std::uint32_t end = 0;                                     // the last work so far; at first the update
     std::size_t next = 0;                                      // index into the rank's actions
-    const bool explicit_unshards = has(pipeline_.rows, ActionKind::Unshard);
+    const bool explicit_unshards = has(pipeline_.rows, Activity::Unshard);
     const auto free = [&](std::uint32_t chunk, std::uint32_t place) {
       for (const std::uint32_t one : held[chunk]) plan_.transfers[one].held_until = WorkPoint{place, rank.rank()};
       held.erase(chunk);
     };
     for (const Action& one : with_parameter_words(rank)) {
-      if (one.kind == ActionKind::Unshard) {
+      if (one.kind == Activity::Unshard) {
         for (const std::uint32_t block : units[one.chunk]) {
           const std::uint32_t gather = add_gather(rank, block, gather_lanes_[rank.rank()]);
           gate(rank.point(end), transfer(gather));
           gathered[one.chunk].push_back(gather);
           held[one.chunk].push_back(gather);
         }
-      } else if (one.kind == ActionKind::ReduceGrad) {
+      } else if (one.kind == Activity::ReduceGrad) {
         for (const std::uint32_t block : units[one.chunk]) {
           Transfer reduction{.op = CollectiveOp::ReduceScatter,
                              .payload = {Payload::Kind::Gradients, block},
@@ -105,16 +104,16 @@ class PipelinedFsdp : PipelineBuilder {
           gate_after_work(rank, end, transfer(reduced));
           if (request_.parallel.reduce_grad_waits) awaited.push_back(reduced);
         }
-      } else if (one.kind == ActionKind::Reshard) {
+      } else if (one.kind == Activity::Reshard) {
         free(one.chunk, end);
-      } else if (computes(one.kind)) {
+      } else if (is_pass(one.kind)) {
         const Placed& placed = rank.at(rank.actions()[next++]);
         for (const std::uint32_t reduced : awaited) gate(transfer(reduced), rank.point(placed.entry));
         awaited.clear();
-        const WorkKind kind = rank.works[placed.last].kind;
+        const Activity kind = rank.works[placed.last].kind;
         for (const std::uint32_t gather : gathered[one.chunk]) {
           const Unit& unit = unit_of_block_[plan_.transfers[gather].payload.block];
-          const LayerId layer = kind == WorkKind::Forward ? unit.first : unit.last;
+          const LayerId layer = kind == Activity::Forward ? unit.first : unit.last;
           gate(transfer(gather), rank.point(rank.place(kind, layer, one.micro_batch)));
         }
         gathered[one.chunk].clear();

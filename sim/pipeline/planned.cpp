@@ -1,7 +1,6 @@
 #include "sim/pipeline/planned.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -18,24 +17,18 @@ std::string name_of(const Work& work, const Profile& profile) {
   return fmt::format("{} of {} in micro-batch {}", to_string(work.kind), item, work.micro_batch);
 }
 
-std::optional<ActionKind> kind_of_action(WorkKind kind) {
-  for (const auto& [action, pass] : passes_of_actions)
-    if (pass == kind) return action;
-  return std::nullopt;
-}
-
 // Recovers the actions of a program. Each is an uninterrupted run of its chunk's layers; updates and marks are skipped.
 ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profile& profile,
                  const SourceLocation& place) {
   ActionRow row;
   std::size_t next = 0;
   const auto skip = [&] {
-    while (next < role.program.size() && !kind_of_action(role.program[next].kind)) ++next;
+    while (next < role.program.size() && !is_pass(role.program[next].kind)) ++next;
     return next < role.program.size();
   };
   while (skip()) {
     const Work first = role.program[next];
-    const bool forward = first.kind == WorkKind::Forward;
+    const bool forward = first.kind == Activity::Forward;
     const auto chunk = std::find_if(chunks.begin(), chunks.end(), [&](const Chunk& one) {
       return one.first <= first.item && first.item <= one.last;
     });
@@ -46,7 +39,7 @@ ActionRow row_of(const Role& role, const std::vector<Chunk>& chunks, const Profi
                          fmt::format("a chunk's layers run back to back, but {} is missing", name_of(wanted, profile)),
                          "every layer of the chunk, or other \"stages\"");
     }
-    row.push_back({*kind_of_action(first.kind), static_cast<std::uint32_t>(chunk - chunks.begin()), first.micro_batch});
+    row.push_back({first.kind, static_cast<std::uint32_t>(chunk - chunks.begin()), first.micro_batch});
   }
   return row;
 }
@@ -102,22 +95,23 @@ class PipelineCoverage {
   PipelineCoverage(const Plan& plan, const Pipeline& pipeline, const Profile& profile)
       : plan_(plan), pipeline_(pipeline), profile_(profile), gates_(plan) {
     for (const Role& role : plan.roles) places_.emplace_back(role.program);
-    of_rank_.resize(plan.roles.size());
+    for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank)
+      duties_.push_back({.role = rank, .transfers = {}, .holds = std::vector<bool>(profile.tensors.size(), false)});
     for (std::uint32_t index = 0; index < plan.transfers.size(); ++index)
-      if (is_of_rank(plan.transfers[index])) of_rank_[plan.transfers[index].group].push_back(index);
+      if (is_of_rank(plan.transfers[index])) duties_[plan.transfers[index].group].transfers.push_back(index);
+    for (TensorId id = 0; id < profile.tensors.size(); ++id)
+      duties_[rank_of_layer(pipeline, profile.tensors[id].layer)].holds[id] = true;
   }
 
   std::optional<Complaint> complaint() const {
-    if (const TransferOrder order = order_of_transfers(plan_); order.in_circle)
-      return circle_of(plan_, *order.in_circle, profile_);
     if (auto wrong = wrong_lane()) return wrong;
     if (auto wrong = wrong_next()) return wrong;
     if (auto wrong = wrong_sends()) return wrong;
-    for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank) {
+    for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank)
       if (auto wrong = wrong_program(rank)) return wrong;
-      if (auto wrong = wrong_reductions(rank)) return wrong;
-      if (auto wrong = wrong_gathers(rank)) return wrong;
-    }
+    if (auto wrong = wrong_operation()) return wrong;
+    if (auto wrong = uncovered(plan_, profile_, duties_)) return wrong;
+    if (auto wrong = wrong_holding()) return wrong;
     return wrong_tied();
   }
 
@@ -129,11 +123,11 @@ class PipelineCoverage {
     // If an update or a mark waits, the data is for the pass that follows it.
     const std::vector<Work>& program = plan_.roles[to].program;
     const auto pass = std::find_if(program.begin() + *place, program.end(), [](const Work& one) {
-      return kind_of_action(one.kind) && one.kind != WorkKind::BackwardWeight;
+      return is_pass(one.kind) && one.kind != Activity::BackwardWeight;
     });
     if (pass == program.end()) return std::nullopt;
     const std::uint32_t chunk = chunk_of(pass->item);
-    const bool forward = pass->kind == WorkKind::Forward;
+    const bool forward = pass->kind == Activity::Forward;
     const std::uint32_t neighbour = forward ? chunk - 1 : chunk + 1;  // 0 - 1 wraps around and is rejected below
     if (neighbour >= pipeline_.chunks.size() || pipeline_.index.rank_of[neighbour] != from) return std::nullopt;
     if (pass->item != (forward ? pipeline_.chunks[chunk].first : pipeline_.chunks[chunk].last)) return std::nullopt;
@@ -149,9 +143,6 @@ class PipelineCoverage {
     const std::vector<std::int64_t>& members = plan_.groups[one.group].group.members;
     return {rank_of_worker(members[0]), rank_of_worker(members[1])};
   }
-  bool is_of(std::uint32_t rank, TensorId tensor) const {
-    return rank_of_layer(pipeline_, profile_.tensors[tensor].layer) == rank;
-  }
   bool is_of_rank(const Transfer& one) const { return one.group < plan_.roles.size(); }
   std::uint32_t chunk_of(LayerId layer) const {
     std::uint32_t chunk = 0;
@@ -162,7 +153,7 @@ class PipelineCoverage {
     const auto found = places_[rank].find(work);
     return found ? std::optional(static_cast<std::uint32_t>(*found)) : std::nullopt;
   }
-  bool updates_at_start(std::uint32_t rank) const { return place(rank, {WorkKind::Update, everything}).has_value(); }
+  bool updates_at_start(std::uint32_t rank) const { return place(rank, {Activity::Update, everything}).has_value(); }
 
   // Checks that no lane mixes the reductions and gathers of one rank with those of another, or with sends.
   std::optional<Complaint> wrong_lane() const {
@@ -197,7 +188,7 @@ class PipelineCoverage {
     const std::vector<Work>& program = plan_.roles[rank].program;
     const bool by_layer = !updates_at_start(rank);
     const bool marks =
-        std::any_of(program.begin(), program.end(), [](const Work& one) { return one.kind == WorkKind::Mark; });
+        std::any_of(program.begin(), program.end(), [](const Work& one) { return one.kind == Activity::Mark; });
     if (by_layer && (plan_.together || plan_.sharding.shards_optimizer() || plan_.pipeline->barrier != Barrier::Layer))
       return Complaint{fmt::format("the program of rank {} does not begin with {{\"update\": \"everything\"}}", rank),
                        "that; or update_barrier stage, barrier layer, and no shards"};
@@ -237,130 +228,37 @@ class PipelineCoverage {
 
   // The work that computes the data: the forward pass of the sender's last layer, or the backward pass of its first.
   Work work_of_sender(const Delivery& one) const {
-    if (one.forward) return {WorkKind::Forward, pipeline_.chunks[one.cut].last, one.micro_batch};
+    if (one.forward) return {Activity::Forward, pipeline_.chunks[one.cut].last, one.micro_batch};
     const LayerId first = pipeline_.chunks[one.cut + 1].first;
-    const Work whole{WorkKind::Backward, first, one.micro_batch};
-    return place(one.from, whole) ? whole : Work{WorkKind::BackwardInput, first, one.micro_batch};
+    const Work whole{Activity::Backward, first, one.micro_batch};
+    return place(one.from, whole) ? whole : Work{Activity::BackwardInput, first, one.micro_batch};
   }
 
-  // The place of the work that computes a layer's gradients for the micro-batch; if none is given, for the last one.
-  std::uint32_t gradient_pass(std::uint32_t rank, LayerId layer, std::optional<std::uint32_t> micro_batch) const {
-    std::uint32_t last = 0;
-    for (std::uint32_t m = micro_batch.value_or(0);
-         m < (micro_batch ? *micro_batch + 1 : pipeline_.index.micro_batches); ++m) {
-      const auto weights = place(rank, {WorkKind::BackwardWeight, layer, m});
-      last = std::max(last, weights ? *weights : place(rank, {WorkKind::Backward, layer, m}).value());
-    }
-    return last;
-  }
-  std::uint32_t first_pass(std::uint32_t rank, LayerId layer) const {
-    std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
-    for (std::uint32_t m = 0; m < pipeline_.index.micro_batches; ++m)
-      first = std::min(first, place(rank, {WorkKind::Forward, layer, m}).value());
-    return first;
-  }
-  // The place of the first work that needs the layer's reductions of the previous iteration.
-  std::uint32_t needed_at(std::uint32_t rank, LayerId layer) const {
-    if (const auto update = place(rank, {WorkKind::Update, everything}); update && !by_layer()) return *update;
-    const auto update = place(rank, {WorkKind::Update, layer});
-    return update ? *update : first_pass(rank, layer);
-  }
-  bool by_layer() const { return plan_.pipeline->barrier == Barrier::Layer && !plan_.sharding.shards_optimizer(); }
-
-  struct Carried {
-    Slice slice;
-    std::uint32_t transfer;
-  };
-  // Checks that `all` has every byte of the rank's tensors once and none of other tensors; `done` is a word for errors.
-  std::optional<Complaint> gap(std::uint32_t rank, std::vector<Carried> all, std::string_view done) const {
-    std::sort(all.begin(), all.end(), [](const Carried& a, const Carried& b) {
-      return std::tie(a.slice.tensor, a.slice.offset, a.transfer) <
-             std::tie(b.slice.tensor, b.slice.offset, b.transfer);
-    });
-    auto next = all.begin();
-    for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
-      const Tensor& tensor = profile_.tensors[id];
-      Bytes sent = 0;
-      for (; next != all.end() && next->slice.tensor == id && next->slice.offset <= sent; ++next) {
-        if (next->slice.offset < sent)
-          return Complaint{fmt::format("byte {} of '{}' is {} twice: by {} and by {}", next->slice.offset, tensor.name,
-                                       done, name(std::prev(next)->transfer), name(next->transfer)),
-                           "once, on the rank that holds it"};
-        sent += next->slice.bytes;
-      }
-      const bool own = is_of(rank, id);
-      if (sent != (own ? tensor.bytes : 0))
-        return Complaint{own ? fmt::format("byte {} of '{}' is not {}", sent, tensor.name, done)
-                             : fmt::format("'{}' is {} on rank {}, which does not hold it", tensor.name, done, rank),
-                         "each byte once, on the rank that holds it"};
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Complaint> wrong_reductions(std::uint32_t rank) const {
+  // Checks that blocks are reduced and gathered by the operations of the plan's kind of sharding.
+  std::optional<Complaint> wrong_operation() const {
     const bool shards = plan_.sharding.shards_optimizer();
-    const CollectiveOp op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
-    std::map<std::uint32_t, std::vector<Carried>> reduced;  // by micro-batch
-    for (const std::uint32_t index : of_rank_[rank]) {
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.op == CollectiveOp::AllGather) continue;
-      if (one.op != op)
-        return Complaint{fmt::format("{} is not how zero {} reduces", name(index), plan_.sharding.zero),
-                         fmt::format("{}s", to_string(op))};
-      for (const Slice& slice : plan_.block_of(one).slices) reduced[one.micro_batch].push_back({slice, index});
+      const bool fits = shards ? one.op == CollectiveOp::ReduceScatter || one.op == CollectiveOp::AllGather
+                               : one.op == CollectiveOp::AllReduce;
+      if (is_of_rank(one) && !fits)
+        return Complaint{fmt::format("{} is not an operation of zero {}", name(index), plan_.sharding.zero),
+                         shards ? "reduce-scatters and all-gathers" : "all-reduces"};
     }
-    if (reduced.size() > 1 && !shards)
-      return Complaint{fmt::format("rank {} reduces in several micro-batches, but shards nothing", rank),
-                       "each gradient once, after its last pass"};
-    const bool several = reduced.size() > 1;
-    std::vector<bool> met(profile_.tensors.size(), false);  // by tensor: reduced after its last pass
-    for (const auto& [micro_batch, all] : reduced) {
-      if (auto wrong = gap(rank, all, "reduced")) return wrong;
-      for (const auto& [slice, index] : all) {
-        const LayerId layer = profile_.tensors[slice.tensor].layer;
-        const std::uint32_t last = gradient_pass(rank, layer, std::nullopt);
-        const std::uint32_t pass = several ? gradient_pass(rank, layer, micro_batch) : last;
-        const auto made = gates_.made(index, rank);
-        if (!made || *made < pass)
-          return Complaint{fmt::format("{} may start before rank {} has made '{}'", name(index), rank,
-                                       profile_.tensors[slice.tensor].name),
-                           fmt::format("after {}", name_of(plan_.roles[rank].program[pass], profile_))};
-        if (pass == last) met[slice.tensor] = true;
-        const auto read = gates_.read(index, rank, true);
-        if (!plan_.together && (!read || *read > needed_at(rank, layer)))
-          return Complaint{
-              fmt::format("{} may end after rank {} needs it for its next iteration", name(index), rank),
-              fmt::format("before {}, next", name_of(plan_.roles[rank].program[needed_at(rank, layer)], profile_))};
-      }
-    }
-    for (TensorId id = 0; id < profile_.tensors.size(); ++id)
-      if (is_of(rank, id) && !met[id])
-        return Complaint{fmt::format("'{}' is not reduced after its last pass", profile_.tensors[id].name),
-                         "every gradient in a reduction of its rank"};
     return std::nullopt;
   }
 
-  std::optional<Complaint> wrong_gathers(std::uint32_t rank) const {
-    std::vector<Carried> first;
-    for (const std::uint32_t index : of_rank_[rank]) {
+  // Checks that gathers of sharded parameters say until when they are held.
+  std::optional<Complaint> wrong_holding() const {
+    for (std::uint32_t index = 0; index < plan_.transfers.size() && plan_.sharding.shards_parameters(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.op != CollectiveOp::AllGather) continue;
-      if (!plan_.sharding.shards_optimizer())
-        return Complaint{fmt::format("{} gathers, but the plan shards nothing", name(index)), "\"zero\": 1, 2 or 3"};
-      const auto made = gates_.made(index, rank), read = gates_.read(index, rank, false);
-      if (!made)  // waiting for any work is enough, since the program begins with the update
-        return Complaint{fmt::format("{} may start before the update has ended", name(index)), "after the update"};
-      if (!read) return Complaint{fmt::format("no pass waits for {}", name(index)), "one that reads it"};
-      const auto& held = one.held_until;
-      if (plan_.sharding.shards_parameters() && (!held || held->role != rank || held->place < *read))
-        return Complaint{fmt::format("{} does not say how long rank {} holds it", name(index), rank),
+      const auto read = gates_.read(index, one.group, false);
+      if (!read || !one.held_until || one.held_until->role != one.group || one.held_until->place < *read)
+        return Complaint{fmt::format("{} does not say how long rank {} holds it", name(index), one.group),
                          "\"held_until\": the rank's work after which it is freed, after those that read it"};
-      for (const Slice& slice : plan_.block_of(one).slices)
-        if (!is_of(rank, slice.tensor) || *read <= first_pass(rank, profile_.tensors[slice.tensor].layer))
-          first.push_back({slice, index});
     }
-    if (!plan_.sharding.shards_optimizer()) return std::nullopt;
-    return gap(rank, std::move(first), "gathered before its first forward pass");
+    return std::nullopt;
   }
 
   std::optional<Complaint> wrong_tied() const {
@@ -385,7 +283,7 @@ class PipelineCoverage {
       return Complaint{"with barrier layer nothing waits for tied tensors", "barrier iteration"};
     for (const std::uint32_t rank : {one, other}) {
       bool early = gates_.made(*tied, rank) != static_cast<std::uint32_t>(plan_.roles[rank].program.size() - 1);
-      for (const std::uint32_t index : of_rank_[rank])
+      for (const std::uint32_t index : duties_[rank].transfers)
         if (is_reduction(plan_.transfers[index].op)) early |= !gates_.waits_for(*tied, index);
       if (early)
         return Complaint{fmt::format("{} may start before rank {} has computed and reduced all", name(*tied), rank),
@@ -401,8 +299,8 @@ class PipelineCoverage {
   const Pipeline& pipeline_;
   const Profile& profile_;
   Gates gates_;
-  std::vector<ProgramIndex> places_;                 // by rank
-  std::vector<std::vector<std::uint32_t>> of_rank_;  // by rank: indices of its reductions and gathers
+  std::vector<ProgramIndex> places_;  // by rank
+  std::vector<Duty> duties_;          // by rank: its reductions and gathers
 };
 
 }  // namespace

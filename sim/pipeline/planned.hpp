@@ -15,9 +15,9 @@ Pipeline pipeline_of(const Plan& plan, const Degrees& degrees, const Profile& pr
 
 /// Returns the first error in a pipeline's plan, or none. In a correct plan each chunk receives its activations and
 /// gradients from its neighbours, one send each; every gradient of a rank is reduced once, after its last pass, and the
-/// update waits for that; if the state is sharded, every parameter is gathered before its first forward pass. Only
-/// gates with the transfer itself at one end count. REQUIRES: `pipeline` is the plan's; the plan's groups are first the
-/// gradient groups, one per rank, and then pairs of ranks.
+/// update waits for that; if the state is sharded, every parameter is gathered before its first forward pass.
+/// REQUIRES: `pipeline` is the plan's; the plan's groups are first the gradient groups, one per rank, and then pairs of
+/// ranks.
 std::optional<Complaint> uncovered(const Plan& plan, const Pipeline& pipeline, const Profile& profile);
 
 /// Returns by chunk the smallest number of bytes sent to the next chunk, or back, for one micro-batch; 0 for the last

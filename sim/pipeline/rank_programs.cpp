@@ -4,15 +4,6 @@
 
 namespace allreplay {
 
-namespace {
-
-// REQUIRES: computes(kind).
-WorkKind kind_of_pass(ActionKind kind) {
-  return std::ranges::find(passes_of_actions, kind, &std::pair<ActionKind, WorkKind>::first)->second;
-}
-
-}  // namespace
-
 RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Profile& profile,
                          const ProgramShape& shape)
     : rank_(rank), row_(pipeline.rows[rank]), placed_(row_.size()) {
@@ -22,42 +13,41 @@ RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Pro
   std::map<std::uint32_t, std::uint32_t> counts;
   for (std::uint32_t i = 0; i < row_.size(); ++i) {
     const Action& action = row_[i];
-    if (!computes(action.kind)) continue;
+    if (!is_pass(action.kind)) continue;
     actions_.push_back(i);
-    if (action.kind == ActionKind::Forward) first_forward_.emplace(action.chunk, i);
+    if (action.kind == Activity::Forward) first_forward_.emplace(action.chunk, i);
     if (!makes_gradients(action.kind)) continue;
     last[action.chunk] = passes_.size();
-    passes_.push_back({action.chunk, action.micro_batch, counts[action.chunk]++, i, kind_of_pass(action.kind), false});
+    passes_.push_back({action.chunk, action.micro_batch, counts[action.chunk]++, i, action.kind, false});
   }
   for (const auto& [chunk, pass] : last) passes_[pass].last = true;
-  if (!shape.update_by_layer) works.push_back({WorkKind::Update, everything});
+  if (!shape.update_by_layer) works.push_back({Activity::Update, everything});
   for (const std::uint32_t i : actions_) {
     const Action& action = row_[i];
     const Chunk& chunk = pipeline.chunks[action.chunk];
     Placed& placed = placed_[i];
     placed.entry = placed.start = static_cast<std::uint32_t>(works.size());
-    const WorkKind kind = kind_of_pass(action.kind);
     const bool reduced = makes_gradients(action.kind) && (shape.every_pass || passes_[last[action.chunk]].action == i);
-    if (shape.marks && reduced) works.push_back({WorkKind::Mark, action.chunk, action.micro_batch});
-    const bool first =
-        shape.update_by_layer && shape.updates && kind == WorkKind::Forward && first_forward_.at(action.chunk) == i;
+    if (shape.marks && reduced) works.push_back({Activity::Mark, action.chunk, action.micro_batch});
+    const bool first = shape.update_by_layer && shape.updates && action.kind == Activity::Forward &&
+                       first_forward_.at(action.chunk) == i;
     for (std::uint32_t l = 0; l < chunk.layers(); ++l) {
-      const LayerId layer = kind == WorkKind::Forward ? chunk.first + l : chunk.last - l;
-      if (first && has_tensors[layer]) works.push_back({WorkKind::Update, layer});
-      if (l == 0 && kind == WorkKind::Forward) placed.start = static_cast<std::uint32_t>(works.size());
-      works.push_back({kind, layer, action.micro_batch});
+      const LayerId layer = action.kind == Activity::Forward ? chunk.first + l : chunk.last - l;
+      if (first && has_tensors[layer]) works.push_back({Activity::Update, layer});
+      if (l == 0 && action.kind == Activity::Forward) placed.start = static_cast<std::uint32_t>(works.size());
+      works.push_back({action.kind, layer, action.micro_batch});
     }
     placed.last = static_cast<std::uint32_t>(works.size() - 1);
   }
   index_.emplace(works);
 }
 
-std::optional<std::uint32_t> RankProgram::find(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const {
+std::optional<std::uint32_t> RankProgram::find(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const {
   const auto place = index_->find({kind, item, micro_batch});
   return place ? std::optional(static_cast<std::uint32_t>(*place)) : std::nullopt;
 }
 
-std::uint32_t RankProgram::place(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const {
+std::uint32_t RankProgram::place(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const {
   return find(kind, item, micro_batch).value();
 }
 

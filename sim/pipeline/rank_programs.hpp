@@ -11,14 +11,6 @@
 
 namespace allreplay {
 
-/// The work that each layer does in a compute action.
-inline constexpr std::pair<ActionKind, WorkKind> passes_of_actions[] = {
-    {ActionKind::Forward, WorkKind::Forward},
-    {ActionKind::Backward, WorkKind::Backward},
-    {ActionKind::BackwardInput, WorkKind::BackwardInput},
-    {ActionKind::BackwardWeight, WorkKind::BackwardWeight},
-};
-
 /// The works that programs contain in addition to passes.
 struct ProgramShape {
   bool update_by_layer = false;  ///< each layer before its first forward pass; else everything at the start
@@ -39,7 +31,7 @@ struct GradientPass {
   std::uint32_t chunk = 0, micro_batch = 0;
   std::uint32_t number = 0;  ///< among the gradient passes of its chunk
   std::uint32_t action = 0;  ///< index in the row
-  WorkKind kind = WorkKind::Backward;
+  Activity kind = Activity::Backward;
   bool last = false;  ///< the chunk's last gradient pass
 };
 
@@ -62,8 +54,8 @@ class RankProgram {
 
   PlanPoint point(std::size_t place) const { return work(place, rank_); }
   /// REQUIRES: the program contains the work.
-  std::uint32_t place(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const;
-  std::optional<std::uint32_t> find(WorkKind kind, std::uint32_t item, std::uint32_t micro_batch) const;
+  std::uint32_t place(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const;
+  std::optional<std::uint32_t> find(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const;
 
  private:
   std::uint32_t rank_;

@@ -30,7 +30,7 @@ class CellReader {
         text_.remove_prefix(1);
         row.push_back(action());
         row.back().joined = !first;
-        if (!computes(row.back().kind)) fail();
+        if (!is_pass(row.back().kind)) fail();
       }
       if (text_ != ")OVERLAP_F_B") fail();
       text_ = {};
@@ -59,8 +59,8 @@ class CellReader {
     Action one;
     one.chunk = number(most_chunks);
     const std::size_t end = std::min(text_.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_"), text_.size());
-    const auto* kind = row_named(action_kinds, text_.substr(0, end));
-    if (!kind) fail();
+    const auto kind = std::ranges::find(activity_rows, text_.substr(0, end), &ActivityRow::action);
+    if (end == 0 || kind == std::end(activity_rows)) fail();
     one.kind = kind->value;
     text_.remove_prefix(end);
     if (of_micro_batch(one.kind)) one.micro_batch = number(most_micro_batches);
@@ -93,7 +93,7 @@ ActionRows parse_rows(const std::string& text, const std::string& file) {
   return rows;
 }
 
-bool has(const ActionRows& rows, ActionKind kind) {
+bool has(const ActionRows& rows, Activity kind) {
   return std::any_of(rows.begin(), rows.end(), [&](const ActionRow& row) {
     return std::any_of(row.begin(), row.end(), [&](const Action& one) { return one.kind == kind; });
   });
@@ -122,7 +122,7 @@ class Indexer {
     for (std::uint32_t rank = 0; rank < rows_.size(); ++rank)
       for (std::uint32_t i = 0; i < rows_[rank].size(); ++i) place_action({rank, i});
     require_all_there();
-    if (has(rows_, ActionKind::SendForward) || has(rows_, ActionKind::SendBackward))
+    if (has(rows_, Activity::SendForward) || has(rows_, Activity::SendBackward))
       place_sends();
     else {
       index_.forward_sends = index_.forwards;
@@ -140,7 +140,7 @@ class Indexer {
   void find_extent() {
     for (const ActionRow& row : rows_)
       for (const Action& one : row) {
-        if (!computes(one.kind)) continue;
+        if (!is_pass(one.kind)) continue;
         chunks_ = std::max<std::size_t>(chunks_, one.chunk + std::size_t{1});
         index_.micro_batches = std::max<std::int64_t>(index_.micro_batches, one.micro_batch + std::int64_t{1});
       }
@@ -153,7 +153,7 @@ class Indexer {
 
   void place_action(const ActionPlace& at) {
     const Action& one = rows_[at.rank][at.index];
-    if (!computes(one.kind)) return;
+    if (!is_pass(one.kind)) return;
     std::uint32_t& rank = index_.rank_of[one.chunk];
     if (rank != nowhere && rank != at.rank)
       fail(fmt::format("chunk {} is on rank {} and on rank {}: {}", one.chunk, rank, at.rank, to_string(one)),
@@ -167,7 +167,7 @@ class Indexer {
              "one F, and one B or one I and one W, of each chunk and micro-batch");
       known = at;
     };
-    if (one.kind == ActionKind::Forward) put(index_.forwards);
+    if (one.kind == Activity::Forward) put(index_.forwards);
     if (hands_back(one.kind)) put(index_.hand_backs);
     if (makes_gradients(one.kind)) put(index_.gradients);
   }
@@ -203,9 +203,9 @@ class Indexer {
       std::uint32_t last = nowhere;
       for (std::uint32_t i = 0; i < rows_[rank].size(); ++i) {
         const Action& one = rows_[rank][i];
-        if (computes(one.kind)) last = i;
-        const bool forward = one.kind == ActionKind::SendForward;
-        if (!forward && one.kind != ActionKind::SendBackward) continue;
+        if (is_pass(one.kind)) last = i;
+        const bool forward = one.kind == Activity::SendForward;
+        if (!forward && one.kind != Activity::SendBackward) continue;
         const bool needed = one.chunk < chunks_ && one.micro_batch < index_.micro_batches &&
                             (forward ? one.chunk + 1 < chunks_ : one.chunk > 0);
         if (!needed) fail(fmt::format("nothing waits for {}", to_string(one)), "sends that another chunk needs");
@@ -234,7 +234,7 @@ class Indexer {
     std::vector<std::uint32_t> done(rows_.size(), 0);  // by rank: number of completed actions
     const auto available = [&](const Action& one) {
       const ActionPlace* needed = nullptr;
-      if (one.kind == ActionKind::Forward && one.chunk > 0) {
+      if (one.kind == Activity::Forward && one.chunk > 0) {
         const bool crosses = index_.crosses(one.chunk - 1);
         const std::size_t before = index_.at(one.chunk - 1, one.micro_batch);
         needed = &(crosses ? index_.forward_sends : index_.forwards)[before];
@@ -249,7 +249,7 @@ class Indexer {
       moves = false;
       for (std::uint32_t rank = 0; rank < rows_.size(); ++rank)
         while (done[rank] < rows_[rank].size() &&
-               (!computes(rows_[rank][done[rank]].kind) || available(rows_[rank][done[rank]]))) {
+               (!is_pass(rows_[rank][done[rank]].kind) || available(rows_[rank][done[rank]]))) {
           ++done[rank];
           moves = true;
         }
@@ -282,7 +282,7 @@ RowIndex index_of(const ActionRows& rows, std::int64_t ranks, const SourceLocati
 }
 
 void require_parameter_words(const ActionRows& rows, const RowIndex& index, const SourceLocation& place) {
-  const bool unshards = has(rows, ActionKind::Unshard), reduces = has(rows, ActionKind::ReduceGrad);
+  const bool unshards = has(rows, Activity::Unshard), reduces = has(rows, Activity::ReduceGrad);
   const auto fail = [&](const std::string& wrong, const std::string& right) { throw InputError(place, wrong, right); };
   std::vector<bool> gathered(index.chunks(), !unshards), reduced(index.chunks(), false);
   for (std::uint32_t rank = 0; rank < rows.size(); ++rank) {
@@ -294,16 +294,16 @@ void require_parameter_words(const ActionRows& rows, const RowIndex& index, cons
         continue;
       }
       passes[one.chunk] += makes_gradients(one.kind);
-      if (computes(one.kind) && !gathered[one.chunk])
+      if (is_pass(one.kind) && !gathered[one.chunk])
         fail(fmt::format("{} uses parameters that are not gathered", to_string(one)),
              fmt::format("{}UNSHARD before it", one.chunk));
-      if (one.kind == ActionKind::Unshard) {
+      if (one.kind == Activity::Unshard) {
         if (gathered[one.chunk])
           fail(fmt::format("{} gathers parameters that are gathered already", to_string(one)), "a RESHARD before it");
         gathered[one.chunk] = true;
       }
-      if (one.kind == ActionKind::Reshard) gathered[one.chunk] = false;
-      if (one.kind != ActionKind::ReduceGrad) continue;
+      if (one.kind == Activity::Reshard) gathered[one.chunk] = false;
+      if (one.kind != Activity::ReduceGrad) continue;
       if (reduced[one.chunk]) fail(fmt::format("{} appears twice", to_string(one)), "once");
       if (passes[one.chunk] < index.micro_batches)
         fail(fmt::format("{} comes before the chunk's last gradient pass", to_string(one)), "after it");

@@ -50,6 +50,6 @@ RowIndex index_of(const ActionRows& rows, std::int64_t ranks, const SourceLocati
 void require_parameter_words(const ActionRows& rows, const RowIndex& index, const SourceLocation& place);
 
 /// True if any row has an action of this kind.
-bool has(const ActionRows& rows, ActionKind kind);
+bool has(const ActionRows& rows, Activity kind);
 
 }  // namespace allreplay

@@ -10,7 +10,7 @@ namespace allreplay {
 
 namespace {
 
-using Kind = ActionKind;
+using Kind = Activity;
 
 // Writes a row action by action. An action's micro-batch is the number of earlier actions of its chunk and kind.
 class RowWriter {
@@ -180,7 +180,7 @@ ActionRows zb_h1(const ScheduleRequest& request) {
 }
 
 ActionRows zbv(const ScheduleRequest& request) {
-  using enum ActionKind;
+  using enum Activity;
   const std::int64_t ranks = request.ranks, most = std::max(2 * ranks - 1, request.micro_batches);
   return for_each_rank(request, [&](std::int64_t rank) {
     const std::int64_t a = rank, b = 2 * ranks - 1 - rank;
@@ -201,7 +201,7 @@ ActionRows zbv(const ScheduleRequest& request) {
 }
 
 ActionRow dualpipe_row(const ScheduleRequest& request, std::int64_t rank) {
-  using enum ActionKind;
+  using enum Activity;
   const std::int64_t a = rank, b = 2 * request.ranks - 1 - rank, after = request.ranks - 1 - rank;
   RowWriter row(request);
   row.add(2 * after, {{a, Forward}});
@@ -222,7 +222,7 @@ ActionRow dualpipe_row(const ScheduleRequest& request, std::int64_t rank) {
     row.add(b, Forward);
     row.add(a, Backward, true);
   }
-  ActionKind backward = Backward;
+  Activity backward = Backward;
   for (std::int64_t i = 0; i <= rank; ++i) {
     if (i == (rank + 1) / 2 && rank % 2 == 1) backward = BackwardInput;
     row.add(b, backward);
@@ -274,7 +274,7 @@ ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request
 }
 
 std::string to_string(const Action& action) {
-  const std::string_view word = name_of(action_kinds, action.kind);
+  const std::string_view word = row_of(action.kind).action;
   return of_micro_batch(action.kind) ? fmt::format("{}{}{}", action.chunk, word, action.micro_batch)
                                      : fmt::format("{}{}", action.chunk, word);
 }

@@ -77,6 +77,7 @@ py::dict arrays(const py::object& self) {
   arrays["start"] = times(spans, &Span::start, self);
   arrays["end"] = times(spans, &Span::end, self);
   arrays["kind"] = column(reinterpret_cast<const std::uint8_t*>(&label->kind), labels.size(), sizeof(Label), self);
+  arrays["kinds"] = py::tuple(py::cast(names_of(activity_rows)));
   arrays["worker_class"] = column(&label->worker_class, labels.size(), sizeof(Label), self);
   arrays["item"] = column(&label->item, labels.size(), sizeof(Label), self);
   arrays["batch"] = column(&label->micro_batch, labels.size(), sizeof(Label), self);
@@ -94,7 +95,7 @@ py::list rows_of(const Replayed& replayed) {
     for (const TimelineRow& row : *part) {
       py::list bars;
       for (const Bar& bar : row.bars)
-        bars.append(py::make_tuple(to_string(bar.activity), bar.name, bar.bytes, to_seconds(bar.ready),
+        bars.append(py::make_tuple(title_of(bar.activity), bar.name, bar.bytes, to_seconds(bar.ready),
                                    to_seconds(bar.start), to_seconds(bar.end)));
       list.append(py::make_tuple(row.name, bars));
     }

@@ -162,11 +162,11 @@ class Fsdp {
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(request_.options.sharding.accumulate); }
   bool groups() const { return request_.options.sharding.shard_group > 0; }
 
-  ProgramRange pass(WorkKind kind, std::uint32_t unit, std::uint32_t micro_batch) {
+  ProgramRange pass(Activity kind, std::uint32_t unit, std::uint32_t micro_batch) {
     const Unit& layers = units_[unit];
     ProgramRange range;
     for (LayerId i = layers.first; i <= layers.last; ++i) {
-      const LayerId layer = kind == WorkKind::Forward ? i : layers.last - (i - layers.first);
+      const LayerId layer = kind == Activity::Forward ? i : layers.last - (i - layers.first);
       range.last = build_.add(Work{kind, layer, micro_batch});
       if (i == layers.first) range.first = range.last;
     }
@@ -196,7 +196,7 @@ class Fsdp {
   }
 
   Plan finish() {
-    const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
+    const PlanPoint update = work(build_.add(Work{Activity::Update, everything}));
     // The reductions of earlier micro-batches have ended before the last one's first gathers.
     build_.gate(std::span(boundary_).first(boundary_.size() - 1), update);
     return build_.take();
@@ -248,9 +248,9 @@ class Fsdp2 : Fsdp {
         build_.gate(copied[unit - static_cast<std::size_t>(options_.prefetch) - 1], arrived);
       else
         build_.gate(boundary_, arrived);
-      copied.push_back(work(build_.add(Work{WorkKind::CopyOut, unit, micro_batch})));
+      copied.push_back(work(build_.add(Work{Activity::CopyOut, unit, micro_batch})));
       build_.gate(arrived, copied.back());
-      pass(WorkKind::Forward, unit, micro_batch);
+      pass(Activity::Forward, unit, micro_batch);
     }
     last_copy_ = copied.back();
   }
@@ -277,13 +277,13 @@ class Fsdp2 : Fsdp {
     for (std::int64_t i = 0; i < options_.prefetch; ++i) issue(micro_batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
       if (freed(unit)) {
-        copied[unit] = work(build_.add(Work{WorkKind::CopyOutAgain, unit, micro_batch}));
+        copied[unit] = work(build_.add(Work{Activity::CopyOutAgain, unit, micro_batch}));
         build_.gate(*arrived_[unit], *copied[unit]);
         issue(micro_batch);
       }
-      pass(WorkKind::Backward, unit, micro_batch);
+      pass(Activity::Backward, unit, micro_batch);
       if (!reducing) continue;
-      const PlanPoint copy = work(build_.add(Work{WorkKind::CopyIn, unit, micro_batch}));
+      const PlanPoint copy = work(build_.add(Work{Activity::CopyIn, unit, micro_batch}));
       const std::size_t behind = unit + static_cast<std::size_t>(options_.reduce_buffers);
       if (behind < count()) build_.gate(*reduced[behind], copy);
       reduced[unit] = reduce(unit, reduces_, micro_batch, sums);
@@ -342,7 +342,7 @@ class Fsdp1 : Fsdp {
         build_.gate(passes[passes.size() - limit], arrived);
       else if (!is_root(unit))
         build_.gate(boundary_, arrived);
-      const ProgramRange range = pass(WorkKind::Forward, unit, micro_batch);
+      const ProgramRange range = pass(Activity::Forward, unit, micro_batch);
       if (freed(unit)) passes.push_back(work(range.last));
       build_.gate(arrived, work(range.first));
     }
@@ -364,7 +364,7 @@ class Fsdp1 : Fsdp {
     for (std::uint32_t unit = count(); unit-- > 0;) {
       const PlanPoint before = build_.so_far();
       if (freed(unit) && used == arrived_.size()) fetch(before, micro_batch);
-      const ProgramRange range = pass(WorkKind::Backward, unit, micro_batch);
+      const ProgramRange range = pass(Activity::Backward, unit, micro_batch);
       if (freed(unit)) build_.gate(arrived_[used++], work(range.first));
       if (is_root(unit) && unit != root_.front()) continue;  // the root has layers whose pass comes later
       const PlanPoint end = work(range.last);

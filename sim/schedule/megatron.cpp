@@ -28,15 +28,15 @@ class Megatron {
     add_gathers();
     for (std::uint32_t micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
       for (LayerId layer = 0; layer < layers; ++layer) {
-        const std::size_t place = build_.add(Work{WorkKind::Forward, layer, micro_batch});
+        const std::size_t place = build_.add(Work{Activity::Forward, layer, micro_batch});
         if (micro_batch == 0) gate_gathers(layer, place);
       }
       for (LayerId layer = layers; layer-- > 0;) {
-        build_.add(Work{WorkKind::Backward, layer, micro_batch});
+        build_.add(Work{Activity::Backward, layer, micro_batch});
         if (micro_batch + 1 == micro_batches) launch(layer, micro_batch);
       }
     }
-    const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
+    const PlanPoint update = work(build_.add(Work{Activity::Update, everything}));
     build_.gate(reductions_, update);
     return build_.take();
   }

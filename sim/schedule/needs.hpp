@@ -17,7 +17,7 @@ struct Need {
   std::uint32_t group = group_all;
   Payload::Kind payload = Payload::Kind::Gradients;
   std::uint32_t micro_batch = 0;  ///< the one whose gradients are reduced, or whose passes read the parameters
-  WorkKind after = WorkKind::Backward, before = WorkKind::Update;
+  Activity after = Activity::Backward, before = Activity::Update;
   bool operator==(const Need&) const = default;
 };
 
@@ -39,16 +39,15 @@ struct Complaint {
 /// Parameters may be gathered again for any pass. REQUIRES: not_an_iteration() returns none.
 std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
 
-/// The plan's transfers in topological order, or a transfer that waits for itself. Edges are the gates within an
-/// iteration, the order of the programs, and the order of lanes that start transfers as listed.
-struct TransferOrder {
-  std::vector<std::uint32_t> transfers;
-  std::optional<std::uint32_t> in_circle;
+/// The transfers that reduce and gather the tensors of a role.
+struct Duty {
+  std::uint32_t role = 0;
+  std::vector<std::uint32_t> transfers;  ///< indices in Plan::transfers
+  std::vector<bool> holds;               ///< by tensor
 };
-TransferOrder order_of_transfers(const Plan& plan);
 
-/// Returns the complaint about such a transfer.
-Complaint circle_of(const Plan& plan, std::uint32_t in_circle, const Profile& profile);
+/// Checks the duties in the same way. Without them each role holds all tensors, and all transfers are its own.
+std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile, const std::vector<Duty>& duties);
 
 /// Returns an error unless every program is one iteration: every forward and backward pass of every micro-batch once,
 /// in turn, starting with the first forward or any backward pass; after the last backward pass the update, in one piece

@@ -21,7 +21,7 @@ LayerId first_layer(const Block& block, const Profile& profile) {
   return first;
 }
 
-ProgramIndex::ProgramIndex(const std::vector<Work>& program) : tables_(std::size(work_kinds)) {
+ProgramIndex::ProgramIndex(const std::vector<Work>& program) : tables_(std::size(activity_rows)) {
   std::vector<std::size_t> micro_batches(tables_.size(), 0);
   const auto kind = [](const Work& work) { return static_cast<std::size_t>(work.kind); };
   for (const Work& work : program) {
@@ -48,7 +48,7 @@ std::optional<std::size_t> ProgramIndex::find(const Work& work) const {
   return table.places[index];
 }
 
-std::size_t ProgramIndex::operator()(WorkKind kind, std::uint32_t item, std::int64_t micro_batch) const {
+std::size_t ProgramIndex::operator()(Activity kind, std::uint32_t item, std::int64_t micro_batch) const {
   return find({kind, item, static_cast<std::uint32_t>(micro_batch)}).value();
 }
 
@@ -63,9 +63,9 @@ bool updates(const Profile& profile, const ShardingConfig& sharding) {
   return sharding.shards_optimizer() || profile.update > Time(0);
 }
 
-void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::int64_t micro_batch) {
+void add_passes(std::vector<Work>& program, Activity kind, LayerId layers, std::int64_t micro_batch) {
   for (LayerId i = 0; i < layers; ++i)
-    program.push_back({kind, kind == WorkKind::Forward ? i : layers - 1 - i, static_cast<std::uint32_t>(micro_batch)});
+    program.push_back({kind, kind == Activity::Forward ? i : layers - 1 - i, static_cast<std::uint32_t>(micro_batch)});
 }
 
 // Adds the first forward pass and the update before it: in one piece, or for each layer before its pass.
@@ -73,12 +73,12 @@ void add_first_forward(std::vector<Work>& program, const Profile& profile, const
                        Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
   const bool shares = updates(profile, sharding) && !sharding.shards_optimizer() && barrier == Barrier::Layer;
-  if (updates(profile, sharding) && !shares) program.push_back({WorkKind::Update, everything});
+  if (updates(profile, sharding) && !shares) program.push_back({Activity::Update, everything});
   std::vector<bool> has_tensors(layers, false);
   for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
   for (LayerId layer = 0; layer < layers; ++layer) {
-    if (shares && has_tensors[layer]) program.push_back({WorkKind::Update, layer});
-    program.push_back({WorkKind::Forward, layer});
+    if (shares && has_tensors[layer]) program.push_back({Activity::Update, layer});
+    program.push_back({Activity::Forward, layer});
   }
 }
 
@@ -89,15 +89,15 @@ std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sh
   const std::int64_t first = first_reduced(sharding);
   std::vector<Work> program;
   program.reserve(static_cast<std::size_t>(2 * sharding.accumulate) * profile.layers.size() + 1);
-  add_passes(program, WorkKind::Backward, layers, first);
+  add_passes(program, Activity::Backward, layers, first);
   for (std::int64_t micro_batch = first + 1; micro_batch < sharding.accumulate; ++micro_batch) {
-    add_passes(program, WorkKind::Forward, layers, micro_batch);
-    add_passes(program, WorkKind::Backward, layers, micro_batch);
+    add_passes(program, Activity::Forward, layers, micro_batch);
+    add_passes(program, Activity::Backward, layers, micro_batch);
   }
   add_first_forward(program, profile, sharding, barrier);
   for (std::int64_t micro_batch = 0; micro_batch < first; ++micro_batch) {
-    add_passes(program, WorkKind::Backward, layers, micro_batch);
-    add_passes(program, WorkKind::Forward, layers, micro_batch + 1);
+    add_passes(program, Activity::Backward, layers, micro_batch);
+    add_passes(program, Activity::Forward, layers, micro_batch + 1);
   }
   return program;
 }
@@ -106,7 +106,7 @@ Plan from_first_micro_batch(Plan plan) {
   std::vector<Work>& program = plan.program();
   if (program.empty() || program.front().micro_batch == 0) return plan;
   const auto cut = std::find_if(program.begin(), program.end(), [](const Work& work) {
-    return work.kind == WorkKind::Backward && work.micro_batch == 0;
+    return work.kind == Activity::Backward && work.micro_batch == 0;
   });
   const auto works = static_cast<std::uint32_t>(program.size());
   const auto before = static_cast<std::uint32_t>(cut - program.begin());
@@ -155,15 +155,15 @@ class Expansion {
   // The work after which the block's gradients of the micro-batch are ready.
   PlanPoint made(const ProgramIndex& places, std::size_t index, std::int64_t micro_batch) const {
     return work(
-        places(WorkKind::Backward, queueing_.release == Release::Backward ? 0 : first_layer_[index], micro_batch));
+        places(Activity::Backward, queueing_.release == Release::Backward ? 0 : first_layer_[index], micro_batch));
   }
 
   // The work that waits for the block: a layer of the first forward pass, or the layer's update if it has one.
   PlanPoint needed(const ProgramIndex& places, std::size_t index) const {
     const LayerId layer = queueing_.barrier == Barrier::Iteration ? 0 : first_layer_[index];
     const std::uint32_t share = queueing_.barrier == Barrier::Iteration ? everything : layer;
-    const auto update = places.find({WorkKind::Update, share});
-    return work(update && !plan_.sharding.shards_optimizer() ? *update : places(WorkKind::Forward, layer, 0));
+    const auto update = places.find({Activity::Update, share});
+    return work(update && !plan_.sharding.shards_optimizer() ? *update : places(Activity::Forward, layer, 0));
   }
 
   void add_whole(const ProgramIndex& places) {
@@ -181,7 +181,7 @@ class Expansion {
            .micro_batch = static_cast<std::uint32_t>(micro_batch)});
       plan_.gates.push_back({made(places, index, micro_batch), transfer(index)});
     }
-    const PlanPoint end = work(places(WorkKind::Backward, 0, micro_batch));
+    const PlanPoint end = work(places(Activity::Backward, 0, micro_batch));
     for (std::uint32_t index = 0; queueing_.split && index < count(); ++index) {
       const std::size_t gather = add({.op = CollectiveOp::AllGather,
                                       .payload = {Payload::Kind::Gradients, index},
@@ -200,7 +200,7 @@ class Expansion {
                    {"replicate", queueing_.order, {}, Time(0)}};
     const bool groups = plan_.sharding.shard_group > 0;
     if (!groups) plan_.lanes.pop_back();
-    const PlanPoint update = work(places(WorkKind::Update, everything, 0));
+    const PlanPoint update = work(places(Activity::Update, everything, 0));
     const std::int64_t from = first_reduced(plan_.sharding);
     const std::vector<std::int64_t> ranks = priorities(plan_.sharding.accumulate - from);
     std::size_t key = 0;
@@ -327,8 +327,6 @@ std::string describe_transfer(const Plan& plan, std::size_t index, const Profile
 std::string describe(const Plan& plan, std::size_t block, const Profile& profile) {
   return fmt::format("block {} ({})", block, names_of(plan.blocks[block], profile));
 }
-
-std::string to_string(WorkKind kind) { return std::string(name_of(work_kinds, kind)); }
 
 std::string to_string(Order order) {
   switch (order) {

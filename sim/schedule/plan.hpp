@@ -12,40 +12,18 @@
 
 #include "sim/collective/call.hpp"
 #include "sim/core/admission.hpp"
-#include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
+#include "sim/schedule/activity.hpp"
 #include "sim/schedule/bucket_schedule.hpp"
 #include "sim/schedule/sharding_config.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
 
-/// The kinds of work on a compute stream.
-enum class WorkKind : std::uint8_t {
-  Backward,
-  Forward,
-  Update,          ///< the optimizer step
-  CopyOut,         ///< copies a gathered block from the gather's buffer to where the layers read it
-  CopyOutAgain,    ///< likewise, for the backward pass
-  CopyIn,          ///< copies a block's gradients to the buffer of a reduction
-  BackwardInput,   ///< the part of a backward pass that computes the gradient of its input
-  BackwardWeight,  ///< the part that computes the gradients of weights
-  Mark,            ///< takes no time: an instant from which ticks are counted
-};
-
-inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"},
-                                                {WorkKind::Forward, "forward"},
-                                                {WorkKind::Update, "update"},
-                                                {WorkKind::CopyOut, "copy-out"},
-                                                {WorkKind::CopyOutAgain, "copy-out-again"},
-                                                {WorkKind::CopyIn, "copy-in"},
-                                                {WorkKind::BackwardInput, "backward-input"},
-                                                {WorkKind::BackwardWeight, "backward-weight"},
-                                                {WorkKind::Mark, "mark"}};
-
+/// A task of a compute stream.
 struct Work {
-  WorkKind kind = WorkKind::Backward;
+  Activity kind = Activity::Backward;
   std::uint32_t item = 0;         ///< the layer; for copies the block; for an update the layer or `everything`
   std::uint32_t micro_batch = 0;  ///< from 0
   bool operator==(const Work&) const = default;
@@ -211,7 +189,7 @@ class ProgramIndex {
   explicit ProgramIndex(const std::vector<Work>& program);
 
   /// REQUIRES: the program contains the work.
-  std::size_t operator()(WorkKind kind, std::uint32_t item, std::int64_t micro_batch) const;
+  std::size_t operator()(Activity kind, std::uint32_t item, std::int64_t micro_batch) const;
   std::optional<std::size_t> find(const Work& work) const;
 
  private:
@@ -256,7 +234,6 @@ std::string describe_transfer(const Plan& plan, std::size_t transfer, const Prof
 /// "block 3 (fc.weight, fc.bias)".
 std::string describe(const Plan& plan, std::size_t block, const Profile& profile);
 
-std::string to_string(WorkKind kind);
 std::string to_string(Order order);
 std::string to_string(Barrier barrier);
 

@@ -141,14 +141,14 @@ class Zero12 : Zero {
       const bool reducing = stage_ == 2 || micro_batch + 1 == micro_batches();
       const Reduction as = options_.whole_buckets ? Reduction{CollectiveOp::AllReduce, group_all, micro_batch}
                                                   : Reduction{CollectiveOp::ReduceScatter, group_shard, micro_batch};
-      for (LayerId layer = 0; layer < layers(); ++layer) compute({WorkKind::Forward, layer, micro_batch});
+      for (LayerId layer = 0; layer < layers(); ++layer) compute({Activity::Forward, layer, micro_batch});
       for (LayerId layer = layers(); layer-- > 0;) {
-        compute({WorkKind::Backward, layer, micro_batch});
+        compute({Activity::Backward, layer, micro_batch});
         if (reducing && !at_the_end) launch(layer, as, overlaps_ ? 1 : 0);
       }
       if (reducing) end_backward(as);
     }
-    compute({WorkKind::Update, everything});
+    compute({Activity::Update, everything});
     return build_.take();
   }
 
@@ -216,7 +216,7 @@ class Zero3 : Zero {
       for (std::size_t at = 0; at < trace_length(); ++at) step(at, micro_batch);
       end_backward(reduction(micro_batch));
     }
-    compute({WorkKind::Update, everything});
+    compute({Activity::Update, everything});
     return build_.take();
   }
 
@@ -233,7 +233,7 @@ class Zero3 : Zero {
     if (elements_[layer] > 0 && !gathered_[layer]) gather({layer}, micro_batch);
     prefetch(at, micro_batch);
     if (const auto arrived = gathered_[layer]) awaited_.push_back(*arrived);
-    compute({forward ? WorkKind::Forward : WorkKind::Backward, layer, micro_batch});
+    compute({forward ? Activity::Forward : Activity::Backward, layer, micro_batch});
     if (!forward) launch(layer, reduction(micro_batch), overlaps_ ? 3 : 0);
     if (forward && between_[layer] < options_.max_reuse) return;  // needed again soon
     if (!gathered_[layer]) return;

@@ -62,11 +62,26 @@ std::vector<ServerLeg> legs_of(const Scenario& scenario, const CollectiveChoice&
                      choice.options);
 }
 
-ChannelCost price_of(const Call& call, const Scenario& scenario, const CollectiveChoice& choice) {
+// The price of a call in alpha-beta. It is the same for all ranks of a pipeline; between two ranks, sends decide it.
+ChannelCost price_of(Call call, const Scenario& scenario, const CollectiveChoice& choice) {
   if (call.group.ranks == 1) return {CommCost(0, 0), Channels{0}};
-  const auto [cost, channels] =
-      price_call(scenario.cluster.network, call, scenario.workers, scenario.cluster.workers, choice.options);
+  const Network& network = scenario.cluster.network;
+  if (const auto& pair = call.group.members; !pair.empty()) {
+    const std::int64_t of_rank = call.group.repeats;
+    const LinkCosts send =
+        send_costs(network, pair[0] / of_rank, pair[1] / of_rank, of_rank, scenario.workers, choice.options);
+    if (call.op == CollectiveOp::Send) return {CommCost(send.alpha, send.beta)};
+    return {tied_cost(*choice.algorithm, send, choice.options)};
+  }
+  call.group.first = 0;
+  const auto [cost, channels] = price_call(network, call, scenario.workers, scenario.cluster.workers, choice.options);
   return {cost, channels};
+}
+
+ChannelCosts prices_of(const std::vector<Call>& calls, const Scenario& scenario, const CollectiveChoice& choice) {
+  ChannelCosts costs;
+  for (const Call& call : calls) costs.push_back(price_of(call, scenario, choice));
+  return costs;
 }
 
 std::shared_ptr<const Fabric> with_launches(std::shared_ptr<const Fabric> fabric, const Options& options,
@@ -79,8 +94,7 @@ std::shared_ptr<const Fabric> with_launches(std::shared_ptr<const Fabric> fabric
 // The fabric of alpha-beta. An all-reduce by parameter servers passes all legs to the servers and back.
 std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const CollectiveChoice& choice) {
   std::vector<Call> calls = possible_calls(scenario, choice);
-  ChannelCosts costs;
-  for (const Call& call : calls) costs.push_back(price_of(call, scenario, choice));
+  ChannelCosts costs = prices_of(calls, scenario, choice);
   const std::vector<ServerLeg> server_legs = legs_of(scenario, choice);
   Legs legs(server_legs.empty() ? 0 : calls.size());
   for (const ServerLeg& leg : server_legs) {
@@ -95,28 +109,7 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
                        scenario.options, std::move(legs));
 }
 
-// Adds the calls of a pipeline's gradient groups, whose costs are the same for all ranks, and of sends between ranks.
-void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice, const ParallelSetup& setup,
-                        std::vector<Call>& calls, ChannelCosts& costs) {
-  const Degrees& degrees = setup.degrees;
-  for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
-    const auto [cost, channels] = price_call(scenario.cluster.network, {op, degrees.gradients(), &choice.of(op)},
-                                             scenario.workers, scenario.cluster.workers, choice.options);
-    for (std::int64_t rank = 0; rank < degrees.pp; ++rank) {
-      calls.emplace_back(op, degrees.gradients(rank), &choice.of(op));
-      costs.push_back({cost, degrees.of_gradients() > 1 ? channels : Channels{0}});
-    }
-  }
-  for (const auto& [from, to] : pairs_of(*setup.pipeline, setup.profile)) {
-    const LinkCosts send =
-        send_costs(scenario.cluster.network, from, to, degrees.of_rank(), scenario.workers, choice.options);
-    calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
-    costs.push_back({CommCost(send.alpha, send.beta)});
-    calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
-    costs.push_back({tied_cost(*choice.algorithm, send, choice.options)});
-  }
-}
-
+// The calls of a pipeline: inside layers, of gradients, sends between ranks, and the sum of tied tensors.
 std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveChoice& choice) {
   const Degrees degrees = degrees_of(scenario);
   std::vector<Call> calls = layer_calls(scenario, choice);
@@ -136,29 +129,21 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   return calls;
 }
 
-// The job of a pipeline in a detailed fidelity: ranks share the topology.
-Job detailed_pipeline_job(Job made) {
-  const Scenario& scenario = made.scenario;
-  made.topology = topology_of(scenario);
-  made.setup = setup_of(scenario, made.choice, *made.topology);
-  made.setup.calls = calls_of_pipeline(scenario, made.choice);
-  made.rounds = lay_on(made.setup, *made.topology);
-  made.fabric = with_launches(made.rounds, scenario.options, {}, is_launched);
-  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
-  made.warning = parallel_caveats(scenario);
-  return made;
-}
-
 Job pipeline_job(Job made) {
   const Scenario& scenario = made.scenario;
-  if (made.choice.detailed()) return detailed_pipeline_job(std::move(made));
-  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
-  std::vector<Call> calls;
-  ChannelCosts costs;
-  add_pipeline_calls(scenario, made.choice, *made.parallel, calls, costs);
-  auto channels = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
+  std::vector<Call> calls = calls_of_pipeline(scenario, made.choice);
+  if (made.choice.detailed()) {  // ranks share the topology
+    made.topology = topology_of(scenario);
+    made.setup = setup_of(scenario, made.choice, *made.topology);
+    made.setup.calls = std::move(calls);
+    made.fabric = made.rounds = lay_on(made.setup, *made.topology);
+  } else {
+    ChannelCosts costs = prices_of(calls, scenario, made.choice);
+    made.fabric = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
                                                     scenario.options.sharing, asks_for_rates(scenario));
-  made.fabric = with_launches(std::move(channels), scenario.options, {}, is_launched);
+  }
+  made.fabric = with_launches(made.fabric, scenario.options, {}, is_launched);
+  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
   return made;
 }
@@ -213,14 +198,14 @@ Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerCl
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
                           const Jitter& jitter, std::vector<Random>& random) {
   const Label& label = unrolled.labels[task];
-  if (!is_of_worker(label)) return std::nullopt;
+  if (!is_on_stream(label.kind)) return std::nullopt;
   const std::size_t c = label.worker_class;
   return scaled(unrolled.nominal[task], classes[c].slowdown * jitter.draw(random[c]));
 }
 
 Time inside_layers(const Job& job, const Label& label) {
-  const bool backward = label.kind == Label::Kind::Backward || label.kind == Label::Kind::BackwardInput;
-  if (!job.parallel || (!backward && label.kind != Label::Kind::Forward)) return Time(0);
+  const bool backward = label.kind == Activity::Backward || label.kind == Activity::BackwardInput;
+  if (!job.parallel || (!backward && label.kind != Activity::Forward)) return Time(0);
   const Layer &with = job.parallel->profile.layers[label.item], &alone = job.parallel->layers_alone->layers[label.item];
   return backward ? with.backward - alone.backward : with.forward - alone.forward;
 }

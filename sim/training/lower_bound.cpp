@@ -16,15 +16,13 @@ LowerBound::LowerBound(const Profile& profile, const std::function<Time(Bytes)>&
   first_layer = least(bytes);
 }
 
-bool is_work(const Label& label) {
-  return is_of_worker(label) && label.kind != Label::Kind::Encode && label.kind != Label::Kind::Decode;
-}
+bool is_work(const Label& label) { return is_on_stream(label.kind) && !is_codec(label.kind); }
 
 // These tasks run between the last B(l) and the next F(l).
 bool LowerBound::hides(const Label& label, const ShardingConfig& sharding) const {
   if (label.item >= first) return false;
-  return (label.kind == Label::Kind::Backward && label.micro_batch + 1 == sharding.accumulate) ||
-         (label.kind == Label::Kind::Forward && label.micro_batch == 0);
+  return (label.kind == Activity::Backward && label.micro_batch + 1 == sharding.accumulate) ||
+         (label.kind == Activity::Forward && label.micro_batch == 0);
 }
 
 Time LowerBound::computing(Time all_computing, Time before) const {
@@ -83,7 +81,7 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
   if (per_rank_start) return busiest_link(plan, fabric);
   // Plans that expand() makes begin with a backward pass.
-  if (!plan.sharding.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
+  if (!plan.sharding.shards_optimizer() && plan.program().front().kind == Activity::Backward)
     return LowerBound(profile, [&](Bytes bytes) {
       return bytes > 0 ? add(fabric.launch_of_tensor(), least_time(fabric, plan, bytes)) : Time(0);
     });

@@ -102,9 +102,9 @@ class Accountant {
     std::vector<ProgramRange> passes;
     for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
       passes.push_back(
-          {places_(WorkKind::Forward, unit.first, micro_batch), places_(WorkKind::Forward, unit.last, micro_batch)});
+          {places_(Activity::Forward, unit.first, micro_batch), places_(Activity::Forward, unit.last, micro_batch)});
       passes.push_back(
-          {places_(WorkKind::Backward, unit.last, micro_batch), places_(WorkKind::Backward, unit.first, micro_batch)});
+          {places_(Activity::Backward, unit.last, micro_batch), places_(Activity::Backward, unit.first, micro_batch)});
     }
     return passes;
   }
@@ -157,7 +157,7 @@ class Accountant {
       if (one.op != CollectiveOp::ReduceScatter) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
         const Unit& unit = units_[unit_of_[profile_.tensors[slice.tensor].layer]];
-        ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.micro_batch)),
+        ledger.hold(Ledger::InReduction, start(c, places_(Activity::Backward, unit.last, one.micro_batch)),
                     spans_[unrolled_.transfer(index)].end, static_cast<double>(slice.bytes));
       }
     }
@@ -169,8 +169,8 @@ class Accountant {
       if (!profile_.layers[layer].activation_bytes) continue;
       const auto bytes = static_cast<double>(*profile_.layers[layer].activation_bytes);
       for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
-        const std::size_t made = places_(WorkKind::Forward, layer, micro_batch);
-        const std::size_t used = places_(WorkKind::Backward, layer, micro_batch);
+        const std::size_t made = places_(Activity::Forward, layer, micro_batch);
+        const std::size_t used = places_(Activity::Backward, layer, micro_batch);
         if (made < used) {
           ledger.hold(Ledger::Activations, start(c, made), end(c, used), bytes);
         } else {  // into the next period
@@ -248,10 +248,10 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
   std::vector<bool> passed(profile.layers.size(), false);
   for (std::size_t place = 0; place < program.size(); ++place) {
     const Work& work = program[place];
-    if (work.kind == WorkKind::Update)
+    if (work.kind == Activity::Update)
       updates.push_back({place, true, work.item == everything ? 0 : elements[work.item]});
     // A pipeline's program begins with its update, and its first forward pass may be of any micro-batch.
-    if (work.kind != WorkKind::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
+    if (work.kind != Activity::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
     passed[work.item] = true;
     own += elements[work.item];
     if (!first_pass) first_pass = place;

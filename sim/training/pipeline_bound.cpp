@@ -30,19 +30,19 @@ class PipelineBound {
   }
 
  private:
-  bool splits() const { return has(pipeline_.rows, ActionKind::BackwardInput); }
+  bool splits() const { return has(pipeline_.rows, Activity::BackwardInput); }
 
   Time time_of(const Work& work) const {
     const Layer& layer = profile_.layers[work.item];
     const Time weights = *job_.parallel->profile.layers[work.item].backward_weight;
     switch (work.kind) {
-      case WorkKind::Forward:
+      case Activity::Forward:
         return layer.forward;
-      case WorkKind::Backward:
+      case Activity::Backward:
         return layer.backward;
-      case WorkKind::BackwardInput:
+      case Activity::BackwardInput:
         return layer.backward - weights;
-      case WorkKind::BackwardWeight:
+      case Activity::BackwardWeight:
         return weights;
       default:
         return Time(0);
@@ -55,14 +55,14 @@ class PipelineBound {
   Time working(std::uint32_t rank) const {
     Time sum{0};
     for (const Work& work : plan_.roles[rank].program)
-      if (work.kind != WorkKind::Update && work.kind != WorkKind::Mark) sum = add(sum, on(rank, time_of(work)));
+      if (work.kind != Activity::Update && work.kind != Activity::Mark) sum = add(sum, on(rank, time_of(work)));
     return sum;
   }
 
   Time updating(std::uint32_t rank) const {
     Time sum{0};
     for (std::size_t place = 0; place < unrolled_.works(rank); ++place)
-      if (const TaskId id = unrolled_.work(rank, place); unrolled_.labels[id].kind == Label::Kind::Update)
+      if (const TaskId id = unrolled_.work(rank, place); unrolled_.labels[id].kind == Activity::Update)
         sum = add(sum, unrolled_.graph.tasks()[id].duration);
     return sum;
   }

@@ -68,8 +68,8 @@ class RankAccountant {
 
   // Returns the place of the work that computes the layer's gradients.
   std::size_t gradient_pass(LayerId layer, std::uint32_t micro_batch) const {
-    const auto weights = places_.find({WorkKind::BackwardWeight, layer, micro_batch});
-    return weights ? *weights : places_(WorkKind::Backward, layer, micro_batch);
+    const auto weights = places_.find({Activity::BackwardWeight, layer, micro_batch});
+    return weights ? *weights : places_(Activity::Backward, layer, micro_batch);
   }
 
   void hold_reductions(Ledger& ledger) const {
@@ -85,7 +85,7 @@ class RankAccountant {
   void hold_activations(Ledger& ledger) const {
     for (std::size_t place = 0; place < program_.size(); ++place) {
       const Work& work = program_[place];
-      if (work.kind != WorkKind::Forward || !profile_.layers[work.item].activation_bytes) continue;
+      if (work.kind != Activity::Forward || !profile_.layers[work.item].activation_bytes) continue;
       ledger.hold(Ledger::Activations, span(place).start, span(gradient_pass(work.item, work.micro_batch)).end,
                   static_cast<double>(*profile_.layers[work.item].activation_bytes));
     }

@@ -227,11 +227,11 @@ StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t ran
     const TaskId id = unrolled.work(rank, place);
     const Label& label = unrolled.labels[id];
     const Time time = unrolled.nominal[id];
-    if (label.kind == Label::Kind::Update) {
+    if (label.kind == Activity::Update) {
       update = add(update, time);
       continue;
     }
-    if (!is_of_worker(label)) continue;
+    if (!is_on_stream(label.kind)) continue;
     const Time collectives = inside_layers(job, label);
     inside = add(inside, collectives);
     compute = add(compute, time - collectives);

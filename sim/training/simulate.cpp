@@ -53,7 +53,7 @@ class Training {
     std::vector<Time> starts;
     for (const WorkerClass& one : classes_) {
       const std::vector<Work>& program = plan.roles[one.role].program;
-      const bool forward_first = !program.empty() && program.front().kind == WorkKind::Forward;
+      const bool forward_first = !program.empty() && program.front().kind == Activity::Forward;
       starts.push_back(forward_first ? Time(0) : forward_of(one));
     }
     begin_at(starts);
@@ -96,7 +96,7 @@ class Training {
     for (const WorkerClass& one : classes_) parties.emplace_back(one.workers.begin(), one.workers.end());
     const auto arrival = [this](TaskId id) -> std::optional<Rendezvous::Arrival> {
       const Label& label = unrolled_.labels[id];
-      if (label.kind != Label::Kind::Arrival) return std::nullopt;
+      if (label.kind != Activity::Arrival) return std::nullopt;
       return Rendezvous::Arrival{unrolled_.transfer(label.item), label.worker_class};
     };
     return std::make_unique<Rendezvous>(job_.fabric->server_per_rank(parties), arrival);
@@ -324,8 +324,8 @@ double iteration_without_stragglers(Job job, const Plan& plan) {
 double without_rounding(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
 
 // Returns the times of each kind of work on the compute stream of a worker without slowdown.
-std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
-  std::array<Time, Label::kinds> sums{};
+std::array<Time, std::size(activity_rows)> times_by_kind(const Unrolled& unrolled) {
+  std::array<Time, std::size(activity_rows)> sums{};
   for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
     const Label& label = unrolled.labels[id];
     Time& sum = sums[static_cast<std::size_t>(label.kind)];
@@ -335,17 +335,16 @@ std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
 }
 
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
-  using Kind = Label::Kind;
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
   add_speeds(scenario.profile, plan.sharding.accumulate, {.dp = scenario.workers}, metrics);
   const auto times = times_by_kind(unrolled);
-  const auto seconds_of = [&](Kind a, Kind b) {
+  const auto seconds_of = [&](Activity a, Activity b) {
     return to_seconds(add(times[static_cast<std::size_t>(a)], times[static_cast<std::size_t>(b)]));
   };
-  metrics.update_s = to_seconds(times[static_cast<std::size_t>(Kind::Update)]);
-  metrics.copy_s = seconds_of(Kind::CopyOut, Kind::CopyIn);
-  if (!unrolled.beside) metrics.codec_s = seconds_of(Kind::Encode, Kind::Decode);
+  metrics.update_s = to_seconds(times[static_cast<std::size_t>(Activity::Update)]);
+  metrics.copy_s = seconds_of(Activity::CopyOut, Activity::CopyIn);
+  if (!unrolled.beside) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
   const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
   metrics.straggler_s = without_rounding(period.iteration_s - period.without_stragglers_s);
   metrics.exposed_comm_s =

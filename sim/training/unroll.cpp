@@ -90,34 +90,28 @@ class Unroller {
   Time nominal_time(const Label& label, const Profile& profile) {
     const auto block = [&] { return plan_.blocks[label.item].bytes(); };
     switch (label.kind) {
-      case Label::Kind::Backward:
+      case Activity::Backward:
         return profile.layers[label.item].backward;
-      case Label::Kind::Forward:
+      case Activity::Forward:
         return profile.layers[label.item].forward;
-      case Label::Kind::Update:
+      case Activity::Update:
         return update_time(label, profile);
-      case Label::Kind::CopyOut:
+      case Activity::CopyOut:
         return copy_time(static_cast<double>(block()) * profile.parameter_share());
-      case Label::Kind::CopyIn:
+      case Activity::CopyIn:
         return copy_time(static_cast<double>(block()));
-      case Label::Kind::Encode:
+      case Activity::Encode:
         return all_.decodes ? compression_->encode(block())
                             : allreplay::add(compression_->encode(block()), compression_->decode(block()));
-      case Label::Kind::Decode:
+      case Activity::Decode:
         return compression_->decode(block());
-      case Label::Kind::BackwardInput:
+      case Activity::BackwardInput:
         return profile.layers[label.item].backward - weight_time(label.item, profile);
-      case Label::Kind::BackwardWeight:
+      case Activity::BackwardWeight:
         return weight_time(label.item, profile);
-      case Label::Kind::LeadIn:
-      case Label::Kind::Transfer:
-      case Label::Kind::Tick:
-      case Label::Kind::Arrival:
-      case Label::Kind::Mark:
-      case Label::Kind::Origin:
-        break;
+      default:
+        return Time(0);
     }
-    return Time(0);
   }
 
   // A layer's share of the update is proportional to its bytes, a rank's to its elements.
@@ -136,7 +130,7 @@ class Unroller {
     if (!plan_.pipeline) return 1;
     std::vector<bool> own(profile_.layers.size(), false);
     for (const Work& work : plan_.roles[role].program)
-      if (work.kind == WorkKind::Forward) own[work.item] = true;
+      if (work.kind == Activity::Forward) own[work.item] = true;
     std::int64_t elements = 0;
     for (const Tensor& tensor : profile_.tensors)
       if (own[tensor.layer]) elements += tensor.elements;
@@ -146,35 +140,14 @@ class Unroller {
   Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
 
   void add_works(std::uint32_t c) {
-    add({Label::Kind::LeadIn, c, 0}, {.queue = all_.stream(c)});
+    add({Activity::LeadIn, c, 0}, {.queue = all_.stream(c)});
     std::int64_t rank = 1;
     for (const Work& work : program_of(classes_[c])) {
-      const TaskId id = add_timed({kind_of(work), c, work.item, work.micro_batch}, all_.stream(c), rank++);
+      const TaskId id = add_timed(
+          {work.kind == Activity::CopyOutAgain ? Activity::CopyOut : work.kind, c, work.item, work.micro_batch},
+          all_.stream(c), rank++);
       all_.graph.precede(id - 1, id);
     }
-  }
-
-  static Label::Kind kind_of(const Work& work) {
-    switch (work.kind) {
-      case WorkKind::Backward:
-        return Label::Kind::Backward;
-      case WorkKind::Forward:
-        return Label::Kind::Forward;
-      case WorkKind::Update:
-        return Label::Kind::Update;
-      case WorkKind::CopyOut:
-      case WorkKind::CopyOutAgain:
-        return Label::Kind::CopyOut;
-      case WorkKind::CopyIn:
-        return Label::Kind::CopyIn;
-      case WorkKind::BackwardInput:
-        return Label::Kind::BackwardInput;
-      case WorkKind::BackwardWeight:
-        return Label::Kind::BackwardWeight;
-      case WorkKind::Mark:
-        return Label::Kind::Mark;
-    }
-    return Label::Kind::LeadIn;
   }
 
   // Returns by transfer the number of tensors that it is the first to launch. Transfers are visited by micro-batch,
@@ -208,7 +181,7 @@ class Unroller {
     std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
-      add({Label::Kind::Transfer, 0, index, transfer.micro_batch},
+      add({Activity::Transfer, 0, index, transfer.micro_batch},
           {.queue = all_.lane(transfer.lane),
            .position = ranks[transfer.lane]++,
            .priority = transfer.priority,
@@ -231,7 +204,7 @@ class Unroller {
   // Returns the task that waits for the transfer's predecessors: the class's arrival, or the transfer itself.
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
     if (!all_.per_rank_start) return all_.transfer(index);
-    const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].micro_batch},
+    const TaskId id = add({Activity::Arrival, c, index, plan_.transfers[index].micro_batch},
                           {.queue = all_.arrivals(), .position = static_cast<std::int64_t>(index * parties() + c)});
     all_.graph.precede(id, all_.transfer(index));
     return id;
@@ -242,7 +215,7 @@ class Unroller {
     const Transfer& transfer = plan_.transfers[index];
     const Time tick = plan_.lanes[transfer.lane].tick;
     if (tick <= Time(0)) return start;
-    const TaskId id = add({Label::Kind::Tick, c, index, transfer.micro_batch},
+    const TaskId id = add({Activity::Tick, c, index, transfer.micro_batch},
                           {.queue = all_.clock(),
                            .position = static_cast<std::int64_t>(index * parties() + c),
                            .priority = transfer.ticks_from ? origin(*transfer.ticks_from) : 0,
@@ -257,8 +230,8 @@ class Unroller {
     const auto [known, fresh] = origins_.emplace(mark, static_cast<std::int64_t>(origins_.size()) + 1);
     if (fresh) {
       const auto rank = static_cast<std::int64_t>(plan_.transfers.size() * parties() + origins_.size());
-      const TaskId id = add({Label::Kind::Origin, mark.role, 0},
-                            {.queue = all_.clock(), .position = rank, .priority = known->second});
+      const TaskId id =
+          add({Activity::Origin, mark.role, 0}, {.queue = all_.clock(), .position = rank, .priority = known->second});
       for (const std::uint32_t c : classes_of_role_[mark.role]) all_.graph.precede(all_.work(c, mark.place), id);
     }
     return known->second;
@@ -321,8 +294,8 @@ class Unroller {
     std::vector<Visit> visits(plan_.blocks.size());
     for (std::size_t block = 0; block < visits.size(); ++block) {
       const LayerId first = first_layer(plan_.blocks[block], profile_);
-      visits[block] = {places(WorkKind::Backward, first, plan_.sharding.accumulate - 1),
-                       places(WorkKind::Forward, first, 0),
+      visits[block] = {places(Activity::Backward, first, plan_.sharding.accumulate - 1),
+                       places(Activity::Forward, first, 0),
                        {},
                        {}};
     }
@@ -353,14 +326,14 @@ class Unroller {
       const auto rank = static_cast<std::int64_t>(1 + all_.works(c) + block);
       const Visit& visit = visits[block];
       if (!visit.departures.empty()) {
-        const TaskId encode = add_timed({Label::Kind::Encode, c, block}, all_.codec_stream(c), rank);
+        const TaskId encode = add_timed({Activity::Encode, c, block}, all_.codec_stream(c), rank);
         const TaskId done = all_.work(c, visit.after);
         all_.graph.precede(done, encode);
         for (const std::uint32_t start : visit.departures) all_.graph.precede(encode, departure(start, c));
         if (!all_.beside && visit.after + 1 < all_.works(c)) all_.graph.precede(encode, done + 1);
       }
       if (all_.decodes && !visit.arrivals.empty()) {
-        const TaskId decode = add_timed({Label::Kind::Decode, c, block}, all_.codec_stream(c),
+        const TaskId decode = add_timed({Activity::Decode, c, block}, all_.codec_stream(c),
                                         rank + static_cast<std::int64_t>(visits.size()));
         for (const TaskId end : visit.arrivals) all_.graph.precede(end, decode);
         all_.graph.precede(decode, all_.work(c, visit.before));

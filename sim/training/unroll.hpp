@@ -22,35 +22,11 @@ namespace allreplay {
 
 /// Describes a task. Readers of timelines use only labels and edges.
 struct Label {
-  enum class Kind : std::uint8_t {
-    LeadIn,          ///< delay of the class after the earliest one
-    Backward,        ///< of layer `item`
-    Forward,         ///< likewise
-    Update,          ///< of layer `item`, or of everything
-    CopyOut,         ///< of block `item`
-    CopyIn,          ///< likewise
-    Encode,          ///< of block `item`; includes its decoding unless Unrolled::decodes
-    Decode,          ///< of block `item`
-    Transfer,        ///< transfer `item` of the plan
-    Tick,            ///< the wait of transfer `item` for its lane's tick
-    Arrival,         ///< the class is ready for transfer `item` (Unrolled::per_rank_start)
-    BackwardInput,   ///< of layer `item`: computes the gradient of its input
-    BackwardWeight,  ///< of layer `item`: computes the gradients of its weights
-    Mark,            ///< an instant of the program from which ticks are counted
-    Origin,          ///< sets the origin of a clock's ticks
-  };
-  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Origin) + 1;
-  Kind kind = Kind::LeadIn;
+  Activity kind = Activity::LeadIn;
   std::uint32_t worker_class = 0;  ///< 0 for transfers and other tasks of all classes
-  std::uint32_t item = 0;
+  std::uint32_t item = 0;  ///< as in Work; of the codec the block; for transfers, ticks and arrivals the transfer
   std::uint32_t micro_batch = 0;
 };
-
-/// True if the task runs on a stream of a worker: not a wait, and not a transfer.
-inline bool is_of_worker(const Label& label) {
-  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick &&
-         label.kind != Label::Kind::Arrival && label.kind != Label::Kind::Mark && label.kind != Label::Kind::Origin;
-}
 
 struct Unrolled {
   TaskGraph graph;

@@ -1,87 +1,45 @@
 #include "sim/view/activity_looks.hpp"
 
-#include "sim/core/collective_op.hpp"
+#include <algorithm>
+
 #include "sim/picture/style.hpp"
 
 namespace allreplay {
 
-std::string to_string(Activity activity) {
-  switch (activity) {
-    case Activity::Backward:
-      return "backward";
-    case Activity::BackwardInput:
-      return "input gradient";
-    case Activity::BackwardWeight:
-      return "weight gradient";
-    case Activity::Forward:
-      return "forward";
-    case Activity::Update:
-      return "update";
-    case Activity::Copy:
-      return "copy";
-    case Activity::Encode:
-      return "encode";
-    case Activity::Decode:
-      return "decode";
-    case Activity::Codec:
-      return "encode and decode";
-    case Activity::Collective:
-      return "collective";
-    case Activity::AllReduce:
-      return to_string(CollectiveOp::AllReduce);
-    case Activity::ReduceScatter:
-      return to_string(CollectiveOp::ReduceScatter);
-    case Activity::AllGather:
-      return to_string(CollectiveOp::AllGather);
-    case Activity::Send:
-      return to_string(CollectiveOp::Send);
-  }
-  return "";
+namespace {
+
+// Of activities that pictures show, the fill; and of dark ones, white letters.
+struct ActivityLook {
+  Activity activity;
+  Colour fill;
+  Colour letters = style::ink;
+};
+constexpr Colour white = colour(0xFFFFFF);
+constexpr ActivityLook activity_looks[] = {
+    {Activity::Backward, style::blue, white},
+    {Activity::BackwardInput, style::sky},
+    {Activity::BackwardWeight, colour(0x003A5C), white},
+    {Activity::Forward, style::pale_blue},
+    {Activity::Update, style::green},
+    {Activity::CopyOut, colour(0x9A9A9A)},
+    {Activity::Encode, style::black, white},
+    {Activity::Codec, style::black, white},
+    {Activity::Decode, style::purple},
+    {Activity::Transfer, style::orange},
+    {Activity::AllReduce, style::orange},
+    {Activity::ReduceScatter, style::pale_green},
+    {Activity::AllGather, style::yellow},
+    {Activity::Send, style::purple},
+};
+
+const ActivityLook& row_of_look(Activity activity) {
+  return *std::ranges::find(activity_looks, activity, &ActivityLook::activity);
 }
 
-Look look_of(Activity activity) {
-  switch (activity) {
-    case Activity::Backward:
-      return {.fill = style::blue};
-    case Activity::BackwardInput:
-      return {.fill = style::sky};
-    case Activity::BackwardWeight:
-      return {.fill = colour(0x003A5C)};
-    case Activity::Forward:
-      return {.fill = style::pale_blue};
-    case Activity::Update:
-      return {.fill = style::green};
-    case Activity::Copy:
-      return {.fill = colour(0x9A9A9A)};
-    case Activity::Encode:
-    case Activity::Codec:
-      return {.fill = style::black};
-    case Activity::Decode:
-      return {.fill = style::purple};
-    case Activity::Collective:
-    case Activity::AllReduce:
-      return {.fill = style::orange};
-    case Activity::ReduceScatter:
-      return {.fill = style::pale_green};
-    case Activity::AllGather:
-      return {.fill = style::yellow};
-    case Activity::Send:
-      return {.fill = style::purple};
-  }
-  return {};
-}
+}  // namespace
 
-Colour ink_on(Activity activity) {
-  switch (activity) {
-    case Activity::Backward:
-    case Activity::BackwardWeight:
-    case Activity::Encode:
-    case Activity::Codec:
-      return colour(0xFFFFFF);
-    default:
-      return style::ink;
-  }
-}
+Look look_of(Activity activity) { return {.fill = row_of_look(activity).fill}; }
+Colour ink_on(Activity activity) { return row_of_look(activity).letters; }
 
 Look look_of_waiting() {
   return {.fill = colour(0xFFFFFF),

@@ -6,9 +6,6 @@
 
 namespace allreplay {
 
-/// "backward", "all-gather": a shape's kind, and its name in a legend.
-std::string to_string(Activity activity);
-
 Look look_of(Activity activity);
 Colour ink_on(Activity activity);  ///< of letters on it
 Look look_of_waiting();            ///< computing that waits for communication

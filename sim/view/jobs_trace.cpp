@@ -70,12 +70,11 @@ class JobsTrace {
       for (TaskId id = 0; id < replay.spans.size(); ++id) {
         const Label& label = unrolled.labels[id];
         const Span& span = replay.spans[id];
-        if (is_of_worker(label)) {
-          const bool codec =
-              unrolled.beside && (label.kind == Label::Kind::Encode || label.kind == Label::Kind::Decode);
+        if (is_on_stream(label.kind)) {
+          const bool codec = unrolled.beside && is_codec(label.kind);
           slice(work_name(job, label), process, codec ? codec_thread(job, label.worker_class) : label.worker_class,
                 span.start, span.end, replay.number + 1);
-        } else if (label.kind == Label::Kind::Transfer) {
+        } else if (label.kind == Activity::Transfer) {
           const std::size_t lane = job.plan.transfers[label.item].lane, place = lanes[lane].take(span);
           if (place == threads[lane].size()) {
             threads[lane].push_back(first_lane_thread(job) + lane_threads_++);
@@ -100,26 +99,10 @@ class JobsTrace {
   }
 
   static std::string work_name(const SeatedJob& job, const Label& label) {
-    const auto layer = [&] { return job.job.scenario.profile->layers[label.item].name; };
-    switch (label.kind) {
-      case Label::Kind::Forward:
-        return "F " + layer();
-      case Label::Kind::BackwardInput:
-        return "I " + layer();
-      case Label::Kind::BackwardWeight:
-        return "W " + layer();
-      case Label::Kind::Update:
-        return "update";
-      case Label::Kind::CopyOut:
-      case Label::Kind::CopyIn:
-        return fmt::format("copy of block {}", label.item + 1);
-      case Label::Kind::Encode:
-        return fmt::format("encode block {}", label.item + 1);
-      case Label::Kind::Decode:
-        return fmt::format("decode block {}", label.item + 1);
-      default:
-        return "B " + layer();
-    }
+    if (is_pass(label.kind))
+      return fmt::format("{} {}", row_of(label.kind).action, job.job.scenario.profile->layers[label.item].name);
+    if (label.kind == Activity::Update) return "update";
+    return fmt::format("{}{} block {}", title_of(label.kind), is_copy(label.kind) ? " of" : "", label.item + 1);
   }
 
   static std::string transfer_name(const SeatedJob& job, std::uint32_t transfer) {

@@ -41,12 +41,12 @@ std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first)
 void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_t last, double top, double height) {
   const Bar &from = row.bars[first], &to = row.bars[last];
   const double start = timeline_.at(from.start), end = timeline_.at(to.end), width = scale_ * (end - start);
-  const std::string what = to_string(from.activity);
+  const std::string what = title_of(from.activity);
   std::string count = first == last ? "" : fmt::format(" and {} more", last - first);
   if (timeline_.micro_batches() && from.activity != Activity::Update)
     count += fmt::format(" (micro-batch {})", from.micro_batch + 1);
   std::string transfer;
-  if (from.activity >= Activity::Collective) {
+  if (from.activity >= Activity::Transfer) {
     Bytes bytes = 0;
     for (std::size_t i = first; i <= last; ++i) bytes += row.bars[i].bytes;
     transfer = ", " + format_size(bytes);

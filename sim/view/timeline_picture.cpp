@@ -19,7 +19,7 @@ namespace {
 constexpr double memory_names = 100;  // of the field's axis and its name
 
 LegendEntry sample_of_sends() {
-  return {to_string(Activity::Send), [](Drawing& drawing, const Box& box) {
+  return {title_of(Activity::Send), [](Drawing& drawing, const Box& box) {
             const double middle = box.y + box.height / 2;
             drawing.add(Path{.points = {{box.x, middle}, {box.right(), middle}}, .look = send_look});
           }};
@@ -36,10 +36,10 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
     for (std::size_t c = 0; c < one.ends.size(); ++c) (one.pipeline() ? idle : waits) |= !one.waits(c).empty();
   }
   // All that has a colour has one name.
-  if (activities.contains(Activity::AllReduce)) activities.erase(Activity::Collective);
+  if (activities.contains(Activity::AllReduce)) activities.erase(Activity::Transfer);
   std::vector<LegendEntry> legend;
   for (const Activity activity : activities)
-    legend.push_back(activity == Activity::Send ? sample_of_sends() : swatch(to_string(activity), look_of(activity)));
+    legend.push_back(activity == Activity::Send ? sample_of_sends() : swatch(title_of(activity), look_of(activity)));
   if (waits) legend.push_back(swatch("computation waits", look_of_waiting()));
   if (idle) legend.push_back(swatch("a rank waits", look_of_idle()));
   if (waits || idle) {
@@ -61,7 +61,7 @@ std::string beginning(const std::vector<DrawnIteration>& timelines) {
     return "the iteration";
   const auto backward = std::count_if(timelines.begin(), timelines.end(), [](const DrawnIteration& one) {
     const std::vector<Work>& program = one.outcome.result.plan.program();
-    return program.empty() || program.front().kind == WorkKind::Backward;
+    return program.empty() || program.front().kind == Activity::Backward;
   });
   if (backward == 0) return "the forward pass";
   return backward == std::ssize(timelines) ? "the backward pass" : "the iteration";

@@ -86,7 +86,7 @@ class RankPainter : public BarPainter {
   void add_pass(const Bar& bar, double top) {
     const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
     const Box box{x(start), top, x(end) - x(start), shrink_ * pass_height};
-    const std::string what = to_string(bar.activity);
+    const std::string what = title_of(bar.activity);
     Look look = look_of(bar.activity);
     if (box.width > 3) {
       look.line = colour(0xFFFFFF);

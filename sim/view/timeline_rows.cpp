@@ -21,53 +21,20 @@ std::string class_name(const WorkerClass& one, bool only) {
   return one.slowdown == 1 ? name : name + fmt::format(" (slowed {:g}x)", one.slowdown);
 }
 
+// What a picture tells apart: copies are copies, and transfers are told by their operation if the plan shards.
 Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& plan) {
-  switch (label.kind) {
-    case Label::Kind::LeadIn:   // never drawn
-    case Label::Kind::Tick:     // likewise
-    case Label::Kind::Arrival:  // likewise
-    case Label::Kind::Mark:     // likewise
-    case Label::Kind::Origin:   // likewise
-    case Label::Kind::Backward:
-      return Activity::Backward;
-    case Label::Kind::BackwardInput:
-      return Activity::BackwardInput;
-    case Label::Kind::BackwardWeight:
-      return Activity::BackwardWeight;
-    case Label::Kind::Forward:
-      return Activity::Forward;
-    case Label::Kind::Update:
-      return Activity::Update;
-    case Label::Kind::CopyOut:
-    case Label::Kind::CopyIn:
-      return Activity::Copy;
-    case Label::Kind::Encode:
-      return unrolled.decodes ? Activity::Encode : Activity::Codec;
-    case Label::Kind::Decode:
-      return Activity::Decode;
-    case Label::Kind::Transfer:
-      break;
-  }
-  const CollectiveOp op = plan.transfers[label.item].op;
-  if (op == CollectiveOp::Send) return Activity::Send;
-  if (op == CollectiveOp::AllReduce)
-    return plan.sharding.shards_optimizer() ? Activity::AllReduce : Activity::Collective;
-  return op == CollectiveOp::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
-}
-
-bool is_pass(Activity activity) { return activity <= Activity::Forward; }
-
-// REQUIRES: it is a pass.
-ActionKind action_of(Activity activity) {
-  switch (activity) {
-    case Activity::Forward:
-      return ActionKind::Forward;
-    case Activity::BackwardInput:
-      return ActionKind::BackwardInput;
-    case Activity::BackwardWeight:
-      return ActionKind::BackwardWeight;
+  if (is_copy(label.kind)) return Activity::CopyOut;
+  if (label.kind == Activity::Encode && !unrolled.decodes) return Activity::Codec;
+  if (label.kind != Activity::Transfer) return label.kind;
+  switch (plan.transfers[label.item].op) {
+    case CollectiveOp::Send:
+      return Activity::Send;
+    case CollectiveOp::AllReduce:
+      return plan.sharding.shards_optimizer() ? Activity::AllReduce : Activity::Transfer;
+    case CollectiveOp::ReduceScatter:
+      return Activity::ReduceScatter;
     default:
-      return ActionKind::Backward;
+      return Activity::AllGather;
   }
 }
 
@@ -93,7 +60,7 @@ TimelineRow passes_of(const TimelineRow& stream, const StageResult& stage) {
     }
     row.bars.push_back(bar);
     row.bars.back().item = chunk;
-    row.bars.back().name = pass ? to_string(Action{action_of(bar.activity), chunk, bar.micro_batch}) : "update";
+    row.bars.back().name = pass ? to_string(Action{bar.activity, chunk, bar.micro_batch}) : "update";
   }
   return row;
 }
@@ -129,7 +96,7 @@ class RowMaker {
  private:
   const Span& span(TaskId task) const { return episode_.timeline.spans[task]; }
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
-  bool on_stream(TaskId task) const { return is_of_worker(label(task)); }
+  bool on_stream(TaskId task) const { return is_on_stream(label(task).kind); }
   CollectiveOp op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
 
   Bytes bytes_of(TaskId task) const { return static_cast<Bytes>(std::ceil(unrolled_.graph.tasks()[task].bytes)); }
@@ -139,7 +106,7 @@ class RowMaker {
     const Profile& profile = outcome_.scenario.profile;
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
     const bool layer = is_pass(activity) || activity == Activity::Update;
-    const bool transfer = label(task).kind == Label::Kind::Transfer;
+    const bool transfer = label(task).kind == Activity::Transfer;
     const std::size_t item = transfer ? result_.plan.transfers[label(task).item].payload.block : label(task).item;
     const bool block = !layer && item != Payload::just_bytes;
     return {.activity = activity,
@@ -160,8 +127,8 @@ class RowMaker {
     std::vector<std::vector<TaskId>> tasks(rows_.streams.size());  // by row
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
-      const bool codec = label(task).kind == Label::Kind::Encode || label(task).kind == Label::Kind::Decode;
-      tasks[label(task).worker_class + (codec && unrolled_.beside ? unrolled_.classes : 0)].push_back(task);
+      tasks[label(task).worker_class + (is_codec(label(task).kind) && unrolled_.beside ? unrolled_.classes : 0)]
+          .push_back(task);
     }
     for (std::size_t row = 0; row < tasks.size(); ++row) {
       const WorkerClass& of = result_.classes[row % unrolled_.classes];
@@ -197,20 +164,16 @@ class RowMaker {
   }
 
   // A copy that takes no time: the next bar is what waits, and the one before what makes ready.
-  bool is_moment(TaskId task) const {
-    const Label::Kind kind = label(task).kind;
-    return (kind == Label::Kind::CopyIn || kind == Label::Kind::CopyOut) && span(task).start == span(task).end;
-  }
+  bool is_moment(TaskId task) const { return is_copy(label(task).kind) && span(task).start == span(task).end; }
 
   // By transfer: what on a stream made it ready: on the last class to get there, or the first where that is enough.
   void find_makers() {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
       for (const TaskId next : unrolled_.graph.successors(task)) {
-        const Label::Kind kind = label(next).kind;
-        const bool ends = is_of_worker(label(next)) || kind == Label::Kind::LeadIn || kind == Label::Kind::Mark ||
-                          kind == Label::Kind::Origin;
-        if (ends || op(next) == CollectiveOp::AllGather) continue;
+        const Activity kind = label(next).kind;
+        const bool sends = kind == Activity::Transfer || kind == Activity::Tick || kind == Activity::Arrival;
+        if (!sends || op(next) == CollectiveOp::AllGather) continue;
         const TaskId transfer = unrolled_.transfer(label(next).item);  // perhaps behind a tick or an arrival
         std::optional<TaskId>& maker = made_by_[transfer];
         if (span(task).end <= span(transfer).ready && (!maker || span(task).end > span(*maker).end)) maker = task;

@@ -9,27 +9,10 @@
 
 namespace allreplay {
 
-enum class Activity : std::uint8_t {
-  Backward,
-  BackwardInput,   ///< in a pipeline: the part that makes the gradient of its input
-  BackwardWeight,  ///< likewise: the part that makes those of weights
-  Forward,
-  Update,
-  Copy,  ///< out of or into a buffer of a collective
-  Encode,
-  Decode,
-  Codec,       ///< encoding and decoding in one
-  Collective,  ///< in one stage: an all-reduce, or what carries a codec
-  AllReduce,   ///< beside reduce-scatters and all-gathers, of plans that shard
-  ReduceScatter,
-  AllGather,
-  Send,  ///< between ranks of a pipeline
-};
-
 struct Bar {
-  Activity activity = Activity::Backward;
-  std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
-  std::string tensors;              ///< of a block: "fc.weight, fc.bias"
+  Activity activity = Activity::Backward;  ///< of copies CopyOut
+  std::string name;                        ///< "conv1", "block 3 (fc.weight, fc.bias)"
+  std::string tensors;                     ///< of a block: "fc.weight, fc.bias"
   std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block; or, of a pass, the chunk
   std::uint32_t micro_batch = 0;    ///< the micro-batch, from 0
   Bytes bytes = 0;                  ///< of a collective, as they travel

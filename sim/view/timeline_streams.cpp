@@ -73,7 +73,7 @@ class StreamPainter : public BarPainter {
       from = std::min(from, bar.start);
       to = std::max(to, bar.end);
     }
-    const std::string text = to_string(activity) + " " + format_duration(to_seconds(sum));
+    const std::string text = title_of(activity) + " " + format_duration(to_seconds(sum));
     const double left = x(timeline_.at(from)), right = x(timeline_.at(to));
     if (text_width(text, style::small_size) > right - left) return;
     if (scale_ * to_seconds(sum) < (right - left) / 2) return;  // mostly waiting: it would name that

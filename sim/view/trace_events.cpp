@@ -115,7 +115,7 @@ class Writer {
     for (std::size_t row = 0; row < rows.streams.size(); ++row)
       for (const Bar& bar : rows.streams[row].bars)
         if (bar.end > bar.start)
-          write_slice(name_of(bar), process(row), thread(row), bar, {{"activity", json(to_string(bar.activity))}},
+          write_slice(name_of(bar), process(row), thread(row), bar, {{"activity", json(title_of(bar.activity))}},
                       process(row) == 0);
     for (const TimelineRow& row : rows.network)
       for (const Bar& bar : row.bars) write_transfer(bar, row);
@@ -157,22 +157,9 @@ class Writer {
   int thread(std::size_t row) const { return static_cast<int>(row) / network_; }
 
   static std::string name_of(const Bar& bar) {
-    switch (bar.activity) {
-      case Activity::Backward:
-        return "B " + bar.name;
-      case Activity::Forward:
-        return "F " + bar.name;
-      case Activity::BackwardInput:
-        return "I " + bar.name;
-      case Activity::BackwardWeight:
-        return "W " + bar.name;
-      case Activity::Update:
-        return bar.name == "update" ? bar.name : "update of " + bar.name;
-      case Activity::Collective:
-        return bar.name;
-      default:
-        return to_string(bar.activity) + " of " + bar.name;
-    }
+    if (is_pass(bar.activity)) return fmt::format("{} {}", row_of(bar.activity).action, bar.name);
+    if (bar.activity == Activity::Update) return bar.name == "update" ? bar.name : "update of " + bar.name;
+    return bar.activity == Activity::Transfer ? bar.name : title_of(bar.activity) + " of " + bar.name;
   }
 
   void name_rows(const TimelineRows& rows) {
@@ -210,8 +197,8 @@ class Writer {
 
   // Encloses the slices of its layers.
   void write_pass(const Bar& bar, int process, int thread) {
-    write_slice(bar.name, process, thread, bar,
-                {{"activity", json(to_string(bar.activity))}, {"chunk", json(bar.item)}}, false);
+    write_slice(bar.name, process, thread, bar, {{"activity", json(title_of(bar.activity))}, {"chunk", json(bar.item)}},
+                false);
   }
 
   // By such names its readers know what communicates.

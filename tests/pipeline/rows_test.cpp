@@ -27,9 +27,8 @@ std::string refusal_of_words(const std::string& text) {
 TEST_CASE("cells are actions or empty") {
   const ActionRows rows = parse_rows("0F0,,(0F1;0B0)OVERLAP_F_B\n1RECV_F0,1UNSHARD\n", "rows.csv");
   REQUIRE(rows.size() == 2);
-  CHECK(rows[0] ==
-        ActionRow{{ActionKind::Forward, 0, 0}, {ActionKind::Forward, 0, 1}, {ActionKind::Backward, 0, 0, true}});
-  CHECK(rows[1] == ActionRow{{ActionKind::ReceiveForward, 1, 0}, {ActionKind::Unshard, 1}});
+  CHECK(rows[0] == ActionRow{{Activity::Forward, 0, 0}, {Activity::Forward, 0, 1}, {Activity::Backward, 0, 0, true}});
+  CHECK(rows[1] == ActionRow{{Activity::ReceiveForward, 1, 0}, {Activity::Unshard, 1}});
   for (const char* text : {"0F0,0X1\n", "0F\n", "F0\n", "0F0 \n", "(0F0;0B0)\n", "(0F0;0SEND_F0)OVERLAP_F_B\n"})
     CHECK(error_place([&] { parse_rows(text, "rows.csv"); }).starts_with("rows.csv: row 1, cell "));
 }

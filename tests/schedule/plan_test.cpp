@@ -67,8 +67,8 @@ TEST_CASE("a draft is written out as transfers, and what waits for them") {
   const Profile profile = three_layers();
   const Plan plan = expand(two_blocks(), profile);
   REQUIRE(plan.program().size() == 6);
-  CHECK(plan.program()[0] == Work{WorkKind::Backward, 2});
-  CHECK(plan.program()[5] == Work{WorkKind::Forward, 2});
+  CHECK(plan.program()[0] == Work{Activity::Backward, 2});
+  CHECK(plan.program()[5] == Work{Activity::Forward, 2});
   CHECK(plan.transfers == std::vector<Transfer>{of_all(CollectiveOp::AllReduce, plan, 0, 7),
                                                 of_all(CollectiveOp::AllReduce, plan, 1, 3)});
   // Barrier iteration: the first forward waits for both.
@@ -160,8 +160,8 @@ TEST_CASE("a program that updates layer by layer updates every layer that has te
   BucketSchedule schedule = two_blocks();
   schedule.barrier = Barrier::Layer;
   const Plan plan = expand(schedule, profile);  // B B B, U of in, F, F, U of out, F
-  REQUIRE(plan.program()[3] == Work{WorkKind::Update, 0});
-  REQUIRE(plan.program()[6] == Work{WorkKind::Update, 2});
+  REQUIRE(plan.program()[3] == Work{Activity::Update, 0});
+  REQUIRE(plan.program()[6] == Work{Activity::Update, 2});
   CHECK(!not_an_iteration(plan, profile));
   const auto complaint = [&](auto change) {
     Plan changed = plan;
@@ -189,13 +189,13 @@ TEST_CASE("a sharded plan sends nothing that nobody waits for, though every byte
   stray.gates.push_back({work(0), transfer(last)});
   CHECK_FALSE(complaint_of(stray).empty());  // it may end after the update
   const ProgramIndex index(plan.program());
-  stray.gates.push_back({transfer(last), work(index(WorkKind::Update, everything, 0))});
+  stray.gates.push_back({transfer(last), work(index(Activity::Update, everything, 0))});
   CHECK(complaint_of(stray) == "");
 }
 
 TEST_CASE("what needs are follows from how the state is shared out") {
   using enum Payload::Kind;
-  using enum WorkKind;
+  using enum Activity;
   CHECK(needs_of({.accumulate = 3}) ==
         std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 2, Backward, Update}});
   for (const std::int64_t zero : {1, 2, 3})
@@ -259,7 +259,7 @@ TEST_CASE("cut at the first micro-batch, an iteration keeps what waits for what"
     StrategyOptions options;
     options.sharding = three;
     const Plan plan = make_plan(strategy, {profile, CommCost(0, 0), options, true, 4});
-    CHECK(plan.program().front().kind != WorkKind::Backward);
+    CHECK(plan.program().front().kind != Activity::Backward);
     CHECK(plan.program().front().micro_batch == 0);
     CHECK(from_first_micro_batch(plan).program() == plan.program());
   }

@@ -11,8 +11,8 @@ TEST_CASE("roles run programs of their own, and wait for each other in what they
   profile.layers = {{"small", to_time(1e-3), to_time(2e-3)}, {"large", to_time(3e-3), to_time(4e-3)}};
   const Scenario scenario = scenario_of(profile, "wfbp", 2, 0, 1e-9);
   Plan plan;
-  plan.roles = {{"small", {{WorkKind::Backward, 0}, {WorkKind::Forward, 0}}, {0}},
-                {"large", {{WorkKind::Backward, 1}, {WorkKind::Forward, 1}}, {1}}};
+  plan.roles = {{"small", {{Activity::Backward, 0}, {Activity::Forward, 0}}, {0}},
+                {"large", {{Activity::Backward, 1}, {Activity::Forward, 1}}, {1}}};
   plan.lanes = {{"network"}};
   plan.transfers = {{.op = CollectiveOp::AllReduce, .bytes = 1'000'000}};
   for (const std::uint32_t role : {0, 1}) {

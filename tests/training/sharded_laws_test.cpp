@@ -293,14 +293,14 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
             arrivals[{transfer.micro_batch, slice.tensor}].push_back(span);
           else
             REQUIRE(span_of(result,
-                            result.unrolled.work(c, places(WorkKind::Backward, layer_of(slice), transfer.micro_batch)))
+                            result.unrolled.work(c, places(Activity::Backward, layer_of(slice), transfer.micro_batch)))
                         .end <= span.start);
         }
       }
       for (const auto& [key, spans] : arrivals) {
         const LayerId layer = scenario.profile->tensors[key.second].layer;
-        const Span& forward = span_of(result, result.unrolled.work(c, places(WorkKind::Forward, layer, key.first)));
-        const Span& backward = span_of(result, result.unrolled.work(c, places(WorkKind::Backward, layer, key.first)));
+        const Span& forward = span_of(result, result.unrolled.work(c, places(Activity::Forward, layer, key.first)));
+        const Span& backward = span_of(result, result.unrolled.work(c, places(Activity::Backward, layer, key.first)));
         if (plan.sharding.zero < 3) {  // all pieces
           if (scenario.options.strategy.barrier.value_or(Barrier::Iteration) == Barrier::Iteration)
             for (const Span& span : spans) REQUIRE(span.end <= forward.start);
@@ -320,9 +320,9 @@ TEST_CASE("the update comes after all reductions, and gathers of what it made af
   for_all(206, 30, [](Scenario& scenario, std::string_view) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
-    const auto update = ProgramIndex(plan.program()).find({WorkKind::Update, everything});
+    const auto update = ProgramIndex(plan.program()).find({Activity::Update, everything});
     REQUIRE(update.has_value());
-    const bool from_backward = plan.program().front().kind == WorkKind::Backward;  // the gathers are in this period
+    const bool from_backward = plan.program().front().kind == Activity::Backward;  // the gathers are in this period
     for (std::size_t c = 0; c < result.unrolled.classes; ++c) {
       const Span& span = span_of(result, result.unrolled.work(c, *update));
       for (std::size_t index = 0; index < plan.transfers.size(); ++index) {

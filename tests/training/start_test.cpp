@@ -195,9 +195,9 @@ void check_transfers(const Result& result) {
   for (TaskId id = 0; id < u.labels.size(); ++id) {
     const Label& label = u.labels[id];
     for (const TaskId next : u.graph.successors(id)) {
-      REQUIRE(spans[id].end <= (u.labels[next].kind == Label::Kind::Transfer ? spans[next].end : spans[next].start));
+      REQUIRE(spans[id].end <= (u.labels[next].kind == Activity::Transfer ? spans[next].end : spans[next].start));
     }
-    if (label.kind != Label::Kind::Arrival) continue;
+    if (label.kind != Activity::Arrival) continue;
     // Whoever arrives last: the transfer ends after it.
     REQUIRE(spans[id].start == spans[id].ready);
     REQUIRE(spans[id].end == spans[id].start);

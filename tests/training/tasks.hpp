@@ -14,17 +14,17 @@ struct Tasks {
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
       const Label& label = unrolled.labels[id];
       ids_[{label.kind, label.worker_class, label.item}] = id;
-      if (label.kind == Label::Kind::Transfer) by_block_[result.plan.transfers[label.item].payload.block].push_back(id);
+      if (label.kind == Activity::Transfer) by_block_[result.plan.transfers[label.item].payload.block].push_back(id);
     }
     blocks = by_block_.size();
     stages = blocks == 0 ? 0 : by_block_.at(0).size();
   }
 
   TaskId lead_in(std::size_t c) const { return unrolled.lead_in(c); }
-  TaskId backward(std::size_t c, std::size_t layer) const { return id(Label::Kind::Backward, c, layer); }
-  TaskId forward(std::size_t c, std::size_t layer) const { return id(Label::Kind::Forward, c, layer); }
-  TaskId encode(std::size_t c, std::size_t block) const { return id(Label::Kind::Encode, c, block); }
-  TaskId decode(std::size_t c, std::size_t block) const { return id(Label::Kind::Decode, c, block); }
+  TaskId backward(std::size_t c, std::size_t layer) const { return id(Activity::Backward, c, layer); }
+  TaskId forward(std::size_t c, std::size_t layer) const { return id(Activity::Forward, c, layer); }
+  TaskId encode(std::size_t c, std::size_t block) const { return id(Activity::Encode, c, block); }
+  TaskId decode(std::size_t c, std::size_t block) const { return id(Activity::Decode, c, block); }
   TaskId block(std::size_t index, std::size_t stage = 0) const {
     return by_block_.at(static_cast<std::uint32_t>(index)).at(stage);
   }
@@ -36,11 +36,11 @@ struct Tasks {
   std::size_t classes, layers, blocks = 0, stages = 0;
 
  private:
-  TaskId id(Label::Kind kind, std::size_t c, std::size_t item) const {
+  TaskId id(Activity kind, std::size_t c, std::size_t item) const {
     return ids_.at({kind, static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(item)});
   }
 
-  std::map<std::tuple<Label::Kind, std::uint32_t, std::uint32_t>, TaskId> ids_;
+  std::map<std::tuple<Activity, std::uint32_t, std::uint32_t>, TaskId> ids_;
   std::map<std::uint32_t, std::vector<TaskId>> by_block_;
 };
 

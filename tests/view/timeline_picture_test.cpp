@@ -256,7 +256,7 @@ TEST_CASE("a plan with lanes has a row for each, in its order") {
   for (const std::uint32_t batch : {0U, 1U}) {
     CHECK(bars[{Activity::Forward, batch}] == layers);
     CHECK(bars[{Activity::Backward, batch}] == layers);
-    CHECK(bars[{Activity::Copy, batch}] == 3 * units - 1);  // out for each gather, in for each reduction
+    CHECK(bars[{Activity::CopyOut, batch}] == 3 * units - 1);  // out for each gather, in for each reduction
   }
   CHECK(bars[{Activity::Update, 0}] == 1);
   CHECK(rows.streams[0].bars.back().activity == Activity::Update);
@@ -265,7 +265,7 @@ TEST_CASE("a plan with lanes has a row for each, in its order") {
   CHECK(rows.made.size() == 2 * units);
   for (const Arrow& made : rows.made) {
     const Bar& maker = rows.streams[made.before.row].bars[made.before.bar];
-    CHECK(maker.activity == Activity::Copy);
+    CHECK(maker.activity == Activity::CopyOut);
     CHECK(maker.end <= rows.network[made.after.row].bars[made.after.bar].start);
   }
   for (const Arrow& gate : rows.gates)
@@ -297,7 +297,7 @@ TEST_CASE("copies that take no time are no bars; what they tie together stays ti
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Outcome outcome = run(sharded("fsdp2", seed));
     const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
-    for (const Bar& bar : rows.streams[0].bars) CHECK(bar.activity != Activity::Copy);
+    for (const Bar& bar : rows.streams[0].bars) CHECK(bar.activity != Activity::CopyOut);
     CHECK(rows.made.size() == 2 * outcome.result.plan.blocks.size());
     for (const Arrow& made : rows.made) {
       const Bar& maker = rows.streams[made.before.row].bars[made.before.bar];

@@ -34,7 +34,7 @@ Plan without_ticks(Plan plan) {
 bool is_a_step(const Plan& plan) {
   return !(plan.sharding == ShardingConfig()) ||
          std::any_of(plan.program().begin(), plan.program().end(),
-                     [](const Work& one) { return one.kind != WorkKind::Forward && one.kind != WorkKind::Backward; });
+                     [](const Work& one) { return one.kind != Activity::Forward && one.kind != Activity::Backward; });
 }
 
 // Numbers the groups, family by family, from 1: in ASTRA-sim 0 means all workers.
@@ -70,9 +70,9 @@ class Writer {
       add_step();
       return std::move(trace_);
     }
-    add_works(Label::Kind::Backward);
+    add_works(Activity::Backward);
     add_transfers();
-    add_works(Label::Kind::Forward);
+    add_works(Activity::Forward);
     return std::move(trace_);
   }
 
@@ -120,7 +120,7 @@ class Writer {
     std::vector<std::uint64_t> nodes;
     for (const bool transfers : {true, false})
       for (const TaskId one : before_[task])
-        if (label(one).kind != Label::Kind::LeadIn && (label(one).kind == Label::Kind::Transfer) == transfers)
+        if (label(one).kind != Activity::LeadIn && (label(one).kind == Activity::Transfer) == transfers)
           nodes.push_back(nodes_[one]);
     return nodes;
   }
@@ -146,7 +146,7 @@ class Writer {
   }
 
   // Rounds the ends of the works, not their durations, to whole microseconds, so that errors do not add up.
-  void add_works(Label::Kind kind) {
+  void add_works(Activity kind) {
     for (std::size_t place = 0; place < unrolled_.works(0); ++place) {
       const TaskId task = unrolled_.work(0, place);
       if (label(task).kind == kind) add_work(task);
@@ -161,13 +161,13 @@ class Writer {
       return fmt::format("COMP_NODE_{}{}_{}", what, number, pass);
     };
     switch (kind) {
-      case Label::Kind::Backward:
+      case Activity::Backward:
         return named(profile_.layers[item].name, "BWD");
-      case Label::Kind::Forward:
+      case Activity::Forward:
         return named(profile_.layers[item].name, "FWD");
-      case Label::Kind::CopyOut:
+      case Activity::CopyOut:
         return named(describe(plan_, item, profile_), "COPYOUT");
-      case Label::Kind::CopyIn:
+      case Activity::CopyIn:
         return named(describe(plan_, item, profile_), "COPYIN");
       default:
         return fmt::format("COMP_NODE_{}_UPDATE", item == everything ? "all" : profile_.layers[item].name);
@@ -184,8 +184,8 @@ class Writer {
     node.attributes["duration_ps"] = time.count();
     vanished_ += node.microseconds == 0 && time > Time(0);
     clock_ = end;
-    if (label(task).kind == Label::Kind::Backward) add_tensors(node, label(task).item);
-    if (label(task).kind == Label::Kind::Forward) add_facts(node, profile_.layers[label(task).item]);
+    if (label(task).kind == Activity::Backward) add_tensors(node, label(task).item);
+    if (label(task).kind == Activity::Forward) add_facts(node, profile_.layers[label(task).item]);
   }
 
   static void add_facts(ChakraNode& node, const Layer& layer) {
@@ -198,7 +198,7 @@ class Writer {
     std::vector<std::size_t> missing(unrolled_.labels.size(), 0);
     for (TaskId task = 0; task < missing.size(); ++task)
       for (const TaskId one : before_[task])
-        if (label(one).kind != Label::Kind::LeadIn) ++missing[task];
+        if (label(one).kind != Activity::LeadIn) ++missing[task];
     std::vector<bool> added(missing.size(), false);
     std::vector<std::optional<std::uint64_t>> last(plan_.lanes.size());
     std::vector<std::size_t> sent(plan_.lanes.size(), 0);  // by lane
