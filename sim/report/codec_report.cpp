@@ -53,9 +53,6 @@ JsonValue codec_json(const CodecMeasurement& report) {
                           {"total_error", all->total_error},
                           {"residuals", name_of(residual_rules, request.residuals)},
                           {"lost", all->lost}};
-  const auto elements = static_cast<double>(request.elements);
-  json["encode_per_element_s"] = one.encode_s / elements;
-  json["decode_per_element_s"] = one.decode_s / elements;
   return json;
 }
 
@@ -66,8 +63,8 @@ const View& codec_view() {
       ViewText{},
       ViewText{"processor time on one core of {device}, median of {repetitions}"},
       ViewFacts{{
-          {"encode", "{encode_s}, per element {encode_per_element_s}"},
-          {"decode", "{decode_s}, per element {decode_per_element_s}"},
+          {"encode", "{encode_s}"},
+          {"decode", "{decode_s}"},
       }},
       ViewText{},
       ViewText{"one worker, errors relative to the exact gradient"},

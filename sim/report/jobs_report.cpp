@@ -200,6 +200,7 @@ const View& jobs_view() {
       ViewNotes{},
       ViewList{"unmeasured_events", "note: event {event} is outside the measured time of {jobs}", "jobs"},
       ViewList{"unmeasured_events", "note: event {event}: no worker of a job is placed there", "!jobs"},
+      ViewText{"Not periodic: means are over the measured iterations.", "!steady"},
       ViewText{"No start offset helps.", "search/offsets !search/offsets_help"},
       ViewText{"No job is slowed down.", "fairness !most_slowed"},
       ViewText{"{most_slowed/name} is slowed down most: an iteration takes {most_slowed/slowdown:3} times as long as "
