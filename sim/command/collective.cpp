@@ -57,7 +57,9 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   context.console.note(pricing.note);
   if (arguments.json) return context.console.print_json(json["rows"]);
   context.console.show(collective_view(), json);
-  if (arguments.links) context.console.show(links_view(), json["rows"].back()["links"]);
+  if (!arguments.links) return;
+  context.console.print("\n");
+  context.console.show(links_view(), json["rows"].back()["links"]);
 }
 
 }  // namespace

@@ -64,7 +64,10 @@ void execute(Context& context, const RunArguments& arguments) {
   JsonValue json = run_json(outcome, scaling_reference(outcome));
   if (arguments.links) json["links"] = links_json(*usage);
   context.console.show(run_view(), json, arguments.json);
-  if (arguments.links && !arguments.json) context.console.show(links_view(), json["links"]);
+  if (arguments.links && !arguments.json) {
+    context.console.print("\n");
+    context.console.show(links_view(), json["links"]);
+  }
   context.console.hand_over(std::move(outcome));
 }
 

@@ -58,6 +58,7 @@ const View& goodput_view() {
           {"useful, expected", "{goodput/useful_fraction:percent}"},
           {"useful, simulated", "{goodput/simulated_fraction:percent}[, elastic {goodput/elastic_fraction:percent}]"},
       }},
+      ViewText{},
       ViewText{"{goodput/useful_share} of the time is useful[: {goodput/useful_samples_per_s} of "
                "{goodput/undisturbed_samples_per_s} samples/s]."},
   }};

@@ -42,7 +42,6 @@ JsonValue links_json(const LinkUsage& usage) {
 
 const View& links_view() {
   static const View view{{
-      ViewText{},
       ViewText{"routing: {routing_in_words}"},
       ViewText{},
       ViewTable{"kinds",

@@ -19,13 +19,16 @@ JsonValue lane_json(const Lane& lane) {
   return json;
 }
 
-// The lanes of a pipeline's ranks, "reduce 0" and "reduce 1", are shown once.
+// The lanes of a pipeline's ranks, "reduce 0" and "reduce 1", are shown once. The order of sends is fixed.
 JsonValue lanes_json(const Plan& plan) {
+  std::set<std::size_t> of_sends;
+  for (const Transfer& one : plan.transfers)
+    if (one.op == CollectiveOp::Send) of_sends.insert(one.lane);
   std::set<std::string> shown;
   auto lanes = JsonValue::array();
-  for (const Lane& lane : plan.lanes) {
-    JsonValue json = lane_json(lane);
-    if (shown.insert(json.dump()).second) lanes.push_back(std::move(json));
+  for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane) {
+    JsonValue json = lane_json(plan.lanes[lane]);
+    if (!of_sends.contains(lane) && shown.insert(json.dump()).second) lanes.push_back(std::move(json));
   }
   return lanes;
 }
@@ -75,7 +78,7 @@ const View& plan_view() {
           {"transfers", "{transfers}"},
           {"ranks", "{ranks}, sends between them: {sends}"},
           {"sent", "{release}"},
-          {"awaited by the next", "{barrier}"},
+          {"barrier", "per {barrier}"},
       }},
       ViewText{},
       ViewTable{"lanes",

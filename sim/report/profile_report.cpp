@@ -43,6 +43,7 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
                         bool has_setting) {
   const Profile& profile = made.profile;
   JsonValue json = profile_summary(profile);
+  json["framework"] = nullptr;
   json["notes"] = JsonValue::array();
   if (!input.empty()) json["input"] = input;
   const auto [tp, cp] = profile.tensor_and_context.value_or(std::pair(std::int64_t{1}, std::int64_t{1}));

@@ -232,7 +232,10 @@ class Output {
     for (const auto& [name, value] : lines) text_ += fmt::format("- {}: {}\n", trim(name), value.text);
   }
   void table(const Table& one) { text_ += is_markdown_ ? one.markdown() : one.text(screen_); }
-  std::string text() && { return std::move(text_); }
+  std::string text() && {
+    if (text_.ends_with("\n\n")) text_.pop_back();
+    return std::move(text_);
+  }
 
  private:
   const Screen& screen_;
