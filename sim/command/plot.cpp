@@ -36,7 +36,7 @@ void execute(Context& context, const PlotArguments& arguments) {
   require_separate(context.files(), outputs,
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
   const PlotOptions options = plot_options_of(context.files(), arguments);
-  const Drawing drawing = draw(plot_figure(read_plot_table(context.files(), arguments.file), options));
+  const Drawing drawing = draw(plot_figure(plot_table(read_results(context.files(), arguments.file)), options));
   for (const std::string& file : arguments.outputs)
     write_picture(context.files(), file, drawing, static_cast<double>(dpi) / 96);
 }

@@ -5,7 +5,8 @@
 
 namespace allreplay {
 
-extern const std::string_view page_html;  ///< with {{holes}} for all else
+extern const std::string_view page_html;    ///< the frame of a page, with {{names}} to be filled in
+extern const std::string_view report_html;  ///< likewise the body of a report
 extern const std::string_view page_css;
 extern const std::string_view page_js;
 

@@ -38,7 +38,7 @@ PageTitle page_title(const Files& files, const std::string& config) {
   if (const auto name = json.find("name")) title.name = name->text();
   if (const auto text = json.find("reproduces")) title.reproduces = text->text();
   if (const auto text = json.find("description")) title.description = text->text();
-  if (const auto plot = json.find("plot")) title.plot = plot->dump();
+  if (const auto plot = json.find("plot")) read_plot_options(title.plot.emplace(), *plot);
   return title;
 }
 

@@ -6,15 +6,16 @@
 
 #include "sim/experiment/sweep.hpp"
 #include "sim/report/sweep_result.hpp"
+#include "sim/view/plot_options.hpp"
 
 namespace allreplay {
 
 struct PageTitle {
-  std::string name;         ///< "": the CSV's
-  std::string reproduces;   ///< the figure or table; may be empty
-  std::string description;  ///< may be empty
-  std::string plot;         ///< the JSON object "plot": how to group and label what the charts show; may be empty
-  std::string heading;      ///< the title in words; "": the name
+  std::string name;                 ///< "": the CSV's
+  std::string reproduces;           ///< the figure or table; may be empty
+  std::string description;          ///< may be empty
+  std::optional<PlotOptions> plot;  ///< what the charts show
+  std::string heading;              ///< the title in words; "": the name
 };
 
 /// The title of a configuration file, without the heading. Throws InputError.

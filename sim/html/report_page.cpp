@@ -1,51 +1,21 @@
 #include "sim/html/report_page.hpp"
 
 #include <filesystem>
-#include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
-#include "sim/core/json_value.hpp"
 #include "sim/html/page_files.hpp"
-#include "sim/html/page_looks.hpp"
+#include "sim/html/report_charts.hpp"
+#include "sim/html/rows_html.hpp"
+#include "sim/html/web_page.hpp"
 #include "sim/picture/svg.hpp"
 #include "sim/view/timeline_picture.hpp"
 
 namespace allreplay {
 
 namespace {
-
-// JSON that can stand in a script element: no "<", so neither </script> nor <!-- can occur.
-std::string for_script(const JsonValue& value) {
-  const std::string json = value.dump();
-  std::string text;
-  for (const char c : json) c == '<' ? text += "\\u003c" : text += c;
-  return text;
-}
-
-// --- data ------------------------------------------------------------------------------------------------------------
-
-JsonValue cell(const std::string& column, const std::string& text) {
-  if (!is_number_column(column)) return text;
-  return text.empty() ? JsonValue() : JsonValue(parse_number(text, {"", ""}));
-}
-
-JsonValue rows_of(const SweepResult& result) {
-  JsonValue rows = JsonValue::array();
-  for (const ResultRow& row : result.rows) {
-    JsonValue cells = JsonValue::array();
-    for (std::size_t i = 0; i < row.cells.size(); ++i) cells.push_back(cell(result.columns[i], row.cells[i]));
-    cells.push_back(row.series);
-    cells.push_back(row.fits);
-    cells.push_back(row.relative_efficiency);
-    rows.push_back(std::move(cells));
-  }
-  return rows;
-}
-
-// --- words -----------------------------------------------------------------------------------------------------------
 
 std::string paragraph(const std::string& text, const std::string& type = "") {
   if (text.empty()) return "";
@@ -85,6 +55,12 @@ std::string findings_html(const std::vector<Summary::Case>& findings) {
   return html + "</section>\n";
 }
 
+constexpr auto zoom_controls =
+    "<div class=\"controls zoom\" hidden>\n"
+    "<button type=\"button\" title=\"Zoom in\" aria-label=\"Zoom in\">+</button>\n"
+    "<button type=\"button\" title=\"Zoom out\" aria-label=\"Zoom out\">−</button>\n"
+    "<button type=\"button\">Show all</button>\n<output role=\"status\"></output>\n</div>\n";
+
 // A picture for each group, of its fastest and slowest row, and why others have none.
 std::string timelines_html(const SweepResult& result, const ChosenTimelines& chosen) {
   constexpr double zoom = 256;
@@ -101,7 +77,7 @@ std::string timelines_html(const SweepResult& result, const ChosenTimelines& cho
                                       first->fastest ? "fastest" : "slowest", std::get<std::string>(first->outcome)),
                           "warning");
     if (!outcomes.empty())
-      html += fmt::format("<figure>\n{}</figure>\n",
+      html += fmt::format("{}<figure class=\"wide\">\n{}</figure>\n", zoom_controls,
                           to_svg(timeline_picture(outcomes, zoom), fmt::format("timeline-{}-", group)));
   }
   if (chosen.left_out > 0)
@@ -118,14 +94,6 @@ std::string provenance_html(const PageTitle& title, const std::string& name) {
   return paragraph(name + (name.empty() || title.reproduces.empty() ? "" : ": ") + title.reproduces, "reproduces");
 }
 
-// The template with the text in place of {{name}}.
-void fill(std::string& page, std::string_view name, std::string_view text) {
-  const std::string hole = fmt::format("{{{{{}}}}}", name);
-  const std::size_t at = page.find(hole);
-  if (at == std::string::npos) throw std::logic_error(fmt::format("the page has no {}", hole));
-  page.replace(at, hole.size(), text);
-}
-
 }  // namespace
 
 std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title) {
@@ -133,24 +101,19 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
   const std::string heading = title.heading.empty() ? name : title.heading;
   const Summary summary = summarize(result);
-  JsonValue data = JsonValue::parse(looks_json());
-  data.update({{"columns", result.columns},
-               {"rows", rows_of(result)},
-               {"plot", title.plot.empty() ? JsonValue() : JsonValue::parse(title.plot)}});
-  std::string page(page_html);  // the last holes first, so that no text that was filled in is searched
-  fill(page, "script", page_js);
-  fill(page, "data", for_script(data));
-  fill(page, "file", escaped(file));
-  fill(page, "timelines", timelines_html(result, chosen));
-  fill(page, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
-  fill(page, "findings", summary.cases.size() == 1 ? "" : findings_html(summary.cases));
-  fill(page, "summary",
+  const RowsHtml rows = rows_html(result);
+  std::string body(report_html);
+  fill(body, "file", escaped(file));
+  fill(body, "timelines", timelines_html(result, chosen));
+  fill(body, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
+  fill(body, "findings", summary.cases.size() == 1 ? "" : findings_html(summary.cases));
+  fill(body, "rows", rows.section);
+  fill(body, "charts", charts_html(result, title.plot));
+  fill(body, "summary",
        verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));
-  fill(page, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));
-  fill(page, "heading", escaped(heading));
-  fill(page, "style", std::string(page_css) + looks_css());
-  fill(page, "title", escaped(heading));
-  return page;
+  fill(body, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));
+  fill(body, "heading", escaped(heading));
+  return web_page("report", heading, body, rows.style);
 }
 
 }  // namespace allreplay

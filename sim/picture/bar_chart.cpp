@@ -15,7 +15,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double stacked_height = 17, grouped_height = 11, gap = 8;
+constexpr double thickness = 17, gap = 8;
 
 Look look_of(const BarChart& chart, std::size_t part) {
   if (chart.parts[part].look) return *chart.parts[part].look;
@@ -37,7 +37,7 @@ std::pair<double, double> extent_of(const BarChart& chart) {
   for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
     double end = 0;
     for (const BarPart& part : chart.parts) {
-      end = chart.stacked ? end + part.values[bar] : part.values[bar];
+      end += part.values[bar];
       least = std::min(least, end);
       greatest = std::max(greatest, end);
     }
@@ -80,25 +80,23 @@ Drawing draw(const BarChart& chart) {
   if (!chart.verdict.empty()) top = add_text(drawing, top + 4, chart.verdict);
   top = add_legend(drawing, top + 6, legend) + 8;
 
-  const double height = chart.stacked ? stacked_height : grouped_height * static_cast<double>(chart.parts.size());
   const Box field{left, top, drawing.width - left - right,
-                  (height + gap) * static_cast<double>(chart.bars.size()) + gap};
+                  (thickness + gap) * static_cast<double>(chart.bars.size()) + gap};
   const Scale scale = scale_with_room(chart.value, extent_of(chart), field.width);
   const double bottom = add_axis_below(drawing, field, chart.value, scale);
   const auto x_of = [&](double value) {
     return field.x + field.width * scale.share(std::min(value, chart.value.to.value_or(value)));
   };
-  const double thickness = chart.stacked ? height : grouped_height - 1;
   for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
-    double y = top + gap + (height + gap) * static_cast<double>(bar), end = 0;
-    const double middle = y + height / 2 + 4;
+    const double y = top + gap + (thickness + gap) * static_cast<double>(bar), middle = y + thickness / 2 + 4;
+    double end = 0;
     drawing.add(Text{.at = {field.x - 8, middle},
                      .text = chart.bars[bar],
                      .align = Align::End,
                      .colour = style::ink,
                      .kind = "bar"});
     for (std::size_t part = 0; part < chart.parts.size(); ++part) {
-      const double value = chart.parts[part].values[bar], from = chart.stacked ? end : 0;
+      const double value = chart.parts[part].values[bar], from = end;
       end = from + value;
       const bool seen = value != 0 && (!chart.value.to || from < *chart.value.to);
       if (seen)
@@ -107,7 +105,6 @@ Drawing draw(const BarChart& chart) {
             look_of(chart, part),
             {"part", fmt::format("{}, {}: {}", chart.bars[bar], chart.parts[part].name, chart.value.label(value))}});
       if (seen && chart.value.to && end > *chart.value.to) add_break(drawing, field.right(), y, thickness);
-      if (!chart.stacked) y += grouped_height;
     }
     if (!chart.ends.empty())
       drawing.add(

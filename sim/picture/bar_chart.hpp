@@ -1,4 +1,4 @@
-// Horizontal bars, each a stack of parts or a group of them; values below 0 go to the left.
+// Horizontal bars, each a stack of parts; values below 0 go to the left.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,6 @@ struct BarChart {
   std::vector<std::string> bars;
   std::vector<BarPart> parts;
   std::vector<std::string> ends;  ///< texts at the right of the bars; none if empty
-  bool stacked = true;            ///< parts end to end, otherwise below each other
   std::optional<BarMark> mark;
   double width = 760;  ///< at least; long names make it wider
 };

@@ -36,27 +36,6 @@ LegendEntry entry_of(const Series& series, const SeriesLook& look) {
           }};
 }
 
-// The parts of a curve inside the field, which it may leave at the top.
-std::vector<std::vector<Position>> parts_within(const std::vector<Position>& curve, double top) {
-  std::vector<std::vector<Position>> parts;
-  bool within = false;
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    const Position& to = curve[i];
-    const bool now = to.y >= top;
-    if (i > 0 && now != within) {
-      const Position& from = curve[i - 1];
-      const Position crossing{from.x + (to.x - from.x) * (top - from.y) / (to.y - from.y), top};
-      if (now) parts.emplace_back();
-      parts.back().push_back(crossing);
-    } else if (now && i == 0) {
-      parts.emplace_back();
-    }
-    if (now) parts.back().push_back(to);
-    within = now;
-  }
-  return parts;
-}
-
 // The names, with ends in the units of the axes.
 std::vector<EndName> names_of(const Chart& chart) {
   std::vector<EndName> names;
@@ -64,11 +43,8 @@ std::vector<EndName> names_of(const Chart& chart) {
     const Series& series = chart.series[i];
     if (series.name.empty() || series.points.empty()) continue;
     const Position& last = series.points.back();
-    const bool beyond = chart.y.to && last.y > *chart.y.to;
-    EndName name{series.name, {}, last, last.y};
-    if (beyond) name.text += fmt::format(" ↑ {}", chart.y.label(std::stod(fmt::format("{:.3g}", last.y))));
-    if (!series.reference) name.look = series_look(place_of(chart, i));
-    names.push_back(std::move(name));
+    names.push_back({series.name, {}, last});
+    if (!series.reference) names.back().look = series_look(place_of(chart, i));
   }
   return names;
 }
@@ -82,17 +58,14 @@ class ChartPainter {
     std::vector<Position> points;
     for (const Position& point : series.points) points.push_back(axes_.at(point));
     if (series.bar_width > 0) return paint_bars(series, look);
-    const double top = axes_.field().y - 0.01;
     if (series.line)
-      for (const auto& part : parts_within(points, top))
-        drawing_.add(Path{.points = part,
-                          .look = series.reference ? reference_look() : line_look(look),
-                          .meaning = {series.reference ? "reference" : "line", series.name}});
+      drawing_.add(Path{.points = points,
+                        .look = series.reference ? reference_look() : line_look(look),
+                        .meaning = {series.reference ? "reference" : "line", series.name}});
     if (!series.markers || series.reference) return;
     for (std::size_t p = 0; p < points.size(); ++p)
-      if (points[p].y >= top) add_marker(drawing_, look, points[p], {"point", title_of(series, series.points[p])});
-    for (const Position& point : series.crossed)
-      if (const Position at = axes_.at(point); at.y >= top) add_cross(drawing_, at);
+      add_marker(drawing_, look, points[p], {"point", title_of(series, series.points[p])});
+    for (const Position& point : series.crossed) add_cross(drawing_, axes_.at(point));
   }
 
  private:
@@ -145,7 +118,11 @@ double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
   const ChartPainter painter(drawing, chart, axes);
   for (const bool reference : {true, false})
     for (std::size_t i = 0; i < chart.series.size(); ++i)
-      if (chart.series[i].reference == reference) painter.paint(chart.series[i], series_look(place_of(chart, i)));
+      if (chart.series[i].reference == reference) {
+        const std::size_t first = drawing.shapes.size();
+        painter.paint(chart.series[i], series_look(place_of(chart, i)));
+        drawing.mark_series(chart.series[i].name, first);
+      }
   for (EndName& name : names) name.end = axes.at(name.end);
   if (!names.empty()) add_end_names(drawing, axes.field(), std::move(names));
   return axes.bottom();

@@ -33,7 +33,7 @@ struct Series {
 struct Chart {
   std::string title;
   std::string note;  ///< below the picture, small
-  ChartAxis x, y;    ///< curves may leave the field at a given `y.to`; their names then show their last value
+  ChartAxis x, y;
   std::vector<Series> series;
   bool names_at_ends = false;  ///< names at the curves' ends instead of a legend
   double width = 640;

@@ -111,6 +111,7 @@ class ColumnPainter {
 
   void paint(const ChartColumn& column, const std::string& group, double middle) {
     const double width = 0.9 * column_;
+    const std::size_t first = drawing_.shapes.size();
     double height = 0;
     for (const ColumnPart& part : column.parts) {
       const double top = y_of(height + part.value), bottom = y_of(height);
@@ -124,6 +125,7 @@ class ColumnPainter {
     if (chart_.names_within) write(column.name, middle, field_.bottom() - 4, true);
     if (chart_.numbers != NumbersAbove::None)
       write(column.above, middle, y_of(height) - 3, chart_.numbers == NumbersAbove::Upwards);
+    drawing_.mark_series(column.name, first);
   }
 
   void write(const std::string& text, double middle, double bottom, bool upwards) {

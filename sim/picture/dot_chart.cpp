@@ -37,6 +37,7 @@ double add_dot_chart(Drawing& drawing, const Box& room, const DotChart& chart) {
   for (std::size_t i = 0; i < chart.rows.size(); ++i) {
     const DotRow& row = chart.rows[i];
     const double y = field.y + 2 + row_height * (static_cast<double>(i) + 0.5);
+    const std::size_t first = drawing.shapes.size();
     drawing.add(Path{.points = {{field.x, y}, {field.right(), y}}, .look = {.line = style::grid, .width = 0.5}});
     drawing.add(
         Text{.at = {field.x - 8, y + 4}, .text = row.name, .align = Align::End, .colour = style::ink, .kind = "row"});
@@ -44,6 +45,7 @@ double add_dot_chart(Drawing& drawing, const Box& room, const DotChart& chart) {
       add_marker(drawing, series_look(dot.style), {x_of(dot.value), y}, {"point", dot.title});
       if (dot.crossed) add_cross(drawing, {x_of(dot.value), y});
     }
+    drawing.mark_series(row.name, first);
   }
   return bottom;
 }

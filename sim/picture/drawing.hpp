@@ -94,13 +94,25 @@ struct TimeField {
   double zoom = 1;     ///< the largest zoom: finer details are merged
 };
 
+/// The shapes [first, end) draw one series of a chart; a page highlights them together.
+struct SeriesShapes {
+  std::string name;
+  std::size_t first = 0, end = 0;
+};
+
 struct Drawing {
   double width = 0, height = 0;
   std::string title;  ///< for readers who do not see the drawing
   std::vector<Shape> shapes;
+  std::vector<SeriesShapes> series;  ///< in the order of the shapes; none overlaps another
   std::optional<TimeField> time_field;
 
   void add(Shape shape) { shapes.push_back(std::move(shape)); }
+
+  /// Assigns the shapes from `first` to the last one added to a series.
+  void mark_series(const std::string& name, std::size_t first) {
+    if (first < shapes.size()) series.push_back({name, first, shapes.size()});
+  }
 };
 
 /// The width of a text as drawn, in pixels, to about a tenth.

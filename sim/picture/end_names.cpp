@@ -60,24 +60,20 @@ bool end_names_fit(std::size_t names, double height) {
 }
 
 void add_end_names(Drawing& drawing, const Box& field, std::vector<EndName> names) {
-  std::stable_sort(names.begin(), names.end(), [&](const EndName& a, const EndName& b) {
-    const double at_a = std::max(a.end.y, field.y), at_b = std::max(b.end.y, field.y);
-    return at_a != at_b ? at_a < at_b : a.value > b.value;
-  });
+  std::stable_sort(names.begin(), names.end(), [](const EndName& a, const EndName& b) { return a.end.y < b.end.y; });
   std::vector<double> wanted;
-  for (const EndName& name : names) wanted.push_back(std::max(name.end.y, field.y));
+  for (const EndName& name : names) wanted.push_back(name.end.y);
   const std::vector<double> places =
       spread(wanted, name_height, field.y,
              std::max(field.bottom(), field.y + name_height * static_cast<double>(names.size() - 1)));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const EndName& name = names[i];
     const Position sample{field.right() + to_sample, places[i]};
-    if (name.end.y >= field.y) {
-      Look lead = name.look ? line_look(*name.look) : reference_look();
-      lead.width = 0.7;
-      if (name.look) lead.dashes.clear();
-      drawing.add(Path{.points = {name.end, {sample.x - 6, sample.y}}, .look = lead, .meaning = {"lead", name.text}});
-    }
+    const std::size_t first = drawing.shapes.size();
+    Look lead = name.look ? line_look(*name.look) : reference_look();
+    lead.width = 0.7;
+    if (name.look) lead.dashes.clear();
+    drawing.add(Path{.points = {name.end, {sample.x - 6, sample.y}}, .look = lead, .meaning = {"lead", name.text}});
     if (name.look)
       add_marker(drawing, *name.look, sample);
     else
@@ -87,6 +83,7 @@ void add_end_names(Drawing& drawing, const Box& field, std::vector<EndName> name
                      .size = name_size,
                      .colour = style::ink,
                      .kind = "series"});
+    drawing.mark_series(name.text, first);
   }
 }
 

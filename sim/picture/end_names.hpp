@@ -10,10 +10,9 @@
 namespace allreplay {
 
 struct EndName {
-  std::string text;
+  std::string text;                ///< the series
   std::optional<SeriesLook> look;  ///< none: a reference, in grey dashes
-  Position end;                    ///< of the curve; above the field if it left that
-  double value = 0;                ///< at the end: the greatest of those above the field comes first
+  Position end;                    ///< of the curve
 };
 
 /// The width of names on the right of a field, with the lines that lead to them.

@@ -30,22 +30,33 @@ class Writer {
   Writer(const Drawing& drawing, const std::string& ids) : drawing_(drawing), ids_(ids) {}
 
   std::string write() {
-    for (const Shape& shape : drawing_.shapes) std::visit([&](const auto& one) { write(one); }, shape);
+    auto series = drawing_.series.begin();
+    for (std::size_t i = 0; i < drawing_.shapes.size(); ++i) {
+      const bool marked = on_page() && series != drawing_.series.end();
+      if (marked && series->first == i) body_ += fmt::format("<g data-series=\"{}\">\n", shown(series->name));
+      std::visit([&](const auto& one) { write(one); }, drawing_.shapes[i]);
+      if (!marked || series->end != i + 1) continue;
+      body_ += "</g>\n";
+      ++series;
+    }
     const std::string width = number(drawing_.width), height = number(drawing_.height);
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\" role=\"img\"{5}>\n<title>{2}</title>\n{3}"
+        "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\" role=\"img\"{5}>\n{2}{3}"
         "<rect class=\"page\" width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{4}</svg>\n",
-        width, height, shown(drawing_.title), patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_,
-        facts());
+        width, height, on_page() ? "" : fmt::format("<title>{}</title>\n", shown(drawing_.title)),
+        patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_, facts());
   }
 
  private:
+  bool on_page() const { return !ids_.empty(); }
+
   std::string facts() const {
-    if (!drawing_.time_field) return "";
+    std::string name = on_page() ? fmt::format(" aria-label=\"{}\"", shown(drawing_.title)) : "";
+    if (!drawing_.time_field) return name;
     const auto& [box, seconds, zoom] = *drawing_.time_field;
-    return fmt::format(" data-field=\"{} {} {} {}\" data-seconds=\"{}\" data-zoom=\"{}\"", number(box.x), number(box.y),
-                       number(box.width), number(box.height), seconds, zoom);
+    return name + fmt::format(" data-field=\"{} {} {} {}\" data-seconds=\"{}\" data-zoom=\"{}\"", number(box.x),
+                              number(box.y), number(box.width), number(box.height), seconds, zoom);
   }
 
   void write(const Rectangle& one) {
@@ -89,7 +100,12 @@ class Writer {
     for (const double dash : look.dashes) dashes += (dashes.empty() ? "" : " ") + number(dash);
     if (!dashes.empty()) line += fmt::format(" stroke-dasharray=\"{}\"", dashes);
     body_ += fmt::format("<{}{}{}", shape, class_of(meaning.kind), line);
-    body_ += meaning.title.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", shown(meaning.title), element);
+    if (meaning.title.empty())
+      body_ += "/>\n";
+    else if (on_page())
+      body_ += fmt::format(" data-says=\"{}\"/>\n", shown(meaning.title));
+    else
+      body_ += fmt::format("><title>{}</title></{}>\n", shown(meaning.title), element);
     if (look.hatch != Hatch::None)
       body_ += fmt::format("<{} fill=\"url(#{})\" pointer-events=\"none\"/>\n", shape, pattern(look));
   }

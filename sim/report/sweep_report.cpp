@@ -73,7 +73,7 @@ std::int64_t reference_of(const SweepResult& result) {
 
 }  // namespace
 
-std::string sweep_table(const SweepResult& result, const Screen& screen) {
+SweepTable sweep_rows(const SweepResult& result) {
   std::vector<Names> names;
   for (const ResultRow& row : result.rows) names.push_back(names_of(row));
   const ScenarioLabels labels(names);
@@ -106,8 +106,13 @@ std::string sweep_table(const SweepResult& result, const Screen& screen) {
     if (alike) row.emplace_back(options_text(without(result.rows[i].options, common)));
     table.add(std::move(row));
   }
-  return (same.empty() ? "" : wrapped(fmt::format("{}", fmt::join(same, ", ")), screen.width, 2) + "\n\n") +
-         table.text(screen) + wrapped(marks_note(numbers, result.rule), screen.width, 2);
+  return {std::move(same), std::move(table), marks_note(numbers, result.rule)};
+}
+
+std::string sweep_table(const SweepResult& result, const Screen& screen) {
+  const auto [common, table, marks] = sweep_rows(result);
+  return (common.empty() ? "" : wrapped(fmt::format("{}", fmt::join(common, ", ")), screen.width, 2) + "\n\n") +
+         table.text(screen) + wrapped(marks, screen.width, 2);
 }
 
 std::string sweep_verdict(const SweepResult& result, const Screen& screen) {

@@ -137,6 +137,7 @@ struct Shown {
   std::string name, unit;
   Lines cells;
   std::vector<Tone> tones;
+  bool apart = false;     // its cells have their own units
   bool text = false;      // words, to the left; else numbers, to the right
   bool commands = false;  // these words
   std::size_t width = 0;  // of the cells
@@ -165,6 +166,7 @@ Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size
   for (std::size_t other = 0; other < columns.size(); ++other)
     if (!column.scaled_like.empty() && columns[other].name == column.scaled_like) scaling = numbers_of(rows, other);
   const Scale scale = numbers.empty() ? Scale() : scale_of(scaling.empty() ? numbers : scaling);
+  result.apart = scale.apart;
   if (!numbers.empty() && !scale.apart && result.unit.empty()) result.unit = scale.unit.name;
   std::size_t sign = 0;
   for (const TableCell* one : numbers) sign = std::max(sign, width_of(one->text));
@@ -412,6 +414,24 @@ std::string toned(const std::string& text, Tone tone, const Screen& screen) {
   return fmt::format("\033[{}m{}\033[0m", tone == Tone::Best ? "1;32" : "33", text);
 }
 
+bool Table::says_nothing(std::size_t column) const {
+  return std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
+    return row[column].kind == Kind::Text && (row[column].text.empty() || row[column].text == "-");
+  });
+}
+
+std::vector<FormattedColumn> Table::formatted() const {
+  std::vector<FormattedColumn> columns;
+  for (std::size_t index = 0; index < columns_.size(); ++index) {
+    if (says_nothing(index)) continue;
+    Shown one = shown(columns_, rows_, index);
+    columns.push_back({without_soft_hyphens(one.name), one.unit, std::move(one.cells), one.text, {}});
+    if (one.apart)
+      for (const auto& row : rows_) columns.back().sizes.push_back(row[index].value);
+  }
+  return columns;
+}
+
 std::string Table::markdown() const {
   std::vector<std::vector<std::string>> rows(1);
   for (const TableColumn& column : columns_) rows.front().push_back(without_soft_hyphens(column.name));
@@ -425,16 +445,11 @@ std::string Table::markdown() const {
 std::string Table::text(const Screen& screen) const {
   std::vector<Shown> columns;
   std::size_t keys = keys_;
-  for (std::size_t index = 0; index < columns_.size(); ++index) {
-    const auto says_nothing = [&](const auto& row) {
-      return row[index].kind == Kind::Text && (row[index].text.empty() || row[index].text == "-");
-    };
-    if (std::all_of(rows_.begin(), rows_.end(), says_nothing)) {
-      if (index < keys_) --keys;
-      continue;
-    }
-    columns.push_back(shown(columns_, rows_, index));
-  }
+  for (std::size_t index = 0; index < columns_.size(); ++index)
+    if (!says_nothing(index))
+      columns.push_back(shown(columns_, rows_, index));
+    else if (index < keys_)
+      --keys;
   if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {
     if (columns.front().cells != numbers_of_rows(rows_.size()).cells)
       columns.insert(columns.begin(), numbers_of_rows(rows_.size()));

@@ -71,6 +71,15 @@ struct TableColumn {
   bool commands = false;
 };
 
+/// A column as every layout writes it: all of its numbers in one unit and with as many decimals, or, if they lie far
+/// apart, each with its own unit.
+struct FormattedColumn {
+  std::string name, unit;
+  std::vector<std::string> cells;
+  bool is_text = false;       ///< words, to the left; otherwise numbers, to the right
+  std::vector<double> sizes;  ///< of each cell, if their units differ; otherwise empty
+};
+
 /// Numbers stand to the right, with one unit a column and their points below each other; only where numbers lie far
 /// apart each has its own unit. What does not fit gives way in this order: the last column, where it is text, is broken
 /// into lines, as long as it has a third of the screen; names of columns are broken; the first columns, the keys, are
@@ -87,7 +96,12 @@ class Table {
   std::string text(const Screen& screen) const;
   std::string markdown() const;
 
+  /// The columns for a layout that is not a screen's.
+  std::vector<FormattedColumn> formatted() const;
+
  private:
+  bool says_nothing(std::size_t column) const;
+
   std::vector<TableColumn> columns_;
   std::size_t keys_;
   std::vector<std::vector<TableCell>> rows_;

@@ -68,10 +68,7 @@ class Curves {
     }
     ChartAxis axis{.name = options_.name_of_y()};
     axis.from_zero = false;
-    if (options_.to && least < *options_.to)
-      axis.to = options_.to;
-    else if (options_.log && least > 0 && greatest > 6 * least)
-      axis.spacing = Spacing::Log2;
+    if (options_.log && least > 0 && greatest > 6 * least) axis.spacing = Spacing::Log2;
     return axis;
   }
 
@@ -95,12 +92,6 @@ class Curves {
   PlotSeriesLooks looks_;
 };
 
-// Whether a curve ends beyond the axis.
-bool leaves(const Chart& chart) {
-  return std::any_of(chart.series.begin(), chart.series.end(),
-                     [&](const Series& series) { return chart.y.to && series.points.back().y > *chart.y.to; });
-}
-
 }  // namespace
 
 Figure curves_figure(const PlotData& data) {
@@ -113,8 +104,6 @@ Figure curves_figure(const PlotData& data) {
     for (const PlotKind kind : data.options.kinds) charts.emplace_back(panel.title, curves.chart(panel, kind));
   Figure figure = figure_of(data, charts.size(),
                             fmt::format("{}, by {}", charts.front().second.y.name, charts.front().second.x.name));
-  if (std::any_of(charts.begin(), charts.end(), [](const auto& one) { return leaves(one.second); }))
-    figure.note += std::string(figure.note.empty() ? "" : " ") + "↑: the curve leaves the axis here.";
   const bool at_ends = std::all_of(charts.begin(), charts.end(),
                                    [&](const auto& one) { return names_fit(one.second, figure.panel_width); });
   for (auto& [title, chart] : charts) {

@@ -7,20 +7,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/core/units.hpp"
 #include "sim/view/strategy_looks.hpp"
 
 namespace allreplay {
 
 namespace {
-
-std::optional<double> as_number(const std::string& text) {
-  try {
-    return parse_number(text, {});
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
-}
 
 // What says that layer times were not measured.
 std::string origin_note(const PlotData& data) {

@@ -63,7 +63,6 @@ constexpr std::string_view right_kind = "a kind, or a list of kinds of curves";
 constexpr std::string_view right_over = "the name of a column of numbers, or {\"column\": value}";
 constexpr std::string_view right_scale = "a number above 0: one unit, in the unit of the column";
 constexpr std::string_view right_labels = "{\"value\": \"the text to write instead\"}";
-constexpr std::string_view right_end = "a number above 0: where the vertical axis ends";
 
 void read_kind(PlotOptions& options, const Json& value) {
   options.kinds.clear();
@@ -109,7 +108,6 @@ constexpr PlotKey all_plot_keys[] = {
     {"labels", right_labels, read_labels},
     {"log", right_switch, [](auto& options, const Json& value) { options.log = yes(value); }},
     {"ideal", right_switch, [](auto& options, const Json& value) { options.ideal = yes(value); }},
-    {"to", right_end, [](auto& options, const Json& value) { options.to = positive(value, right_end); }},
 };
 
 // How axes call columns whose names are made for programs.

@@ -41,7 +41,6 @@ struct PlotOptions {
   RowSelection where, mark;
   std::map<std::string, std::string> labels;
   bool log = true, ideal = true;
-  std::optional<double> to;  ///< where the vertical axis of lines ends
 
   bool divides() const { return !over_column.empty() || !over_rows.empty(); }
 

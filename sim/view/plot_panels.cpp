@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/core/units.hpp"
 #include "sim/view/plot_table.hpp"
 
 namespace allreplay {
@@ -21,20 +20,11 @@ auto& with_name(std::vector<Named>& list, std::string Named::*name, const std::s
   return list.back();
 }
 
-bool is_number(const std::string& text) {
-  try {
-    parse_number(text, {});
-    return true;
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 // The column whose texts tell two rows apart that would be one point; "" if only numbers do.
 std::string what_differs(const PlotData& data, const ResultLine& a, const ResultLine& b) {
   static const std::set<std::string> results{"memory", "events", "wall_s"};
   for (std::size_t i = 0; i < a.cells.size(); ++i)
-    if (a.cells[i] != b.cells[i] && !is_number(a.cells[i]) && results.count(data.table.columns[i]) == 0)
+    if (a.cells[i] != b.cells[i] && !as_number(a.cells[i]) && results.count(data.table.columns[i]) == 0)
       return data.table.columns[i];
   return "";
 }

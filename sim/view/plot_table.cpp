@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/core/units.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -58,12 +60,19 @@ std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptio
 
 }  // namespace
 
-ResultTable read_plot_table(const Files& files, const std::string& file) {
-  ResultTable table = read_results(files, file);
+ResultTable plot_table(ResultTable table) {
   const std::size_t columns = table.columns.size();
   for (ResultLine& row : table.rows) add_options(table, row, columns);
   for (ResultLine& row : table.rows) row.cells.resize(table.columns.size());
   return table;
+}
+
+std::optional<double> as_number(const std::string& text) {
+  try {
+    return parse_number(text, {});
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
 }
 
 bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row) {

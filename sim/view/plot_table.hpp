@@ -1,6 +1,7 @@
 // The rows of a CSV as figures read them: texts by column, and numbers where they are drawn.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,11 @@
 
 namespace allreplay {
 
-/// Its columns are those of the file, and one for each option of the rows that is none already. Throws InputError.
-ResultTable read_plot_table(const Files& files, const std::string& file);
+/// Adds a column for each option of the rows that is not one already. Throws InputError.
+ResultTable plot_table(ResultTable table);
+
+/// Returns the number that a cell contains, if it is one.
+std::optional<double> as_number(const std::string& text);
 
 /// Whether the row is one of those.
 bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row);

@@ -179,17 +179,6 @@ class Pictures(Case):
         self.refuses("command line: --set", *lines, "over=3")
         self.refuses("sweep.csv: line 3: iteration_s", *lines, "over=exposed_comm_s")
 
-    def test_an_axis_may_end_before_its_curves(self):
-        """What leaves it says where it ends, and what stays keeps its place."""
-        self.write("sweep.csv", SWEEP)
-        arguments = ("sweep.csv", "--kind", "lines", "--set", "y=speedup", "--set", "unit=x", "--set", "to=9")
-        texts = self.texts(*arguments)
-        self.assertIn("Best found ↑ 12", texts)
-        self.assertIn("WFBP", texts)
-        self.assertIn("↑: the curve leaves the axis here.", texts)
-        self.assertEqual(len(self.points(*arguments)), 3)
-        self.assertNotIn("↑", " ".join(self.texts(*arguments[:-1], "to=20")))
-
     def test_pixels(self):
         self.write("sweep.csv", SWEEP)
         for dpi in ("96", "192"):

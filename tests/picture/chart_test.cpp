@@ -106,13 +106,6 @@ TEST_CASE("bars are as long as their values, parts end to end or side by side") 
   REQUIRE(mark.size() == 1);
   CHECK(mark[0].points[0].x - parts[0].box.x == Approx(parts[0].box.width * 25 / 30));
 
-  chart.stacked = false;
-  const auto beside = all<Rectangle>(draw(chart), "part");
-  REQUIRE(beside.size() == 3);
-  CHECK(beside[1].box.x == Approx(beside[0].box.x));
-  CHECK(beside[1].box.y - beside[0].box.bottom() == Approx(1));  // a pixel of paper between them
-  require_legible(draw(chart));
-
   chart.parts[0].values.pop_back();
   CHECK_THROWS_AS(draw(chart), std::logic_error);
 }

@@ -94,28 +94,6 @@ TEST_CASE("names that would touch are moved as one, by least squares") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(names[i].at.y == Approx(142 / 3. + 13. * static_cast<double>(i) + base));
 }
 
-TEST_CASE("a curve leaves the field where it crosses the end of its axis") {
-  Chart chart = crowded(2);
-  chart.series[1].points = {{8, 1}, {32, 3}, {128, 5}};
-  chart.y.from = 0;
-  chart.y.to = 4;
-  const Drawing drawing = drawn(chart);
-  require_legible(drawing);
-  const auto lines = shapes<Path>(drawing, "line");
-  REQUIRE(lines.size() == 2);
-  // From 3 at 32 to 5 at 128: it is at 4 half of the way, on the paper, too.
-  const Position& from = lines[1].points[1];
-  const Position& crossing = lines[1].points.back();
-  CHECK(lines[1].points.size() == 3);
-  const double x_of_128 = from.x + (from.x - lines[1].points[0].x);  // both are factors of 4
-  CHECK(crossing.x == Approx((from.x + x_of_128) / 2).margin(0.1));
-  const auto names = shapes<Text>(drawing, "series");
-  CHECK(names[0].text == "curve 0 ↑ 10");  // the farthest first
-  CHECK(names[1].text == "curve 1 ↑ 5");
-  CHECK(shapes<Path>(drawing, "lead").empty());
-  CHECK(shapes<Circle>(drawing, "point").size() == 2);  // of the first curve, 1 and 3; the second's marker is no circle
-}
-
 TEST_CASE("panels stand in rows of two, their charts at one height") {
   Figure figure;
   for (int i = 0; i < 3; ++i) {

@@ -38,7 +38,7 @@ std::string sweep(std::size_t models, std::size_t sizes) {
 Drawing figure(const std::string& csv, PlotOptions options) {
   Files files;
   files.add("rows.csv", csv);
-  return draw(plot_figure(read_plot_table(files, "rows.csv"), std::move(options)));
+  return draw(plot_figure(plot_table(read_results(files, "rows.csv")), std::move(options)));
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ TEST_CASE("what is no strategy takes the looks that the figure has left") {
 TEST_CASE("an option of a row is a column of the table") {
   Files files;
   files.add("rows.csv", "options,workers\ngroups=2;stop=0,8\n,8\nstop=1;workers=9,8\n");
-  const ResultTable table = read_plot_table(files, "rows.csv");
+  const ResultTable table = plot_table(read_results(files, "rows.csv"));
   CHECK(table.columns == std::vector<std::string>{"options", "workers", "groups", "stop"});
   CHECK(table.rows[0].cells == std::vector<std::string>{"groups=2;stop=0", "8", "2", "0"});
   CHECK(table.rows[1].cells == std::vector<std::string>{"", "8", "", ""});
@@ -116,20 +116,6 @@ TEST_CASE("a series without an option is not named by it") {
   CHECK(svg.find("DDP<") != std::string::npos);
   CHECK(svg.find("DDP, launch=1 us<") != std::string::npos);
   CHECK(svg.find("DDP, <") == std::string::npos);
-}
-
-TEST_CASE("an axis ends where it is told to, unless all lies beyond") {
-  const auto points = [](double to) {
-    PlotOptions options;
-    options.kinds = {PlotKind::Lines};
-    options.to = to;
-    const std::string svg =
-        to_svg(figure("profile,strategy,workers,iteration_s\na,ddp,8,5\na,ddp,16,6\na,ddp,32,9\n", options));
-    return svg.find("\u2191") != std::string::npos;  // a curve that leaves the field says so
-  };
-  CHECK(points(7));
-  CHECK_FALSE(points(5));
-  CHECK_FALSE(points(1));
 }
 
 TEST_CASE("two rows that would be one point: the complaint names the text that tells them apart") {

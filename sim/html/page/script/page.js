@@ -1,29 +1,21 @@
-// All parts together, on the screen and on paper.
+document.querySelectorAll(".controls").forEach((one) => { one.hidden = false; }); // controls need this script
+document.querySelectorAll("#charts").forEach(makeCharts);
+document.querySelectorAll("#table table").forEach(makeTable);
+document.querySelectorAll("figure:has([data-field])").forEach(makeTimeline);
+for (const kind of ["pointermove", "pointerdown"])
+  document.addEventListener(kind, ({ target, clientX, clientY }) => {
+    if (target.closest(".timeline")) return; // it shows its own tips
+    if (target.dataset.says) showTip(clientX, clientY, target.dataset.says);
+    else hideTip();
+  });
 
-makeHatches();
-const drawTable = makeTable();
-makeFilters(() => { drawCharts(); drawTable(); });
-makeCharts();
-document.querySelectorAll("#figures figure").forEach(makeTimeline);
-
-// On paper everything is unfolded, and drawn as wide as the paper.
-const PAPER = 700; // px between the margins
+// On paper everything is unfolded.
 const folded = [];
-function redraw() {
-  drawCharts();
-  drawTable();
-}
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details:not([open])")) {
     details.open = true;
     folded.push(details);
   }
   hideTip();
-  onPaper = PAPER;
-  redraw();
 });
-window.addEventListener("afterprint", () => {
-  while (folded.length) folded.pop().open = false;
-  onPaper = 0;
-  redraw();
-});
+window.addEventListener("afterprint", () => { while (folded.length) folded.pop().open = false; });
