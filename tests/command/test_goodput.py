@@ -44,7 +44,7 @@ class GoodputOfARun(unittest.TestCase):
                     "young_s": 6439.875775199394, "daly_s": 6399.937888198769, "optimal_s": 6399.9380426986445,
                     "useful_fraction": 0.9811409276712352, "simulated_fraction": 0.9811756851662493, "failures": 498, "waited_s": 0,
                     "samples_per_s": None}
-        self.assertEqual(list(goodput), list(expected))
+        self.assertEqual(list(goodput)[:len(expected)], list(expected))
         for name, value in expected.items():
             if value is None:
                 self.assertIsNone(goodput[name])
