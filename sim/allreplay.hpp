@@ -1,12 +1,12 @@
-// The library's header: profiles, clusters, plans, their simulation, and the timelines that come of it.
+// The library's main header: profiles, clusters and plans, their simulation, and the resulting timelines.
 //
-//   allreplay::Library library;  // reads files, each once
+//   allreplay::Library library;  // reads each file once
 //   const allreplay::Scenario scenario =
 //       library.resolve({.profile = "mine.json", .cluster = "k80-10gbe", .strategy = "ddp"});
 //   const allreplay::Outcome outcome = allreplay::run(scenario);
 //
-// What is wrong with an input is thrown as allreplay::InputError. Versions with the same first number are compatible in
-// what the headers included here declare; link `allreplay::allreplay` of CMake's package `allreplay`.
+// Invalid input throws allreplay::InputError. Versions with the same major number are compatible in everything that the
+// headers included here declare. Link the target `allreplay::allreplay` of the CMake package `allreplay`.
 #pragma once
 
 #include "sim/cluster/cluster.hpp"

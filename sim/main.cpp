@@ -1,4 +1,4 @@
-// The program `allreplay`.
+// The entry point of the program `allreplay`.
 
 #include <cerrno>
 #include <csignal>
@@ -23,25 +23,24 @@
 namespace {
 
 constexpr int bad_input = 2;
-constexpr int fault = 1;  // of this program; or work that is not all done
+constexpr int fault = 1;  // a fault of the program, or incomplete work
 
-// A stream that is closed would hand its number to the next file that is opened, and what is printed would stand in
-// there. Standard output is then one that cannot be written, so that printing fails as it should.
+// Opens /dev/null for each closed standard stream, whose descriptor the next opened file would get otherwise. Standard
+// output is opened read-only, so that printing fails.
 void fill_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) == -1)
       static_cast<void>(open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-// What was printed has to arrive: a full disk is no success.
+// Throws if printed output could not be written, for example because the disk is full.
 void require_printed() {
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
     throw std::system_error(errno, std::generic_category());
 }
 
-// Each simulation asks for some megabytes and gives them back: returned to the system, they would have to be cleared
-// and mapped anew for the next.
+// Keeps freed memory in the process: each simulation uses some megabytes, which the system would clear and map again.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   constexpr int most = 64 << 20;
@@ -51,7 +50,7 @@ void keep_freed_memory() {
 }
 
 int run(int argc, char** argv, allreplay::Context& context) {
-  if (argc > 1 && std::string_view(argv[1]) == "__complete") {  // what a shell asks; it may be of an empty word
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {  // called by shell completion; words may be empty
     allreplay::print_offers({argv + 2, argv + argc}, context);
     return 0;
   }
@@ -67,7 +66,7 @@ int main(int argc, char** argv) {
   keep_freed_memory();
   allreplay::Context context;
   context.inputs.files.protect_inputs();
-  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);  // errors of writing, as a full disk is
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);  // reported as write errors instead
   allreplay::leave_in_order();
   try {
     return run(argc, argv, context);

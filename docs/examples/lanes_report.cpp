@@ -1,6 +1,6 @@
-// What each lane carried in an iteration, how long its transfers waited for it, and how long they took.
-std::string lanes_report(const Result& result, const Screen& screen) {
-  Table table({"lane", "transfers", "on the wire", "waited", "took"});
+// The lanes of an iteration: what each carried, how long its transfers waited for it, and how long they took.
+JsonValue lanes_json(const Result& result) {
+  auto lanes = JsonValue::array();
   const std::vector<Transfer>& transfers = result.plan.transfers;
   for (std::size_t lane = 0; lane < result.plan.lanes.size(); ++lane) {
     std::int64_t count = 0;
@@ -14,8 +14,21 @@ std::string lanes_report(const Result& result, const Screen& screen) {
       waited += span.start - span.ready;
       took += span.end - span.start;
     }
-    table.add({result.plan.lanes[lane].name, cell::count(count), cell::bytes(bytes), cell::seconds(to_seconds(waited)),
-               cell::seconds(to_seconds(took))});
+    lanes.push_back({{"lane", result.plan.lanes[lane].name},
+                     {"transfers", count},
+                     {"wire_bytes", bytes},
+                     {"waited_s", to_seconds(waited)},
+                     {"took_s", to_seconds(took)}});
   }
-  return table.text(screen);
+  return {{"lanes", std::move(lanes)}};
+}
+
+const View& lanes_view() {
+  static const View view{{ViewTable{"lanes",
+                                    {{"lane", "{lane}"},
+                                     {"transfers", "{transfers}"},
+                                     {"on the wire", "{wire_bytes}"},
+                                     {"waited", "{waited_s}"},
+                                     {"took", "{took_s}"}}}}};
+  return view;
 }

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Union
 
-if find_spec(__name__ + "._core") is None:  # Python itself would call that a circular import
+if find_spec(__name__ + "._core") is None:  # otherwise Python would report a circular import
     raise ModuleNotFoundError(
         f"no {__name__}._core for Python {sys.version_info.major}.{sys.version_info.minor} in "
         f"{os.path.dirname(__file__)}: the compiled part of this package is not built (tools/demo.sh builds it with the "
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 _core.set_input_error(InputError)
-# Where `cmake --install` puts the data: PREFIX/share/allreplay, for a module somewhere below PREFIX/lib.
+# Finds the installed data, PREFIX/share/allreplay, for a module somewhere below PREFIX/lib.
 _folder = os.path.dirname(os.path.realpath(__file__))
 while _folder != os.path.dirname(_folder):
     _folder = os.path.dirname(_folder)
@@ -66,15 +66,15 @@ def simulate(profile: Given, cluster: Given | None = None, plan: Given | None = 
 
 
 def compare(profile: Given, cluster: Given | Sequence[Given] | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Compares several strategies (all, unless some are named): a row each.
+    """Compares several strategies (all, unless some are named); returns a row for each.
 
-    Several values of `cluster`, `workers`, `collective`, `fidelity` and `codec` give every combination, in the order given.
+    With several values of `cluster`, `workers`, `collective`, `fidelity` or `codec`, compares every combination, in order.
     """
     return _table(call("compare", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 
 def sweep(config: Given, **options: Any) -> Table:
-    """Simulates every combination listed in a sweep (docs/formats.md): a row each, `jobs` at a time.
+    """Simulates every combination listed in a sweep (docs/formats.md), `jobs` at a time; returns a row for each.
 
     Rows that `resume=True` finds in `out=` are neither simulated again nor returned.
     """
@@ -85,15 +85,15 @@ def sweep(config: Given, **options: Any) -> Table:
 
 
 def recommend(profile: Given | None = None, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Tunes the strategies and ranks them, best first: what to run, with which settings; also for `workers="8:1024:x2"`.
+    """Tunes the strategies and ranks them with their settings, best first; also for several sizes, `workers="8:1024:x2"`.
 
-    `model="llama3-70b", device="h100", global_batch=1024` instead of a profile searches layouts of that model.
+    `model="llama3-70b", device="h100", global_batch=1024` instead of a profile searches the layouts of that model.
     """
     return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 
 def whatif(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Table:
-    """The gain of many changes, alone and combined: a row each, by `part`: base, rows, together.
+    """Computes the gain of many changes, separately and combined: a row each; column `part` is base, rows or together.
 
     `call("whatif", ...)` also returns the bound, and the changes left out.
     """
@@ -115,7 +115,7 @@ def diagnose(*timelines: str | os.PathLike[str], **options: Any) -> dict[str, An
 
 
 def jobs(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
-    """Simulates several jobs on one cluster, together and each alone: which slows which, and where."""
+    """Simulates jobs that share a cluster, together and each in isolation: which slows down which, and where."""
     result: dict[str, Any] = call("jobs", file, **options)
     return result
 
@@ -161,7 +161,7 @@ def plot(profile: Given, cluster: Given | None = None, strategies: Words = None,
 
 
 def plan(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Plan:
-    """The plan of a strategy: blocks, slices, order; to look at, to change and to simulate()."""
+    """Returns a strategy's plan: blocks, slices and their order. It can be changed and passed to simulate()."""
     one = _Call("plan")
     one.add_all({"profile": profile, "cluster": cluster, "strategy": strategy, **options, "json": True})
     return Plan(one.run().printed, name=strategy or "")
@@ -174,12 +174,12 @@ def topology(cluster: Given | None = None, **options: Any) -> dict[str, Any]:
 
 
 def collective(cluster: Given | None = None, **options: Any) -> Table:
-    """Times one collective alone, by message size."""
+    """Times one collective in isolation, by message size."""
     return _table(call("collective", cluster=cluster, **options))
 
 
 def schedule(name: str, pp: int, micro_batches: int, **options: Any) -> str:
-    """The schedule of a pipeline, a row per rank, in PyTorch's format."""
+    """Returns the schedule of a pipeline, a row per rank, in PyTorch's format."""
     result: str = call("schedule", name, pp=pp, micro_batches=micro_batches, **options)
     return result
 
@@ -211,7 +211,7 @@ def _run(options: dict[str, Any]) -> Result:
 
 
 def _made(command: str, options: dict[str, Any], name: str) -> Profile:
-    """The profile that a command writes to --out."""
+    """Runs a command that writes a profile to --out, and returns the profile."""
     out = options.pop("out", None)
     file = os.fspath(out) if out is not None else "<trace>.json"
     one = _Call(command)
@@ -220,7 +220,7 @@ def _made(command: str, options: dict[str, Any], name: str) -> Profile:
 
 
 def _written(one: _Call, file: str, in_memory: bool) -> bytes:
-    """What a command writes to `file`."""
+    """Runs the command and returns the contents of `file`, which it writes; `in_memory`: not to disk."""
     if in_memory:
         one.outputs.append(file)
         return one.run().written[0]
@@ -230,12 +230,12 @@ def _written(one: _Call, file: str, in_memory: bool) -> bytes:
 
 
 def _stem(file: str | os.PathLike[str]) -> str:
-    """Its name without folders and endings."""
+    """Returns the file's name without folders and extensions."""
     return os.path.basename(os.fspath(file)).split(".")[0]
 
 
 def _command(name: str) -> Callable[..., Any]:
-    """A command without a function of its own: a table where its JSON is a list, else the JSON, else its text."""
+    """Makes a function for a command that has none here. It returns a table if the JSON is a list, else the JSON or text."""
 
     def function(*positional: Given, **options: Any) -> Any:
         result = call(name, *positional, **options)

@@ -1,8 +1,8 @@
-"""Any command of the program as a function: keyword arguments are its options, its JSON is the result.
+"""Calls any command of the program: keyword arguments are its options, its JSON is the result.
 
-`shard_group=4` is `--shard-group 4`; a name that is not an option of the command, but one of `allreplay list options`, is an
-`--option`; a trailing underscore is left out (`from_="kineto"`). Profiles, clusters, codecs, collectives, plans and sweeps may be what
-their files would hold.
+`shard_group=4` is `--shard-group 4`; a keyword that is no option of the command but is in `allreplay list options` is passed as
+`--option`; a trailing underscore is removed (`from_="kineto"`). Profiles, clusters, codecs, collectives, plans and sweeps may be
+dicts with the contents of their files.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from ._results import parsed
 
 
 class Known(NamedTuple):
-    """What the command line knows of a command."""
+    """The program's description of a command."""
 
     help: str
-    options: dict[str, str]  # by keyword: the name on the command line
-    about: dict[str, str]  # by keyword: one line, and the default
+    options: dict[str, str]  # by keyword: the option's name on the command line
+    about: dict[str, str]  # by keyword: one line of help, with the default
     flags: frozenset[str]  # names of options without a value
-    positional: str  # "" where it has none
+    positional: str  # the positional argument; "": none
 
 
 @lru_cache(maxsize=None)
 def known() -> dict[str, Known]:
-    """Every command, by name."""
+    """Returns the descriptions of all commands by name."""
     commands = {}
     for name, help_, options in _core.described():
         names = {_keyword(option): option for option, *_ in options if option != "--help"}
@@ -48,7 +48,7 @@ def known() -> dict[str, Known]:
 
 @lru_cache(maxsize=None)
 def _keys() -> frozenset[str]:
-    """The keys of --option."""
+    """Returns the keys that --option takes."""
     return frozenset(_core.option_names())
 
 
@@ -57,7 +57,7 @@ def _keyword(option: str) -> str:
 
 
 class Call:
-    """One call of a command: its arguments, and the files that are only in memory."""
+    """One call of a command: its arguments, and its files that exist only in memory."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -67,7 +67,7 @@ class Call:
         self.command_known = known()[command]
 
     def given(self, value: Given, kind: type[Document], place: str) -> str:
-        """The name under which the command finds it."""
+        """Returns the name by which the command finds the value: itself, or that of an added input file in memory."""
         if isinstance(value, str):
             return value
         if isinstance(value, os.PathLike):
@@ -87,7 +87,7 @@ class Call:
         return _text(value, place)
 
     def sweep(self, value: Given) -> str:
-        """A sweep, whose lists of profiles and clusters may also hold the contents of files."""
+        """Returns the name of a sweep. A dict's lists of profiles and clusters may hold names or the contents of files."""
         if isinstance(value, Mapping):
             sweep = dict(value)
             for key, kind in (("profiles", Profile), ("clusters", Cluster)):
@@ -102,11 +102,11 @@ class Call:
         if isinstance(entry, Mapping) and key in entry and not isinstance(entry, Document):
             return {**entry, key: self.given(entry[key], kind, place)}
         if kind is Cluster and isinstance(entry, Mapping) and "nodes" in entry:
-            return entry  # in words
+            return entry  # described by keys, not a file's contents
         return self.given(entry, kind, place)
 
     def add(self, option: str, value: Any) -> None:
-        """One option, given as a Python value."""
+        """Adds an option whose value is a Python value. Raises InputError for an unsuitable one."""
         if value is None or (value is False and option in self.command_known.flags):
             return
         if isinstance(value, (list, tuple)) and not value:
@@ -125,7 +125,7 @@ class Call:
             self.options.append((option, [_text(one, option) for one in _several(value)]))
 
     def add_all(self, options: Mapping[str, Any]) -> None:
-        """Keyword arguments."""
+        """Adds keyword arguments as options."""
         for keyword, value in options.items():
             name = keyword.rstrip("_")
             option = self.command_known.options.get(name)
@@ -135,10 +135,10 @@ class Call:
                 if value is not None:
                     self.add("--option", {name: value})
             else:
-                self.options.append(("--" + name.replace("_", "-"), ["?"]))  # the program says what is meant
+                self.options.append(("--" + name.replace("_", "-"), ["?"]))  # so that the program rejects it, suggesting a similar name
 
     def words(self) -> list[str]:
-        """The words of the command line."""
+        """Returns the words of the command line, without the program's name."""
         words, positionals = [self.command], []
         for option, values in self.options:
             if not option.startswith("-"):
@@ -150,7 +150,7 @@ class Call:
         return words + (["--", *positionals] if positionals else [])
 
     def run(self) -> _core.Answer:
-        """The answer of the command; its warnings become Python's."""
+        """Runs the command and returns its answer; its warnings become Python warnings, its notes go to the log."""
         with _running():
             answer = _core.call(self.words(), self.inputs, self.outputs)
         if answer.stderr_lines:
@@ -163,11 +163,11 @@ _KINDS: dict[str, type[Document]] = {"--profile": Profile, "--cluster": Cluster,
 
 
 class _Calls:
-    """Those that run, which an interpreter that ends has to wait for: it would end the threads of others in the middle."""
+    """Counts the calls that are running. The interpreter waits for them at exit, which would otherwise kill their threads."""
 
     def __init__(self) -> None:
         self.forget()
-        os.register_at_fork(after_in_child=self.forget)  # a child has the thread that forked alone
+        os.register_at_fork(after_in_child=self.forget)  # a child process has only the thread that forked
 
     def forget(self) -> None:
         self.changed = threading.Condition()
@@ -182,7 +182,7 @@ _calls = _Calls()
 def _running() -> Iterator[None]:
     with _calls.changed:
         if threading.current_thread() is not threading.main_thread():
-            _calls.changed.wait_for(lambda: not _calls.ending)  # for ever: what starts now would not end
+            _calls.changed.wait_for(lambda: not _calls.ending)  # blocks forever: a call that started now would be killed
         _calls.running += 1
     try:
         yield
@@ -210,7 +210,7 @@ def _tell(lines: Iterable[str]) -> None:
 
 
 def _outside() -> int:
-    """How far up the stack the caller of this package is."""
+    """Returns the stack level of the caller outside this package, for warnings.warn()."""
     import sys
 
     level, frame = 1, sys._getframe(1)
@@ -226,7 +226,7 @@ def _several(value: Any) -> Iterable[Any]:
 
 
 def _text(value: Any, place: str) -> str:
-    """A value as text for the command line."""
+    """Returns a value as text for the command line. Raises InputError for other types."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -241,9 +241,9 @@ def _text(value: Any, place: str) -> str:
 
 
 def call(command: str, *positional: Given, **options: Any) -> Any:
-    """The parsed output of `allreplay COMMAND … --json`; its text if the command has no --json."""
+    """Returns the parsed output of `allreplay COMMAND … --json`; the text if the command has no --json."""
     if command not in known():
-        _core.call([command], [], [])  # which says that there is none
+        _core.call([command], [], [])  # raises InputError with similar names
     one = Call(command)
     for value in positional:
         one.add(one.command_known.positional, value)
@@ -255,7 +255,7 @@ def call(command: str, *positional: Given, **options: Any) -> Any:
 
 
 def documented(command: str) -> str:
-    """A command's help, for a docstring."""
+    """Returns a command's help and options as the text of a docstring."""
     lines = [known()[command].help + ".", ""]
     lines += [f"{keyword}: {about}" for keyword, about in known()[command].about.items() if keyword != "json"]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Profiles, clusters and plans: JSON in the formats of docs/formats.md, as dicts, files or names."""
+"""Profiles, clusters, plans and other inputs in the formats of docs/formats.md, as read-only dicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._errors import input_error
 
 
 def _wrong_number(value: object, place: str) -> tuple[str, str] | None:
-    """The place of a number that JSON does not have, and the number."""
+    """Returns the place (JSON pointer) and text of the first number that is not finite, which JSON cannot represent."""
     if isinstance(value, Mapping):
         members = ((f"{place}/{key}", one) for key, one in value.items())
     elif isinstance(value, (list, tuple)):
@@ -24,7 +24,7 @@ def _wrong_number(value: object, place: str) -> tuple[str, str] | None:
 
 
 def _plain(value: object) -> object:
-    """NumPy's arrays and numbers, and this package's documents, as JSON has them."""
+    """Converts NumPy values, documents and mappings to types that json writes; the `default` of json.dumps."""
     if isinstance(value, Document):
         return value.to_dict()
     if hasattr(value, "tolist"):
@@ -35,7 +35,7 @@ def _plain(value: object) -> object:
 
 
 def json_text(value: object, name: str) -> str:
-    """The value as JSON. Raises InputError where JSON cannot represent it; `name` is the name of the value."""
+    """Returns the value as JSON text. Raises InputError if JSON cannot represent it; `name` names the value in errors."""
     try:
         return json.dumps(value, allow_nan=False, default=_plain)
     except TypeError as error:
@@ -47,14 +47,14 @@ def json_text(value: object, name: str) -> str:
 
 
 def _frozen(value: Any) -> Any:
-    """The same value, immutable."""
+    """Returns an immutable copy."""
     if isinstance(value, dict):
         return MappingProxyType({key: _frozen(one) for key, one in value.items()})
     return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
 
 
 class Document(Mapping[str, Any]):
-    """The JSON of a file, with a name; immutable. `to_dict()` gives a copy to change."""
+    """The JSON of a file, with a name; immutable. to_dict() returns a copy that can be changed."""
 
     kind = "document"
 
@@ -66,12 +66,12 @@ class Document(Mapping[str, Any]):
         self._parsed: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """A copy, to change."""
+        """Returns a copy that can be changed."""
         parsed: dict[str, Any] = json.loads(self.text)
         return parsed
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the file that the program reads."""
+        """Writes the JSON to a file that the program can read."""
         with open(file, "w", encoding="utf-8") as stream:
             stream.write(self.text if self.text.endswith("\n") else self.text + "\n")
 
@@ -130,13 +130,13 @@ class Profile(Document):
 
 
 class Cluster(Document):
-    """Workers and what connects them: a cluster file, as docs/formats.md describes it."""
+    """Workers and their network: a cluster file, as docs/formats.md describes it."""
 
     kind = "cluster"
 
 
 class Plan(Document):
-    """Which bytes are sent together, and when: a plan file, as docs/formats.md describes it."""
+    """A plan file, as docs/formats.md describes it: which bytes are sent together, and when."""
 
     kind = "plan"
 
@@ -149,7 +149,7 @@ class Plan(Document):
 
 
 class Codec(Document):
-    """What a codec makes of gradients, and how fast: a codec file, as docs/formats.md describes it."""
+    """The sizes and times of compressed gradients: a codec file, as docs/formats.md describes it."""
 
     kind = "codec"
 

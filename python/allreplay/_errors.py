@@ -4,9 +4,9 @@ from __future__ import annotations
 
 
 class InputError(ValueError):
-    """Invalid input, as in the line that the program prints: where it is, what is wrong, and what would be right."""
+    """Invalid input: the place, what is wrong, and a remedy, as in the line that the program prints."""
 
-    __module__ = "allreplay"  # as its users call it
+    __module__ = "allreplay"  # the public name, in tracebacks
 
     def __init__(self, text: str, file: str = "", place: str = "", wrong: str = "", remedy: str = "") -> None:
         super().__init__(text)
@@ -20,10 +20,10 @@ class InputError(ValueError):
 
 
 def input_error(file: str, place: str, wrong: str, remedy: str) -> InputError:
-    """An error of this package, in the same form."""
+    """Returns an error found by this package, with a message in the program's form."""
     where = f"{file}: {place}" if place else file
     return InputError(f"{where}: {wrong} ({remedy})", file, place, wrong, remedy)
 
 
 class SimulationWarning(UserWarning):
-    """A line that the program prints after "warning: "."""
+    """A warning that the program would print after "warning: "."""

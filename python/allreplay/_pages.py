@@ -1,4 +1,4 @@
-"""Tables as notebooks show them."""
+"""HTML tables for notebooks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def table_page(rows: Iterable[Mapping[str, Any]]) -> str:
-    """An HTML table with the keys of the first row as its head."""
+    """Returns an HTML table; the keys of the first row are its header."""
     from html import escape
 
     rows = list(rows)

@@ -40,16 +40,16 @@ class Timeline:
     Times are picoseconds since the start of the iteration's program.
     """
 
-    ready: Times  #: when everything that the task waits for had ended; ps
+    ready: Times  #: end of everything that the task waits for; ps
     start: Times  #: when its queue admitted it; ps
     end: Times  #: ps
-    kind: numpy.typing.NDArray[numpy.uint8]  #: an index of `kinds`
+    kind: numpy.typing.NDArray[numpy.uint8]  #: an index into `kinds`
     kinds: tuple[str, ...]  #: the names of all kinds of tasks
     worker_class: numpy.typing.NDArray[numpy.uint32]  #: the class of identical workers; 0 for transfers
     item: numpy.typing.NDArray[numpy.uint32]  #: the layer, the block of a copy or codec, or the plan's transfer
     batch: numpy.typing.NDArray[numpy.uint32]  #: the micro-batch
-    memory_at: Times  #: when the memory of the worker that needs the most changes; ps
-    memory_bytes: numpy.typing.NDArray[numpy.float64]  #: its memory from then on; bytes
+    memory_at: Times  #: times at which the memory of the worker with the highest peak changes; ps
+    memory_bytes: numpy.typing.NDArray[numpy.float64]  #: its memory from that time on; bytes
 
     def __init__(self, replayed: _core.Replayed) -> None:
         self._replayed = replayed
@@ -61,11 +61,11 @@ class Timeline:
         return self.__dict__[name]
 
     def bars(self) -> list[Bar]:
-        """The iteration as pictures show it: compute streams, then the collectives lane by lane."""
+        """Returns the iteration as in pictures: first the compute streams, then the collectives lane by lane."""
         return [Bar(row, *bar) for row, bars in self._replayed.rows() for bar in bars]
 
     def svg(self) -> str:
-        """The picture that `allreplay run --timeline FILE.svg` draws."""
+        """Returns the SVG picture that `allreplay run --timeline FILE.svg` draws."""
         return self._replayed.svg()
 
     def _repr_svg_(self) -> str:
@@ -88,28 +88,28 @@ class Result:
     collective: str  #: the collective that carries the gradients
     fidelity: str  #: how communication is priced
     codec: str | None  #: the codec that compresses gradients; None: none
-    origin: str  #: of the profile's times
+    origin: str  #: origin of the profile's times: measured, imported, reconstructed
     iteration_s: float  #: from the start of a backward pass to that of the next; s
-    forward_s: float  #: of a worker that is not slowed down; s
-    backward_s: float  #: likewise; s
+    forward_s: float  #: forward pass of a worker that is not slowed down; s
+    backward_s: float  #: the same for the backward pass; s
     exposed_comm_s: float  #: iteration - stragglers - K (forward + backward) - update - codec; s
     straggler_s: float  #: iteration - that of the same plan without stragglers, spread and jitter; s
-    comm_busy_s: float  #: of an iteration in which any block is in flight; s
+    comm_busy_s: float  #: time of an iteration in which any block is in flight; s
     codec_s: float  #: encoding and decoding on the compute stream; s
-    update_s: float  #: of the optimizer; s
+    update_s: float  #: optimizer on the compute stream; s
     copy_s: float  #: copies on the compute stream; s
-    collectives: int  #: started per iteration
+    collectives: int  #: number of collectives started per iteration
     speedup: float  #: N (K (forward + backward) + update) / iteration
     efficiency: float  #: speedup / N
-    samples_per_s: float | None  #: None where the batch size is unknown
+    samples_per_s: float | None  #: None if the batch size is unknown
     lower_bound_s: float | None  #: lower bound for lossless plans with the same traffic; None with a codec; s
     memory_bytes: float  #: peak memory of a worker; bytes
     memory: dict[str, float]  #: its parts, each at its own peak; bytes
     options: dict[str, str]  #: the options in use
-    events: int  #: of the simulation
-    wall_s: float  #: how long the simulation took; s
+    events: int  #: number of events of the simulation
+    wall_s: float  #: duration of the simulation; s
     tokens_per_s_per_gpu: float | None  #: None if the profile has no tokens_per_sample
-    samples_per_s_per_gpu: float | None  #: None where the batch size is unknown
+    samples_per_s_per_gpu: float | None  #: None if the batch size is unknown
     mfu: float | None  #: model FLOPs utilisation; None if the operations or the device's peak are unknown
 
     def __init__(self, row: dict[str, Any], replayed: _core.Replayed) -> None:
@@ -117,12 +117,12 @@ class Result:
         self._row = row
         self._replayed = replayed
 
-    if TYPE_CHECKING:  # columns of later versions
+    if TYPE_CHECKING:  # allows any column, also of later versions
 
         def __getattr__(self, name: str) -> Any: ...
 
     def to_dict(self) -> dict[str, Any]:
-        """The output of `allreplay run --json`."""
+        """Returns the output of `allreplay run --json`."""
         return dict(self._row)
 
     @property
@@ -151,7 +151,7 @@ class Rows(list[dict[str, Any]]):
 
 
 def table(rows: list[dict[str, Any]]) -> Table:
-    """A pandas DataFrame, or Rows where there is no pandas."""
+    """Returns a pandas DataFrame, or Rows if pandas is not installed."""
     try:
         import pandas
     except ImportError:
@@ -167,7 +167,7 @@ class Picture:
         self.ending = ending
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes it unchanged: the file's extension should be `ending`."""
+        """Writes the picture unchanged; the file's extension should be `ending`."""
         with open(file, "wb") as stream:
             stream.write(self.contents)
 
@@ -182,7 +182,7 @@ class Picture:
 
 
 def parsed(text: str) -> Any:
-    """A command's JSON."""
+    """Parses a command's JSON."""
     return json.loads(text)
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Need(NamedTuple):
-    """A tensor's gradient, summed over all workers: after its layer's backward pass, before its next forward pass."""
+    """A gradient that must be summed over all workers after its layer's backward pass and before its next forward pass."""
 
-    number: int  #: of the tensor, from the input
+    number: int  #: index of the tensor, counted from the model's input
     tensor: str
     layer: str
     bytes: int
@@ -34,12 +34,12 @@ def strategy(function: F) -> F: ...
 @overload
 def strategy(function: str) -> Callable[[F], F]: ...
 def strategy(function: F | str) -> F | Callable[[F], F]:
-    """Makes a function a strategy, under its own name (with - for _) or the one given: @strategy("mine").
+    """Registers a function as a strategy, under its own name (with - for _) or the given one: @strategy("mine").
 
-    It gets the needs, in the order in which gradients become ready, and prices: `prices(bytes)` is the time in seconds of a
-    block of that size; there are also `prices.workers`, `prices.forward_s` and `prices.backward_s`. It returns blocks, each
-    a need or a list of needs or tensors' names, or a dict in the short form of plan files (docs/formats.md), with order,
-    window, barrier and priorities. It should always return the same plan for the same arguments.
+    Its arguments are the needs, in the order in which gradients become ready, and prices: `prices(bytes)` is the time in
+    seconds of a block of that size; `prices.workers`, `prices.forward_s` and `prices.backward_s` are also available. It
+    returns a list of blocks, each a need or a list of needs or tensor names; or a dict in the short form of plan files
+    (docs/formats.md), with order, window, barrier and priorities. Equal arguments must give equal plans.
     """
     if isinstance(function, str):
         name = function
@@ -63,7 +63,7 @@ def _add(name: str, planner: F) -> F:
 
 
 def _line_of(error: BaseException) -> str:
-    """The line of the innermost call."""
+    """Returns "FILE:LINE" of the innermost call in the error's traceback."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -188,10 +188,7 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
   for (const Calibration& log : logs)
     for (const std::string& warning : log.warnings) context.console.warn(fmt::format("{}: {}", log.log.file, warning));
   for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
-  if (outcome.tables && !arguments.table)
-    context.console.warn(fmt::format("tables are written instead of two levels: {}", outcome.why));
-  if (arguments.json) return context.console.print_json(levels_json(outcome));
-  context.console.print("{}", levels_text(outcome, screen()));
+  context.console.show(levels_view(), levels_json(outcome), arguments.json);
 }
 
 void execute_one(Context& context, const CalibrateArguments& arguments, const Calibration& calibration,
@@ -214,8 +211,7 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
                                               argument(arguments.table ? "--table" : "--cluster-out"), node));
   }
   for (const std::string& warning : calibration.warnings) context.console.warn(warning);
-  if (arguments.json) return context.console.print_json(calibration_json(calibration, arguments.table));
-  context.console.print("{}", calibration_text(calibration, arguments.table, screen()));
+  context.console.show(calibration_view(), calibration_json(calibration, arguments.table), arguments.json);
 }
 
 void execute(Context& context, const CalibrateArguments& arguments) {

@@ -82,7 +82,7 @@ void note_left_out(Console& console, const std::vector<std::string>& strategies)
 
 void OptionsOfSome::drop_others(Library& library, Request& request, Scenario& scenario) {
   std::vector<std::string> dropped = options_not_taken(scenario);
-  std::erase_if(dropped, [&](const std::string& option) {  // what a file says stays
+  std::erase_if(dropped, [&](const std::string& option) {  // options from files are kept
     return std::erase_if(request.options, [&](const OptionText& one) { return one.name == option; }) == 0;
   });
   for (const std::string& option : dropped) not_taken_.try_emplace(option, scenario);
@@ -137,11 +137,11 @@ void require_mpi_or_none(const std::string& engine) {
 
 namespace {
 
-// Options of parallelism that have flags of their own, and stand in the help of each command.
+// Parallelism options with flags of their own, listed in the help of every command.
 struct ParallelFlag {
   const char *option, *flag, *about;
   OptionValue value;
-  bool several = true;  // where a command takes several
+  bool several = true;  // takes a list in commands that combine values
 };
 constexpr ParallelFlag parallel_flags[] = {
     {"pp", "--pp", "ranks of a pipeline (1)", {"P"}},
@@ -246,7 +246,7 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   request.place_of_fidelity = argument("--fidelity");
   request.place_of_codec = argument("--codec");
   for (const std::string& option : options) {
-    const bool flag = option.starts_with("--");  // --bucket-cap=10MiB, given as a flag of its own
+    const bool flag = option.starts_with("--");  // --bucket-cap=10MiB, given as a flag
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos)
       throw InputError(argument("--option"), fmt::format("'{}' has no value", option),
@@ -274,7 +274,7 @@ namespace {
 bool is_idle(const std::string& option, const Outcome& outcome) {
   const auto steps = step_options();
   const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
-  // A default that has no text of its own is not among what is used.
+  // options_that_matter() omits options whose default has no text, even if the strategy reads them.
   const bool default_text =
       outcome.scenario.options.get(option).empty() && std::find(own.begin(), own.end(), option) != own.end();
   if (default_text || option == "sharing" || std::find(steps.begin(), steps.end(), option) != steps.end()) return false;
@@ -282,7 +282,7 @@ bool is_idle(const std::string& option, const Outcome& outcome) {
   return std::none_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option; });
 }
 
-// What is of pipelines, where there is none.
+// True for a pipeline option if the scenario has no pipeline.
 bool lacks_pipeline(const std::string& option, const Outcome& outcome) {
   const Options& options = outcome.scenario.options;
   if (options.parallel.pipeline() || options.places.contains("pp")) return false;
@@ -326,7 +326,7 @@ std::vector<ChangeText> changes_of(const ChangeArguments& arguments) {
 
 namespace {
 
-// A share in words, such as 0.02 or 2%.
+// Parses a share, such as 0.02 or 2%.
 double parse_share(const std::string& text, const std::string& flag, std::string_view example) {
   const SourceLocation place = argument(flag);
   const bool percent = text.ends_with('%');
@@ -377,7 +377,7 @@ void require_strategy_or_plan(const std::string& strategy, const std::string& pl
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
   std::set<std::string> read;
   for (const std::string& input : inputs) read.insert(files.identity(input));
-  std::map<std::string, std::string> written;  // file: option
+  std::map<std::string, std::string> written;  // option by file
   for (const auto& [option, file, is_compressed] : outputs) {
     if (file.starts_with("--"))
       throw InputError(argument(option), fmt::format("'{}' is an option, not a file", file),

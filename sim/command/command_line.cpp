@@ -170,7 +170,7 @@ std::vector<Command> CommandLine::get_subcommands() const {
 
 namespace {
 
-// The option as CLI11 knows it.
+// Adds the option to CLI11's command; null for --help, which CLI11 adds itself.
 CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
   if (const auto* text = std::get_if<std::string*>(&option.target))
     return command.add_option(option.names, **text, option.help);
@@ -180,14 +180,14 @@ CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
   return nullptr;
 }
 
-// An option with one value that was given several times; null where there is none.
+// Returns an option that takes one value but was given several times, or null.
 const CLI::Option* given_twice(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (option->get_items_expected_max() == 1 && option->count() > 1) return option;
   return nullptr;
 }
 
-// With its options where it may be called: those of all take longer to add than all else that a start does.
+// Adds a command to CLI11; its options only if it may be called, since adding all options would dominate start-up time.
 void add(CLI::App& app, const CommandRecord& record, const std::vector<std::string>& words, Context& context) {
   CLI::App& command = *app.add_subcommand(record.name, record.help);
   if (std::find(words.begin(), words.end(), record.name) == words.end()) return;
@@ -225,7 +225,7 @@ void CommandLine::parse(std::vector<std::string> words, Context& context) {
   app.require_subcommand(1);
   for (const auto& command : commands_) add(app, *command, words, context);
   try {
-    std::reverse(words.begin(), words.end());  // as the parser wants them
+    std::reverse(words.begin(), words.end());  // CLI11 expects the words in reverse order
     app.parse(std::move(words));
   } catch (const CLI::CallForVersion&) {
     context.console.print("{}\n", version_);

@@ -1,6 +1,5 @@
-// The commands and their options as data: described once, and read by the parser of the command line, by the manual
-// page and shell completion, and by whoever calls a command as a function. CLI11 stands in command_line.cpp alone,
-// since its header takes longer to compile than any command; the names are CLI11's.
+// The commands and their options as data, which the parser, help, the manual page, shell completion and the Python
+// module read. Only command_line.cpp includes CLI11, whose header is slow to compile; method names follow CLI11.
 #pragma once
 
 #include <deque>
@@ -17,12 +16,12 @@ namespace allreplay {
 struct Context;
 struct OptionDefinition;
 
-/// A value, and what it means.
+/// A value of an option, and its meaning.
 struct AnnotatedValue {
   std::string name, about;
 };
 
-/// The rows of a table, with their summaries.
+/// The names in a table with their summaries, as annotated values.
 template <class Rows>
 std::vector<AnnotatedValue> summaries(const Rows& rows) {
   std::vector<AnnotatedValue> values;
@@ -30,17 +29,17 @@ std::vector<AnnotatedValue> summaries(const Rows& rows) {
   return values;
 }
 
-/// What stands after an option, and where its values are found. Lists are made when help or a shell asks for them.
+/// The kind of value that an option takes, and its possible values, which are listed only when help needs them.
 struct OptionValue {
-  std::string_view name = "VALUE";                ///< as help shows it: "STRATEGY"
-  std::string_view list = "";                     ///< what `allreplay list` calls these values; "" if it does not
-  bool file = false;                              ///< a path will do, too
-  std::string_view choices = "";                  ///< values that are always the same, with commas between
-  std::vector<std::string> (*words)() = nullptr;  ///< the same, of a table
-  std::vector<AnnotatedValue> (*annotated)() = nullptr;  ///< likewise, in full under the help of the option
+  std::string_view name = "VALUE";                       ///< placeholder in help: "STRATEGY"
+  std::string_view list = "";                            ///< their kind in `allreplay list`; "": not listed
+  bool file = false;                                     ///< a path is accepted, too
+  std::string_view choices = "";                         ///< fixed values, separated by commas
+  std::vector<std::string> (*words)() = nullptr;         ///< fixed values from a table
+  std::vector<AnnotatedValue> (*annotated)() = nullptr;  ///< the same; help explains each below the option
 };
 
-/// Those that several options take.
+/// Kinds of values that several options share.
 namespace values {
 inline constexpr OptionValue number{"N"}, size{"SIZE"}, duration{"TIME"}, ratio{"RATIO"}, name{"NAME"};
 inline constexpr OptionValue file{"FILE", "", true}, profile{"PROFILE", "profiles", true},
@@ -49,24 +48,24 @@ inline constexpr OptionValue file{"FILE", "", true}, profile{"PROFILE", "profile
 inline constexpr OptionValue strategy{"STRATEGY", "strategies"}, strategies{"STRATEGY,...", "strategies"};
 }  // namespace values
 
-/// What is known of an option, a flag or a positional.
+/// The description of an option, a flag or a positional argument.
 struct OptionRecord {
   std::string names;  ///< "-p,--profile"; a positional has no dash
   std::string help;
-  std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target;  ///< none: the parser's own
+  std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target;  ///< none: --help
   OptionValue value = {};
   bool required = false, shows_default = false;
-  std::optional<bool> extra_args;                            ///< none: as the parser does
-  bool several = false;                                      ///< with commas between them: help says so
-  std::string implied;                                       ///< its value where none follows; "": one must
-  std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required where one of the last is given
-  std::string group;                                         ///< under which help shows it; "" under "Options"
+  std::optional<bool> extra_args;                            ///< none: CLI11's default
+  bool several = false;                                      ///< takes a comma-separated list, as help says
+  std::string implied;                                       ///< its value if none follows; "": a value is required
+  std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required if an option in `unless` is given
+  std::string group;                                         ///< its heading in help; "": "Options"
 
   std::vector<std::string> names_apart() const;  ///< "-p", "--profile"
   std::string longest_name() const;              ///< "--profile"
 };
 
-/// An option, a flag or a positional, while its command is there.
+/// A handle to an OptionRecord; valid as long as its command line.
 class Option {
  public:
   explicit Option(OptionRecord* record) : record_(record) {}
@@ -88,14 +87,13 @@ class Option {
   OptionRecord* record_;
 };
 
-/// What is known of a command.
 struct CommandRecord {
   std::string name, help, footer;
-  std::deque<OptionRecord> options;  ///< they stay where they are
+  std::deque<OptionRecord> options;  ///< a deque, so that pointers to options stay valid
   std::function<void(Context&)> run;
 };
 
-/// A command, while its command line is there. What options are read into has to live as long.
+/// A handle to a CommandRecord; valid as long as its command line, and so must be the variables that options set.
 class Command {
  public:
   explicit Command(CommandRecord* record) : record_(record) {}
@@ -129,7 +127,7 @@ class CommandLine {
   std::string get_footer() const;
   std::vector<Command> get_subcommands() const;  ///< in the order of their definition
 
-  /// Runs the command that is called, or prints help. Throws InputError where the words are wrong.
+  /// Parses `words` and runs the command they name, or prints help. Throws InputError if they are invalid.
   void parse(std::vector<std::string> words, Context& context);
 
  private:

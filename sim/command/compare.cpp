@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -36,7 +35,7 @@ struct CompareArguments {
   std::string plot, timeline, jobs = "2";
   bool json = false, csv = false;
 
-  /// Every strategy, as far as it goes with what else is asked for.
+  /// True if every strategy that is compatible with the other options is compared.
   bool all() const { return says_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
@@ -45,25 +44,18 @@ void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
 }
 
-void print_json(Console& console, const Comparison& comparison) {
-  auto rows = JsonValue::array();
-  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i)
-    rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
-  console.print_json(rows);
-}
-
-// What is to be compared.
+// The scenarios to compare, and what was left out.
 struct Candidates {
   std::vector<Scenario> scenarios;
-  std::vector<std::string> ways;      // how each is scheduled: a strategy, or a plan's file
-  std::vector<std::string> left_out;  // of all strategies those that do not go with what else is asked for
-  std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, each once, with the reason
+  std::vector<std::string> ways;      // for each scenario its strategy, or its plan's file
+  std::vector<std::string> left_out;  // strategies incompatible with the other options, if all are compared
+  std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, with the reason
   OptionsOfSome options;
 };
 
 using Choices = std::vector<Requests::Choice>;
 
-// A list of words; the cluster's own, or nothing, where none is given.
+// A choice for each word; without words, one that leaves the request as it is.
 Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
   Choices choices;
   for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
@@ -82,7 +74,7 @@ Choices choices_of_workers(const Files& files, const std::vector<std::string>& g
   return choices;
 }
 
-// Strategies and plans.
+// The strategies and plans to compare, each with the values of its options.
 std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments& arguments) {
   const bool all = arguments.all();
   const auto options = several_options(files, arguments.several);
@@ -99,7 +91,7 @@ std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments
   return ways;
 }
 
-// A word that nobody knows is wrong, whatever else there is to compare.
+// Throws InputError for an unknown collective or fidelity, even if no scenario would use it.
 void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
   for (const std::string& one : collectives)
     if (!names_a_file(one)) find_algorithm(one, argument("--collective"));
@@ -112,14 +104,14 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
              fidelity = one_by_one(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
   Request base = arguments.scenario.request("");
-  const auto options = std::exchange(base.options, {});  // a product has options of its own
+  const auto options = std::exchange(base.options, {});  // a product sets these by itself
   const Requests::Product product{
       {choices_of(one_by_one(files, clusters, "--cluster", "topologies"), &Request::cluster),
        choices_of_workers(files, workers),
        choices_of(collective, &Request::collective),
        choices_of(fidelity, &Request::fidelity),
        choices_of(one_by_one(files, codecs, "--codec", "models/codecs"), &Request::codec),
-       {[base](Request& request) { request = base; }}},  // what the others change: choices are made from the last on
+       {[base](Request& request) { request = base; }}},  // last, since choices apply from the last to the first
       ways_of(files, arguments)};
   constexpr std::size_t most = 10'000;
   if (product.size() > most)
@@ -132,7 +124,7 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
   return requests;
 }
 
-// The scenario of a request; nothing if its number of workers is impossible, which then becomes a warning.
+// Resolves a request; returns nothing if its number of workers is impossible, and records that for a warning.
 std::optional<Scenario> resolve_size(Library& library, const Request& request, Candidates& candidates) {
   const auto is_known = [&](const auto& one) { return one.first == request.workers; };
   if (std::any_of(candidates.impossible.begin(), candidates.impossible.end(), is_known)) return std::nullopt;
@@ -145,14 +137,14 @@ std::optional<Scenario> resolve_size(Library& library, const Request& request, C
   }
 }
 
-// Those that were named; else every strategy that goes with what else was asked for.
+// Resolves the scenarios: the named strategies and plans, or every strategy that is compatible with the other options.
 Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
   const Requests requests = requests_of(inputs.files, arguments);
   const bool all = arguments.all();
   Library library(inputs);
   Candidates candidates;
   NamesOfFiles names;
-  std::set<std::vector<std::string>> flat;  // what is asked for without a pipeline, of which schedules say nothing
+  std::set<std::vector<std::string>> flat;  // requests without a pipeline, and without pipeline options
   for (Request request : requests) {
     std::optional<Scenario> resolved = resolve_size(library, request, candidates);
     if (!resolved) continue;
@@ -175,12 +167,12 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   if (candidates.scenarios.empty() && !candidates.impossible.empty())
     throw InputError(candidates.impossible.front().second);
   candidates.options.require_taken();
-  if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
+  if (candidates.scenarios.empty())  // for example impossible groups: fail with the first request's reason
     require_possible(library.resolve(requests[0]));
   return candidates;
 }
 
-// What cannot be done, a line for each reason.
+// The reasons why candidates cannot be simulated, each with the candidates that it rules out.
 class Complaints {
  public:
   explicit Complaints(const Candidates& candidates) {
@@ -193,89 +185,28 @@ class Complaints {
   void add(std::size_t candidate, const InputError& why) {
     if (!first_) first_ = why;
     const auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.first == why.what(); });
-    if (known == all_.end())
-      all_.emplace_back(why.what(), std::vector{candidate});
-    else
-      known->second.push_back(candidate);
+    (known == all_.end() ? all_.emplace_back(why.what(), std::vector<std::size_t>()) : *known)
+        .second.push_back(candidate);
   }
 
   [[noreturn]] void throw_first() const { throw InputError(*first_); }
 
   void print_all(Console& console) const {
+    const ScenarioLabels labels(names_);
     for (const auto& [why, candidates] : all_) {
-      const bool several = values_of(candidates, names_.front().size() - 1).size() > 1;
-      if (is_every_combination(candidates)) {
-        const std::string who = subject(candidates);
-        console.warn(left_out(who, why, several && !who.starts_with(everything)));
-      } else {
-        constexpr std::size_t most = 3;
-        std::vector<std::string> each;
-        for (const std::size_t one : candidates)
-          if (each.size() < most) each.push_back(subject({one}));
-        if (candidates.size() > most) each.push_back(fmt::format("{} more", candidates.size() - most));
-        console.warn(left_out(fmt::format("{}", fmt::join(each, "; ")), why, true));
-      }
+      std::vector<std::string> each;
+      for (const std::size_t one : candidates) each.push_back(labels.label(one));
+      console.warn(left_out(listed(each, 4), why, true));
     }
   }
 
  private:
-  static constexpr std::string_view everything = "everything";
-  using Values = std::vector<std::string>;  // of a name, each once
-
-  Values values_of(const std::vector<std::size_t>& candidates, std::size_t name) const {
-    Values values;
-    for (const std::size_t one : candidates)
-      if (const std::string& value = names_[one][name].second;
-          std::find(values.begin(), values.end(), value) == values.end())
-        values.push_back(value);
-    return values;
-  }
-
-  // Whether no other candidate is made of the names of these.
-  bool is_every_combination(const std::vector<std::size_t>& candidates) const {
-    std::vector<Values> own;
-    for (std::size_t name = 0; name < names_.front().size(); ++name) own.push_back(values_of(candidates, name));
-    const auto is_made_of_these = [&](const Names& one) {
-      for (std::size_t name = 0; name < one.size(); ++name)
-        if (std::find(own[name].begin(), own[name].end(), one[name].second) == own[name].end()) return false;
-      return true;
-    };
-    return std::count_if(names_.begin(), names_.end(), is_made_of_these) == std::ssize(candidates);
-  }
-
-  // The candidates in words: by the names that they have and others have not.
-  std::string subject(const std::vector<std::size_t>& candidates) const {
-    std::vector<std::size_t> everybody(names_.size());
-    std::iota(everybody.begin(), everybody.end(), std::size_t{0});
-    // Those of a name, where others have another one.
-    const auto own = [&](std::size_t name) {
-      const Values values = values_of(candidates, name);
-      return values.size() < values_of(everybody, name).size() ? fmt::format("{}", fmt::join(values, ", ")) : "";
-    };
-    const Names& kinds = names_.front();
-    const std::string ways = own(kinds.size() - 1);
-    std::string text = ways.empty() ? std::string(everything) : ways;
-    for (const auto& [kind, before] : {std::pair("cluster", "on"),
-                                       {"collective", "with"},
-                                       {"fidelity", "by"},
-                                       {"codec", "under"},
-                                       {"layout", "with"},
-                                       {"micro-batches", "with"},
-                                       {"workers", "among"}})
-      for (std::size_t name = 0; name < kinds.size(); ++name)
-        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty()) {
-          const bool counts = kinds[name].first == "workers" || kinds[name].first == "micro-batches";
-          text += fmt::format(" {} {}{}", before, values, counts ? " " + kinds[name].first : "");
-        }
-    return text;
-  }
-
   std::vector<Names> names_;
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;  // a reason, and what it rules out
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;
   std::optional<InputError> first_;
 };
 
-// What one of them cannot do does not stop the others. Each is checked before the first is run.
+// Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
 std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
   Complaints complaints(candidates);
   std::vector<Scenario> chosen;
@@ -311,7 +242,7 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
   return outcomes;
 }
 
-// Every file that is read.
+// The files that the comparison reads.
 std::vector<std::string> compared_files(const Files& files, const CompareArguments& arguments) {
   std::vector<std::string> named = arguments.scenario.files(files, arguments.plans);
   for (const std::string& one : one_by_one(files, arguments.several.clusters, "--cluster", "topologies"))
@@ -321,7 +252,7 @@ std::vector<std::string> compared_files(const Files& files, const CompareArgumen
   return named;
 }
 
-// Each once, with whom it is about.
+// Prints each note once, with the scenarios it applies to.
 void print_notes(Console& console, const std::vector<Outcome>& outcomes) {
   const ScenarioLabels labels = labels_of(outcomes);
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
@@ -357,11 +288,11 @@ void execute(Context& context, const CompareArguments& arguments) {
   print_notes(context.console, outcomes);
   warn_of_idle_options(context.console, arguments.scenario, outcomes);
   if (arguments.json)
-    print_json(context.console, comparison);
+    context.console.print_json(compare_json(comparison));
   else if (arguments.csv)
     print_csv(context.console, outcomes);
   else
-    context.console.print("{}", compare_report(comparison, screen()));
+    context.console.show(compare_view(), compare_document(comparison));
 }
 
 }  // namespace

@@ -10,19 +10,19 @@ namespace allreplay {
 
 namespace {
 
-// What may stand in the place of a word.
+// The possible completions of a word.
 struct Offers {
-  std::string before;  // what of the word stays; the others stand behind it
+  std::string before;  // start of the word that stays; completions follow it
   std::vector<AnnotatedValue> words;
-  bool files = false;  // a path may stand there, too
-  bool open = false;   // more follows, without a blank
+  bool files = false;  // paths are possible, too
+  bool open = false;   // text follows a completion directly, without a space
 };
 
 void add_words(Offers& offers, const std::vector<std::string>& words) {
   for (const std::string& word : words) offers.words.push_back({word, ""});
 }
 
-// Of key=value, as --option takes it.
+// Completes key=value, the value of --option.
 void add_keys(Offers& offers, const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals != std::string::npos) {
@@ -35,7 +35,7 @@ void add_keys(Offers& offers, const std::string& word) {
     offers.words.push_back({fmt::format("{}=", row.name), std::string(row.about)});
 }
 
-// What stands where a value of this kind does, of which `word` is the beginning.
+// Adds the values of this kind; `word` is the text typed so far.
 void add_values(Offers& offers, const ValueKind& kind, const std::string& word, const Files& files) {
   if (kind.name.starts_with("KEY=V")) return add_keys(offers, word);
   offers.files = kind.file;
@@ -50,6 +50,7 @@ void add_values(Offers& offers, const ValueKind& kind, const std::string& word, 
     add_words(offers, kind.words);
 }
 
+// Returns the possible completions of the last word.
 Offers offers_for(const std::vector<std::string>& words, const Files& files) {
   Offers offers;
   const std::string& last = words.back();
@@ -69,7 +70,7 @@ Offers offers_for(const std::vector<std::string>& words, const Files& files) {
     });
   };
   const bool keys = called("--option") != command.options.end();
-  // The option before it, or that of --option=value.
+  // The option that the last word is a value of: the word before it, or the start of --option=value.
   const std::size_t equals = last.starts_with("--") ? last.find('=') : std::string::npos;
   const std::string option = equals == std::string::npos ? words[words.size() - 2] : last.substr(0, equals);
   const std::string value = equals == std::string::npos ? last : last.substr(equals + 1);
@@ -83,7 +84,7 @@ Offers offers_for(const std::vector<std::string>& words, const Files& files) {
     for (const OptionDefinition& one : command.options)
       for (const std::string& name : one.names)
         if (!one.positional) offers.words.push_back({name, one.help_in_one_line()});
-    for (const OptionRow& one : option_rows())  // many: once a letter is there
+    for (const OptionRow& one : option_rows())  // there are many, so only after a first letter
       if (keys && last.size() > 2) offers.words.push_back({flag_of(one.name), std::string(one.about)});
   } else {
     for (const OptionDefinition& one : command.options)
@@ -92,8 +93,8 @@ Offers offers_for(const std::vector<std::string>& words, const Files& files) {
   return offers;
 }
 
-// Each script asks the program: a line of "files" and "open", one of what stays, and one for each word that may follow,
-// with what it means behind a tab. What of them the word so far starts, the shell finds.
+// The scripts read the program's answer: the flags "files" and "open"; Offers::before; then a line for each completion,
+// its meaning after a tab. The shell keeps the completions that match the word so far.
 
 constexpr std::string_view bash_script = R"bash(# bash completion of allreplay, made by `allreplay completion bash`.
 

@@ -42,7 +42,7 @@ void Console::print_aside(std::string_view text) {
 }
 
 void Console::print_stderr(std::string_view line) {
-  constexpr std::size_t longest = 8192;  // bytes: two paths, and words
+  constexpr std::size_t longest = 8192;  // bytes; enough for two paths and some words
   const std::string text = one_line(line, longest);
   const bool aside = line.starts_with("note: ") || line.starts_with("warning: ");
   const bool breaks = !is_captured_ && (aside || is_terminal(STDERR_FILENO));

@@ -1,4 +1,4 @@
-// What commands say: to the streams of the program or, where a program calls them as a library, to that.
+// The output of commands: to the program's streams or, for Python, kept in memory.
 #pragma once
 
 #include <set>
@@ -17,56 +17,55 @@
 
 namespace allreplay {
 
-/// Where what a command says goes: to the program's streams; or, where a caller hears it, to what is kept here, and the
-/// streams are nobody's. One for each call of a command, and for one thread at a time.
+/// Writes a command's output to standard output and error or, if captured, keeps it in the members below instead. One
+/// per call of a command; not thread-safe.
 class Console {
  public:
   explicit Console(bool is_captured = false) : is_captured_(is_captured) {}
 
   bool output_is_captured() const { return is_captured_; }
 
-  /// On standard output.
+  /// Prints to standard output.
   void print_text(std::string_view text);
   template <class... Values>
   void print(fmt::format_string<Values...> format, Values&&... values) {
     print_text(fmt::format(format, std::forward<Values>(values)...));
   }
 
-  /// On standard output, each item and member on a line.
+  /// Prints JSON to standard output, one item or member per line.
   void print_json(const JsonValue& value) { print("{}\n", value.dump(2)); }
 
-  /// A view of a document on standard output.
+  /// Prints a view of the document to standard output.
   void show(const View& view, const JsonValue& document);
-  /// The same, or the document itself if `as_json`.
+  /// Prints the document as JSON if `as_json`, else the view of it.
   void show(const View& view, const JsonValue& document, bool as_json);
 
-  /// Text as it stands on standard error.
+  /// Prints text to standard error unchanged.
   void print_aside(std::string_view text);
 
-  /// A line on standard error. A note or a warning is broken between words where that has a width
-  /// (width_of_standard_error()), an error on a terminal alone: elsewhere it is one line for whoever searches it. A
-  /// path stays whole.
+  /// Prints a line to standard error. Notes and warnings are wrapped to width_of_standard_error(); errors only on a
+  /// terminal, so that a log has each on one line. Paths are not broken.
   void print_stderr(std::string_view line);
 
-  /// "warning: …" on standard error for each line that does not begin with "note: ", once for each of them.
+  /// Prints each new line to standard error: as "warning: …", or unchanged if it begins with "note: ".
   void warn(const std::string& lines);
-  /// "note: …", likewise; nothing where there is none.
+  /// Prints "note: …" in the same way; nothing if `text` is empty.
   void note(const std::string& text) { warn(text.empty() ? text : "note: " + text); }
 
-  /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
+  /// If captured, keeps the outcome, whose plan and timeline are not in the printed output.
   void hand_over(Outcome outcome);
 
-  std::string printed;                                   ///< on standard output
-  std::vector<std::string> stderr_lines;                 ///< on standard error: lines, without their ends
-  std::vector<Outcome> outcomes;                         ///< what hand_over() was called with
-  std::vector<std::pair<const View*, JsonValue>> shown;  ///< the arguments of show()
+  std::string printed;                                   ///< captured standard output
+  std::vector<std::string> stderr_lines;                 ///< captured standard error: lines without line ends
+  std::vector<Outcome> outcomes;                         ///< captured arguments of hand_over()
+  std::vector<std::pair<const View*, JsonValue>> shown;  ///< captured arguments of show()
 
  private:
   bool is_captured_;
   std::set<std::string> said_;
 };
 
-/// What a command is called with beside its options: what its files and names mean, and who hears it.
+/// The surroundings of a command's call: where its files and names are looked up, and where its output goes.
 struct Context {
   Inputs inputs{};
   Console console{};

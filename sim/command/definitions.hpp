@@ -1,4 +1,4 @@
-// The command line as data, read from the parser's own definitions: what help and shell completion are made from.
+// The commands and options as plain data, from which help and shell completion are made.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@ namespace allreplay {
 
 inline constexpr Word<TuneMethod> tune_methods[] = {{TuneMethod::Bayes, "bayes"}, {TuneMethod::Grid, "grid"}};
 
-/// An option's value (OptionValue), its lists made.
+/// An OptionValue with its lists filled in.
 struct ValueKind {
   ValueKind() = default;
   explicit ValueKind(const OptionValue& value, bool several);
 
   std::string name, list;
-  std::vector<std::string> words;  ///< with the names of those that are annotated
+  std::vector<std::string> words;  ///< includes the names of the annotated ones
   bool file = false;
   std::vector<AnnotatedValue> annotated;
 };
 
 struct OptionDefinition {
-  std::vector<std::string> names;  ///< "-p", "--profile"; of a positional its name
-  std::string help;                ///< one line; where that ends with a colon, the values that are told are to follow
-  std::string default_text;        ///< its default; "" where it has none
+  std::vector<std::string> names;  ///< "-p", "--profile"; for a positional, its name
+  std::string help;                ///< one line; if it ends with a colon, the annotated values follow
+  std::string default_text;        ///< its default; "" if it has none
   bool positional = false, flag = false, required = false, repeatable = false, several = false;
-  std::string group;  ///< under which help shows it; "" under "Options"
+  std::string group;  ///< its heading in help; "": "Options"
   ValueKind value;
 
-  std::string help_in_one_line() const;  ///< with the names of values that are told
+  std::string help_in_one_line() const;  ///< `help`, followed by the names of the annotated values
 };
 
 struct CommandDefinition {
@@ -39,14 +39,13 @@ struct CommandDefinition {
   std::vector<OptionDefinition> options;  ///< positionals last
 };
 
-/// Commands in the order of their definition.
+/// The commands of `app`, in the order of their definition.
 std::vector<CommandDefinition> commands_of(const CommandLine& app);
 
 /// The shells that `completion` has a script for.
 const std::vector<std::string>& shells();
 
-/// What a shell's script asks (`allreplay __complete WORD…`): what may stand in the place of the last word, which may
-/// be empty.
+/// Answers a completion script (`allreplay __complete WORD…`): prints the completions of the last word, maybe empty.
 void print_offers(const std::vector<std::string>& words, Context& context);
 
 }  // namespace allreplay

@@ -70,12 +70,12 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
                                              files.size() % 2 == 1 ? "median" : "median (the faster of the middle two)",
                                              source.file()));
   }
+  std::optional<FittedJob> fitted;
   if (!arguments.cluster_out.empty()) {
-    const FittedJob fitted = fit_job(known);
-    cluster = fitted_cluster(fitted, known, std::filesystem::path(arguments.cluster_out).stem().string(),
+    fitted = fit_job(known);
+    cluster = fitted_cluster(*fitted, known, std::filesystem::path(arguments.cluster_out).stem().string(),
                              argument("--cluster-out"));
-    for (const std::string& constant : fitted_constants(fitted)) context.console.print_stderr("note: " + constant);
-    for (const std::string& warning : fitted.collectives.warnings) context.console.warn(warning);
+    for (const std::string& warning : fitted->collectives.warnings) context.console.warn(warning);
   }
   std::string page, trace;
   if (!arguments.html.empty())
@@ -91,8 +91,13 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
   for (const auto& [file, text] : outputs)
     if (!file.empty()) context.files().write(file, *text);
-  if (arguments.json && !prints_page) return context.console.print_json(diagnosis_json(known));
-  context.console.print("{}", prints_page ? page : diagnosis_report(known, screen()));
+  if (prints_page) return context.console.print_text(page);
+  const JsonValue json = diagnosis_json(known, fitted ? &*fitted : nullptr);
+  context.console.show(diagnosis_view(), json, arguments.json);
+  if (fitted && !arguments.json) {
+    context.console.print_text("\n");
+    context.console.show(fitted_job_view(), json);
+  }
 }
 
 }  // namespace
@@ -112,7 +117,7 @@ void add_diagnose(CommandLine& app) {
   command.add_option("--timeline", arguments->timeline, values::file,
                      "write the replayed steps and the ideal one as a trace for ui.perfetto.dev; .gz is compressed");
   command.add_option("--html", arguments->html, values::file,
-                     "write a web page: suspects, a step measured and simulated, workers; - prints it");
+                     "write a web page: the report, a step measured and simulated, workers; - prints it");
   command.add_option("--profile-out", arguments->profile_out, values::file,
                      "for Kineto traces: write the median rank's profile, as `allreplay import` does");
   command.add_option("--cluster-out", arguments->cluster_out, values::file,

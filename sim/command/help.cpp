@@ -16,10 +16,10 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t column = 26;  // where what is said of an option begins
-constexpr std::size_t deepest = 6;  // blanks before what is carried over of an example
+constexpr std::size_t column = 26;  // at which the texts of options begin
+constexpr std::size_t deepest = 6;  // indentation of the continued lines of an example
 
-// A name and what is said of it, beside it or, where it is too long, below it.
+// Formats a name and its text: next to each other, or the text below a name that is too long.
 std::string help_entry(const std::string& name, const std::string& text, std::size_t width, std::size_t at = column) {
   std::string lines = wrapped(text, width > at ? width - at : 1);
   const std::string indent(at, ' ');
@@ -30,7 +30,7 @@ std::string help_entry(const std::string& name, const std::string& text, std::si
   return start + std::string(at - width_of(start), ' ') + lines + "\n";
 }
 
-// Examples are set in, and stay commands where they are broken; all else is prose.
+// Wraps a footer. Indented lines are example commands, which can still be pasted when broken; the others are prose.
 std::string footer_lines(const std::string& footer, std::size_t width) {
   std::string text;
   for (std::size_t start = 0; start < footer.size();) {
@@ -63,7 +63,7 @@ std::string option_entry(const OptionDefinition& option, std::size_t width) {
   return entry;
 }
 
-// What stands after the option's flag; of a strategy where one is asked about.
+// The placeholder after an option's flag; with `strategy`, only the words that this strategy accepts.
 std::string value_of(const OptionRow& option, const Strategy* strategy) {
   switch (option.kind) {
     case OptionKind::Size:
@@ -174,7 +174,7 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
                       width);
 }
 
-// A column of results, by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
+// Finds a result column by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
 const Column* column_named(std::string_view topic) {
   std::string name(topic);
   for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
@@ -187,12 +187,12 @@ const Column* column_named(std::string_view topic) {
   return nullptr;
 }
 
-// A word of a file or of an answer, with an example.
+// A key of an input file or of a JSON answer, with an example.
 struct FileKey {
   std::string_view name, about, written;
 };
 
-// What a cluster file says, but for what is an option, too.
+// The keys of a cluster file, except those that are also options.
 constexpr FileKey cluster_keys[] = {
     {"alpha", "start-up of a message; with a topology, in addition to the latency of its links",
      R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
@@ -273,7 +273,7 @@ constexpr FileKey cluster_keys[] = {
      R"("network": {"nccl": {"gpu": "h100", "two_node_tree": false}})"},
 };
 
-// What a jobs file says, and what `allreplay jobs --json` answers (docs/jobs.md).
+// The keys of a jobs file, and of the answer of `allreplay jobs --json` (docs/jobs.md).
 constexpr FileKey jobs_keys[] = {
     {"background", "traffic of others, which shares links fairly with training",
      R"("background": [{"from": "h0", "to": "h9", "rate": "4 Gbit/s", "on": "20 ms", "off": "30 ms"}])"},
@@ -296,7 +296,7 @@ std::string file_key_help(const FileKey& key, std::string_view where, std::size_
          fmt::format("{}:\n  {}\n", where, key.written);
 }
 
-// A kind of topology, or all kinds that have the key.
+// Help on a kind of topology or, if the topic is a key, on all kinds that have it.
 std::string topology_help(std::string_view topic, std::size_t width) {
   std::string text;
   for (const KindSummary& kind : topology_kinds()) {
@@ -310,7 +310,7 @@ std::string topology_help(std::string_view topic, std::size_t width) {
   return text.empty() ? "" : text + "See docs/topologies.md.\n";
 }
 
-// A flag that commands take and no file knows, by command.
+// Help on a flag of commands, one section per command that takes it.
 std::string flag_help(const std::vector<CommandDefinition>& commands, std::string_view topic, std::size_t width) {
   const std::string flag = flag_of(option_of(topic));
   std::string text;
@@ -366,7 +366,7 @@ std::vector<std::string> help_topics() {
   for (const auto& names :
        {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
         names_of(cluster_keys), names_of(jobs_keys), names_of(jobs_answers), names_of(topology_kinds())})
-    for (const std::string& name : names)  // a ring is a collective, and a topology
+    for (const std::string& name : names)  // some names, such as ring, are in two tables
       if (std::find(topics.begin(), topics.end(), name) == topics.end()) topics.push_back(name);
   return topics;
 }
@@ -401,7 +401,7 @@ void add_help(CommandLine& app) {
     if (topic->empty())
       return context.console.print("{}", program_help(commands, app.get_description(), app.get_footer(), width));
     if (const CommandDefinition* one = row_named(commands, *topic)) {
-      const std::string also = topic_help(*topic, width);  // an option of the same name
+      const std::string also = topic_help(*topic, width);  // a topic with the command's name
       return context.console.print("{}{}{}", also, also.empty() ? "" : "\n", command_help(*one, width));
     }
     std::vector<std::string> known = help_topics();

@@ -1,4 +1,4 @@
-// What --help and `allreplay help` say, for the width of a screen.
+// The texts of --help and `allreplay help`, wrapped to a width in columns.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace allreplay {
 
-/// Of the program: its commands, a line or two each.
+/// Help on the program: its commands, a line or two each.
 std::string program_help(const std::vector<CommandDefinition>& commands, const std::string& about,
                          const std::string& footer, std::size_t width);
 
-/// Of a command: its options.
+/// Help on a command: its options by group, and examples.
 std::string command_help(const CommandDefinition& command, std::size_t width);
 
-/// What else `allreplay help` knows: strategies, collectives, codecs, options and some keys of clusters, by name.
+/// The other topics that `allreplay help` explains by name, such as strategies, options and keys of cluster files.
 std::vector<std::string> help_topics();
 
-/// Of such a one; "" for what is none.
+/// Help on such a topic, or on a result column; "" if it is neither.
 std::string topic_help(std::string_view topic, std::size_t width);
 
-/// "--bucket-cap" for bucket_cap, and back.
+/// Converts bucket_cap to "--bucket-cap", and back.
 std::string flag_of(std::string_view option);
 std::string option_of(std::string_view flag);
 

@@ -20,7 +20,7 @@ namespace allreplay {
 
 namespace {
 
-// One value of a flag that is to be obeyed; none where it is open.
+// The value that a flag fixes; none if the search may choose it.
 std::optional<std::int64_t> chosen(const ScenarioArguments& scenario, const std::string& flag, std::int64_t most) {
   const auto given = scenario.parallel.find(flag);
   if (given == scenario.parallel.end() || given->second.empty()) return std::nullopt;
@@ -39,7 +39,7 @@ Transformer transformer_named(const Files& files, const std::string& name) {
   return t;
 }
 
-// What is left of the words once those are taken that say which layouts there are.
+// The request of all layouts: the options given, without those that restrict which layouts are searched.
 Request base_of(ScenarioArguments scenario) {
   for (const char* flag : {"--pp", "--tp", "--cp", "--schedule", "--chunks", "--global-batch"}) {
     const auto given = scenario.parallel.find(flag);
@@ -98,7 +98,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
-// The smallest by forecast were simulated, unless a forecast called others small enough.
+// Throws NothingFits, with the smallest simulated layout and a change that would make one fit.
 [[noreturn]] void refuse_unfit(Library& library, const LayoutSearch& search, const LayoutAdvice& advice) {
   const LayoutTrial& smallest =
       *std::min_element(advice.ranking.begin(), advice.ranking.end(), [](const LayoutTrial& a, const LayoutTrial& b) {
@@ -155,7 +155,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   if (arguments.json)
     context.console.print_json(layouts_json(advice, search.rule));
   else
-    context.console.print("{}", layouts_report(advice, search, screen()));
+    context.console.show(layouts_view(), layouts_document(advice, search));
 }
 
 }  // namespace allreplay

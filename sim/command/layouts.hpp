@@ -1,4 +1,4 @@
-// `recommend --model`: which of many layouts of a transformer to run.
+// `recommend --model`: searches layouts (degrees of parallelism, schedules, batch sizes) of a transformer.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace allreplay {
 
 struct LayoutArguments {
   std::string model, device, seq, budget, jobs, plot;
-  std::vector<std::string> strategies;  ///< names; none: Megatron-LM's and torchtitan's
+  std::vector<std::string> strategies;  ///< if empty, those of Megatron-LM and torchtitan
   bool json = false;
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 using TextRows = std::vector<std::vector<std::string>>;
 
-// `name` as the pages write it.
+// `name` as code in Markdown.
 std::string code(std::string_view name) { return fmt::format("`{}`", name); }
 
 std::string codes(const std::vector<std::string>& names) {
@@ -29,8 +29,7 @@ std::string codes(const std::vector<std::string>& names) {
   return text;
 }
 
-// --- what the program knows: a line each, and a table of all that is to be said in the pages
-// --------------------------
+// --- the program's own tables: X_lines() for `list X`, X_table() for --markdown, which docs/ contains
 
 TextRows strategy_lines(const Files& /*files*/) {
   TextRows rows;
@@ -110,7 +109,7 @@ TextRows option_lines(const Files& /*files*/) {
   return rows;
 }
 
-// The range that `tune` varies, in the option's own unit.
+// The range that `tune` varies, in the option's unit.
 std::string tuned(const OptionRow& option) {
   if (tuned_by_choice(option.name)) return option.words.empty() ? "a few" : "its words";
   if (!option.tuned) return "";
@@ -183,10 +182,9 @@ TextRows job_column_table() {
   return rows;
 }
 
-// --- what stands in files
-// ---------------------------------------------------------------------------------------------
+// --- data files
 
-// What a data file says of itself.
+// A data file's own description.
 std::string summary(const Files& files, const std::string& folder, const std::string& name) {
   const Json json = Json::read(files, files.find_data(folder, name, "file"));
   for (const auto key : {"description", "reproduces"})
@@ -203,8 +201,8 @@ TextRows data(const Files& files, const std::string& folder) {
   return rows;
 }
 
-// Models that `estimate` builds stand in a folder of their own. A name that is in both folders, with hyphens for
-// underscores or not, is one model.
+// Lists the models of both folders: models/ and models/transformers, which `estimate` builds. Names that differ only in
+// hyphens and underscores are one model.
 TextRows models(const Files& files) {
   TextRows rows;
   std::set<std::string> built;
@@ -233,7 +231,7 @@ std::string kind_of_cluster(const Files& files, const std::string& name) {
   return "topologies";
 }
 
-// A title, and the rows that stand under it.
+// Rows under their titles.
 using Groups = std::vector<std::pair<std::string, TextRows>>;
 
 Groups clusters_by_kind(const Files& files, const TextRows& rows) {
@@ -262,8 +260,8 @@ TextRows schedule_table() {
 struct Listing {
   std::string_view name;
   TextRows (*lines)(const Files& files);
-  TextRows (*table)() = nullptr;  // with its header; nullptr where no page repeats it
-  std::string_view folder = "";   // whose files these are
+  TextRows (*table)() = nullptr;  // with its header; nullptr if no page contains it
+  std::string_view folder = "";   // of the data files that it lists; "": none
   Groups (*groups)(const Files& files, const TextRows& rows) = nullptr;
 };
 
@@ -318,7 +316,7 @@ const std::vector<std::string>& listable() {
   return known;
 }
 
-// Names alone need no file read: one that is damaged does not stop a shell's completion.
+// Reads no data file, so that a damaged one does not stop shell completion.
 std::vector<std::string> listed_names(const Files& files, std::string_view what) {
   const Listing& listing = find_by_name(listings, what, argument("list"), "unknown name '{}'");
   if (!listing.folder.empty()) return files.list_data(listing.folder);

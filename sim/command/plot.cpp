@@ -13,7 +13,7 @@ struct PlotArguments {
   std::vector<std::string> changes, outputs;
 };
 
-// The defaults, changed by the configuration, changed by the command line.
+// The defaults, overridden by the sweep file's "plot", overridden by the command line.
 PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) {
   PlotOptions options;
   if (!arguments.config.empty()) {

@@ -18,30 +18,14 @@ namespace allreplay {
 namespace {
 
 constexpr CommandRow all_commands[] = {
-    {"run", add_run},
-    {"compare", add_compare},
-    {"sweep", add_sweep},
-    {"plan", add_plan},
-    {"topology", add_topology},
-    {"collective", add_collective},
-    {"codec", add_codec},
-    {"calibrate", add_calibrate},
-    {"validate", add_validate},
-    {"tune", add_tune},
-    {"recommend", add_recommend},
-    {"whatif", add_whatif},
-    {"goodput", add_goodput},
-    {"jobs", add_jobs},
-    {"schedule", add_schedule},
-    {"diagnose", add_diagnose},
-    {"estimate", add_estimate},
-    {"import", add_import},
-    {"export", add_export},
-    {"plot", add_plot},
-    {"report", add_report},
-    {"list", add_list},
-    {"help", add_help, true},
-    {"completion", add_completion},
+    {"run", add_run},           {"compare", add_compare},     {"sweep", add_sweep},
+    {"plan", add_plan},         {"topology", add_topology},   {"collective", add_collective},
+    {"codec", add_codec},       {"calibrate", add_calibrate}, {"validate", add_validate},
+    {"tune", add_tune},         {"recommend", add_recommend}, {"whatif", add_whatif},
+    {"goodput", add_goodput},   {"jobs", add_jobs},           {"schedule", add_schedule},
+    {"diagnose", add_diagnose}, {"estimate", add_estimate},   {"import", add_import},
+    {"export", add_export},     {"plot", add_plot},           {"report", add_report},
+    {"list", add_list},         {"help", add_help, true},     {"completion", add_completion},
 };
 
 }  // namespace
@@ -70,7 +54,7 @@ void add_commands(CommandLine& app, std::string_view called) {
 
 namespace {
 
-// Of all options, as they are given.
+// The names of all options, with their dashes.
 std::vector<std::string> option_names(const Command& command) {
   std::vector<std::string> names;
   for (const Option& option : command.get_options())
@@ -133,7 +117,7 @@ void require_known_words(const CommandLine& app, const std::vector<std::string>&
 
 namespace {
 
-// An empty argument is a script's unset variable, never what was meant.
+// Rejects empty arguments, which usually come from unset variables in scripts.
 void require_no_empty(const std::vector<std::string>& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -170,8 +154,9 @@ Failure current_failure() {
     return {"allreplay: the memory is full (a smaller input, or fewer --jobs)"};
   } catch (const std::filesystem::filesystem_error& error) {
     return {fmt::format("{}: cannot be used: {} (check the path)", error.path1().string(), error.code().message())};
-  } catch (const std::system_error& error) {  // fmt's, of printing; of threads
-    if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0) return {""};  // `| head` has what it wants
+  } catch (const std::system_error& error) {  // from fmt's printing, or from threads
+    // A pipe's reader, such as `head`, may stop reading early.
+    if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0) return {""};
     return {fmt::format("{}: {} (check its space, and the limits of this machine)",
                         std::ferror(stdout) != 0 ? "standard output: cannot be written" : "allreplay",
                         error.code().message())};

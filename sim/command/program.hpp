@@ -1,5 +1,4 @@
-// The program as a whole: its commands in a table, and what it says where one fails. The program and the Python module
-// are made of these.
+// The program as a whole, for main.cpp and the Python module: its table of commands, running one, reporting failures.
 #pragma once
 
 #include <span>
@@ -14,35 +13,35 @@ namespace allreplay {
 struct CommandRow {
   std::string_view name;
   void (*add)(CommandLine& app);
-  bool tells_of_all = false;  ///< what it says is made of the other commands
+  bool tells_of_all = false;  ///< needs the other commands, too (help)
 };
 
-/// In the order of help.
+/// All commands, in the order of the help.
 std::span<const CommandRow> commands();
 
-/// Without commands.
+/// The program's command line, still without commands.
 CommandLine command_line();
 
-/// Adds the command that is called, alone, unless it tells of all; all, if none is; none for --version.
+/// Adds only the command `called`; all commands if it needs them or no command has that name; none for --version.
 void add_commands(CommandLine& app, std::string_view called);
 
-/// Runs the command that the words call. Throws InputError, and what else the command throws (current_failure()).
+/// Runs a command line without the program's name. Throws whatever the command throws (see current_failure()).
 void run_words(const std::vector<std::string>& given, Context& context);
 
-/// An option of a strategy, a collective or a codec that stands there as a flag, "--bucket-cap" and "10MiB", as the
-/// command's --option: "--option=--bucket-cap=10MiB". Throws InputError for one without a value.
+/// Rewrites flags that are options of a strategy, a collective or a codec, such as "--bucket-cap 10MiB", to
+/// "--option=--bucket-cap=10MiB". Throws InputError for one without a value.
 std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vector<std::string> words);
 
-/// A slip in a command's or an option's name gets a suggestion, not a parser's complaint. Throws InputError.
+/// Throws InputError for an unknown command or option, suggesting a similar name.
 void require_known_words(const CommandLine& app, const std::vector<std::string>& words);
 
-/// Why a command failed.
+/// The reason why a command failed.
 struct Failure {
-  std::string text;       ///< the line that the program prints
-  bool is_fault = false;  ///< the program's own; else the input's
+  std::string text;       ///< the line that the program prints; "": nothing
+  bool is_fault = false;  ///< an error of the program or incomplete work; else the input's
 };
 
-/// Of the exception that is being handled.
+/// Describes the exception that is being handled. REQUIRES: called in a catch block.
 Failure current_failure();
 
 }  // namespace allreplay

@@ -45,15 +45,14 @@ std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) 
 
 struct RecommendTask {
   std::vector<std::vector<Scenario>> sizes;
-  std::vector<std::vector<Request>> requests;  // what each was asked for with
+  std::vector<std::vector<Request>> requests;  // the request of each scenario in `sizes`
   RecommendRequest request;
-  std::vector<std::string> left_out;  // of all strategies those that do not go with what else was asked for
+  std::vector<std::string> left_out;  // strategies incompatible with the other options
   OptionsOfSome options;
   std::vector<std::pair<std::string, InputError>> impossible;  // numbers of workers, with the reason
 };
 
-// Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
-// well.
+// True if `best` is also searched with --zero 3: memory is limited, and neither strategies nor --zero were given.
 bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best) {
   return !arguments.named() && best.options.memory.limit && !best.options.places.contains("zero") && !best.codec &&
          best.workers > 1;
@@ -72,7 +71,7 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
     Scenario scenario = library.resolve(asked);
     refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
     options.drop_others(library, asked, scenario);
-    if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
+    if (!arguments.named() && !goes_with(scenario)) {  // incompatible with other options
       if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
       continue;
     }
@@ -90,7 +89,8 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
   requests.push_back(std::move(asked_for));
 }
 
-// Finds all that is wrong before the first is run. An impossible number of workers does not stop the others.
+// Resolves all scenarios before the first simulation. Impossible numbers of workers become warnings if others are left;
+// other errors throw InputError.
 RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
   RecommendRequest& request = task.request;
@@ -118,7 +118,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   return task;
 }
 
-// Throws InputError where no strategy fits at any size.
+// Throws InputError if no strategy fits into the memory at any number of workers.
 void require_fitting(const std::vector<std::vector<Advice>>& sizes) {
   const Advice* smallest = &sizes.front().front();
   for (const std::vector<Advice>& ranking : sizes)
@@ -139,7 +139,7 @@ double efficiency_line(const RecommendArguments& arguments) {
   return line;
 }
 
-// The words that say each setting to `run`: those that it was asked for with, and what was chosen.
+// Sets the flags with which `run` repeats each result: those of its request, and the tuned options.
 void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& task) {
   for (std::size_t size = 0; size < rankings.size(); ++size)
     for (Advice& advice : rankings[size]) {
@@ -171,12 +171,13 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
     context.console.print_json(recommend_json(sizes, task.request.rule));
+  else if (sizes.size() == 1)
+    context.console.show(recommend_view(), recommend_document(sizes.front(), task.request.rule));
   else
-    context.console.print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), task.request.rule, screen())
-                                                  : scaling_report(sizes, line, task.request.rule, screen()));
+    context.console.show(scaling_view(), scaling_document(sizes, line, task.request.rule));
 }
 
-// Which layouts of a transformer there are, instead of how to tune what a profile fixes.
+// `recommend --model`: searches layouts of a transformer instead of tuning strategies for a profile.
 void execute_of_model(Context& context, const RecommendArguments& arguments) {
   if (!arguments.engine.empty()) throw InputError(argument("--engine"), "cannot be combined with --model", "--jobs");
   std::vector<std::string> strategies;

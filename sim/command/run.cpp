@@ -48,7 +48,7 @@ void execute(Context& context, const RunArguments& arguments) {
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
   if (!arguments.timeline.empty()) {
-    constexpr std::size_t many = 50'000;  // some ten megabytes
+    constexpr std::size_t many = 50'000;  // about ten megabytes
     if (const std::size_t bars = outcome.result.episodes.back().timeline.spans.size(); bars > many)
       context.console.note(fmt::format("{} draws {} tasks, which makes a large file (for fewer: --micro-batches)",
                                        arguments.timeline, bars));

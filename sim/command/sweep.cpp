@@ -20,8 +20,7 @@ namespace allreplay {
 
 namespace {
 
-// What is printed of the rows that were simulated, in their order, once all are there.
-// Of objects, as many lines as they are.
+// Joins objects, each in JSON of several lines, into an array.
 std::string json_array(const std::vector<std::string>& objects) {
   std::string text;
   for (const std::string& object : objects) {
@@ -31,6 +30,7 @@ std::string json_array(const std::vector<std::string>& objects) {
   return text.empty() ? "[]" : text + "\n]";
 }
 
+// Collects the simulated rows and prints them in order when all are complete.
 class Printout {
  public:
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
@@ -56,20 +56,26 @@ class Printout {
     if (csv_) return console.print("{}", csv);
     if (of_jobs_) {
       const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
-      print_table(console, out, [&] { return rendered(jobs_sweep_table_view(), document, screen()); });
+      if (shows_all())
+        console.show(jobs_sweep_table_view(), document);
+      else
+        print_count(console, out);
       return console.show(jobs_sweep_verdict_view(), document);
     }
-    const SweepResult result = parse_sweep_result(csv, "the sweep", rule_);
-    print_table(console, out, [&] { return sweep_table(result, screen()); });
-    console.print("{}", sweep_verdict(result, screen()));
+    const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_), shows_all());
+    if (shows_all())
+      console.show(sweep_table_view(), document);
+    else
+      print_count(console, out);
+    console.show(sweep_verdict_view(), document);
   }
 
  private:
-  static constexpr std::size_t few = 30;  // as a screen shows
+  static constexpr std::size_t few = 30;  // rows that fit on a screen
 
-  template <class Text>
-  void print_table(Console& console, const std::string& out, const Text& text) const {
-    if (table_ || lines_.size() <= few) return console.print("{}\n", text());
+  bool shows_all() const { return table_ || lines_.size() <= few; }
+
+  void print_count(Console& console, const std::string& out) const {
     console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
                                               out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
                                   screen().width));
@@ -82,16 +88,17 @@ class Printout {
   std::vector<std::string> lines_;
 };
 
-// What a sweep writes: beside the rows what they were made from, and who is writing; or who hands it in.
+// The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
 std::vector<Output> outputs_of(const std::string& out) {
   if (out.empty()) return {};
   return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}, {"--out", out + ".slurm.lock"}};
 }
 
+// The files that a sweep reads, which it must not overwrite.
 std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arguments, const AskedSweep& asked) {
   std::set<std::string> inputs{file_behind(files, "configs", arguments.file)};
   inputs.insert(asked.jobs_files.begin(), asked.jobs_files.end());
-  std::set<std::pair<std::string_view, std::string>> named;  // once each: looking them up takes longer than a row
+  std::set<std::pair<std::string_view, std::string>> named;  // unique, since a look-up takes longer than a row
   for (const Request request : asked.requests)
     named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
   for (const auto& [folder, name] : named) inputs.insert(file_behind(files, folder, name));
@@ -99,7 +106,7 @@ std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arg
   return {inputs.begin(), inputs.end()};
 }
 
-// Options that only one way of running reads, and those that do not go together.
+// Rejects options that need another engine or --out, and options that exclude each other. Throws InputError.
 void require_one_way(const SweepArguments& arguments) {
   const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
   if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
@@ -145,7 +152,7 @@ void merge(Context& context, const SweepArguments& arguments) {
                                shell_word(arguments.out)));
 }
 
-// "part-{}.csv": the share's number in the place of {}.
+// Replaces {} in a name such as "part-{}.csv" by the share's number.
 std::string file_of_share(std::string out, const Share& share) {
   if (const std::size_t hole = out.find("{}"); hole != std::string::npos)
     out.replace(hole, 2, std::to_string(share.index));
@@ -168,7 +175,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   const AskedSweep asked = arguments.asked(context.inputs);
   require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
   Printout printout(arguments, asked);
-  std::optional<LastWords> last_words;  // from the first row on
+  std::optional<LastWords> last_words;  // message on interruption, set once a row is written
   how.each = [&](std::size_t place, const SweptRow& row) {
     printout.add(place, row);
     if (!last_words && !farm && how.progress && how.out && std::filesystem::is_regular_file(*how.out))
@@ -179,7 +186,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   last_words.reset();
   printout.print_all(context.console, arguments.out);
   if (how.out) {
-    std::fflush(stdout);  // the table before what follows it
+    std::fflush(stdout);  // so that the table precedes the line on standard error
     const std::size_t kept = swept.rows - swept.simulated;
     context.console.print_stderr(
         fmt::format("{} in {}{}", counted(static_cast<std::int64_t>(swept.rows), "row"), *how.out,

@@ -1,4 +1,4 @@
-// What `sweep` is told, and its ways to be run.
+// The arguments of `sweep`, and running it on Slurm.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace allreplay {
 
-/// What a sweep's file asks.
+/// A sweep file that was read.
 struct AskedSweep {
   SweepQuestions questions;
-  Requests requests;  ///< which name files
+  Requests requests;  ///< to find its input files
   std::vector<std::string> jobs_files;
-  bool of_jobs = false;  ///< its rows are of jobs that share a cluster
+  bool of_jobs = false;  ///< its rows describe jobs that share a cluster
 };
 
 struct SweepArguments {
@@ -32,10 +32,10 @@ struct SweepArguments {
   AskedSweep asked(const Inputs& inputs) const;
 };
 
-/// "3/40", or "auto": what Slurm or MPI says of this process. Throws InputError.
+/// Parses "3/40", or "auto": the task of a Slurm array, or the MPI rank, that this process is. Throws InputError.
 Share parse_shard(const std::string& text);
 
-/// Hands the sweep in as an array job, and waits for it. Throws Incomplete where rows are missing in the end.
+/// Submits the sweep as a Slurm array job and waits for it. Throws Incomplete if rows are missing afterwards.
 void sweep_on_slurm(Context& context, SweepArguments arguments);
 
 }  // namespace allreplay

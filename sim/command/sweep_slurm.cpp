@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What Slurm's own files and the parts are called, in a folder beside the rows.
+// The folder OUT.slurm, which holds the job scripts, the parts of the result and their logs.
 struct Folder {
   explicit Folder(const std::string& out) : path(out + ".slurm") {}
 
@@ -31,13 +31,13 @@ struct Folder {
   std::string merge_log() const { return path + "/merge.log"; }
   std::string merge_status() const { return path + "/merge.status"; }
   std::string jobs() const { return path + "/jobs"; }
-  std::string shares() const { return path + "/shares"; }  // the mark, and how many
+  std::string shares() const { return path + "/shares"; }  // the mark, and the number of shares
   std::string part(std::size_t share) const { return fmt::format("{}/part-{}.csv", path, share); }
   std::string log(std::size_t share) const { return fmt::format("{}/part-{}.log", path, share); }
 
   bool exists() const { return fs::exists(fs::symlink_status(path)); }
 
-  // A sweep of this user has made it; what carries no mark is somebody's own.
+  // True if a sweep of this user made the folder, which then has a file with the mark.
   bool is_ours(const Files& files) const {
     struct stat facts {};
     return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
@@ -48,14 +48,14 @@ struct Folder {
   std::string path;
 };
 
-// In the place of a number in a directive's file name, Slurm reads % and backslashes itself.
+// Quotes a path for an #SBATCH directive. Slurm expands %, which is escaped in the folder but not in `name`.
 std::string directive_file(const std::string& file, const std::string& name) {
   std::string text;
   for (const char c : file + "/") text += c == '%' ? std::string("%%") : std::string(1, c);
   return "\"" + text + name + "\"";
 }
 
-// A value of Slurm's: one word.
+// Throws InputError unless the value is safe in an #SBATCH directive.
 void require_word(const char* option, const std::string& value) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:+";
   if (value.find_first_not_of(allowed) != std::string::npos)
@@ -63,6 +63,7 @@ void require_word(const char* option, const std::string& value) {
                      "letters, digits, - _ . , :");
 }
 
+// Runs a sweep on Slurm: each task of an array job writes a share of the rows as a part; a second job merges the parts.
 class SlurmSweep {
  public:
   SlurmSweep(Context& context, const SweepArguments& arguments)
@@ -105,7 +106,7 @@ class SlurmSweep {
  private:
   const Files& files() const { return context_.files(); }
 
-  // Unless its jobs run.
+  // Submits the jobs, unless those of an earlier call still run; then --resume is required. Throws InputError.
   void hand_in() {
     const FileLock lock(folder_.path);
     if (folder_.exists() && !folder_.is_ours(files()))
@@ -123,7 +124,7 @@ class SlurmSweep {
     for (const auto& questions : share_out(count, rows_.costs)) shares_.push_back(rows_.rows_of(questions));
   }
 
-  // An earlier call's, whatever --chunk says now.
+  // Uses the shares of an earlier call, whatever --chunk is now.
   void take_shares() {
     if (!folder_.exists()) return;
     const std::string text = files().read_output(folder_.shares()).substr(Folder::mark.size());
@@ -134,7 +135,7 @@ class SlurmSweep {
     return fmt::format("allreplay {} --engine slurm --resume --out {}", sweep_words(), shell_word(arguments_.out));
   }
 
-  // The sweep, as this command line says it.
+  // The command's words up to its execution options, quoted for the shell.
   std::string sweep_words() const {
     std::string words = "sweep " + shell_word(arguments_.file);
     const std::pair<const char*, const std::string*> options[] = {
@@ -158,9 +159,10 @@ class SlurmSweep {
     return text;
   }
 
-  // Slurm runs a task once at a time, so that a lock which is there is that of an earlier start, maybe on another host.
+  // The script of the array job. Slurm never runs a task twice at a time, so that an existing lock of its part is left
+  // over from an earlier start, perhaps on another host, and is removed.
   std::string array_script(const std::vector<std::size_t>& shares) const {
-    std::string tasks;  // as ranges: lists are long
+    std::string tasks;  // as ranges, to keep it short
     for (std::size_t i = 0, end = 0; i < shares.size(); i = end) {
       for (end = i + 1; end < shares.size() && shares[end] == shares[end - 1] + 1;) ++end;
       tasks += fmt::format("{}{}", tasks.empty() ? "" : ",", shares[i]);
@@ -196,7 +198,7 @@ class SlurmSweep {
     return jobs;
   }
 
-  // The jobs of an earlier call that are not over.
+  // The jobs of an earlier call if any of them is still queued or running. Throws InputError if Slurm does not answer.
   std::vector<std::string> running() const {
     const auto jobs = known_jobs();
     if (jobs.empty()) return {};
@@ -207,7 +209,7 @@ class SlurmSweep {
     return *left > 0 ? jobs : std::vector<std::string>();
   }
 
-  // Rows of the share that its part does not have.
+  // The rows of a share that are missing from its part.
   std::vector<std::size_t> missing_of(std::size_t share) const {
     const std::vector<std::size_t>& rows = shares_[share];
     if (!files().is_file(folder_.part(share))) return rows;
@@ -218,7 +220,7 @@ class SlurmSweep {
     return missing;
   }
 
-  // A folder for the parts: a fresh one, or that of an earlier call.
+  // Makes a new folder, or with --resume keeps that of an earlier call.
   void prepare_folder() {
     if (!arguments_.force && !arguments_.resume) require_replaceable(files(), arguments_.out, rows_.all.header);
     if (folder_.exists() && arguments_.resume) return;
@@ -249,7 +251,7 @@ class SlurmSweep {
     }
   }
 
-  // Until no task is left; a controller that does not answer is asked again.
+  // Waits until no task is left, polling Slurm again if it does not answer.
   void wait() const {
     using namespace std::chrono_literals;
     const auto jobs = known_jobs();
@@ -266,7 +268,7 @@ class SlurmSweep {
     }
   }
 
-  // Says what is there, from the parts themselves: Slurm forgets jobs.
+  // Reports the result from the parts, since Slurm forgets finished jobs. Throws Incomplete if rows are missing.
   void conclude() const {
     using namespace std::chrono_literals;
     std::vector<std::size_t> missing;
@@ -284,7 +286,7 @@ class SlurmSweep {
       context_.console.print_stderr(fmt::format("{} other tasks failed, too", incomplete - most_printed));
     std::sort(missing.begin(), missing.end());
     for (int tries = 0; tries < 20 && !files().is_file(folder_.merge_status()); ++tries)
-      std::this_thread::sleep_for(500ms);  // folders of other hosts are seen late
+      std::this_thread::sleep_for(500ms);  // shared file systems show new files late
     const std::string status =
         files().is_file(folder_.merge_status()) ? files().read_output(folder_.merge_status()) : "";
     if (status != "0\n" && (status != "1\n" || missing.empty()))
@@ -301,14 +303,14 @@ class SlurmSweep {
   const SweepArguments& arguments_;
   Folder folder_;
   SweepRows rows_;
-  std::vector<std::vector<std::size_t>> shares_;  // rows
+  std::vector<std::vector<std::size_t>> shares_;  // rows of each share
 };
 
 }  // namespace
 
 void sweep_on_slurm(Context& context, SweepArguments arguments) {
   for (std::string* name : {&arguments.file, &arguments.out})
-    if (name->starts_with('-')) name->insert(0, "./");  // no option of who reads it: ours, sbatch
+    if (name->starts_with('-')) name->insert(0, "./");  // so that it is not parsed as an option
   SlurmSweep(context, arguments).run();
 }
 

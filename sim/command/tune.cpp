@@ -64,10 +64,8 @@ void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm
     nothing_fits(least.scenario, least.result.memory.peak, "the smallest that was tried");
   if (!arguments.out.empty()) context.files().write(arguments.out, tuning_csv(tuning));
   context.console.warn(tuning.given.result.warning);
-  if (arguments.json)
-    context.console.print_json(tuning_json(tuning));
-  else
-    context.console.print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
+  if (arguments.csv) return context.console.print("{}", tuning_csv(tuning));
+  context.console.show(tuning_view(), tuning_json(tuning), arguments.json);
 }
 
 void execute(Context& context, const TuneArguments& arguments) {

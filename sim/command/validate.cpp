@@ -56,9 +56,7 @@ void validate_and_print(Context& context, const ValidateArguments& arguments, Fa
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, validation_picture(validation));
   if (!arguments.out.empty()) context.files().write(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) context.console.warn(point.predicted.warning);
-  for (const std::string& note : doubts_of_constants(validation)) context.console.warn(note);
-  if (arguments.json) return context.console.print_json(validation_json(validation));
-  context.console.print("{}", validation_text(validation, screen()));
+  context.console.show(validation_view(), validation_json(validation), arguments.json);
 }
 
 void execute(Context& context, const ValidateArguments& arguments) {

@@ -6,6 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/calibration/fitted_cluster.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -93,6 +98,16 @@ std::uint32_t median_replica(const Diagnosis& known) {
   std::sort(order.begin(), order.end(),
             [&](std::uint32_t a, std::uint32_t b) { return std::pair(each[a], a) < std::pair(each[b], b); });
   return order[(order.size() - 1) / 2];
+}
+
+std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, const std::string& name,
+                           const SourceLocation& place) {
+  JsonValue cluster = JsonValue::parse(calibration_cluster(fitted.collectives, name, false, std::nullopt, place));
+  cluster["description"] = fmt::format("fitted by allreplay diagnose to {} steps of a job of {}",
+                                       known.job.steps.size(), counted(known.job.graph.replicas, "rank"));
+  if (fitted.launch) cluster["network"]["launch"] = write_duration(to_time(fitted.launch->value));
+  if (fitted.sigma) cluster["jitter"] = {{"distribution", "normal"}, {"sigma", fitted.sigma->value}};
+  return cluster.dump(2) + "\n";
 }
 
 }  // namespace allreplay

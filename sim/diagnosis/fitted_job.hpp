@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include "sim/calibration/calibration.hpp"
 #include "sim/diagnosis/diagnosis.hpp"
@@ -23,6 +24,10 @@ struct FittedJob {
 
 /// Throws InputError if fewer than two sizes of collectives are known.
 FittedJob fit_job(const Diagnosis& known);
+
+/// A cluster file with the constants. Throws InputError at `place` if times do not grow with the size.
+std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, const std::string& name,
+                           const SourceLocation& place);
 
 /// Returns the replica with the median compute time.
 std::uint32_t median_replica(const Diagnosis& known);

@@ -47,7 +47,7 @@ Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule) 
 
 namespace {
 
-// What the strategy does where nothing is said of the option.
+// The option's value for this strategy if it is not given.
 std::string usual_value(const Strategy& strategy, std::string_view option, const Profile& profile) {
   Options usual;
   usual.strategy = with_defaults(strategy, usual.strategy, profile);
@@ -66,7 +66,7 @@ std::size_t options_changed(const Strategy& strategy, const NamedValues& options
     const auto& [name, value] = one;
     const bool off = std::find(on.begin(), on.end(), name) != on.end();
     if (name == "memory" || value == (off ? "false" : usual_value(strategy, name, profile)))
-      return false;  // nobody sets how much there is
+      return false;  // the memory's size is no setting
     return reads(strategy, name) || std::find(steps.begin(), steps.end(), name) != steps.end();
   }));
 }

@@ -1,5 +1,5 @@
-// The one rule for who wins: what lies within the error is a tie, and of a tie what is simplest to run wins, unless
-// memory is short.
+// Ranks results by the one rule that every command uses: times within the simulation's error tie; of tied results the
+// simplest to run wins, unless memory is short.
 #pragma once
 
 #include <cstddef>
@@ -13,65 +13,63 @@
 namespace allreplay {
 
 struct WinningRule {
-  double tie = 0.02;     ///< of the least time: a prediction is not better than that
-  std::string runs_now;  ///< the strategy that is in use, with the options as given; "": unknown
-  /// The share of a worker's memory that stays free, for what is not simulated: fragments of the allocator, buffers of
-  /// NCCL and cuBLAS, temporary tensors of kernels. A plan that leaves less wins only if every plan does.
+  double tie = 0.02;     ///< results within this share of the least time tie
+  std::string runs_now;  ///< the strategy in use now, with the given options; "": unknown
+  /// The share of a worker's memory that should stay free for what is not simulated: fragments of the allocator,
+  /// buffers of NCCL and cuBLAS, temporary tensors of kernels. A plan that leaves less wins only if every plan does.
   double headroom = 0.1;
 };
 
-/// Where a plan leaves less than this share of the memory free, memory decides a tie before simplicity does.
+/// If a plan leaves less than this share of the memory free, memory decides ties before simplicity.
 inline constexpr double ample_memory = 0.2;
 
-/// What one result has to offer compared with others.
+/// The properties by which a result is ranked.
 struct Contender {
-  bool fits = true;  ///< into memory
-  double iteration_s = 0;
+  bool fits = true;        ///< into the worker's memory
+  double iteration_s = 0;  ///< or seconds_of_equal_work()
   bool runs_now = false;
   Offered offered = Offered::Maintained;
-  std::size_t changed = 0;  ///< options that are not as the framework comes; a codec is one
-  std::int64_t stage = 0;   ///< ZeRO's: what shares out less is simpler
+  std::size_t changed = 0;  ///< number of options that differ from the framework's defaults; a codec is one
+  std::int64_t stage = 0;   ///< of ZeRO; sharding less is simpler
   std::int64_t collectives = 0;
   double memory_bytes = 0;
-  std::optional<double> free = {};  ///< share of the worker's memory; none: nobody says how much there is
+  std::optional<double> free = {};  ///< free share of the worker's memory; none without a limit
 
   bool is_crowded() const { return free && *free < ample_memory; }
 };
 
-/// The share of the memory that is free; none without a limit.
+/// The share of the memory that is free if `bytes` are used; none without a limit.
 std::optional<double> free_share(const std::optional<Bytes>& limit, double bytes);
 
 /// True if the plan leaves as much memory free as the rule asks for.
 bool leaves_room(const std::optional<double>& free, const WinningRule& rule);
 
 struct Ranking {
-  std::vector<std::size_t> order;  ///< places among the contenders, the winner first
-  std::size_t tied = 0;            ///< so many of the first are as fast, to within the tie; 0 where nothing fits
+  std::vector<std::size_t> order;  ///< indices of the contenders, the winner first
+  std::size_t tied = 0;            ///< number of the first in `order` that tie with the fastest; 0 if nothing fits
 };
 
-/// First what fits with the rule's headroom (if nothing does: what fits) and takes no longer than the least time of
-/// these and the tie. Of these what runs now, then what leaves ample memory free, of the rest what needs the least;
-/// then a framework's default, then what a framework offers with the fewest options changed, then what it has replaced,
-/// then what takes code or a plan; alike in that, what shards less. The others follow by time, collectives and memory;
-/// what leaves too little free comes after them, and last what does not fit.
+/// Ranks the contenders. Those that leave the rule's headroom free compete (if none does: those that fit). Competitors
+/// within the tie of the fastest come first, ordered by: runs now; leaves ample memory free, else needs less memory;
+/// how it is offered (Offered); fewest changed options; lowest ZeRO stage. Then follow the other competitors by time,
+/// collectives and memory, then those that leave too little free, then those that do not fit.
 Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule);
 
-/// Of an iteration; where workers hold a model together, times how many of them there are to a replica, per
-/// micro-batch: what ranks settings that differ in the samples of an iteration.
+/// The iteration's seconds, times the workers per model replica, divided by its micro-batches. Ranks settings that
+/// differ in the number of samples of an iteration.
 double seconds_of_equal_work(const Outcome& outcome);
 
-/// Micro-batches of an iteration, of all replicas: where outcomes of one profile have other numbers, samples per second
-/// compare them, and iterations do not.
+/// The micro-batches of an iteration, summed over replicas. Outcomes with different numbers are compared by samples per
+/// second, not by iteration times.
 std::int64_t batches_of_iteration(const Outcome& outcome);
 
 Contender contender_of(const Outcome& outcome, const WinningRule& rule);
 Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule);
 
-/// The options that matter, without those that nobody set and that are as the strategy comes, and without the device's
-/// memory.
+/// The options to show: those that were given or differ from the strategy's defaults; without the device's memory.
 NamedValues options_to_show(const Scenario& scenario);
 
-/// How many of a row's options are not those that its strategy has as it comes.
+/// The number of a row's options that differ from the strategy's defaults.
 std::size_t options_changed(const Strategy& strategy, const NamedValues& options, const Profile& profile);
 
 }  // namespace allreplay

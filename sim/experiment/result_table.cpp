@@ -40,7 +40,7 @@ double ResultTable::number(const ResultLine& row, const std::string& column) con
 
 namespace {
 
-// By the options; true where these say nothing.
+// True if the row's memory fits into the limit in its options, or there is no limit.
 bool row_fits(const ResultTable& table, const ResultLine& row) {
   if (!table.has("options") || !table.has("memory_bytes")) return true;
   const NamedValues options = named_values(table.text(row, "options"));
@@ -51,7 +51,7 @@ bool row_fits(const ResultTable& table, const ResultLine& row) {
 }  // namespace
 
 ResultTable read_results(const Files& files, const std::string& file) {
-  constexpr std::uint64_t most = std::uint64_t{512} << 20;  // as a sweep writes and resumes
+  constexpr std::uint64_t most = std::uint64_t{512} << 20;  // the limit of sweep_file.cpp, too
   return parse_results(files.read(file, most), file);
 }
 

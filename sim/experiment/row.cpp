@@ -16,13 +16,14 @@ namespace {
 
 using namespace std::string_view_literals;
 
+// Returns the options that the scenario uses with this collective, with their values.
 NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& choice) {
   NamedValues values;
   Options options = scenario.options;
   options.collective = choice.options;
   options.strategy = with_defaults(*scenario.strategy, options.strategy, scenario.profile);
   const bool pipeline = options.parallel.pipeline();
-  if (pipeline && scenario.strategy->name == "fsdp2") {  // what its runtime has there
+  if (pipeline && scenario.strategy->name == "fsdp2") {  // PyTorch's pipeline runtime sets these
     options.strategy.fsdp.reshard = Reshard::None;
     options.strategy.fsdp.reduce = Reduce::Last;
   }
@@ -36,15 +37,15 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
   const auto named = [&](std::string_view name) {
     return std::any_of(values.begin(), values.end(), [&](const auto& one) { return one.first == name; });
   };
-  // Of what `best` starts from, beyond what it always says.
+  // Appends the options that were given for the strategies from which `best` starts its search.
   const auto append_given = [&] {
     for (const Scenario& other : others(scenario))
       for (const std::string_view name : other.strategy->options)
         if (options.places.contains(std::string(name)) && !named(name)) append(name);
   };
   const bool searched = scenario.strategy->searched() && !scenario.given;
-  if (!searched ||
-      !options.strategy.sharding.shards_parameters())  // `best` over units starts from none of the plans of blocks
+  // If parameters are sharded, `best` does not start from plans of blocks and ignores their options.
+  if (!searched || !options.strategy.sharding.shards_parameters())
     for (const std::string_view name : scenario.strategy->options) append(name);
   if (searched) append_given();
   for (const std::string_view name : step_options())
@@ -82,7 +83,7 @@ Cell text_cell(std::string_view text) { return std::string(text); }
 constexpr ColumnKind words = ColumnKind::Text, number = ColumnKind::Number;
 constexpr bool identifies = true, may_be_empty = true, later = true;
 
-// Of ranks and degrees.
+// Cells and columns that are empty with data parallelism only.
 template <auto member>
 Cell degree_cell(const Record& record) {
   return record.parallel ? Cell(record.parallel->degrees.*member) : Cell();

@@ -22,7 +22,7 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
     if (!outcome.scenario.given) throw;
     throw InputError({outcome.scenario.given->file, ""}, fmt::format("never ends: {}", error.what()),
                      "lanes that start no transfer before those that it waits for");
-  } catch (const TimeOverflow& error) {  // each number was acceptable, all together are not
+  } catch (const TimeOverflow& error) {  // each number is valid, but a combination of them is too large
     throw InputError(outcome.scenario.cluster.network.place,
                      fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile->name,
                                  outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),

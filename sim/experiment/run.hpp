@@ -1,4 +1,4 @@
-// One scenario, simulated and timed.
+// Simulates one scenario, and describes the outcome in JSON and text.
 #pragma once
 
 #include <functional>
@@ -12,29 +12,29 @@ namespace allreplay {
 struct Outcome {
   Scenario scenario;
   Result result;
-  double wall_s = 0;
+  double wall_s = 0;  ///< duration of the simulation, in seconds
 };
 
-/// `after_iteration` is called, if there is jitter, after each of the iterations that are replayed.
+/// Simulates a scenario. With jitter, calls `after_iteration` after each replayed iteration. Throws InputError.
 Outcome run(Scenario scenario, std::function<void()> after_iteration = {});
 
-/// The same of one among several: where nothing fits that a search finds, it is the best without a limit, which is
-/// marked as what does not fit of other strategies is.
+/// The same for one of several scenarios. If a search finds nothing that fits into the memory, returns the best result
+/// without a limit instead of throwing; like the result of any strategy, it is then marked as not fitting.
 Outcome run_among_others(const Scenario& scenario, std::function<void()> after_iteration = {});
 
-/// The strategy's name, and of `best` among what it was searched: "best without shards", "best --zero 3".
+/// The strategy's name; for `best`, with what it searched: "best without shards", "best --zero 3".
 std::string strategy_text(const Scenario& scenario);
 
 Row row_of(const Outcome& outcome);
 
-/// What a search over units (`best --zero 3`) found: "161 layers in 107 units: 213 gathers, 107 reductions, in lanes of
-/// their own". "" where strategy and options say it.
+/// Describes what a search over units (`best --zero 3`) found: "161 layers in 107 units: 213 gathers, 107 reductions,
+/// in separate lanes". "" for other strategies, whose options already say it.
 std::string chosen_schedule(const Outcome& outcome);
 
-/// The row of an outcome, and behind it `schedule` where that says anything: what `run` and `compare` write as JSON.
+/// The outcome's row, followed by chosen_schedule() as `schedule` unless empty: the JSON of `run` and `compare`.
 Row row_with_schedule(const Outcome& outcome);
 
-/// An array of the ranks of a pipeline: their chunks, times and memory.
+/// The ranks of a pipeline as a JSON array: their chunks, times and memory.
 JsonValue stages_json(const ParallelResult& parallel);
 
 }  // namespace allreplay

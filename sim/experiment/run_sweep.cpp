@@ -14,14 +14,15 @@ namespace allreplay {
 
 namespace {
 
-using Keep = std::function<void(std::size_t missing, const std::vector<SweptRow>& rows)>;  // of question missing[...]
+// Called with the rows of the question with this index among the missing ones.
+using Keep = std::function<void(std::size_t missing, const std::vector<SweptRow>& rows)>;
 
-// Side by side in this process, kept in their order.
+// Simulates the missing questions in this process, `jobs` at a time, and keeps their rows in order.
 void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, int jobs, const Keep& keep) {
   namespace tbb = oneapi::tbb;
   const auto threads = static_cast<std::size_t>(jobs);
   const tbb::global_control most(tbb::global_control::max_allowed_parallelism, threads);
-  // What is in flight lies here and only its number goes through: a pipeline that an error stops destroys no values.
+  // The pipeline passes indices into this buffer, since TBB leaks values in a pipeline that an error stops.
   struct InFlight {
     SweepQuestions::Answer answer;
     std::vector<SweptRow> rows;
@@ -45,13 +46,13 @@ void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missi
                              tbb::make_filter<std::size_t, void>(tbb::filter_mode::serial_in_order, keep_rows));
 }
 
-// What rank 0 asks, and what it knows that to be made from.
+// A question of rank 0, with its digest of the question's inputs.
 struct RowJob {
   std::size_t question;
   std::uint64_t inputs;
 };
 
-// By the other processes, kept as they come.
+// Lets the farm's other processes simulate the missing questions, and keeps rows as they arrive.
 void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, const SweepRows& rows, Farm& farm,
                const Keep& keep) {
   std::vector<FarmJob> jobs;
@@ -65,7 +66,7 @@ void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& miss
   });
 }
 
-// A strategy that a sweep lists twice, or an option beside its default, makes rows that nothing tells apart.
+// Describes rows with the same identity, if any: a sweep may list a strategy twice, or an option's default explicitly.
 std::string said_twice(const std::vector<std::string>& identities) {
   std::unordered_map<std::string_view, std::size_t> known;
   std::string first;
@@ -112,11 +113,11 @@ Swept run_rows(const SweepQuestions& sweep, SweepRows rows, const SweepRun& how)
     file.emplace(sweep.files, *how.out, chosen(rows.all, my_rows),
                  SweepFile::Existing{.resume = how.resume, .force = how.force});
   if (file && how.note && !file->remark().empty()) how.note(file->remark());
-  rows.all.identities = {};  // the file has those that it needs
+  rows.all.identities = {};  // frees memory; the file has its own copy
   struct Missing {
-    std::size_t in_file, among_simulated;  // the places of its first row
+    std::size_t in_file, among_simulated;  // indices of its first row
   };
-  std::vector<std::size_t> missing;  // questions of which a row is not there
+  std::vector<std::size_t> missing;  // questions with a row that is not in the file
   std::vector<Missing> places;
   std::size_t in_file = 0, simulated = 0;
   for (const std::size_t question : mine) {

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// A list that may be left out: one empty element then, which means "the default".
+// Returns the items of a list. If the list is left out, returns one empty item, which stands for the default.
 std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key) {
   const auto list = sweep.find(key);
   if (!list) return {std::nullopt};
@@ -45,7 +45,7 @@ Requests::Choice profile_choice(const Files& files, const Json& json, const std:
   };
 }
 
-// Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
+// Returns the list `key` of the cluster's own entry if it has one, else that of the sweep.
 std::vector<std::optional<Json>> choices_of(const std::optional<Json>& cluster, const Json& sweep,
                                             std::string_view key) {
   return choices(cluster && cluster->is_object() && cluster->find(key) ? *cluster : sweep, key);
@@ -53,7 +53,7 @@ std::vector<std::optional<Json>> choices_of(const std::optional<Json>& cluster, 
 
 void choose_nothing(Request& /*request*/) {}
 
-// {"each": "random:{}", "from": 1, "to": 10000}: the text once for every number.
+// Expands {"each": "random:{}", "from": 1, "to": 10000} into one value for every number.
 std::vector<OptionText> numbered_values(const std::string& option, const Json& json) {
   json.allow_only({"each", "from", "to"});
   const std::string text = json.at("each").text();
@@ -71,7 +71,7 @@ std::vector<OptionText> numbered_values(const std::string& option, const Json& j
   return values;
 }
 
-// What an option shall be: one value, the values of a list, or those of a range.
+// Returns the values of an option, which is given as one value, a list, or a range of numbers.
 std::vector<OptionText> option_values(const std::string& option, const Json& json) {
   if (json.is_object()) return numbered_values(option, json);
   if (!json.is_array()) return {{option, json.is_string() ? json.text() : json.dump(), json.place()}};
@@ -82,7 +82,7 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
   return values;
 }
 
-// A strategy, or every one, with the values of its options.
+// Returns a branch for a strategy, or for each if it is "all", with the values of its options.
 std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json& json) {
   const Json name = json.is_object() ? json.at("name") : json;
   const bool all = name.text() == every_strategy;
@@ -105,7 +105,7 @@ std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json
   return branches;
 }
 
-// A word of the request, and where it was given.
+// A text of the request, and the member that holds its place.
 using Words = std::string Request::*;
 using PlaceOf = SourceLocation Request::*;
 
@@ -116,7 +116,7 @@ Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Sour
   };
 }
 
-// What the command line has decided, else the file's list.
+// Returns the value `decided` on the command line, if any, else the file's list; paths are relative to `folder_of`.
 std::vector<Requests::Choice> word_choices(const Files& files, Words words, PlaceOf place_of,
                                            const std::string& decided, const SourceLocation& place,
                                            const std::vector<std::optional<Json>>& list,
@@ -147,14 +147,14 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
   return choices;
 }
 
-// A word, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
+// Returns a routing, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
 std::vector<OptionText> routing_words(const Json& json) {
   if (json.is_object()) return numbered_values("routing", json);
-  OptionText word{"routing", json.text(), json.place()};  // not within a list: GCC 12 destroys what text() left unmade
+  OptionText word{"routing", json.text(), json.place()};  // a variable: GCC 12 mishandles a throwing text() in a list
   return {std::move(word)};
 }
 
-// As the flag, on top of what flags change.
+// Choices that act like the flag --routing, in addition to the changes by flags.
 std::vector<Requests::Choice> routing_choices(const std::vector<std::optional<Json>>& list) {
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
@@ -167,18 +167,19 @@ std::vector<Requests::Choice> routing_choices(const std::vector<std::optional<Js
   return choices;
 }
 
-// "inner_alpha" is --inner-alpha.
+// Returns the key of a cluster flag: "inner_alpha" for --inner-alpha.
 std::string key_of_word(std::string_view word) {
   std::string key(word);
   std::replace(key.begin(), key.end(), '-', '_');
   return key;
 }
 
+// True if a sweep describes the cluster by the keys that correspond to cluster flags, instead of naming it.
 bool is_in_words(const Json& cluster) {
   return cluster.is_object() && !cluster.find("cluster") && cluster.find("nodes");
 }
 
-// What may stand in the entry of a cluster: its name, or its words, and lists of its own.
+// Rejects unknown keys in a cluster's entry: it has a name or a description, and perhaps its own lists.
 void require_cluster_keys(const Json& cluster) {
   if (!cluster.is_object()) return;
   std::vector<std::string> words;
@@ -203,7 +204,7 @@ Requests::Choice words_choice(const Json& json) {
   for (const ClusterWordRow& row : cluster_word_rows()) add(row.name);
   add("rails");
   if (json.at("gpus").integer(1, most_workers) > 1) json.at("inner");
-  cluster_file_of(words);  // complains of what is wrong
+  cluster_file_of(words);  // throws InputError for invalid words
   return [words = std::move(words)](Request& request) { request.cluster_words = words; };
 }
 
@@ -217,7 +218,7 @@ Requests::Choice cluster_choice(const Files& files, const Json& json, const std:
   return [=](Request& request) { request.cluster = path; };
 }
 
-// All that a sweep asks of one of its clusters, or of the one that somebody else names.
+// Returns all combinations for one cluster of the sweep; without `cluster`, for one that the request names later.
 Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cluster, const Json& sweep,
                              const SweepOverrides& instead) {
   const Files& files = inputs.files;
@@ -225,7 +226,7 @@ Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cl
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
   Requests::Product product;
   product.lists.push_back({cluster ? cluster_choice(files, *cluster, file) : choose_nothing});
-  product.lists.push_back(routing_choices(list("routing")));  // chosen after what follows: choices go from the last on
+  product.lists.push_back(routing_choices(list("routing")));  // applied after the next list: the last one applies first
   product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
     request.changes = changes;
@@ -269,7 +270,7 @@ Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& i
 }
 
 Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
-  // Lists that no cluster uses, because each has its own, are checked, too.
+  // Checks the sweep's lists even if every cluster has its own and does not use them.
   for (const auto& workers : choices(json, "workers"))
     if (workers) workers->integer(1, most_workers);
   for (const auto key : {"collectives", "fidelities", "codecs"})
@@ -279,7 +280,7 @@ Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverri
     if (one) routing_words(*one);
   for (const auto& strategy : choices(json, "strategies"))
     if (strategy) strategy_branches(inputs, *strategy);
-  if (const auto plot = json.find("plot")) plot->members();  // an object; view/plot_options.cpp knows its keys
+  if (const auto plot = json.find("plot")) plot->members();  // must be an object; view/plot_options.cpp checks its keys
   std::vector<std::shared_ptr<const Requests::Product>> products;
   for (const auto& cluster : choices(json, "clusters"))
     products.push_back(std::make_shared<Requests::Product>(product_of(inputs, cluster, json, instead)));

@@ -35,7 +35,7 @@ bool exists(const std::string& path) {
   return stat(path.c_str(), &facts) == 0;
 }
 
-// The lines that are whole; what follows the last line end was cut off.
+// Returns the complete lines; text after the last line end was cut off by a kill.
 std::vector<std::string_view> whole_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -45,7 +45,7 @@ std::vector<std::string_view> whole_lines(std::string_view text) {
   return lines;
 }
 
-// A line of FILE.rows: "ROW INPUTS DIGEST", and the row's text where the file itself does not have it yet.
+// A line of FILE.rows: "NUMBER INPUTS DIGEST", followed by the row's text if FILE itself does not have it yet.
 struct RowNote {
   std::uint64_t inputs = 0, row = 0;
   std::optional<std::string> text;
@@ -58,8 +58,7 @@ struct RowNote {
 
 using Read = std::string (Files::*)(const std::string& file, std::uint64_t most) const;
 
-// Records by the numbers of their rows; the last of a row counts. None where there is no such file, or it holds
-// something else.
+// Reads the records, by row number; a row's last one counts. Returns none if there is no file, or it is not a sweep's.
 std::map<std::size_t, RowNote> read_records(const Files& files, const std::string& path, Read read_text) {
   std::map<std::size_t, RowNote> records;
   const std::string name = path + ".rows";
@@ -87,7 +86,7 @@ std::map<std::size_t, RowNote> read_records(const Files& files, const std::strin
   return records;
 }
 
-// Which of the rows each line of a file is. A file may leave rows out, never change their order.
+// Finds the row that each line of a file is. Rows may be missing in the file but have the order of the sweep.
 class Finder {
  public:
   Finder(const std::string& file, const std::vector<std::string>& columns, const FileRows& rows,
@@ -101,7 +100,7 @@ class Finder {
     width_ = columns.size();
   }
 
-  // After those that were found before. Throws InputError when the line is none of them.
+  // Finds the line's row, after the row found last. Throws InputError if there is none.
   std::size_t find(const CsvRow& line, std::string_view text) {
     std::size_t found = noted(text);
     if (found == rows_.numbers.size() || difference(line, found))
@@ -112,7 +111,7 @@ class Finder {
   }
 
  private:
-  // The first that the notes say this very line of.
+  // Returns the first remaining row whose record has the digest of this line, else the number of rows.
   std::size_t noted(std::string_view text) const {
     const auto known = noted_.find(digest(text));
     if (known == noted_.end()) return rows_.numbers.size();
@@ -121,11 +120,11 @@ class Finder {
   }
 
   struct Difference {
-    std::size_t column;  // of the file
+    std::size_t column;  // index in the file
     std::string_view expected;
   };
 
-  // The first; none where the line is that row.
+  // Returns the first identifying column in which the line differs from the row; none if it is that row.
   std::optional<Difference> difference(const CsvRow& line, std::size_t row) const {
     std::string_view left = rows_.identities[row];
     for (const std::size_t place : places_) {
@@ -147,12 +146,12 @@ class Finder {
   const std::string& file_;
   const std::vector<std::string>& columns_;
   const FileRows& rows_;
-  std::map<std::uint64_t, std::vector<std::size_t>> noted_;  // by the digests of their lines
-  std::vector<std::size_t> places_;                          // of the columns of an identity
+  std::map<std::uint64_t, std::vector<std::size_t>> noted_;  // rows by the digests of their lines
+  std::vector<std::size_t> places_;                          // indices of the identifying columns
   std::size_t width_ = 0, next_ = 0;
 };
 
-// The lines of the file that are the sweep's rows, by row.
+// Returns for each row its line in the file, if there is one. Throws InputError if the file has other columns or rows.
 std::vector<std::optional<std::string_view>> lines_by_row(const std::string& file, const std::string& text,
                                                           const FileRows& rows,
                                                           const std::map<std::size_t, RowNote>& records) {
@@ -185,11 +184,11 @@ std::string joined(const Row& row) {
   return text;
 }
 
-// Lines that are in the file once append() returns: a kill leaves at most one cut. Nobody else writes it meanwhile, by
-// whatever name.
+// A file whose lines are written by the time append() returns, so that a kill cuts at most one. The file itself is
+// locked, so that nobody else writes it under another name.
 class SweepFile::Output {
  public:
-  // Opened as `file`, so that the system decides whether links are followed; `path` is where that is found to stand.
+  // Opens `file`, so that the system follows links unless `flags` forbid it; `path` is the file with links followed.
   Output(std::string file, std::string path, int flags)
       : file_(std::move(file)), path_(std::move(path)), fresh_(!exists(path_)) {
     sink_.reset(open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
@@ -203,7 +202,7 @@ class SweepFile::Output {
   ~Output() {
     struct stat facts {};
     const bool is_empty = is_file_ && fstat(sink_.number(), &facts) == 0 && facts.st_size == 0;
-    if (fresh_ && is_empty) unlink(path_.c_str());  // nothing was written: what was asked cannot be
+    if (fresh_ && is_empty) unlink(path_.c_str());  // nothing was written, because of an error
   }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -248,14 +247,14 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
       path_(link_target(file)),
       rows_of_file_(std::move(rows)),
       kept_(rows_of_file_.numbers.size()) {
-  if (exists(path_) && !is_regular(path_)) {  // a device, a pipe: nothing to keep, to lock or to go on with
+  if (exists(path_) && !is_regular(path_)) {  // a device or a pipe cannot be locked or resumed
     if (existing.resume) throw InputError({file_, ""}, "is not a file, and has no rows to keep", "leave out --resume");
     rows_ = std::make_unique<Output>(file_, path_, 0);
     rows_->append(rows_of_file_.header + "\n");
     return;
   }
   if (files_.was_read(path_)) throw InputError({file_, ""}, "is an input", "another file to write");
-  lock_.emplace(path_);  // of this name, and of the file itself
+  lock_.emplace(path_);  // locks the name; Output locks the file itself
   rows_ = std::make_unique<Output>(file_, path_, 0);
   require_own_records(existing.force);
   if (existing.resume) {
@@ -271,7 +270,7 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
   const std::string records = path_ + ".rows";
   const std::vector<std::string_view> lines = whole_lines(text);
   std::size_t length =
-      rows_of_file_.header.size() + 1;  // of the file: its header, and the rows up to the first that is not kept
+      rows_of_file_.header.size() + 1;  // bytes of the header and the rows before the first that is not kept
   while (next_ < kept_.size() && next_ + 1 < lines.size() && kept_[next_] == lines[next_ + 1])
     length += lines[++next_].size() + 1;
   const bool goes_on = existing.resume && !lines.empty();
@@ -279,7 +278,7 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
   for (std::size_t i = 0; i < kept_.size(); ++i)
     if (kept_[i])
       kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
-  if (goes_on) files_.write(records, kept_records);  // before a row is cut off that stands in no other place
+  if (goes_on) files_.write(records, kept_records);  // before cut() removes rows that are stored nowhere else
   rows_->cut(goes_on ? length : 0);
   if (!goes_on) rows_->append(rows_of_file_.header + "\n");
   if (!goes_on) files_.write(records, kept_records);
@@ -289,7 +288,7 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
 
 SweepFile::~SweepFile() = default;
 
-// A sweep keeps its notes in FILE.rows: nobody else's file, and no link to one.
+// Throws InputError unless FILE.rows is missing, empty or a sweep's; `force` allows any file, but no link.
 void SweepFile::require_own_records(bool force) const {
   const std::string name = path_ + ".rows";
   struct stat facts {};
@@ -302,7 +301,7 @@ void SweepFile::require_own_records(bool force) const {
                      "another --out, or --force to replace it");
 }
 
-// By the digests in its notes: the rows may be of another sweep, with more rows than this one.
+// Compares the lines with the digests in FILE.rows only, since the file may belong to another sweep with more rows.
 void require_replaceable(const Files& files, const std::string& file, const std::string& header) {
   const std::string path = link_target(file);
   if (!exists(path)) return;
@@ -333,7 +332,7 @@ KeptRows read_rows(const Files& files, const std::string& file, const FileRows& 
   const std::string text = read == &Files::read || exists(path) ? (files.*read)(path, most_result_bytes) : "";
   const auto records = read_records(files, path, read);
   const auto lines = lines_by_row(file, text, rows, records);
-  // By what they were made from: a sweep that has got more rows since counts them anew.
+  // By inputs instead of numbers, since rows have other numbers if the sweep has got more rows since.
   std::multimap<std::uint64_t, const RowNote*> by_inputs;
   for (const auto& [number, record] : records) by_inputs.emplace(record.inputs, &record);
   KeptRows kept;
@@ -368,7 +367,7 @@ KeptRows read_rows(const Files& files, const std::string& file, const FileRows& 
 void SweepFile::write_kept() {
   for (; next_ < kept_.size() && kept_[next_]; ++next_) {
     rows_->append(*kept_[next_] + "\n");
-    kept_[next_] = "";  // it is kept; its text stands in the file
+    kept_[next_] = "";  // still kept; frees the text, which is in the file now
   }
 }
 
@@ -376,7 +375,7 @@ void SweepFile::write(std::size_t row, const std::string& line) {
   if (records_)
     records_->append(RowNote::line(rows_of_file_.numbers[row], rows_of_file_.inputs[row], line, row != next_));
   kept_[row] = line;
-  write_kept();  // one write a row
+  write_kept();  // one write() per row
 }
 
 void SweepFile::leave_out() {

@@ -13,8 +13,7 @@
 
 namespace allreplay {
 
-// Microseconds, roughly, on one core (docs/dev/performance.md, "Many machines"): within a factor of a few, which is
-// enough for shares of many rows.
+// Roughly microseconds on one core, to within a factor of a few (docs/dev/performance.md, "Many machines").
 std::uint64_t expected_cost(const Scenario& scenario) {
   const auto tensors = static_cast<std::uint64_t>(scenario.profile->tensors.size());
   const auto workers = static_cast<std::uint64_t>(scenario.workers);
@@ -67,6 +66,7 @@ std::vector<std::size_t> SweepRows::rows_of(const std::vector<std::size_t>& ques
 
 namespace {
 
+// Resolves every request. Throws InputError for impossible ones and ambiguous names of files.
 SweepRows check_requests(const Sweep& sweep, Library& library) {
   SweepRows rows;
   rows.all.header = csv_header();
@@ -104,7 +104,8 @@ std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::ve
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  using Filled = std::pair<std::uint64_t, std::size_t>;  // of a share; the first of equals
+  using Filled =
+      std::pair<std::uint64_t, std::size_t>;  // a share's cost and index; of equal costs the lowest index is taken
   std::priority_queue<Filled, std::vector<Filled>, std::greater<>> least;
   for (std::size_t i = 0; i < count; ++i) least.emplace(0, i);
   std::vector<std::vector<std::size_t>> shares(count);

@@ -1,4 +1,4 @@
-// What is known of a sweep's rows before any is simulated, and how they are shared out.
+// The rows of a sweep before they are simulated: identities, digests of inputs, costs; and their division into shares.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +11,45 @@
 
 namespace allreplay {
 
-/// Rows name a profile by its file's stem, and clusters and collectives by what their files call them: two files of one
-/// name could not be told apart.
+/// Rejects different files with the same name in results. Rows name profiles by their file's stem, clusters and
+/// collectives by the names in their files.
 class NamesOfFiles {
  public:
-  /// Throws InputError where another file has one of the request's names. `scenario`: what it means.
+  /// Adds the names of a request, which resolves to `scenario`. Throws InputError if another file has one of them.
   void add(const Request& request, const Scenario& scenario);
 
  private:
-  std::map<std::string, std::string> profiles_, clusters_, collectives_;  // files, by name
+  std::map<std::string, std::string> profiles_, clusters_, collectives_;  // files by name
 };
 
 struct SweepRows {
   FileRows all;
-  std::vector<std::size_t> first;    ///< of each question its first row
-  std::vector<std::uint64_t> costs;  ///< of each question: expected_cost()
+  std::vector<std::size_t> first;    ///< by question: its first row
+  std::vector<std::uint64_t> costs;  ///< by question: expected_cost()
 
-  /// A question's next row. `inputs`: what the question is made from.
+  /// Adds the next row of the last question. `inputs`: the digest of the question's inputs.
   void add(std::string identity, std::uint64_t inputs);
   std::size_t size() const { return all.numbers.size(); }
+  /// The number of rows of a question.
   std::size_t count_of(std::size_t question) const;
-  /// Those of these questions.
+  /// The rows of these questions.
   std::vector<std::size_t> rows_of(const std::vector<std::size_t>& questions) const;
 };
 
-/// run_sweep() of rows that have been checked.
+/// Like run_sweep(), for rows that have been checked.
 Swept run_rows(const SweepQuestions& sweep, SweepRows rows, const SweepRun& how);
 
-/// What a farm's process is asked: a question, and what it is known to be made from.
+/// Packs a job for a process of a farm: a question, and the digest of its inputs, which must be the same there.
 std::string row_work(std::size_t question, std::uint64_t inputs);
 
-/// About how long it takes to simulate, in no unit: to balance by.
+/// A rough estimate of the time to simulate the scenario, for balancing; no unit.
 std::uint64_t expected_cost(const Scenario& scenario);
 
-/// The questions of each share, rising: the costly ones first, each goes to the share that has least so far. By the
-/// costs alone, which no clock has part in, so that every machine shares alike.
+/// Divides questions into `count` shares: by falling cost, each goes to the share with the least cost so far. Returns
+/// the ascending questions of each share, which depend only on the costs and so are the same on every machine.
 std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::vector<std::uint64_t>& costs);
 
-/// Those rows alone.
+/// Only these rows of `all`.
 FileRows chosen(const FileRows& all, const std::vector<std::size_t>& rows);
 
 }  // namespace allreplay

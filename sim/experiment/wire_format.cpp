@@ -53,7 +53,7 @@ SourceLocation unpack_place(Unpacker& unpacker) {
   return {std::move(file), unpacker.take_text()};
 }
 
-// Options and changes.
+// Packs options or changes: names, values and places.
 template <class Text>
 void pack_texts(Packer& packer, const std::vector<Text>& texts) {
   packer.add(texts.size());
@@ -78,7 +78,7 @@ constexpr SourceLocation Request::*places_of_request[] = {
     &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
     &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
 
-// A cell by the number of its kind, and what it holds.
+// Packs a cell: the index of its type, then its value.
 void pack(Packer& packer, const Cell& cell) {
   packer.add(cell.index());
   const auto pairs = [&](const auto& values, const auto& add) {

@@ -1,5 +1,4 @@
-// What processes of a farm ask each other: requests, and of a row that was simulated its numbers, without the plan and
-// the timeline.
+// Messages between the processes of a farm: requests, and simulated outcomes and rows without plans and timelines.
 #pragma once
 
 #include <functional>
@@ -21,15 +20,15 @@ void pack(Packer& packer, const Request& request);
 Request unpack_request(Unpacker& unpacker);
 
 void pack(Packer& packer, const SweptRow& row);
-/// `columns`: the row's.
+/// `columns`: the names of the row's columns, which are not sent.
 SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns);
 
-/// Of the same scenario.
+/// Unpacks the outcome of this scenario, which is not sent. Its plan has only the sharding.
 Outcome unpack(Unpacker& unpacker, Scenario scenario);
 
-/// What `add` packs, or where it throws InputError the line that says what is wrong.
+/// Packs a result with `add` or, if it throws InputError, the error's message.
 std::string packed_or_wrong(const std::function<void(Packer& packer)>& add);
-/// That line, where there is one; else what was packed comes next.
+/// Reads what packed_or_wrong() wrote: the message, or none if the result follows.
 std::optional<std::string> take_wrong(Unpacker& unpacker);
 
 }  // namespace allreplay

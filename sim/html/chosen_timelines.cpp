@@ -18,14 +18,14 @@ namespace {
 
 using Rerun = std::variant<Outcome, std::string>;
 
-// A name of the shipped data, or of a folder beside it. A CSV may come from anywhere: it opens no other files.
+// Rejects names that are not among the known data: a CSV from elsewhere must not open arbitrary files.
 void require_known(const Files& files, const std::string& name, std::string_view folder, std::string_view noun) {
   const std::vector<std::string> known = files.list_data(folder);
   if (std::find(known.begin(), known.end(), name) == known.end())
     throw InputError({std::string(noun), ""}, fmt::format("there is no {} '{}'", noun, name), suggest(name, known));
 }
 
-// Names a CSV holds, looked up again.
+// Returns a request for the profile, cluster and codec that a row names.
 Request request_by_name(const Files& files, const ResultRow& row) {
   require_known(files, row.profile, "traces", "profile");
   require_known(files, row.cluster, "topologies", "cluster");
@@ -71,7 +71,7 @@ class Simulator {
  private:
   std::string way_out() const { return sweep_ ? "" : "; --config CONFIG.json names the files of the sweep"; }
 
-  // The scenario of the sweep that the CSV calls by this row's names.
+  // Returns the scenario of the sweep whose identity matches the row.
   std::optional<Scenario> in_sweep(const ResultRow& row) {
     for (const Request& request : sweep_->requests) {
       if (request.strategy != row.strategy || request.workers.value_or(row.workers) != row.workers) continue;
@@ -104,7 +104,7 @@ ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result
   std::vector<ChosenTimeline> candidates;
   for (std::size_t group = 0; group < result.groups.size(); ++group) {
     const Rows& rows = result.groups[group].by_workers.rbegin()->second.rows;
-    if (rows.empty()) continue;  // nothing fits into memory
+    if (rows.empty()) continue;  // no row fits into memory
     candidates.push_back({rows.front(), group, true, ""});
     if (rows.size() > 1) candidates.push_back({rows.back(), group, false, ""});
   }

@@ -1,4 +1,4 @@
-// The timelines of a report: rows of a sweep's CSV, simulated again.
+// Selects rows of a sweep's CSV for a report page and simulates them again, to draw their timelines.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,22 @@
 
 namespace allreplay {
 
-/// One row simulated again, or why it could not be.
+/// A row with its new outcome, or the reason why it could not be simulated.
 struct ChosenTimeline {
   std::size_t row = 0;
-  std::size_t group = 0;  ///< of the result
-  bool fastest = false;   ///< or slowest, of its group's largest size
+  std::size_t group = 0;  ///< index of the result's group
+  bool fastest = false;   ///< the fastest at its group's largest size, otherwise the slowest
   std::variant<Outcome, std::string> outcome;
 };
 
 struct ChosenTimelines {
-  std::vector<ChosenTimeline> timelines;  ///< those of one group stand together
+  std::vector<ChosenTimeline> timelines;  ///< timelines of a group are adjacent
   std::size_t left_out = 0;               ///< how many more could have been chosen
 };
 
-/// The fastest and the slowest row, of those that fit, at the largest size of each group, at most `most` rows in all. A
-/// row names its profile and cluster; `sweep`, where given, says which files these are. A row whose names lead nowhere,
-/// or to another iteration time than the row's, gets the reason instead of an outcome.
+/// Chooses the fastest and the slowest row that fit at the largest size of each group, at most `most` rows in all.
+/// Their profiles and clusters are those of `sweep`, if given, or else shipped ones of that name. A row whose files are
+/// not found, or whose iteration time has changed, gets the reason instead of an outcome.
 ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
                                  std::size_t most);
 

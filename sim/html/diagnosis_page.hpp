@@ -7,8 +7,8 @@
 
 namespace allreplay {
 
-/// The page, in HTML 5: the suspects, a step as measured and as simulated on one axis, the workers' heat map, all
-/// numbers. `title` is plain text.
+/// The page, in HTML 5: the report, a step as measured and as simulated on one axis, the workers' heat map. `title` is
+/// plain text.
 std::string diagnosis_page(const Diagnosis& known, const std::string& title);
 
 }  // namespace allreplay

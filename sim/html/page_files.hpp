@@ -1,4 +1,4 @@
-// The files of sim/html/page/, as the build embeds them.
+// The files of sim/html/page/, which the build embeds into the program.
 #pragma once
 
 #include <string_view>
@@ -6,7 +6,7 @@
 namespace allreplay {
 
 extern const std::string_view page_html;    ///< the frame of a page, with {{names}} to be filled in
-extern const std::string_view report_html;  ///< likewise the body of a report
+extern const std::string_view report_html;  ///< the body of a report, with {{names}} as well
 extern const std::string_view page_css;
 extern const std::string_view page_js;
 

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// Each once, in the order of the file.
+// Distinct texts in the order of the file.
 class Distinct {
  public:
   void add(const std::string& text) {
@@ -21,7 +21,7 @@ class Distinct {
   }
   std::size_t size() const { return list_.size(); }
 
-  /// All, where there are few; else how many.
+  /// Returns a list of the texts if there are at most `most`, otherwise their number.
   std::string listed_or_counted(std::size_t most, const std::string& noun) const {
     return list_.size() <= most ? listed(list_) : counted(std::ssize(list_), noun);
   }

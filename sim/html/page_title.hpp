@@ -1,4 +1,4 @@
-// What a page is called, and what the sweep's configuration says of itself.
+// The title of a report page, and the description in the sweep's configuration.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 namespace allreplay {
 
 struct PageTitle {
-  std::string name;                 ///< "": the CSV's
-  std::string reproduces;           ///< the figure or table; may be empty
-  std::string description;          ///< may be empty
-  std::optional<PlotOptions> plot;  ///< what the charts show
-  std::string heading;              ///< the title in words; "": the name
+  std::string name;        ///< "": the CSV's name
+  std::string reproduces;  ///< the figure or table that the sweep reproduces; may be empty
+  std::string description;
+  std::optional<PlotOptions> plot;  ///< options of the first chart
+  std::string heading;              ///< "": the name
 };
 
-/// The title of a configuration file, without the heading. Throws InputError.
+/// Reads the title from a configuration file; the heading stays empty. Throws InputError.
 PageTitle page_title(const Files& files, const std::string& config);
 
-/// "resnet50_k80_b16 on 4 to 2048 workers: eight schedules on k80-10gbe".
+/// Returns "resnet50_k80_b16 on 4 to 2048 workers: eight schedules on k80-10gbe".
 std::string title_in_words(const SweepResult& result);
 
 }  // namespace allreplay

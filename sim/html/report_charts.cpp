@@ -16,8 +16,7 @@ namespace allreplay {
 
 namespace {
 
-// Columns added to those of the CSV: the name of the series, the cluster with its routing, and the efficiency relative
-// to the fewest workers on which the winner fits.
+// Columns added to the CSV's: the name of the series, the cluster with its routing, and ResultRow::relative_efficiency.
 constexpr const char *series_column = "series", *network_column = "network", *scaling_column = "scaling efficiency";
 
 struct ReportChart {

@@ -1,4 +1,4 @@
-// The charts of a report: figures of `plot` (view/plot_figure.hpp) for a sweep.
+// The charts of a sweep's report page, made by plot_figure() (view/plot_figure.hpp).
 #pragma once
 
 #include <optional>
@@ -9,8 +9,9 @@
 
 namespace allreplay {
 
-/// The HTML of all charts: the figure that `planned` asks for, then the usual measures along the same axis. If there is
-/// no plan, or the rows do not match it, each combination of profile, cluster, collective and fidelity is a panel.
+/// Returns the HTML of all charts: the figure that `planned` describes, then the usual measures along the same axis.
+/// Without a plan, or if the rows do not match it, each combination of profile, cluster, collective and fidelity is a
+/// panel.
 std::string charts_html(const SweepResult& result, const std::optional<PlotOptions>& planned);
 
 }  // namespace allreplay

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/html/page_files.hpp"
 #include "sim/html/report_charts.hpp"
 #include "sim/html/rows_html.hpp"
 #include "sim/html/web_page.hpp"
 #include "sim/picture/svg.hpp"
+#include "sim/report/sweep_report.hpp"
 #include "sim/view/timeline_picture.hpp"
 
 namespace allreplay {
@@ -22,37 +24,12 @@ std::string paragraph(const std::string& text, const std::string& type = "") {
   return fmt::format("<p{}>{}</p>\n", type.empty() ? "" : " class=\"" + type + "\"", escaped(text));
 }
 
-std::string sentences_html(const std::vector<std::string>& sentences) {
+std::string verdict_html(const JsonValue& document) {
+  const std::string text = rendered(sweep_verdict_view(), document, {.width = 100'000});
   std::string html;
-  for (const std::string& sentence : sentences) html += (html.empty() ? "" : " ") + escaped(sentence);
+  for (const std::string_view line : split(trim(text), "\n"))
+    html += paragraph(std::string(line), line.starts_with("note: ") ? "warning" : "verdict");
   return html;
-}
-
-// Where there is one case, what is found of it is the verdict.
-std::string verdict_html(const Summary& summary) {
-  std::string html;
-  for (const std::string& sentence : summary.verdict) html += paragraph(sentence, "verdict");
-  if (summary.cases.size() == 1)
-    for (const Summary::Case& finding : summary.cases)
-      html += fmt::format("<p class=\"verdict\"><strong>{}</strong> {}</p>\n", escaped(finding.about),
-                          sentences_html(finding.sentences));
-  return html;
-}
-
-std::string findings_html(const std::vector<Summary::Case>& findings) {
-  constexpr std::size_t shown = 6;  // the rest unfolds
-  std::string html =
-      "<section id=\"findings\" aria-labelledby=\"findings-heading\">\n<h2 id=\"findings-heading\">What to "
-      "run, case by case</h2>\n<ul class=\"findings\">\n";
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (i == shown && findings.size() > shown + 1)
-      html += fmt::format("</ul>\n<details><summary>{} more</summary>\n<ul class=\"findings\">\n", findings.size() - i);
-    html += fmt::format("<li><strong>{}</strong> {}</li>\n", escaped(findings[i].about),
-                        sentences_html(findings[i].sentences));
-  }
-  html += "</ul>\n";
-  if (findings.size() > shown + 1) html += "</details>\n";
-  return html + "</section>\n";
 }
 
 constexpr auto zoom_controls =
@@ -61,7 +38,7 @@ constexpr auto zoom_controls =
     "<button type=\"button\" title=\"Zoom out\" aria-label=\"Zoom out\">−</button>\n"
     "<button type=\"button\">Show all</button>\n<output role=\"status\"></output>\n</div>\n";
 
-// A picture for each group, of its fastest and slowest row, and why others have none.
+// Returns a picture for each group with its fastest and slowest row, and the reasons if rows could not be simulated.
 std::string timelines_html(const SweepResult& result, const ChosenTimelines& chosen) {
   constexpr double zoom = 256;
   const std::vector<ChosenTimeline>& all = chosen.timelines;
@@ -89,7 +66,7 @@ std::string timelines_html(const SweepResult& result, const ChosenTimelines& cho
   return html;
 }
 
-// The sweep's name, and what it reproduces.
+// Returns the sweep's name, and the figure or table that it reproduces.
 std::string provenance_html(const PageTitle& title, const std::string& name) {
   return paragraph(name + (name.empty() || title.reproduces.empty() ? "" : ": ") + title.reproduces, "reproduces");
 }
@@ -100,17 +77,15 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   const std::string file = std::filesystem::path(result.file).filename().string();
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
   const std::string heading = title.heading.empty() ? name : title.heading;
-  const Summary summary = summarize(result);
-  const RowsHtml rows = rows_html(result);
+  const JsonValue document = sweep_document(result);
+  const RowsHtml rows = rows_html(document);
   std::string body(report_html);
   fill(body, "file", escaped(file));
   fill(body, "timelines", timelines_html(result, chosen));
   fill(body, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
-  fill(body, "findings", summary.cases.size() == 1 ? "" : findings_html(summary.cases));
   fill(body, "rows", rows.section);
   fill(body, "charts", charts_html(result, title.plot));
-  fill(body, "summary",
-       verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));
+  fill(body, "summary", verdict_html(document));
   fill(body, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));
   fill(body, "heading", escaped(heading));
   return web_page("report", heading, body, rows.style);

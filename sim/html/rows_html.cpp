@@ -24,20 +24,20 @@ std::string cell_html(const FormattedColumn& column, std::size_t row) {
 
 }  // namespace
 
-RowsHtml rows_html(const SweepResult& result) {
-  const auto [common, table, marks] = sweep_rows(result);
-  const std::vector<FormattedColumn> columns = table.formatted();
+RowsHtml rows_html(const JsonValue& document) {
+  const std::vector<FormattedColumn> columns = table_of(sweep_table(), document).formatted();
+  const std::size_t rows = document.at("rows").items().size();
   RowsHtml html;
-  if (!common.empty())
-    html.section = fmt::format("<p>All rows: {}.</p>\n", escaped(fmt::format("{}", fmt::join(common, ", "))));
+  static const View shared{{ViewText{"All rows: {same}.", "same"}}};
+  html.section = fmt::format("<p>{}</p>\n", escaped(rendered(shared, document, {.width = 100'000})));
   std::vector<std::string> numbers;
   std::string head, body;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     head += heading_html(columns[i]);
     if (!columns[i].is_text) numbers.push_back(fmt::format("#table td:nth-child({})", i + 1));
   }
-  constexpr std::size_t most_shown = 500;  // by a browser that is still reading the page
-  for (std::size_t row = 0; row < result.rows.size(); ++row) {
+  constexpr std::size_t most_shown = 500;  // the page's script shows more on request
+  for (std::size_t row = 0; row < rows; ++row) {
     body += row == most_shown ? "</tbody>\n<tbody hidden>\n<tr>" : "<tr>";
     for (const FormattedColumn& column : columns) body += cell_html(column, row);
     body += "</tr>\n";
@@ -48,9 +48,8 @@ RowsHtml rows_html(const SweepResult& result) {
       "autocomplete=\"off\"></label> <output id=\"count\">{} rows</output></p>\n"
       "<div id=\"table\" tabindex=\"0\" role=\"region\" aria-labelledby=\"rows-heading\"><table>\n<thead><tr>\n{}</tr>"
       "</thead>\n<tbody>\n{}</tbody>\n</table></div>\n"
-      "<button type=\"button\" class=\"controls\" id=\"more\" hidden>Show all rows</button>\n<p "
-      "class=\"note\">{}</p>\n",
-      result.rows.size(), head, body, escaped(marks));
+      "<button type=\"button\" class=\"controls\" id=\"more\" hidden>Show all rows</button>\n",
+      rows, head, body);
   return html;
 }
 

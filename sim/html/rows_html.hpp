@@ -1,4 +1,4 @@
-// The rows of a sweep as an HTML table.
+// Renders the rows of a sweep as an HTML table.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace allreplay {
 
 struct RowsHtml {
   std::string section;  ///< what all rows have in common, the table, and the marks of its numbers
-  std::string style;    ///< CSS: which of its columns are numbers
+  std::string style;    ///< CSS that aligns its columns of numbers
 };
 
-/// The table that `sweep` prints, for the page's script to sort and filter.
-RowsHtml rows_html(const SweepResult& result);
+/// Returns the table that `sweep` prints; the page's script sorts and filters it.
+RowsHtml rows_html(const JsonValue& document);
 
 }  // namespace allreplay

@@ -11,7 +11,7 @@ namespace allreplay {
 std::string web_page(std::string_view command, const std::string& title, std::string_view body,
                      std::string_view style = "");
 
-/// Replaces {{name}} in a template. What has to be filled in last stands first, so that no text that was filled in is
+/// Replaces the first {{name}} in a template. Fill in names from the last to the first, so that inserted text is never
 /// searched. Throws std::logic_error if there is no such name.
 void fill(std::string& page, std::string_view name, std::string_view text);
 

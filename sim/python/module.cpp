@@ -1,6 +1,5 @@
-// The Python module's compiled half: a command called as a function, with its result as the program's own JSON, what
-// was simulated as arrays, and strategies that are Python functions. Everything that Python programmers see is
-// python/allreplay/.
+// The compiled half of the Python package (python/allreplay): calls commands, gives access to simulated timelines as
+// arrays, and registers strategies that are Python functions.
 
 #include <map>
 #include <memory>
@@ -33,10 +32,9 @@ namespace allreplay {
 
 namespace {
 
-// --- what a run leaves
-// ------------------------------------------------------------------------------------------------
+// --- the outcome of a run
 
-/// One simulated scenario, while Python looks at it.
+/// One simulated scenario, kept alive as long as Python refers to it.
 class Replayed {
  public:
   explicit Replayed(Outcome outcome) : outcome_(std::move(outcome)) {}
@@ -48,8 +46,7 @@ class Replayed {
   const Outcome outcome_;
 };
 
-// Numbers that stand `stride` bytes apart in what `owner` keeps alive: seen from Python, not copied, and not to be
-// written.
+// Returns a read-only NumPy view of `count` numbers, `stride` bytes apart, in memory that `owner` keeps alive.
 template <class Number>
 py::array column(const Number* first, std::size_t count, std::size_t stride, const py::object& owner) {
   py::array array(py::dtype::of<Number>(), {count}, {stride}, first, owner);
@@ -60,12 +57,14 @@ py::array column(const Number* first, std::size_t count, std::size_t stride, con
 using Ticks = Time::rep;
 static_assert(sizeof(Time) == sizeof(Ticks), "a Time is its number of picoseconds");
 
+// Returns one time of each record as an array of picoseconds.
 template <class Record>
 py::array times(const std::vector<Record>& records, Time Record::*time, const py::object& owner) {
   return column(reinterpret_cast<const Ticks*>(records.empty() ? nullptr : &(records.data()->*time)), records.size(),
                 sizeof(Record), owner);
 }
 
+// Returns the last iteration's tasks as arrays by name; python/allreplay/_results.py (Timeline) explains them.
 py::dict arrays(const py::object& self) {
   const auto& replayed = self.cast<const Replayed&>();
   const std::vector<Span>& spans = replayed.last().timeline.spans;
@@ -87,7 +86,7 @@ py::dict arrays(const py::object& self) {
   return arrays;
 }
 
-// Rows as people look at them: [(name, [(activity, name, bytes, ready, start, end)])], times in seconds.
+// Returns the rows of the timeline's picture: [(name, [(activity, name, bytes, ready, start, end)])], times in seconds.
 py::list rows_of(const Replayed& replayed) {
   const TimelineRows rows = timeline_rows(replayed.outcome(), replayed.last());
   py::list list;
@@ -102,20 +101,19 @@ py::list rows_of(const Replayed& replayed) {
   return list;
 }
 
-// --- a command
-// --------------------------------------------------------------------------------------------------------
+// --- calling a command
 
 struct Answer {
   std::string printed;
   std::vector<std::string> stderr_lines;
-  std::vector<py::bytes> written;  // as `outputs` names them
-  std::shared_ptr<Replayed> replayed;
+  std::vector<py::bytes> written;      // contents of the files in `outputs`, in their order
+  std::shared_ptr<Replayed> replayed;  // null if the command does not hand over an outcome
 };
 
-// What the module keeps from call to call: whoever holds the interpreter's lock may change it.
+// The module's state between calls. REQUIRES: changed only while holding the interpreter's lock.
 struct Package {
-  py::object input_error;  // the class of Python's own that bad input is an instance of
-  std::vector<std::string> homes;
+  py::object input_error;          // the Python class of errors in inputs
+  std::vector<std::string> homes;  // folders with the shipped data
   std::shared_ptr<AddedStrategies> strategies = std::make_shared<AddedStrategies>();
   std::shared_ptr<KeptInputs> kept = std::make_shared<KeptInputs>();
 };
@@ -125,7 +123,7 @@ struct Package {
   throw py::error_already_set();
 }
 
-// The exception that is being handled, in Python's terms; with the interpreter's lock.
+// Raises the exception that is being handled as a Python exception. REQUIRES: the interpreter's lock is held.
 [[noreturn]] void raise_current(const py::object& input_error) {
   try {
     throw;
@@ -146,8 +144,9 @@ struct Package {
 
 using GivenTexts = std::vector<std::pair<std::string, std::string>>;
 
-// Runs without the interpreter's lock, so that threads of Python simulate side by side: what it runs on are a context
-// of its own, and what of the package is made for several threads.
+// Runs a command. Releases the interpreter's lock meanwhile, so that Python threads simulate in parallel: the context
+// belongs to this call, and `strategies` and `kept` are thread-safe. `inputs`: files that exist only in memory;
+// `outputs`: names of files that are returned instead of written.
 Answer call(const Package& package, const std::vector<std::string>& words, const GivenTexts& inputs,
             const std::vector<std::string>& outputs) {
   Context context{{Files(package.homes), package.strategies, package.kept}, Console(true)};
@@ -168,10 +167,9 @@ Answer call(const Package& package, const std::vector<std::string>& words, const
 }
 
 // --- strategies that are Python functions
-// -----------------------------------------------------------------------------
 
-// What a function is told: [(index, tensor, layer, bytes, ready, needed)], in backward order; times in seconds since
-// the start of the backward pass, and of the next forward pass.
+// Returns a strategy function's first argument: [(index, tensor, layer, bytes, ready, needed)] in backward order. Times
+// are in seconds: `ready` since the start of the backward pass, `needed` since the start of the next forward pass.
 py::list needs_of(const Profile& profile) {
   std::vector<Time> starts;
   Time start{0};
@@ -188,7 +186,7 @@ py::list needs_of(const Profile& profile) {
   return needs;
 }
 
-// What prices cost is known while a plan is made, and no longer.
+// A strategy function's second argument: the price of a collective by its size. Valid only while the plan is made.
 class Prices {
  public:
   explicit Prices(const PlanRequest& request)
@@ -210,6 +208,7 @@ class Prices {
   const BlockCost* cost_;
 };
 
+// Calls a strategy function and reads its plan. Throws InputError.
 BucketSchedule scheduled(const std::string& name, const py::function& planner, const PlanRequest& request) {
   const std::string place = fmt::format("strategy '{}'", name);
   std::string text;
@@ -232,7 +231,7 @@ BucketSchedule scheduled(const std::string& name, const py::function& planner, c
 
 void add_python_strategy(const Package& package, const std::string& name, const py::function& planner) {
   const std::shared_ptr<py::function> kept(new py::function(planner), [](py::function* function) {
-    if (!Py_IsInitialized()) return;  // the interpreter has ended, and its objects with it
+    if (!Py_IsInitialized()) return;  // the interpreter has exited and freed its objects
     const py::gil_scoped_acquire lock;
     delete function;
   });
@@ -243,9 +242,9 @@ void add_python_strategy(const Package& package, const std::string& name, const 
   }
 }
 
-// --- what the package makes its documentation of
-// ----------------------------------------------------------------------
+// --- descriptions, from which the package makes keywords and docstrings
 
+// Returns all commands: [(name, help, [(option, help, default, is a flag, is positional)])].
 py::list commands_described() {
   py::list list;
   CommandLine app = command_line();
@@ -266,7 +265,7 @@ py::list commands_described() {
 
 PYBIND11_MODULE(_core, module) {
   using namespace allreplay;
-  // Python's own object.__new__ would make them of nothing.
+  // Python code must not make instances, which object.__new__ would leave uninitialised.
   const py::custom_type_setup made_here(
       [](PyHeapTypeObject* type) { type->ht_type.tp_flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION; });
   py::class_<Replayed, std::shared_ptr<Replayed>>(module, "Replayed", made_here)

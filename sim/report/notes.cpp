@@ -37,6 +37,19 @@ constexpr NoteSentence sentences[] = {
     {"jitter",
      "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},
     {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
+    {"time between ops",
+     "note: the replay is {share} faster than the measurement: {lost_s} of a step are lost between ops, to launches on "
+     "the host or to work that the timeline does not show, such as loading data[; the longest, {longest_s}, before the "
+     "ops of {workers}]"},
+    {"ops overlap",
+     "note: the replay is {share} slower than the measurement, by {lost_s} a step: ops overlap that the replay runs "
+     "one after another, or the workers' clocks differ"},
+    {"clocks differ",
+     "note: the workers' clocks differ: {share} of the transfers and collectives end on one worker before they start "
+     "on another"},
+    {"uneven stages",
+     "note: rows {rows}: the first and last stages have fewer layers, since they have embedding and loss"},
+    {"short sums", "{text}"},
     {"not measured", "note: the times of {profile} are {origin}, not measured"},
     {"activations do not fit",
      "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},

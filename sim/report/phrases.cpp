@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-// A time that rounding left a picosecond below its bound is 0.0 % above it, not -0.0 %.
+// Rounding may leave a time a picosecond below its bound: this prints 0.0 %, not -0.0 %.
 std::string percent(double ratio) {
   const std::string text = fmt::format("{:.1f} %", 100 * ratio);
   return text == "-0.0 %" ? text.substr(1) : text;
@@ -59,35 +59,6 @@ std::string listed(std::vector<std::string> names, std::size_t most) {
   return text;
 }
 
-std::string tie_text(double tie) { return fmt::format("{:g} %", 100 * tie); }
-
-std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& others, double tie) {
-  const Racer winner = tied.front();
-  std::stable_sort(tied.begin(), tied.end(), [](const Racer& a, const Racer& b) { return a.seconds < b.seconds; });
-  const Racer& fastest = tied.front();
-  const auto is_faster = [&](const Racer& one) { return one.seconds < fastest.seconds; };
-  const auto fits = [](const Racer& one) { return one.free.value_or(-1) >= 0; };
-  const std::string_view which =
-      std::none_of(others.begin(), others.end(), is_faster) ? "the fastest"
-      : std::any_of(others.begin(), others.end(), [&](const Racer& one) { return is_faster(one) && fits(one); })
-          ? "the fastest that leaves enough memory free"
-          : "the fastest that fits";
-  std::string text = fmt::format("Run {}: {}, ", winner.name, winner.pace);
-  // As rank() decides: memory first if the fastest leaves too little of it.
-  const bool is_short = fastest.free.value_or(1) < ample_memory;
-  const bool roomier = is_short && winner.free.value_or(0) > fastest.free.value_or(1);
-  const std::string merit =
-      roomier ? fmt::format("it leaves more memory free ({}, not {})", percent(*winner.free), percent(*fastest.free))
-              : "simpler to run";
-  text += fastest.seconds == winner.seconds ? std::string(which)
-                                            : fmt::format("within {} of {} ({}, {}), and {}", tie_text(tie), which,
-                                                          fastest.name, fastest.pace, merit);
-  std::vector<std::string> also;
-  for (const Racer& one : tied)
-    if (one.name != winner.name && one.name != fastest.name) also.push_back(one.name);
-  return text + (also.empty() ? "." : fmt::format(". Also within {}: {}.", tie_text(tie), listed(also, 4)));
-}
-
 int rate_decimals(double per_second) { return per_second < 1 ? 3 : per_second < 10 ? 2 : 1; }
 
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s) {
@@ -97,25 +68,14 @@ std::string rate_text(const std::optional<double>& samples_per_s, double batches
 
 namespace {
 
-constexpr double hardly = 1.0005;  // 0.0 %
-constexpr double plainly = 1.1;    // below it, per cents tell more
+constexpr double hardly = 1.0005;  // below it, percent() shows 0.0 %
+constexpr double plainly = 1.1;    // below it, differences are shown in per cent
 
 }  // namespace
 
 std::string longer_text(double times) {
   if (times < hardly) return "as long";
   return times < plainly ? percent(times - 1) + " longer" : fmt::format("{:.2f} times as long", times);
-}
-
-std::string longer_text(double least, double most) {
-  if (longer_text(least) == longer_text(most)) return longer_text(most);
-  if (least < hardly) return "at most " + longer_text(most);
-  if (most < plainly) return fmt::format("{:.1f} to {:.1f} % longer", 100 * (least - 1), 100 * (most - 1));
-  return fmt::format("{:.2f} to {:.2f} times as long", least, most);
-}
-
-std::string longer_text(double times, bool per_sample) {
-  return longer_text(times) + (per_sample ? " per sample" : "");
 }
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// The phrase book: how lists, counts, shares and comparisons are said, in tables' notes, on pages and in pictures.
+// Formats lists, counts, shares and comparisons for notes, pages and pictures.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,20 @@ namespace allreplay {
 
 std::string percent(double ratio);                                ///< "12.5 %"
 std::string gain_text(double gain);                               ///< "+12.5 %"
-std::string in_words(std::size_t count);                          ///< "three"; from 13 on digits
+std::string in_words(std::size_t count);                          ///< "three"; digits from 13 on
 std::string workers_text(std::int64_t workers);                   ///< "1 worker", "8 workers"
 std::string workers_text(std::int64_t least, std::int64_t most);  ///< "8 workers", "4 to 8 workers"
-std::string tie_text(double tie);                                 ///< "2 %"
 
-/// "a, b and c", or "a, b and 4 more"; "a, b; and c" where a name has a comma of its own.
+/// Returns "a, b and c" or "a, b and 4 more"; with semicolons if a name contains a comma outside parentheses.
 std::string listed(std::vector<std::string> names, std::size_t most = 5);
 
-/// One that is in a tie.
-struct Racer {
-  std::string name, pace;           ///< the latter: "101 ms"
-  double seconds = 0;               ///< what ranks it
-  std::optional<double> free = {};  ///< share of the worker's memory
-};
-
-/// What to run, of all that are in the tie: "Run ddp: 101 ms, within 2 % of the fastest (wfbp, 100 ms), and simpler to
-/// run. Also within 2 %: dear." `others` are slower, or do not fit into memory. REQUIRES: the winner first.
-std::string winner_text(std::vector<Racer> tied, const std::vector<Racer>& others, double tie);
-
-/// Decimals of a rate, so that small ones differ, too.
+/// Returns how many decimals a rate is shown with: more for small rates.
 int rate_decimals(double per_second);
 
-/// "5441.0 samples/s"; where nobody says how many samples there are, "85.0 micro-batches/s".
+/// Returns "5441.0 samples/s", or "85.0 micro-batches/s" if samples are unknown.
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s);
 
-/// "3.2 % longer", "1.25 times as long"; of several, from the least to the most. `times`: of the shorter time.
+/// Returns "3.2 % longer" or "1.25 times as long". `times` is the quotient of the longer and the shorter time.
 std::string longer_text(double times);
-std::string longer_text(double least, double most);
-/// The same, "… per sample" where that is what they are compared by.
-std::string longer_text(double times, bool per_sample);
 
 }  // namespace allreplay

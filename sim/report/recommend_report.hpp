@@ -1,26 +1,25 @@
 // What `recommend` prints.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
 #include "sim/experiment/recommend.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-/// One page: the ranking, what bounds each iteration, and what to do.
-std::string recommend_report(const std::vector<Advice>& ranking, const WinningRule& rule, const Screen& screen = {});
-
-/// One page for several numbers of workers: efficiency by strategy, and where it falls under `line`.
-/// REQUIRES: the same strategies at each size.
-std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule,
-                           const Screen& screen = {});
-
-/// The columns of `run --json`, and: gap (above bound_s), bound_s (lower_bound_s), bound_by, exposed_by (seconds, by
-/// what for), untuned_iteration_s, framework, settings, run (the words that replay the row), reference_workers,
-/// relative_efficiency.
+/// The advice on all sizes, each best first. The columns of `run --json`, and: gap (above bound_s), bound_s
+/// (lower_bound_s), bound_by, exposed_by (seconds by cause), untuned_iteration_s, framework, settings, run (the words
+/// that replay the row), reference_workers, relative_efficiency.
 JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule);
+
+/// One size: title, rows (as above, with rank, name and marks), why (the winner's iteration by cause), limits that no
+/// schedule changes, offered and best (verdicts, the former of maintained frameworks, with settings and run), notes.
+JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRule& rule);
+const View& recommend_view();
+
+/// Several sizes: the winner of each, and for each strategy up to which size its efficiency is at least `line`.
+JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule);
+const View& scaling_view();
 
 }  // namespace allreplay

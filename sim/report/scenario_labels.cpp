@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// "ring", "fluid". A network that cannot have them has no choice.
+// Returns "ring" and "fluid": the choice made for the network or, if it cannot have it, what was requested.
 std::pair<std::string, std::string> carried_by(const Scenario& scenario) {
   try {
     const CollectiveChoice choice = collective_of(scenario);

@@ -1,4 +1,4 @@
-// What tells several scenarios apart, in words: which of their names differ, and which all have alike.
+// Names scenarios by what distinguishes them, and by what they have in common.
 #pragma once
 
 #include <string>
@@ -10,41 +10,41 @@
 
 namespace allreplay {
 
-/// What a scenario is named by.
+/// The quantities that identify a scenario.
 inline constexpr std::string_view named_by[] = {"profile", "cluster", "workers",       "collective", "fidelity",
                                                 "codec",   "layout",  "micro-batches", "strategy"};
 
-/// How workers hold a model together, and in which order a pipeline runs: "pp 4, tp 8, zbv". "" with data parallelism
-/// alone.
+/// Returns the degrees of parallelism and a pipeline's schedule: "pp 4, tp 8, zbv"; "" for pure data parallelism.
 std::string layout_text(const NamedValues& options);
 
-/// How many an iteration has: "1" where the options do not say it.
+/// Returns the number of micro-batches per iteration: "1" if the options do not set it.
 std::string micro_batches_text(const NamedValues& options);
 
-/// A scenario's names, by what they are of, in the order of named_by.
+/// Pairs of quantity and name that identify a scenario, in the order of named_by.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
-/// What is not possible has names, too: those that were asked for.
+/// Returns the names of a scenario. A collective that the network cannot have is named as requested.
 Names identifying_names(const Scenario& scenario);
 
-/// Several scenarios, of which each has its names.
+/// The names of several scenarios, to be compared.
 class ScenarioLabels {
  public:
   explicit ScenarioLabels(std::vector<Names> all);  ///< REQUIRES: at least one
 
+  /// True if the scenarios differ in this quantity.
   bool differ_in(std::string_view what) const;
-  /// Whether they differ in no more than the strategy.
+  /// True if the scenarios differ in nothing but the strategy.
   bool on_one_network() const;
   const std::string& name(std::size_t scenario, std::string_view what) const;
 
-  /// What all have alike: "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta".
+  /// Returns what all have in common: "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta".
   std::string title() const;
 
-  /// Where a scenario runs, as far as they differ, behind a strategy: " on k80-10gbe with ring, 16 workers". Without
-  /// `but`.
+  /// Returns where a scenario runs, as far as the scenarios differ in it and except for the quantities in `but`, to
+  /// follow a strategy: " on k80-10gbe with ring, 16 workers".
   std::string where(std::size_t scenario, const std::vector<std::string_view>& but = {}) const;
 
-  /// The strategy, and where().
+  /// Returns the strategy followed by where().
   std::string label(std::size_t scenario, const std::vector<std::string_view>& but = {}) const;
 
  private:

@@ -1,17 +1,14 @@
 #include "sim/report/sweep_report.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "sim/core/text.hpp"
-#include "sim/report/findings.hpp"
-#include "sim/report/report.hpp"
 #include "sim/report/result_rows.hpp"
 #include "sim/report/scenario_labels.hpp"
-#include "sim/training/memory.hpp"
+#include "sim/report/verdict.hpp"
 
 namespace allreplay {
 
@@ -32,31 +29,27 @@ Names names_of(const ResultRow& row) {
   return named;
 }
 
-std::vector<ResultNumbers> numbers_of(const SweepResult& result) {
-  std::vector<ResultNumbers> rows;
+ScenarioLabels labels_of(const SweepResult& result) {
+  std::vector<Names> names;
+  for (const ResultRow& row : result.rows) names.push_back(names_of(row));
+  return ScenarioLabels(std::move(names));
+}
+
+std::vector<Standing> standings_of(const SweepResult& result) {
+  std::vector<Standing> all;
   for (const ResultRow& row : result.rows)
-    rows.push_back({.metrics = row.metrics,
-                    .speed = row.speed,
-                    .relative_efficiency = row.relative_efficiency,
-                    .memory_bytes = row.memory_bytes,
-                    .fits = row.fits,
-                    .bubble_s = {},
-                    .roomy = leaves_room(row.free_memory(), result.rule)});
+    all.push_back({.fits = row.fits, .is_roomy = leaves_room(row.free_memory(), result.rule)});
   for (const ResultGroup& group : result.groups)
     for (const auto& [workers, race] : group.by_workers)
       for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)
-        (i == 0 ? rows[race.rows[i]].wins : rows[race.rows[i]].ties) = true;
-  return rows;
+        (i == 0 ? all[race.rows[i]].wins : all[race.rows[i]].ties) = true;
+  return all;
 }
 
-// What every row has; where there is one, nothing.
-NamedValues options_of_all(const SweepResult& result) {
-  NamedValues common = result.rows.size() > 1 ? result.rows.front().options : NamedValues();
-  for (const ResultRow& row : result.rows)
-    std::erase_if(common, [&](const auto& one) {
-      return std::find(row.options.begin(), row.options.end(), one) == row.options.end();
-    });
-  return common;
+// A cell of the CSV; null if it is empty.
+JsonValue value_of(const std::string& column, const std::string& text) {
+  if (text.empty()) return nullptr;
+  return is_number_column(column) ? JsonValue(std::stod(text)) : JsonValue(text);
 }
 
 NamedValues without(NamedValues options, const NamedValues& common) {
@@ -64,69 +57,115 @@ NamedValues without(NamedValues options, const NamedValues& common) {
   return options;
 }
 
-// The references of all groups, where they have one; else none is named.
-std::int64_t reference_of(const SweepResult& result) {
-  const std::int64_t workers = result.groups.front().reference_workers;
-  const auto other = [&](const ResultGroup& group) { return group.reference_workers != workers; };
-  return std::any_of(result.groups.begin(), result.groups.end(), other) ? 1 : workers;
+JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
+  const std::vector<Standing> standings = standings_of(result);
+  NamedValues common = result.rows.front().options;
+  std::set<Names> names;
+  for (const ResultRow& row : result.rows) {
+    common = without(common, without(common, row.options));
+    names.insert(names_of(row));
+  }
+  const bool is_ambiguous = names.size() < result.rows.size();  // options distinguish rows, too
+  auto rows = JsonValue::array();
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const ResultRow& row = result.rows[i];
+    auto json = JsonValue::object();
+    for (std::size_t cell = 0; cell < row.cells.size(); ++cell)
+      json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
+    json["relative_efficiency"] = row.relative_efficiency;
+    add_names(json, labels, i);
+    add_standing(json, standings[i]);
+    if (is_ambiguous) json["own_options"] = json_of(without(row.options, common));
+    rows.push_back(std::move(json));
+  }
+  return rows;
+}
+
+Racer racer_of(const ResultRow& row) {
+  return {.name = row.series,
+          .iteration_s = row.metrics.iteration_s,
+          .batches_per_s = row.batches / row.metrics.iteration_s,
+          .samples_per_s = row.metrics.samples_per_s,
+          .lower_bound_s = row.metrics.lower_bound_s,
+          .equal_work_s = row.seconds_of_equal_work(),
+          .fits = row.fits};
+}
+
+// What a group's rows share: "resnet50_k80_b16 on k80-10gbe, ring".
+std::string name_of(const SweepResult& result, const ResultGroup& group) {
+  const ResultRow& first = result.rows[group.rows.front()];
+  const bool one_collective = std::all_of(group.rows.begin(), group.rows.end(), [&](std::size_t row) {
+    return result.rows[row].collective == first.collective;
+  });
+  return fmt::format("{} on {}{}", first.profile, first.network, one_collective ? ", " + first.collective : "");
+}
+
+void add_races(const SweepResult& result, JsonValue& document) {
+  std::map<std::string, int> wins;
+  for (const ResultGroup& group : result.groups) {
+    const auto& [workers, race] = *group.by_workers.rbegin();
+    JsonValue verdict{{"group", name_of(result, group)}, {"workers", workers}};
+    std::vector<Racer> ranked;
+    for (const std::size_t row : race.rows) ranked.push_back(racer_of(result.rows[row]));
+    verdict.update(verdict_of(ranked, race.tied, race.per_sample));
+    document["races"].push_back(std::move(verdict));
+    if (!ranked.empty()) ++wins[ranked.front().name];
+  }
+  std::vector<std::pair<std::string, int>> sorted(wins.begin(), wins.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (result.groups.size() > 1)
+    for (const auto& [series, count] : sorted) document["wins"].push_back({{"series", series}, {"groups", count}});
 }
 
 }  // namespace
 
-SweepTable sweep_rows(const SweepResult& result) {
-  std::vector<Names> names;
-  for (const ResultRow& row : result.rows) names.push_back(names_of(row));
-  const ScenarioLabels labels(names);
-  std::vector<TableColumn> columns;
-  std::vector<std::string> keys, same;
-  for (const std::string_view name : named_by)
-    if (const std::string_view alone = name == "layout" ? "" : "1";
-        (name == "layout" || name == "micro-batches") && !labels.differ_in(name) && labels.name(0, name) == alone)
-      continue;  // data parallelism alone
-    else if (result.rows.size() == 1 || labels.differ_in(name))
-      keys.emplace_back(name);
-    else
-      same.push_back(fmt::format("{} {}", name, labels.name(0, name)));
-  columns.insert(columns.end(), keys.begin(), keys.end());
-  const bool alike = std::set<Names>(names.begin(), names.end()).size() < names.size();
-  const NamedValues common = options_of_all(result);
-  if (alike && !common.empty()) same.push_back(options_text(common));
-  const std::vector<ResultNumbers> numbers = numbers_of(result);
-  const NumberColumns shown{
-      .reference_workers = reference_of(result),
-      .memory = std::any_of(result.rows.begin(), result.rows.end(), [](const auto& row) { return row.is_limited(); }),
-      .stragglers = have_stragglers(numbers)};
-  for (TableColumn& column : number_columns(numbers, shown)) columns.push_back(std::move(column));
-  if (alike) columns.emplace_back("options");
-  Table table(columns, keys.size());
-  for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    std::vector<TableCell> row;
-    for (const std::string& key : keys) row.emplace_back(labels.name(i, key));
-    for (TableCell& cell : number_cells(numbers[i], shown)) row.push_back(std::move(cell));
-    if (alike) row.emplace_back(options_text(without(result.rows[i].options, common)));
-    table.add(std::move(row));
+JsonValue sweep_document(const SweepResult& result, bool with_rows) {
+  const ScenarioLabels labels = labels_of(result);
+  JsonValue document{{"rows", with_rows ? rows_of(result, labels) : JsonValue::array()},
+                     {"same", JsonValue::object()},
+                     {"races", JsonValue::array()},
+                     {"wins", JsonValue::array()},
+                     {"notes", JsonValue::array()}};
+  for (const std::string_view name : named_by) {
+    const std::string& value = labels.name(0, name);
+    const bool is_default = value.empty() || value == "none" || (name == "micro-batches" && value == "1");
+    if (!labels.differ_in(name) && !is_default) document["same"][name] = value;
   }
-  return {std::move(same), std::move(table), marks_note(numbers, result.rule)};
+  std::set<std::string> profiles, clusters, strategies;
+  std::map<std::string, std::string> not_measured;
+  for (const ResultRow& row : result.rows) {
+    profiles.insert(row.profile), clusters.insert(row.cluster), strategies.insert(row.strategy);
+    if (row.origin == "reconstructed" || row.origin == "estimated") not_measured[row.profile] = row.origin;
+  }
+  document["profiles"] = profiles.size(), document["clusters"] = clusters.size();
+  document["strategies"] = strategies.size(), document["groups"] = result.groups.size();
+  add_races(result, document);
+  add_notes_on_marks(document["notes"], document["rows"], result.rule);
+  for (const auto& [profile, origin] : not_measured)
+    document["notes"].push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
+  return document;
 }
 
-std::string sweep_table(const SweepResult& result, const Screen& screen) {
-  const auto [common, table, marks] = sweep_rows(result);
-  return (common.empty() ? "" : wrapped(fmt::format("{}", fmt::join(common, ", ")), screen.width, 2) + "\n\n") +
-         table.text(screen) + wrapped(marks, screen.width, 2);
+ViewTable sweep_table() {
+  ViewTable table = result_table("rows");
+  table.columns.push_back({"options", "{own_options}"});
+  return table;
 }
 
-std::string sweep_verdict(const SweepResult& result, const Screen& screen) {
-  constexpr std::size_t most_cases = 6;  // told one by one
-  const Summary summary = summarize(result);
-  std::string text;
-  for (const std::string& sentence : summary.verdict) text += sentence + "\n";
-  for (const Summary::Case& one : summary.cases)
-    if (summary.cases.size() <= most_cases) text += fmt::format("{}: {}\n", one.about, fmt::join(one.sentences, " "));
-  std::set<std::string> notes;
-  std::string noted;
-  for (const ResultRow& row : result.rows)
-    if (const std::string note = caveat(row.profile, row.origin); notes.insert(note).second) noted += note;
-  return wrapped(noted + text, screen.width, 2);
+const View& sweep_table_view() {
+  static const View view{{ViewText{"{same}", "same"}, ViewText{}, sweep_table()}};
+  return view;
+}
+
+const View& sweep_verdict_view() {
+  static const View view{{
+      ViewText{},
+      ViewList{"wins", "{series} wins {groups} of {/groups}", "", 6},
+      verdict_view().parts[0],
+      verdict_view().parts[1],
+      ViewNotes{},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

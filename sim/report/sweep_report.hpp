@@ -1,26 +1,18 @@
-// What people read of a sweep: a table of any rows, and who wins.
+// What is printed of a sweep: its rows, and who wins where.
 #pragma once
 
-#include <string>
-
-#include "sim/core/screen.hpp"
 #include "sim/report/sweep_result.hpp"
-#include "sim/report/table.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-/// The rows of a sweep as people read them.
-struct SweepTable {
-  std::vector<std::string> common;  ///< "cluster k80-10gbe": the names and options that all rows have
-  Table table;
-  std::string marks;  ///< explains the marks of its numbers, a line each
-};
-SweepTable sweep_rows(const SweepResult& result);
+/// rows (the columns of the CSV, relative_efficiency, names and marks), same (names that all rows share), counts of
+/// profiles, clusters and strategies, races (the verdict of each group at its largest size), wins (how many groups each
+/// series wins), notes. Without rows, which may be many, if the table is not shown.
+JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
-/// A line for each row; what all share is said once.
-std::string sweep_table(const SweepResult& result, const Screen& screen = {});
-
-/// Who wins, and what to know of the rows.
-std::string sweep_verdict(const SweepResult& result, const Screen& screen = {});
+ViewTable sweep_table();           ///< the rows
+const View& sweep_table_view();    ///< what all rows share, and the rows
+const View& sweep_verdict_view();  ///< who wins, and the notes
 
 }  // namespace allreplay

@@ -18,7 +18,7 @@ namespace allreplay {
 
 namespace {
 
-// Of the rows of a table whose columns are known.
+// Reads typed rows from a table.
 class Reader {
  public:
   explicit Reader(const ResultTable& table) : table_(table) {
@@ -46,7 +46,7 @@ class Reader {
     row.origin = text(line, "origin");
     row.codec = text(line, "codec");
     row.options = row.distinctions = options(line);
-    for (std::size_t i = 0; i < table_.columns.size(); ++i)  // columns of a later version
+    for (std::size_t i = 0; i < table_.columns.size(); ++i)  // unknown columns, of a later version
       if (!row_named(columns(), table_.columns[i])) row.distinctions.emplace_back(table_.columns[i], line.cells[i]);
     row.workers = parse_integer(text(line, "workers"), 1, most_workers, table_.place_of(line, "workers"));
     row.metrics.iteration_s = *number(line, "iteration_s");
@@ -68,7 +68,7 @@ class Reader {
  private:
   bool has(std::string_view column) const { return places_.contains(std::string(column)); }
 
-  // "" where an older version wrote no such column.
+  // Returns a cell; "" if an older version wrote no such column.
   std::string text(const ResultLine& line, std::string_view column) const {
     const auto known = places_.find(std::string(column));
     return known == places_.end() ? "" : line.cells[known->second];
@@ -80,7 +80,7 @@ class Reader {
     return parse_number(field, table_.place_of(line, std::string(column)));
   }
 
-  // Of all replicas; with data parallelism alone the options say them.
+  // Returns the micro-batches of all replicas. Without the columns `dp` and `micro_batches`, each worker is a replica.
   double batches(const ResultLine& line, const ResultRow& row) const {
     if (const auto replicas = number(line, "dp"), each = number(line, "micro_batches"); replicas && each)
       return std::max(1.0, *replicas * *each);
@@ -106,7 +106,7 @@ bool shards_by_option(const ResultRow& row) {
                      [](const auto& option) { return option.first == "zero" && option.second != "0"; });
 }
 
-// Sizes that a strategy counts in elements are taken as those of four bytes: a row does not say.
+// Rows do not contain the size of elements: sizes that a strategy counts in elements assume four bytes each.
 Contender contender_of(const ResultRow& row, const WinningRule& rule) {
   Profile profile;
   profile.tensors.push_back({"", 1, 4, 0});
@@ -136,13 +136,14 @@ Race race_of(const SweepResult& result, const Rows& rows) {
   return race;
 }
 
-// A plan of blocks that shards nothing holds as much on one worker as on many.
+// True if the row may not fit on fewer workers: memory is limited, and the strategy shards. Otherwise a worker's memory
+// does not depend on their number.
 bool needs_others(const ResultRow& row) {
   const Strategy* strategy = row_named(strategies(), row.strategy);
   return row.is_limited() && (!strategy || strategy->shards() || shards_by_option(row));
 }
 
-// By the winner of the largest size at which anything fits, among the rows that there are.
+// Sets the group's reference from the winner of the largest size at which any row fits.
 void find_reference(SweepResult& result, ResultGroup& group) {
   double efficiency = 1;
   for (auto race = group.by_workers.rbegin(); race != group.by_workers.rend(); ++race) {
@@ -168,7 +169,7 @@ std::string head_of(const ResultRow& row) {
   return row.codec.empty() ? row.strategy : row.strategy + " + " + row.codec;
 }
 
-// A strategy that stands in a group several times is named with what differs.
+// Names rows by strategy and codec, and by the distinctions in which rows of the same name differ.
 void name_series(SweepResult& result, const ResultGroup& group) {
   std::map<std::string, std::size_t> rows;                                   // with this head
   std::map<std::pair<std::string, std::string>, std::set<std::string>> all;  // head and distinction: its values

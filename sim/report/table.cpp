@@ -58,7 +58,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::string_view soft_hyphen = "\u00AD";
 constexpr std::size_t gap = 2;          // between columns
-constexpr std::size_t narrow_key = 24;  // what is left of a key that is broken, if its words are no longer
+constexpr std::size_t narrow_key = 24;  // the least width of a broken key column, unless one of its words is longer
 
 FittingUnit unit_of(Kind kind, double value) {
   switch (kind) {
@@ -98,12 +98,12 @@ std::string in_a_sentence(const TableCell& cell) {
 
 namespace {
 
-// How the numbers of a column are written: in the unit of their median, which has four digits and the smallest at
-// least two, if three decimals give them.
+// The common format of a column's numbers: in the unit of their median, with at most three decimals: enough for four
+// digits of the median and two of the smallest number.
 struct Scale {
   FittingUnit unit{1, ""};
   int decimals = 0;
-  bool apart = false;  // too far: each has its own unit
+  bool apart = false;  // magnitudes differ too much: each number has its own unit
 };
 
 int decimals_for(double value, int digits) {
@@ -132,14 +132,14 @@ Scale scale_of(const std::vector<const TableCell*>& numbers) {
   return scale;
 }
 
-// A column as it could be shown.
+// A column with formatted cells and their widths.
 struct Shown {
   std::string name, unit;
   Lines cells;
   std::vector<Tone> tones;
-  bool apart = false;     // its cells have their own units
-  bool text = false;      // words, to the left; else numbers, to the right
-  bool commands = false;  // these words
+  bool apart = false;     // its cells have different units
+  bool text = false;      // left-aligned; numbers are right-aligned
+  bool commands = false;  // the text is words of a command
   std::size_t width = 0;  // of the cells
   std::size_t word = 0;   // the longest of the cells' words
 };
@@ -194,10 +194,10 @@ std::string without_soft_hyphens(std::string text) {
   return text;
 }
 
-// The pieces that a column's name can be broken into; each ends as it would at the end of a line, or within it.
+// A piece of a column's name between places where it can be broken.
 struct NamePiece {
   std::string text;
-  std::string_view within, at_end;  // what follows: " ", "", "-"
+  std::string_view within, at_end;  // what follows it within a line, or at its end: " ", "", "-"
 };
 
 std::vector<NamePiece> pieces_of(const std::string& name) {
@@ -252,7 +252,7 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-// Some columns beside each other, each with its width.
+// Columns next to each other, each with its width.
 using Part = std::vector<std::pair<const Shown*, std::size_t>>;
 
 std::size_t width_of_part(const Part& part) {
@@ -292,7 +292,7 @@ std::string joined(const Part& part, const std::vector<Lines>& cells, const std:
   return text;
 }
 
-// A row without anything behind its keys is left out where `keys` says how many these are.
+// Lays out a part of the table. If `keys` is given, rows without any cell after these columns are left out.
 std::string rendered(const Part& part, std::optional<std::size_t> keys, const Screen& screen) {
   std::vector<Lines> header;
   const bool units = std::any_of(part.begin(), part.end(), [](const auto& one) { return !one.first->unit.empty(); });
@@ -318,7 +318,7 @@ std::string rendered(const Part& part, std::optional<std::size_t> keys, const Sc
   return text;
 }
 
-// How a column is to give way.
+// The ways in which columns may be narrowed.
 struct Concession {
   bool breaks_text = false, breaks_names = false, breaks_keys = false;
 };
@@ -329,7 +329,7 @@ class Layout {
   Layout(const std::vector<Shown>& columns, std::size_t keys, const Screen& screen)
       : columns_(columns), keys_(keys), screen_(screen) {}
 
-  // Whether each of the other columns has room beside the keys.
+  // True if each of the other columns fits next to the keys.
   bool has_room_beside_keys() const {
     std::vector<std::size_t> chosen(keys_ + 1);
     std::iota(chosen.begin(), chosen.end(), std::size_t{0});
@@ -363,7 +363,7 @@ class Layout {
     return part;
   }
 
-  // What room is left is given to texts that were broken, the last first.
+  // Gives the remaining room to text columns that were narrowed, from the last one on.
   void widen(Part& part) const {
     for (auto one = part.rbegin(); one != part.rend(); ++one) {
       const std::size_t used = width_of_part(part), wanted = one->first->width;
@@ -380,7 +380,7 @@ class Layout {
       widen(part);
       return {part};
     }
-    if (chosen.size() <= keys_ + 1) {  // as narrow as it becomes
+    if (chosen.size() <= keys_ + 1) {  // cannot become narrower
       if (columns_[chosen.back()].text) part.back().second = std::max(columns_[chosen.back()].word, part.back().second);
       return {part};
     }

@@ -1,4 +1,4 @@
-// Tables: rows of typed cells, which lay themselves out for the width of a screen.
+// Tables of typed cells, laid out for the width of a screen or as Markdown.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace allreplay {
 
-/// What a cell is to the reader, in colour.
+/// Emphasis of a cell, shown as colour.
 enum class Tone : std::uint8_t { Plain, Best, Exposed };
 
-/// What stands at one place: a text, or a number of a kind that has units of its own.
+/// A text, or a number of a kind that decides its units.
 struct TableCell {
   enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Size, Rate, PerByte };
 
@@ -25,11 +25,11 @@ struct TableCell {
   TableCell(Kind one, double number) : value(number), kind(one) {}
 
   TableCell with(Tone one) const;
-  TableCell marked(std::string sign) const;  ///< the sign stands behind the number
+  TableCell marked(std::string sign) const;  ///< adds a sign after the number
 
-  std::string text;           ///< the text, or the sign
-  double value = 0;           ///< in seconds, bytes, bytes per second, seconds per byte; of percent 1 is 100
-  std::int16_t decimals = 0;  ///< of a number or percent; all else has as many as its column needs
+  std::string text;           ///< the text, or the sign after the number
+  double value = 0;           ///< in seconds, bytes, bytes/s or seconds per byte; a Percent of 1 is 100 %
+  std::int16_t decimals = 0;  ///< for Number and Percent; other kinds get as many as their column needs
   Kind kind = Kind::Text;
   bool is_signed = false;
   Tone tone = Tone::Plain;
@@ -46,21 +46,21 @@ TableCell rate(double bytes_per_second);
 TableCell per_byte(double seconds);
 }  // namespace cell
 
-/// A column's name may be broken at blanks, after hyphens, and at soft hyphens (U+00AD) where it is wider than what
-/// stands below it. Its unit stands in the header, too, if its cells do not bring one.
+/// A column. Its name may be broken at blanks, after hyphens and at soft hyphens (U+00AD) if it is wider than the
+/// cells. `unit` is shown in the header; if it is empty, the unit that its cells share is.
 struct TableColumn {
   TableColumn(std::string its_name, std::string its_unit = "")  // NOLINT: a name is a column
       : name(std::move(its_name)), unit(std::move(its_unit)) {}
   TableColumn(const char* its_name) : name(its_name) {}  // NOLINT
 
-  /// This column with the unit and the decimals of another, so that their numbers can be added.
+  /// Returns this column with the unit and the decimals of another column, so that readers can add their numbers.
   TableColumn like(std::string other) const {
     TableColumn column = *this;
     column.scaled_like = std::move(other);
     return column;
   }
 
-  /// This column with cells that are words of a command, to be pasted.
+  /// Returns this column with cells that are words of a command, which readers can paste.
   TableColumn of_commands() const {
     TableColumn column = *this;
     column.commands = true;
@@ -71,32 +71,30 @@ struct TableColumn {
   bool commands = false;
 };
 
-/// A column as every layout writes it: all of its numbers in one unit and with as many decimals, or, if they lie far
-/// apart, each with its own unit.
+/// A column with formatted cells: all numbers in one unit with the same number of decimals or, if their magnitudes
+/// differ too much, each in its own unit.
 struct FormattedColumn {
   std::string name, unit;
   std::vector<std::string> cells;
-  bool is_text = false;       ///< words, to the left; otherwise numbers, to the right
-  std::vector<double> sizes;  ///< of each cell, if their units differ; otherwise empty
+  bool is_text = false;       ///< text is left-aligned, numbers are right-aligned
+  std::vector<double> sizes;  ///< the value of each cell if their units differ, for sorting; otherwise empty
 };
 
-/// Numbers stand to the right, with one unit a column and their points below each other; only where numbers lie far
-/// apart each has its own unit. What does not fit gives way in this order: the last column, where it is text, is broken
-/// into lines, as long as it has a third of the screen; names of columns are broken; the first columns, the keys, are
-/// broken where they are text; the last texts move into a table below; the rest does, as many columns at a time as
-/// fit. Each table starts with the keys, or where these leave no
-/// room with numbers of rows. A column that says nothing (blanks, "-") is left out.
+/// A table whose first `keys` columns identify the rows. If it is too wide, these steps are taken in order: the last
+/// column, if it is text, is broken into lines (but keeps a third of the screen); names of columns are broken; keys
+/// that are text are broken; trailing text columns move into a table below; then other columns do, as many as fit. Each
+/// table repeats the keys or, if they leave no room, numbers of rows. Columns with only blanks or "-" are left out.
 class Table {
  public:
   explicit Table(std::vector<TableColumn> columns, std::size_t keys = 1) : columns_(std::move(columns)), keys_(keys) {}
 
-  /// REQUIRES: as many cells as columns.
+  /// Adds a row. REQUIRES: as many cells as columns.
   void add(std::vector<TableCell> row) { rows_.push_back(std::move(row)); }
 
   std::string text(const Screen& screen) const;
   std::string markdown() const;
 
-  /// The columns for a layout that is not a screen's.
+  /// Returns the columns for other layouts, such as a page.
   std::vector<FormattedColumn> formatted() const;
 
  private:
@@ -107,16 +105,16 @@ class Table {
   std::vector<std::vector<TableCell>> rows_;
 };
 
-/// Names and what is said of them, a line each or more: the values stand below each other.
+/// Lays out names and values as two columns, with long values wrapped.
 std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, const Screen& screen);
 
-/// A cell outside of a table: a number with its own unit.
+/// Returns a cell as text for use outside a table: a number with its own unit.
 std::string in_a_sentence(const TableCell& cell);
 
-/// Rows in Markdown. The first is the header.
+/// Returns the rows as a Markdown table; the first is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 
-/// The text in the colour of its tone, where the screen has colours.
+/// Returns the text in the colour of the tone, if the screen has colours.
 std::string toned(const std::string& text, Tone tone, const Screen& screen);
 
 }  // namespace allreplay

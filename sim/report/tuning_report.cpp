@@ -1,65 +1,12 @@
 #include "sim/report/tuning_report.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "sim/cluster/describe.hpp"
 #include "sim/core/csv.hpp"
-#include "sim/core/json_value.hpp"
-#include "sim/core/text.hpp"
+#include "sim/report/notes.hpp"
 #include "sim/report/report.hpp"
 
 namespace allreplay {
-
-namespace {
-
-// How far above the fastest trial, as a bar of at most 20 marks for twice the time.
-std::string bar(double ratio) {
-  return std::string(static_cast<std::size_t>(std::clamp(20 * (ratio - 1), 0.0, 20.0) + 0.5), '#');
-}
-
-}  // namespace
-
-std::string tuning_report(const Tuning& tuning, const Screen& screen) {
-  const double best = tuning.tuned.result.metrics.iteration_s, given = tuning.given.result.metrics.iteration_s;
-  std::vector<TableColumn> columns{"trial"};
-  for (const Range& range : tuning.ranges) columns.emplace_back(range.option);
-  columns.insert(columns.end(), {"iteration", "above best", ""});
-  Table table(columns);
-  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
-    const Trial& trial = tuning.trials[i];
-    const bool wins = i == tuning.best && !tuning.as_given;
-    const Tone tone = wins ? Tone::Best : Tone::Plain;
-    std::vector<TableCell> row{cell::count(static_cast<std::int64_t>(i + 1))};
-    row.insert(row.end(), trial.values.begin(), trial.values.end());
-    const double ratio = trial.iteration_s / best;
-    row.insert(row.end(), {cell::seconds(trial.iteration_s).with(tone), cell::percent(ratio - 1, 2),
-                           wins         ? "* best"
-                           : trial.fits ? bar(ratio)
-                                        : "does not fit"});
-    table.add(std::move(row));
-  }
-  const Scenario& scenario = tuning.given.scenario;
-  const Metrics& metrics = tuning.tuned.result.metrics;
-  const std::string heading = fmt::format("{}: {} on {}, {}, {}, {}", scenario.strategy->name, scenario.profile->name,
-                                          named_with_routing(scenario.cluster), counted(scenario.workers, "worker"),
-                                          tuning.given.result.collective, to_string(tuning.given.result.fidelity));
-  std::vector<std::string> settings;
-  for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
-    settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});
-  const std::string time = format_duration(best), before = format_duration(given);
-  std::string text = tuning.as_given ? fmt::format("best: the default options: {}", before)
-                                     : fmt::format("best: `{}`: {}, ", shell_words(settings), time);
-  if (!tuning.as_given)
-    text += time == before
-                ? "and with default options hardly more"
-                : fmt::format("{:.2f} % less than {} with default options", 100 * (1 - best / given), before);
-  if (metrics.lower_bound_s)
-    text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
-  return wrapped(heading, screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(text, screen.width) + "\n" +
-         wrapped(caveat(scenario.profile), screen.width, 2);
-}
 
 std::string tuning_csv(const Tuning& tuning) {
   const Scenario& scenario = tuning.given.scenario;
@@ -86,8 +33,16 @@ JsonValue tuning_json(const Tuning& tuning) {
     return value;
   };
   JsonValue trials = JsonValue::array();
-  for (const Trial& trial : tuning.trials)
-    trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
+  const double best_s = tuning.tuned.result.metrics.iteration_s;
+  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
+    const Trial& trial = tuning.trials[i];
+    trials.push_back({{"options", options(trial)},
+                      {"iteration_s", trial.iteration_s},
+                      {"trial", i + 1},
+                      {"fits", trial.fits},
+                      {"above_best_share", trial.iteration_s / best_s - 1},
+                      {"wins", i == tuning.best && !tuning.as_given}});
+  }
   const Metrics& metrics = tuning.tuned.result.metrics;
   JsonValue value{{"profile", tuning.given.scenario.profile->name},
                   {"cluster", tuning.given.scenario.cluster.name},
@@ -99,7 +54,35 @@ JsonValue tuning_json(const Tuning& tuning) {
                     {"iteration_s", metrics.iteration_s}}}};
   value["lower_bound_s"] = metrics.lower_bound_s;
   value["trials"] = std::move(trials);
+  value["title"] = title(tuning.given.scenario);
+  value["saves_share"] = 1 - metrics.iteration_s / tuning.given.result.metrics.iteration_s;
+  if (metrics.lower_bound_s) value["above_bound_share"] = metrics.iteration_s / *metrics.lower_bound_s - 1;
+  std::vector<std::string> settings;
+  for (std::size_t i = 0; i < tuning.ranges.size() && !tuning.as_given; ++i)
+    settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});
+  value["settings"] = settings;
+  value["notes"] = note_on_origin(tuning.given.scenario.profile);
   return value;
+}
+
+const View& tuning_view() {
+  static const View view{{
+      ViewText{"{strategy}: {title}"},
+      ViewText{},
+      ViewTable{"trials",
+                {{"trial", "{trial}"},
+                 {"options", "{options}"},
+                 {"iteration", "{iteration_s}", "", "! !fits"},
+                 {"above best", "{above_best_share}"}},
+                2},
+      ViewText{},
+      ViewText{"best: `{settings:words}`: {best/iteration_s}, {saves_share} less than {given_iteration_s} with default "
+               "options[; {above_bound_share} above the lower bound]",
+               "settings"},
+      ViewText{"best: the default options: {given_iteration_s}", "!settings"},
+      ViewNotes{},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

@@ -3,15 +3,16 @@
 
 #include <string>
 
-#include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
 #include "sim/experiment/tuning.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-std::string tuning_report(const Tuning& tuning, const Screen& screen = {});
-std::string tuning_csv(
-    const Tuning& tuning);  ///< a row per trial: the scenario, trial, the options, iteration_s, best_so_far_s
+/// All trials and the best options found, with title, settings (flags of `run`), saves_share and notes.
 JsonValue tuning_json(const Tuning& tuning);
+const View& tuning_view();  ///< of tuning_json()
+
+/// The trials as CSV: what the tuning is of, a column for each option, iteration_s and best_so_far_s.
+std::string tuning_csv(const Tuning& tuning);
 
 }  // namespace allreplay

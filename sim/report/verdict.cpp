@@ -1,15 +1,9 @@
 #include "sim/report/verdict.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
-#include <set>
-#include <utility>
 
-#include <fmt/format.h>
-
-#include "sim/core/text.hpp"
-#include "sim/report/phrases.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -23,10 +17,6 @@ OutcomeGroup group_of_all(const std::vector<Outcome>& outcomes) {
 }
 
 }  // namespace
-
-std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
-  return races(outcomes, rule, group_of_all(outcomes));
-}
 
 std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const WinningRule& rule, bool by_offer) {
   if (!by_offer) return {group_of_all(outcomes)};
@@ -69,102 +59,88 @@ bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes
 
 namespace {
 
-class Verdict {
- public:
-  Verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule)
-      : outcomes_(outcomes), rule_(rule), names_(labels_of(outcomes)) {}
+JsonValue pace_of(const Racer& racer, std::string_view key, bool per_sample) {
+  JsonValue json{{std::string(key), racer.name}};
+  if (!per_sample)
+    json["iteration_s"] = racer.iteration_s;
+  else if (racer.samples_per_s)
+    json["samples_per_s"] = *racer.samples_per_s;
+  else
+    json["batches_per_s"] = racer.batches_per_s;
+  return json;
+}
 
-  std::string text(const std::vector<OutcomeGroup>& groups) const {
-    std::string text;
-    for (const OutcomeGroup& group : groups)
-      for (const Ranking& race : races(outcomes_, rule_, group)) {
-        if (groups.size() > 1)
-          text += group.title + ": " + sentence(race) + "\n";
-        else if (race.order.size() > 1)
-          text += sentence(race) + "\n";
-      }
-    return text;
-  }
-
- private:
-  // What is said of a race goes for all that is in it.
-  std::string label(std::size_t one) const { return names_.label(one, {"workers", "fidelity"}); }
-  double pace(std::size_t one) const { return seconds_of_equal_work(outcomes_[one]); }
-  bool takes_part(std::size_t one) const { return fits(outcomes_[one].scenario, outcomes_[one].result); }
-
-  // What ranks it.
-  std::string pace_text(std::size_t one, bool per_sample) const {
-    const Metrics& m = outcomes_[one].result.metrics;
-    if (!per_sample) return format_duration(m.iteration_s);
-    return rate_text(m.samples_per_s, static_cast<double>(batches_of_iteration(outcomes_[one])) / m.iteration_s);
-  }
-
-  // "On 16 workers, run …", where there are several races.
-  std::string headed(const Ranking& race, std::string text) const {
-    const std::size_t any = race.order.front();
-    std::string which;
-    if (names_.differ_in("workers")) which += fmt::format("on {} workers, ", names_.name(any, "workers"));
-    if (names_.differ_in("fidelity")) which += fmt::format("by {}, ", names_.name(any, "fidelity"));
-    if (which.empty()) return text;
-    which[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(which[0])));
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-    return which + text;
-  }
-
-  std::string sentence(const Ranking& race) const {
-    if (race.tied == 0) return headed(race, "Nothing fits into memory.");
-    const bool per_sample = differ_in_samples(race, outcomes_);
-    std::vector<Racer> tied, others;
-    for (const std::size_t one : race.order)
-      (tied.size() < race.tied ? tied : others)
-          .push_back({label(one), pace_text(one, per_sample), pace(one),
-                      free_share(outcomes_[one].scenario.options.memory.limit, outcomes_[one].result.memory.peak)});
-    const Metrics& m = outcomes_[race.order.front()].result.metrics;
-    if (m.lower_bound_s)
-      tied.front().pace += fmt::format(" ({} its lower bound)", beside_bound(m.iteration_s / *m.lower_bound_s));
-    std::string text = headed(race, winner_text(std::move(tied), others, rule_.tie));
-    const bool next = race.tied < race.order.size() && takes_part(race.order[race.tied]);
-    if (next) text += fmt::format(" Next: {}.", beside(race.order[race.tied], race.order.front(), per_sample));
-    return text + elsewhere(race, next ? race.tied + 1 : race.tied, per_sample);
-  }
-
-  static std::string beside_bound(double ratio) {
-    const std::string above = percent(ratio - 1);
-    if (above == "0.0 %") return "at";
-    return ratio < 1.05 ? above + " above" : fmt::format("{:.2f}x", ratio);
-  }
-
-  std::string beside(std::size_t one, std::size_t winner, bool per_sample) const {
-    return fmt::format("{}, {}, {}", label(one), pace_text(one, per_sample),
-                       longer_text(pace(one) / pace(winner), per_sample));
-  }
-
-  // The best of each cluster that has not been named.
-  std::string elsewhere(const Ranking& race, std::size_t first, bool per_sample) const {
-    std::set<std::string> named;
-    std::string text;
-    for (std::size_t i = 0; i < race.order.size(); ++i) {
-      const std::size_t one = race.order[i];
-      if (!takes_part(one) || !named.insert(names_.name(one, "cluster")).second || i < first) continue;
-      text += fmt::format("{} {}", text.empty() ? " Elsewhere:" : ";", beside(one, race.order.front(), per_sample));
-    }
-    return text.empty() ? "" : text + ".";
-  }
-
-  const std::vector<Outcome>& outcomes_;
-  const WinningRule& rule_;
-  ScenarioLabels names_;
-};
+Racer racer_of(const Outcome& outcome, std::string name) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Metrics& m = result.metrics;
+  return {.name = std::move(name),
+          .iteration_s = m.iteration_s,
+          .batches_per_s = static_cast<double>(batches_of_iteration(outcome)) / m.iteration_s,
+          .samples_per_s = m.samples_per_s,
+          .lower_bound_s = m.lower_bound_s,
+          .equal_work_s = seconds_of_equal_work(outcome),
+          .fits = fits(scenario, result)};
+}
 
 }  // namespace
 
-std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
-  return verdict(outcomes, rule, {group_of_all(outcomes)});
+JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample) {
+  if (tied == 0) return {{"nothing_fits", true}};
+  const Racer& winner = ranked.front();
+  JsonValue json = pace_of(winner, "winner", per_sample);
+  if (winner.lower_bound_s) json["above_bound_share"] = winner.iteration_s / *winner.lower_bound_s - 1;
+  const Racer* fastest = &winner;
+  auto ties = JsonValue::array();
+  for (std::size_t i = 1; i < tied; ++i) {
+    if (ranked[i].name == winner.name) continue;
+    ties.push_back(ranked[i].name);
+    if (ranked[i].equal_work_s < fastest->equal_work_s) fastest = &ranked[i];
+  }
+  if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
+  if (!ties.items().empty()) json["ties"] = std::move(ties);
+  if (tied < ranked.size() && ranked[tied].fits) {
+    json["next"] = pace_of(ranked[tied], "name", per_sample);
+    json["next"]["times"] = ranked[tied].equal_work_s / winner.equal_work_s;
+  }
+  return json;
 }
 
-std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule,
-                    const std::vector<OutcomeGroup>& groups) {
-  return Verdict(outcomes, rule).text(groups);
+JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& rule,
+                      const std::vector<OutcomeGroup>& groups) {
+  const ScenarioLabels names = labels_of(outcomes);
+  auto verdicts = JsonValue::array();
+  for (const OutcomeGroup& group : groups)
+    for (const Ranking& race : races(outcomes, rule, group)) {
+      if (groups.size() == 1 && race.order.size() == 1) continue;
+      JsonValue verdict = JsonValue::object();
+      if (groups.size() > 1) verdict["group"] = group.title;
+      for (const char* name : {"workers", "fidelity"})
+        if (names.differ_in(name)) verdict[name] = names.name(race.order.front(), name);
+      std::vector<Racer> ranked;
+      for (const std::size_t one : race.order)
+        ranked.push_back(racer_of(outcomes[one], names.label(one, {"workers", "fidelity"})));
+      verdict.update(verdict_of(ranked, race.tied, differ_in_samples(race, outcomes)));
+      verdicts.push_back(std::move(verdict));
+    }
+  return verdicts;
+}
+
+const View& verdict_view() {
+  static const View view{{
+      ViewList{
+          .items = "races",
+          .text =
+              "[{group}: ][{workers} workers: ][{fidelity}: ]run {winner}, [{iteration_s}][{samples_per_s} "
+              "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
+              "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. Next: "
+              "{next/name}, {next/times:longer}].",
+          .most = 8},
+      ViewList{.items = "races",
+               .text = "[{group}: ][{workers} workers: ][{fidelity}: ]nothing fits into memory.",
+               .when = "nothing_fits",
+               .most = 8},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

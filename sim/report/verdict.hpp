@@ -1,40 +1,55 @@
-// Who wins among several outcomes, in words.
+// Who wins: outcomes in groups and races, and each race's verdict as data.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/core/json_value.hpp"
 #include "sim/experiment/ranking.hpp"
-#include "sim/report/scenario_labels.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-/// Outcomes that compete, ranked: of one number of workers, and by one fidelity, which is nothing that anybody can
-/// choose to run. By rising number of workers, then as the fidelities come.
-std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule);
-
-/// Outcomes that are ranked apart from others.
+/// Outcomes that are ranked separately from others.
 struct OutcomeGroup {
   std::string title;                ///< "" if there is only one
   std::vector<std::size_t> places;  ///< of the outcomes
 };
-std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule, const OutcomeGroup& group);
 
-/// All in one group; or, `by_offer`, what maintained frameworks run, and the rest: research code, plans, searches, if
+/// All in one group; or, `by_offer`, what maintained frameworks run, and the rest (research code, plans, searches), if
 /// there are both.
 std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const WinningRule& rule, bool by_offer);
 
-/// Whether iterations of a race have other numbers of samples, so that samples per second compare them.
+/// The outcomes of a group that compete, ranked: those of one number of workers and one fidelity, which nobody can
+/// choose to run. By rising number of workers, then in the order of the fidelities.
+std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule, const OutcomeGroup& group);
+
+/// True if iterations of a race have different numbers of samples, so that samples per second compare them.
 bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes);
 
-/// A line for each race of several: "Run mg-wfbp on h100 with ring: 123.4 ms (1.05x its lower bound), the fastest.
-/// Next: dear on h100 with ring, 138.2 ms, 1.12 times as long."; where a tie is won, the fastest of it; and, among
-/// several clusters, what the others take at best.
-std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule);
+/// One that takes part in a race.
+struct Racer {
+  std::string name;
+  double iteration_s = 0;
+  double batches_per_s = 0;  ///< micro-batches of all replicas
+  std::optional<double> samples_per_s, lower_bound_s;
+  double equal_work_s = 0;  ///< ranks it, see seconds_of_equal_work()
+  bool fits = true;
+};
 
-/// The same for each of several groups, after its title.
-std::string verdict(const std::vector<Outcome>& outcomes, const WinningRule& rule,
-                    const std::vector<OutcomeGroup>& groups);
+/// The verdict of a race: winner, its iteration_s (or samples_per_s if iterations differ in samples) and
+/// above_bound_share; fastest, if that is another one within the tie; ties; next, the first outside of the tie, with
+/// `times`, how many times as long it takes. Only nothing_fits if nothing does. REQUIRES: ranked racers, `tied` of them
+/// within the tie.
+JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample);
+
+/// The verdicts of all races of the groups, with group, workers and fidelity where these differ.
+JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& rule,
+                      const std::vector<OutcomeGroup>& groups);
+
+/// The sentences on an array "races" of verdicts.
+const View& verdict_view();
 
 }  // namespace allreplay

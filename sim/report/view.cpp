@@ -13,7 +13,6 @@
 #include "sim/core/units.hpp"
 #include "sim/report/notes.hpp"
 #include "sim/report/phrases.hpp"
-#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -136,7 +135,12 @@ class Place {
     const auto keys = split(condition, " ");
     return std::all_of(keys.begin(), keys.end(), [&](std::string_view key) {
       const bool negated = key.starts_with('!');
-      return says_something(value(negated ? key.substr(1) : key)) != negated;
+      if (negated) key.remove_prefix(1);
+      const std::size_t equals = key.find('=');
+      const Value& found = value(key.substr(0, equals));
+      const bool holds =
+          equals == std::string_view::npos ? says_something(found) : text_of(found) == key.substr(equals + 1);
+      return holds != negated;
     });
   }
 
@@ -145,6 +149,13 @@ class Place {
   const Value& item_;
   std::set<std::string>* read_;  // the keys that had values; null if nobody asks
 };
+
+// The format for values in the unit that an item states.
+std::string_view format_of_unit(const Value& unit) {
+  if (unit == "s") return "time";
+  if (unit == "s/B") return "per_byte";
+  return "";
+}
 
 std::string_view key_of_hole(std::string_view inside) { return inside.substr(0, inside.find(':')); }
 
@@ -158,6 +169,7 @@ std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& plac
     if (!says_something(value)) return std::nullopt;
     format = format_of(key);
   }
+  if (format == "unit") format = format_of_unit(place.value("unit"));
   return cell_of(value, format);
 }
 
@@ -219,10 +231,12 @@ class Output {
   void sentence(const std::string& text) {
     text_ += is_markdown_ ? text + "\n" : wrapped(text, screen_.width, 2) + "\n";
   }
-  void code(std::string_view text) {
-    for (const std::string_view line : split(text, "\n"))
-      text_ +=
-          is_markdown_ ? fmt::format("    {}\n", line) : wrapped(fmt::format("    {}", line), screen_.width, 8) + "\n";
+  void code(std::string_view text, bool is_command) {
+    const auto broken = is_command ? wrapped_command : wrapped;
+    for (const std::string_view line : split(text, "\n")) {
+      const std::string indented = fmt::format("    {}", line);
+      text_ += (is_markdown_ ? indented : broken(indented, screen_.width, 8)) + "\n";
+    }
   }
   void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) {
     if (!is_markdown_) {
@@ -252,7 +266,7 @@ void render(const ViewText& part, const Place& place, Output& out) {
 }
 
 void render(const ViewCode& part, const Place& place, Output& out) {
-  if (const auto text = filled(part.text, place)) out.code(*text);
+  if (const auto text = filled(part.text, place)) out.code(*text, part.is_command);
 }
 
 void render(const ViewFacts& part, const Place& place, Output& out) {
@@ -280,9 +294,8 @@ std::vector<const Value*> rows_of(const ViewTable& part, const Place& place) {
   return rows;
 }
 
-void render(const ViewTable& part, const Place& place, Output& out) {
+Table table_at(const ViewTable& part, const Place& place) {
   const std::vector<const Value*> rows = rows_of(part, place);
-  if (rows.empty()) return;
   std::vector<TableColumn> columns;
   for (const ViewColumn& one : part.columns) {
     TableColumn column(filled(one.title, place).value_or(""));
@@ -303,7 +316,11 @@ void render(const ViewTable& part, const Place& place, Output& out) {
     }
     table.add(std::move(cells));
   }
-  out.table(table);
+  return table;
+}
+
+void render(const ViewTable& part, const Place& place, Output& out) {
+  if (!rows_of(part, place).empty()) out.table(table_at(part, place));
 }
 
 void render(const ViewList& part, const Place& place, Output& out) {
@@ -367,6 +384,11 @@ void add_keys(const View& view, std::set<std::string>& keys) {
 
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen) {
   return render(view, document, Output(screen, false));
+}
+
+Table table_of(const ViewTable& view, const JsonValue& document) {
+  const Value json = Value::parse(document.dump());
+  return table_at(view, Place(json, json, nullptr));
 }
 
 std::string rendered_markdown(const View& view, const JsonValue& document) {

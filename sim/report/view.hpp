@@ -3,12 +3,13 @@
 //
 // Texts have holes. "{iteration_s}" is the value of that key, written in the unit that the key's ending names (_s:
 // time, bytes: size, bytes_per_s and GBps: rate, _per_byte, efficiency, mfu and share: percent, gain: signed percent);
-// "{events:2}" has two decimals, "{update_s:nonzero}" counts as missing if it is 0, and "{key:format}" any other format
-// of format_of() in view.cpp. A key may be a path, "memory/peak", "rows/0/name". In a table or a list it is looked up
-// in the item first and then in the document; with a leading "/" in the document only. A text with a hole whose value
-// is missing or null is left out; a part of it in square brackets is left out separately: "{strategy}[ + {codec}]". A
-// condition is a list of keys, "fits !tied": each has a value that is neither null, false, 0 nor empty, or, with "!",
-// has none.
+// "{events:2}" has two decimals, "{update_s:nonzero}" counts as missing if it is 0, "{value:unit}" has the unit that
+// its item's key "unit" names ("s" or "s/B"), "{from:exact}" is a size that a user chose, and "{key:format}" any other
+// format of format_of() in view.cpp. A key may be a path, "memory/peak", "rows/0/name". In a table or a list it is
+// looked up in the item first and then in the document; with a leading "/" in the document only. A text with a hole
+// whose value is missing or null is left out; a part of it in square brackets is left out separately: "{strategy}[ +
+// {codec}]". A condition is a list of keys, "fits !tied what=stage": each has a value that is neither null, false, 0
+// nor empty, or that is equal to the given one; "!" negates.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/screen.hpp"
+#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -27,9 +29,10 @@ struct ViewText {
   std::string when = {};
 };
 
-/// Lines of code, indented.
+/// Lines of code, or a command, indented so that they can be pasted.
 struct ViewCode {
   std::string text;
+  bool is_command = false;
 };
 
 /// Names with a value each, aligned. A line whose value is left out is not shown.
@@ -81,6 +84,9 @@ struct View {
 
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen = {});
+
+/// One of its tables, for a layout that is not a screen's.
+Table table_of(const ViewTable& view, const JsonValue& document);
 
 /// The same as Markdown, with tables and lists.
 std::string rendered_markdown(const View& view, const JsonValue& document);

@@ -100,12 +100,12 @@ class Coverage {
   }
 
   std::optional<Complaint> complaint() {
-    for (const std::uint32_t index : duty_.transfers)
-      for (const Slice& slice : plan_.block_of(plan_.transfers[index]).slices)
-        if (!duty_.holds[slice.tensor])
-          return Complaint{fmt::format("{} carries '{}', which {} does not hold", name(index),
-                                       profile_.tensors[slice.tensor].name, plan_.roles[duty_.role].name),
-                           "each tensor on the rank that holds it"};
+    for (const auto& [slice, index] :
+         pieces([](const Transfer& one) { return one.payload.block != Payload::just_bytes; }))
+      if (!duty_.holds[slice.tensor])
+        return Complaint{fmt::format("{} carries '{}', which {} does not hold", name(index),
+                                     profile_.tensors[slice.tensor].name, plan_.roles[duty_.role].name),
+                         "each tensor on the rank that holds it"};
     const std::vector<Need> needs = needs_of(plan_.sharding);
     if (auto wrong = last_pass_unreduced(needs.front())) return wrong;
     for (const std::uint32_t micro_batch : reduced_micro_batches(needs.front()))

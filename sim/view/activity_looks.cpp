@@ -8,7 +8,7 @@ namespace allreplay {
 
 namespace {
 
-// Of activities that pictures show, the fill; and of dark ones, white letters.
+// The fill of an activity and the colour of text on it: white on dark fills.
 struct ActivityLook {
   Activity activity;
   Colour fill;

@@ -1,4 +1,4 @@
-// How pictures show time and what takes it: the same everywhere.
+// The colours and hatches of activities and waits, shared by all pictures.
 #pragma once
 
 #include "sim/picture/drawing.hpp"
@@ -7,10 +7,10 @@
 namespace allreplay {
 
 Look look_of(Activity activity);
-Colour ink_on(Activity activity);  ///< of letters on it
-Look look_of_waiting();            ///< computing that waits for communication
+Colour ink_on(Activity activity);  ///< the colour of text on it
+Look look_of_waiting();            ///< computation that waits for communication
 Look look_of_stragglers();         ///< waiting for slow workers
-Look look_of_idle();               ///< a rank of a pipeline that waits
-Look look_of_exposed();            ///< laid over communication for which computing waits
+Look look_of_idle();               ///< a waiting rank of a pipeline
+Look look_of_exposed();            ///< drawn over communication that computation waits for
 
 }  // namespace allreplay

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// Places of the series in the palette: the same in both charts.
+// The palette indices of the series, shared by both charts.
 constexpr std::size_t of_line = 0, of_table = 1, of_other = 2, of_measured = 3;
 
 ChartAxis size_axis() {
@@ -25,7 +25,7 @@ ChartAxis size_axis() {
 struct Fits {
   LineFit line;
   CommCost table;
-  bool with_table;  // of several pieces: else it is the line once more
+  bool with_table;  // false if it has a single piece and thus equals the line
   const DrawnPrice& other;
 
   double by_line(double bytes) const { return line.a + line.b * bytes; }
@@ -46,7 +46,7 @@ Chart times(const Calibration& of, const Fits& fits) {
               .style = of_line};
   Series table{.name = fmt::format("table of {} pieces", of.table.pieces.size()), .markers = false, .style = of_table};
   Series other{.name = fits.other.name, .markers = false, .style = of_other};
-  constexpr int steps = 400;  // a line is a curve on logarithmic axes
+  constexpr int steps = 400;  // a + b * bytes is curved on logarithmic axes
   const double from = static_cast<double>(of.overall.from), to = static_cast<double>(of.largest());
   for (int i = 0; i <= steps; ++i) {
     const double bytes = from * std::pow(to / from, static_cast<double>(i) / steps);
@@ -95,7 +95,7 @@ struct Move {
 
 }  // namespace
 
-// The background of the lower one comes after what stands above, and does not reach it.
+// The lower drawing's background comes after the upper drawing's shapes, but does not reach them.
 Drawing stacked(Drawing above, const Drawing& below) {
   for (Shape shape : below.shapes) {
     std::visit(Move{above.height}, shape);

@@ -9,17 +9,17 @@
 
 namespace allreplay {
 
-/// Another law to draw beside line and table, if it has a name: of a size, seconds.
+/// A third cost model, drawn next to the line and the table if it has a name: seconds for a message of `bytes`.
 struct DrawnPrice {
   std::string name;
   std::function<double(double bytes)> seconds;
 };
 
-/// Times by size, measured and by line and table, on logarithmic axes; below, both divided by what was
-/// measured.
+/// Draws times over message sizes, as measured and as the line and the table predict them, on logarithmic axes; below
+/// it, predicted over measured times.
 Drawing calibration_picture(const Calibration& calibration, const DrawnPrice& other = {});
 
-/// One drawing above the other.
+/// Puts one drawing above the other.
 Drawing stacked(Drawing above, const Drawing& below);
 
 }  // namespace allreplay

@@ -9,6 +9,7 @@
 #include "sim/picture/style.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/report/verdict.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/view/activity_looks.hpp"
@@ -17,7 +18,7 @@ namespace allreplay {
 
 namespace {
 
-// Where the axis ends, so that a few that take several times as long as most do not crush the others.
+// Returns where to end the axis so that a few very long bars do not make the others unreadably short.
 std::optional<double> end_of_axis(std::vector<double> lengths) {
   constexpr double several = 3, room = 1.1;
   std::sort(lengths.begin(), lengths.end());
@@ -26,8 +27,8 @@ std::optional<double> end_of_axis(std::vector<double> lengths) {
   return room * *std::prev(std::upper_bound(lengths.begin(), lengths.end(), most));
 }
 
-// How each stands in its race: "", ", wins", ", ties", ", 1.25 times as long", or its rate where samples differ; " !"
-// where it does not fit.
+// Returns each outcome's standing in its race: "", ", wins", ", ties", ", 1.25 times as long", or its rate if numbers
+// of samples differ; with " !" if it does not fit into memory.
 std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
   std::vector<std::string> texts;
   const double least = seconds_of_equal_work(outcomes[race.order.front()]);
@@ -53,7 +54,7 @@ std::vector<std::string> standings(const Ranking& race, const std::vector<Outcom
 
 BarChart compare_chart(const Comparison& comparison) {
   const auto& [outcomes, references, rule, by_offer] = comparison;
-  std::vector<const Outcome*> shown;  // as in the table
+  std::vector<const Outcome*> shown;  // in the table's order
   std::vector<std::string> names, ends;
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
@@ -74,21 +75,22 @@ BarChart compare_chart(const Comparison& comparison) {
   const std::optional<double> end = end_of_axis(lengths);
   const FittingUnit unit = unit_of_duration(end.value_or(*std::max_element(lengths.begin(), lengths.end())));
 
-  BarChart chart{.title = labels.title(),
-                 .verdict = verdict(outcomes, rule, groups),
-                 .bars = std::move(names),
-                 .ends = std::move(ends)};
+  BarChart chart{
+      .title = labels.title(),
+      .verdict = rendered(verdict_view(), {{"races", verdicts_of(outcomes, rule, groups)}}, {.width = 10'000}),
+      .bars = std::move(names),
+      .ends = std::move(ends)};
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   if (end) chart.value.to = *end / unit.size;
   const auto add_part = [&](const std::string& name, const Look& look, const auto& seconds) {
     BarPart bars{name, {}, look};
-    // With jitter a mean iteration may fall a little below the times that it is compared with.
+    // With jitter the mean of a part may come out slightly negative.
     for (const Outcome* one : shown) bars.values.push_back(std::max(0.0, seconds(*one)) / unit.size);
     if (std::any_of(bars.values.begin(), bars.values.end(), [](double value) { return value > 0; }))
       chart.parts.push_back(bars);
   };
   const auto of = [](double Metrics::*part) { return [=](const Outcome& one) { return one.result.metrics.*part; }; };
-  // What a worker computes: in a pipeline, on the average over its ranks.
+  // Computing time of a worker; in a pipeline the average over its ranks.
   const auto of_passes = [](double Metrics::*pass) {
     return [=](const Outcome& one) {
       return one.result.metrics.*pass * static_cast<double>(one.result.plan.sharding.accumulate) /
@@ -108,11 +110,11 @@ BarChart compare_chart(const Comparison& comparison) {
     notes.emplace_back("!: does not fit into a worker's memory.");
   if (end) notes.emplace_back("Bars that are cut off extend to the times at their ends.");
   if (std::string caveat = caveat_with_source(scenario.profile); !caveat.empty()) {
-    caveat.back() = '.';  // in the place of its line's end
+    caveat.back() = '.';  // replaces the newline
     notes.push_back(std::move(caveat));
   }
   chart.note = fmt::format("{}", fmt::join(notes, " "));
-  const auto [any, sharded] = least_bounds(outcomes);  // one line for all bars: the least
+  const auto [any, sharded] = least_bounds(outcomes);
   if ((any || sharded) && labels.on_one_network()) {
     const bool shards = sharded && (!any || *sharded < *any);
     const double least = shards ? *sharded : *any;

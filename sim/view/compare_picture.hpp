@@ -1,4 +1,4 @@
-// Strategies side by side, as bars.
+// The bar chart that `compare` draws: one bar for each strategy.
 #pragma once
 
 #include "sim/picture/bar_chart.hpp"
@@ -6,9 +6,9 @@
 
 namespace allreplay {
 
-/// The verdict, and a bar for each outcome, as the table has them, with how it stands: forward, backward, codec and
-/// exposed communication make its iteration; the lower bound is a line across, where they are on one network. What
-/// takes several times as long as most is cut off.
+/// Returns the verdict and a bar for each outcome in the table's order, divided into computation, codec, waiting and
+/// exposed communication, and labelled with the outcome's standing. If all run on one network, a line across marks the
+/// lower bound. Bars several times longer than the median are cut off.
 BarChart compare_chart(const Comparison& comparison);
 
 }  // namespace allreplay

@@ -28,13 +28,13 @@ Colour between(Colour a, Colour b, double share) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-// A pale grey, no white, at 1 and below; vermilion at the worst, and at least at what is called straggling.
+// Returns pale grey at a slowdown of 1 or less, vermilion at the worst slowdown or at `straggling`, if that is larger.
 Colour heat(double slowdown, double worst) {
   const double share = (slowdown - 1) / (std::max(worst, straggling) - 1);
   return between(colour(0xEEEEEE), style::vermilion, std::clamp(share, 0.0, 1.0));
 }
 
-// What stands in the place of an op that waits for its group to start.
+// The look of an op that waits for its group to start.
 Look waiting_look() {
   return {.fill = colour(0xF4F4F4), .hatch = Hatch::Rising, .hatch_colour = style::faint_ink, .line = style::grid};
 }
@@ -110,12 +110,12 @@ std::string row_name(const Diagnosis& known, const WorkerPlace& worker) {
   return fmt::format("replica {}, stage {}", replica, stage);
 }
 
-// When an op started, stopped waiting for its group, and ended. Picoseconds.
+// The times at which an op started, stopped waiting for its group, and ended, in picoseconds.
 struct OpTimes {
   double start = 0, waited = 0, end = 0;
 };
 
-// A row of bars for each worker: computing above, what it sends below.
+// Draws a row of bars for each worker: computation in its upper half, communication in its lower half.
 double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, const std::string& name,
                 const std::function<OpTimes(std::uint32_t)>& times, double scale) {
   constexpr double height = 22, bar = 9;
@@ -139,7 +139,7 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
         drawing.add(Rectangle{
             {field.x + from * scale, y, (to - from) * scale, bar},
             look,
-            {kind, fmt::format("{} {} of {}{}: {}", name_of(one.kind), one.seq, worker_words(known, {replica, stage}),
+            {kind, fmt::format("{} {} of {}{}: {}", name_of(one.kind), one.seq, worker_name(known, {replica, stage}),
                                how, format_duration((to - from) * 1e-12))}});
       };
       add(at.start, at.waited, waiting_look(), "wait", " waits for others");
@@ -150,7 +150,8 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
   return top;
 }
 
-// The slowest replicas, where rows are too low for numbers: named beside the map, whose top is 0.
+// Returns the names of the slowest replicas, written next to the heat map (top at 0) if its rows are too low for
+// numbers.
 std::vector<EndName> slow_rows(const Diagnosis& known, double cell_height) {
   const JobGraph& graph = known.job.graph;
   std::vector<std::pair<double, std::uint32_t>> slow;
@@ -208,7 +209,7 @@ Drawing workers_picture(const Diagnosis& known) {
       Look look{.fill = heat(slowdown, worst)};
       if (numbered) look.line = style::grid;
       drawing.add(
-          Rectangle{box, look, {"worker", fmt::format("{}: {:.3f}", worker_words(known, {replica, stage}), slowdown)}});
+          Rectangle{box, look, {"worker", fmt::format("{}: {:.3f}", worker_name(known, {replica, stage}), slowdown)}});
       if (numbered)
         drawing.add(Text{.at = {box.x + cell_width / 2, y + cell_height / 2 + 4},
                          .text = fmt::format("{:.3f}", slowdown),

@@ -1,4 +1,4 @@
-// Pictures of a diagnosis: who is slow, and a step as measured and as simulated.
+// Pictures of a diagnosis: a heat map of slow workers, and a step as measured and simulated.
 #pragma once
 
 #include "sim/diagnosis/diagnosis.hpp"
@@ -6,10 +6,11 @@
 
 namespace allreplay {
 
-/// Workers, replicas by stages, in the colour of how much longer a step takes if they alone are as slow as they were.
+/// Draws workers as replicas by stages; the colour says how much longer a step takes if only this worker is slow.
 Drawing workers_picture(const Diagnosis& known);
 
-/// The step that lost most: measured above, replayed below, on one axis; of many workers the worst.
+/// Draws the step that lost most time as measured, replayed and ideal, one below the other on one time axis. If there
+/// are many workers, only the slowest are shown.
 Drawing step_picture(const Diagnosis& known);
 
 }  // namespace allreplay

@@ -10,9 +10,9 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t threads_of_rank = 5;  // as the analyser numbers them
+constexpr std::size_t threads_of_rank = 5;  // the straggler analyser's numbering
 
-// Microseconds, to the picosecond.
+// Returns microseconds with six decimals, that is, to the picosecond.
 std::string micros(double picoseconds) { return fmt::format("{:.6f}", picoseconds * 1e-6); }
 
 class DiagnosisTrace {
@@ -58,7 +58,8 @@ class DiagnosisTrace {
     }
   }
 
-  // The latest end of what the op's own worker waited for: its group may start later, when the last member is ready.
+  // Returns the latest end of the ops on the same worker that the op waits for. Its group may start later, when the
+  // last member is ready.
   double own_start(const ReplayedStep& step, std::uint32_t op) const {
     const JobGraph& graph = known_.job.graph;
     std::optional<double> start;

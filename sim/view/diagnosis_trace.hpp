@@ -1,4 +1,4 @@
-// A diagnosed job for ui.perfetto.dev, and for `allreplay diagnose` again.
+// Writes a diagnosed job as a trace for ui.perfetto.dev, which `allreplay diagnose` can also read.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace allreplay {
 
-/// The replayed steps one behind the other, as the straggler analyser's traces are (a process for each replica, a
-/// thread for each stage): read again, they replay as they are. The ideal step stands beside them, in processes of its
-/// own; its events have the category `ideal`, and are not read.
+/// Returns the replayed steps one after another in the format of the straggler analyser's traces (a process for each
+/// replica, a thread for each stage); reading them again gives the same replay. The ideal step has processes of its
+/// own; its events have the category `ideal`, which readers skip.
 std::string diagnosis_trace(const Diagnosis& known);
 
 }  // namespace allreplay

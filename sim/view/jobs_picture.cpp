@@ -50,13 +50,14 @@ Chart slowdowns(const JobsResult& result) {
   return chart;
 }
 
-// What a transfer sends over a link, by bin.
+// The bytes that a transfer sends over a link, by bin of time.
 struct LinkBytes {
-  std::size_t job = 0, first = 0;  // the first bin
+  std::size_t job = 0, first = 0;
   std::vector<double> bytes;
 };
 
-// When its bytes moved within its span, a record does not say: evenly, as far as the link has room for all.
+// A record does not say when a transfer's bytes moved within its span: spreads them evenly, as far as the link's
+// bandwidth allows.
 void make_room(std::vector<LinkBytes>& transfers, double room) {
   constexpr int most_passes = 1000;
   for (int pass = 0; pass < most_passes; ++pass) {
@@ -93,7 +94,7 @@ class Loads {
     }
   }
 
-  // By their mean use.
+  // Returns the links with the highest mean use.
   std::vector<LinkId> busiest() const {
     const auto links = result_.jobs.front().seated.job.topology->links();
     std::vector<double> use(links.size(), 0);
@@ -135,7 +136,7 @@ class Loads {
     for (const LinkBytes& one : transfers)
       for (std::size_t i = 0; i < one.bytes.size(); ++i)
         load[one.job][one.first + i] += one.bytes[i] / (bandwidth * width);
-    // One upon the other: the sums of all first, and those of fewer before them.
+    // Stacks the jobs: the total is drawn first, smaller sums over it.
     for (std::size_t job = 1; job < load.size(); ++job)
       for (std::size_t bin = 0; bin < bins; ++bin) load[job][bin] += load[job - 1][bin];
     for (std::size_t job = load.size(); job-- > 0;) {
@@ -167,7 +168,7 @@ class Loads {
   const JobsResult& result_;
   const JobsRecord& record_;
   Time from_{0}, to_{0};
-  std::vector<std::vector<std::vector<double>>> loads_;  // by job, call and link: bytes per byte
+  std::vector<std::vector<std::vector<double>>> loads_;  // by job, call and link: bytes per byte of the call
 };
 
 }  // namespace
@@ -185,7 +186,7 @@ Drawing jobs_picture(const JobsResult& result, const JobsRecord& record) {
   bool named = false;
   for (const LinkId link : loads.busiest()) {
     Chart chart = loads.chart(link);
-    std::vector<LegendEntry> names = legend_of(chart);  // of the last job first, as they are stacked
+    std::vector<LegendEntry> names = legend_of(chart);  // begins with the last job, as series are drawn
     if (!std::exchange(named, true)) figure.legend.insert(figure.legend.end(), names.rbegin(), names.rend());
     const Link& one = topology.links()[link];
     figure.panels.push_back(

@@ -1,4 +1,4 @@
-// Several jobs on one cluster as a picture: who is slowed, and what fills the busiest links.
+// A picture of several jobs on one cluster: their slow-downs and the load of the busiest links.
 #pragma once
 
 #include "sim/jobs/jobs_run.hpp"
@@ -6,8 +6,8 @@
 
 namespace allreplay {
 
-/// Slow-downs with their spread; and of the three busiest links the load over time, the jobs stacked, each transfer's
-/// bytes spread evenly over its time in flight.
+/// Draws the jobs' slow-downs with their spread, and the load of the three busiest links over time with the jobs
+/// stacked. A transfer's bytes are spread evenly over its time in flight.
 Drawing jobs_picture(const JobsResult& result, const JobsRecord& record);
 
 }  // namespace allreplay

@@ -12,11 +12,11 @@ namespace allreplay {
 
 namespace {
 
-constexpr int of_others = 0;  // the process of events and background; those of jobs follow
+constexpr int of_others = 0;  // the process of events and background traffic; processes of jobs follow
 
 std::string microseconds(Time time) { return fmt::format("{:.6f}", static_cast<double>(time.count()) * 1e-6); }
 
-// Which of a lane's threads are free from when on.
+// The times from which each thread of a lane is free.
 class Threads {
  public:
   std::size_t take(const Span& span) {
@@ -146,7 +146,7 @@ class JobsTrace {
   const JobsResult& result_;
   const JobsFile& file_;
   const JobsRecord& record_;
-  std::size_t lane_threads_ = 0;  // of the job at hand
+  std::size_t lane_threads_ = 0;  // of the current job
   std::string text_;
 };
 

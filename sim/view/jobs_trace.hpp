@@ -1,4 +1,4 @@
-// Several jobs' timeline for chrome://tracing and ui.perfetto.dev.
+// Writes the timeline of several jobs for chrome://tracing and ui.perfetto.dev.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace allreplay {
 
-/// The last iterations of each job as Chrome trace events (JSON): a process per job with a thread per class of workers
-/// and lane (several, where several transfers of a lane are in flight at once), and one of events and others' traffic.
-/// Times in microseconds.
+/// Returns the last iterations of each job as Chrome trace events (JSON, times in microseconds): a process per job with
+/// a thread per class of workers and per lane (several if transfers of a lane overlap), and one process for events and
+/// background traffic.
 std::string jobs_trace(const JobsResult& result, const JobsFile& file, const JobsRecord& record);
 
 }  // namespace allreplay

@@ -21,7 +21,7 @@ constexpr double field_left = style::margin + names_column,
                  field_width = slide - 2 * style::margin - names_column - facts_column;
 constexpr double radius = 4.5, line_height = 14;
 
-// Pale where little is carried, through orange to a dark red.
+// Returns a colour from pale grey (unused) through orange to dark red (fully used).
 Colour heat(double use) {
   const double at = std::clamp(use, 0.0, 1.0);
   constexpr Colour cold = colour(0xD8D8D8), warm = style::orange, hot = colour(0x8B0000);
@@ -40,7 +40,7 @@ std::string rates_text(const KindUse& kind) {
   return kind.down > 0 ? fmt::format("{}, {} down", text, kind.down) : text;
 }
 
-// Wider, too, so that it is told in grey.
+// Width grows with utilisation as well, so that links differ in greyscale print.
 Look used_look(double use) { return {.line = heat(use), .width = 0.8 + 3.2 * std::clamp(use, 0.0, 1.0)}; }
 Look down_look() { return {.line = style::faint_ink, .width = 1, .dashes = {4, 3}}; }
 Look unused_look() { return {.line = colour(0x999999), .width = 1}; }
@@ -78,7 +78,7 @@ class LinksPicture {
     for (const Cable& cable : sketch_.cables) order.push_back(&cable);
     std::stable_sort(order.begin(), order.end(), [](const Cable* a, const Cable* b) {
       return std::pair(a->is_down(), std::max(a->there, a->back)) <
-             std::pair(b->is_down(), std::max(b->there, b->back));  // the hottest on top
+             std::pair(b->is_down(), std::max(b->there, b->back));  // links that are down and busy ones on top
     });
     for (const Cable* cable : order) add_cable(*cable);
     for (std::size_t spot = 0; spot < sketch_.spots.size(); ++spot) add_spot(spot);
@@ -121,7 +121,7 @@ class LinksPicture {
     return text_width(label(sketch_.spots[spot]), style::small_size) / 2 + 2;
   }
 
-  // At heights (of a circle: all) where names would run into each other, they are left to hovering.
+  // Hides the names at a height (in a circle: all names) if they would overlap; hovering still shows them.
   void set_names() {
     const bool circle = sketch_.rows.size() == 1 && grid_.step == 0;
     std::map<double, std::vector<std::size_t>> groups;
@@ -143,7 +143,7 @@ class LinksPicture {
     }
   }
 
-  // How many parts it has within.
+  // Returns the number of parts nested in this one.
   std::ptrdiff_t depth(const EqualParts& part) const {
     return std::count_if(sketch_.parts.begin(), sketch_.parts.end(), [&](const EqualParts& other) {
       return other.spots.size() < part.spots.size() &&
@@ -170,14 +170,15 @@ class LinksPicture {
         Rectangle{frame(part), {.line = colour(0xAAAAAA), .width = 1}, {"part", fmt::format("×{}", part.count)}});
   }
 
-  // Below the workers, where no link is in the way; of a part with others within on its upper edge.
+  // Writes the count of equal parts below the workers, where no link is in the way; if it contains other parts, at its
+  // upper edge.
   void add_count(const EqualParts& part) {
     const Box box = frame(part);
     const double y = depth(part) == 0 ? box.bottom() - 4 : box.y + 4;
     add_label({box.right() - 4, y}, fmt::format("×{}", part.count), style::text_size, Align::End, true);
   }
 
-  // On a white ground, as it stands on lines.
+  // Draws text on a white background, because lines pass below it.
   void add_label(const Position& at, const std::string& text, double size, Align align, bool bold) {
     const double width = text_width(text, size, bold), left = align == Align::End ? at.x - width : at.x - width / 2;
     drawing_.add(Rectangle{{left - 1, at.y - size + 0.5, width + 2, size + 2}, {.fill = colour(0xFFFFFF)}, {}});
@@ -208,13 +209,13 @@ class LinksPicture {
                                 : unused_look();
     const Meaning what{"link", meaning(cable)};
     const Position a = layout_.at[cable.a], b = layout_.at[cable.b];
-    if (cable.a == cable.b) {  // between nodes that are drawn as one
+    if (cable.a == cable.b) {  // links nodes that are drawn as one
       drawing_.add(
           Circle{.centre = {a.x, a.y - 3 * radius}, .radius = 3 * radius, .look = std::move(look), .meaning = what});
       return;
     }
     const double far = std::hypot(b.x - a.x, b.y - a.y);
-    if (grid_.step > 0 && far > 1.5 * grid_.step) {  // it would lie on others: its ends alone
+    if (grid_.step > 0 && far > 1.5 * grid_.step) {  // would cover others: draws only its ends
       const Position out = way_out(cable, a, b, far);
       drawing_.add(Path{.points = {a, {a.x + out.x, a.y + out.y}}, .look = look, .meaning = what});
       drawing_.add(Path{.points = {b, {b.x - out.x, b.y - out.y}}, .look = look, .meaning = what});
@@ -231,7 +232,8 @@ class LinksPicture {
 
   static double spacing(const Cable& cable) { return std::min(5.0, 36.0 / static_cast<double>(cable.beside)); }
 
-  // At `a`, from where a grid ends, or, askew, to the next slab or the one before.
+  // Returns the direction in which a link leaves `a`: beyond the edge of the grid, or diagonally towards the next or
+  // previous slab.
   Position way_out(const Cable& cable, const Position& a, const Position& b, double far) const {
     const double length = std::min(12.0, 0.45 * grid_.step);
     const std::size_t from = grid_.slab(cable.a), to = grid_.slab(cable.b);
@@ -250,7 +252,7 @@ class LinksPicture {
     return points;
   }
 
-  // Whether a straight line up or down would meet another spot.
+  // True if a straight line between the ends would pass through another spot.
   bool is_between(const Cable& cable) const {
     const Position &a = layout_.at[cable.a], &b = layout_.at[cable.b];
     return std::any_of(layout_.at.begin(), layout_.at.end(), [&](const Position& at) {
@@ -258,7 +260,8 @@ class LinksPicture {
     });
   }
 
-  // Links between the same two nodes side by side; those within one of several rows, or past a node, as bows.
+  // Returns the points of a link. Parallel links run side by side; links within one of several rows, or past a node,
+  // are bows.
   std::vector<Position> way(const Cable& cable, const Position& a, const Position& b, double far) const {
     const double aside =
         (static_cast<double>(cable.number) - static_cast<double>(cable.beside - 1) / 2) * spacing(cable);
@@ -296,7 +299,7 @@ class LinksPicture {
     }
   }
 
-  // Of the links of each kind, at their height: how many, their bandwidth, their use. Returns where they end.
+  // Writes the number, bandwidth and utilisation of each kind of link at its height. Returns their bottom.
   double add_facts() {
     constexpr std::size_t most = 12;
     const std::vector<KindUse> uses = use_by_kind(usage_);

@@ -1,4 +1,4 @@
-// The topology, coloured by how much its links are used.
+// A picture of the topology, coloured by the utilisation of its links.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace allreplay {
 
-/// As large as a slide: rows from the workers up, what is linked to what (equal parts once, in a frame that says how
-/// many: topology_sketch.hpp), links that are down crossed out; beside it the links of each level, how many, of what
-/// bandwidth and how much used. A torus is a grid, what else has no switches a circle. Of a usage in which nothing is
-/// sent the network alone.
+/// Draws a slide: nodes in rows from the workers up, a torus as a grid, other topologies without switches as a circle.
+/// Equal parts are drawn once, in a frame with their count (topology_sketch.hpp); links that are down are crossed out.
+/// Next to each level stand the number of its links, their bandwidth and utilisation. If nothing is sent, the network
+/// is drawn without utilisation.
 Drawing links_picture(const LinkUsage& usage, const TopologySpec& spec, const std::string& title);
 
 }  // namespace allreplay

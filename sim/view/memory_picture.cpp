@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-// From the least memory on, each faster than all before it.
+// Returns the Pareto front by increasing memory: each point is faster than all before it.
 std::vector<Position> front_of(std::vector<Position> points) {
   std::sort(points.begin(), points.end(),
             [](const Position& a, const Position& b) { return a.x != b.x ? a.x < b.x : a.y < b.y; });
@@ -28,7 +28,7 @@ struct Tried {
 };
 using TriedByName = std::vector<std::pair<std::string, std::vector<Tried>>>;
 
-// `one`: of those that were tried.
+// `one`: any of the scenarios tried.
 Chart chart_of(const TriedByName& tried, const Scenario& one, const std::string& profile, const std::string& what,
                bool activations) {
   Chart chart;
@@ -50,7 +50,7 @@ Chart chart_of(const TriedByName& tried, const Scenario& one, const std::string&
       std::minmax_element(all.begin(), all.end(), [](const Position& a, const Position& b) { return a.y < b.y; });
   const double low = least->y, high = most->y, room = 0.08 * (high - low);
   chart.y = {.name = "iteration", .spacing = Spacing::Log10, .label = format_duration};
-  if (high > low && high < 5 * low)  // too few round numbers on a logarithmic axis
+  if (high > low && high < 5 * low)  // a logarithmic axis would have too few round numbers
     chart.y = {.name = "iteration", .label = format_duration, .from = low - room, .to = high + room};
   if (const auto limit = one.options.memory.limit)
     chart.series.push_back(

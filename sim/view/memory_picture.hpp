@@ -1,4 +1,4 @@
-// What memory buys: the picture that `recommend --plot` draws.
+// The chart of iteration time over memory that `recommend --plot` draws.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,11 @@
 
 namespace allreplay {
 
-/// Iteration time against a worker's memory: every setting that was tried, a colour for each strategy, and a line
-/// through those that nothing beats in both (the Pareto front); another where the memory that there is ends. REQUIRES:
-/// at least one.
+/// Returns iteration times over a worker's memory for all settings tried, a colour for each strategy, with a line
+/// through the Pareto front and one at the memory limit. REQUIRES: at least one setting.
 Chart memory_chart(const std::vector<Advice>& ranking);
 
-/// The same of layouts, a colour for each strategy and schedule. REQUIRES: at least one.
+/// Returns the same chart for layouts, a colour for each strategy and schedule. REQUIRES: at least one layout.
 Chart memory_chart(const LayoutAdvice& advice, const LayoutSearch& search);
 
 }  // namespace allreplay

@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-// A group for each place, with the columns of the series that have it.
+// Returns a group for each place along x, with a column for each series that has a point there.
 template <class MakeColumn>
 std::vector<ColumnGroup> groups_of(const PlotPanel& panel, const MakeColumn& make) {
   std::vector<ColumnGroup> groups;
@@ -25,7 +25,7 @@ std::vector<ColumnGroup> groups_of(const PlotPanel& panel, const MakeColumn& mak
   return groups;
 }
 
-// Four digits, or all before the point; two of small numbers, which take as much room.
+// Returns four digits, or all digits before the point; two for numbers below 0.1, which are as wide.
 std::string number_text(double value) {
   if (value < 0.1) return fmt::format("{:.2g}", value);
   if (value < 10'000) return fmt::format("{:.4g}", value);
@@ -42,7 +42,7 @@ void add_panels(Figure& figure, const std::vector<PlotPanel>& panels, std::vecto
                              }});
 }
 
-// Whether a group's name says all that a legend would.
+// True if the names of groups make a legend superfluous: each series is a group of its own name.
 bool named_below(const std::vector<PlotPanel>& panels) {
   for (const PlotPanel& panel : panels)
     for (const PlotSeries& series : panel.series)
@@ -83,14 +83,15 @@ Figure bars_figure(const PlotData& data) {
   const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
   const Look compute{.fill = colour(0xD9D9D9)}, codec{.fill = colour(0x8C8C8C)}, stragglers = look_of_stragglers();
   const auto of = [&](std::size_t row, const char* column) { return data.table.number(*data.rows[row], column); };
-  // Tables of earlier versions count stragglers as exposed. Time that fast workers save is no part of a column.
+  // Tables of earlier versions count stragglers as exposed communication. A negative time (saved by fast workers) is
+  // not drawn.
   const auto slow = [&](std::size_t row) {
     const std::string column = "straggler_s";
     if (!data.table.has(column)) return 0.0;
     const ResultLine& line = *data.rows[row];
     return std::max(0.0, parse_number(data.table.text(line, column), data.table.place_of(line, column)));
   };
-  // All micro-batches, and the update.
+  // Computation of all micro-batches and the update.
   const auto computing = [&](std::size_t row) {
     return of(row, "iteration_s") - of(row, "codec_s") - of(row, "exposed_comm_s") - slow(row);
   };

@@ -12,13 +12,13 @@ namespace {
 
 constexpr double curves_height = 205;
 
-// What of a row a curve of this kind shows.
+// Returns the value of a row that a curve of this kind shows.
 double curve_value(const PlotData& data, PlotKind kind, std::size_t row) {
   if (kind == PlotKind::Efficiency) return 100 * data.efficiencies[row].value;
   return kind == PlotKind::Lines ? data.y[row] : data.table.number(*data.rows[row], "speedup");
 }
 
-// What all of a panel's efficiencies are over.
+// Names the efficiency with the numbers of workers that it is relative to.
 std::string efficiency_name(const PlotData& data, const PlotPanel& panel) {
   std::set<std::int64_t> references;
   for (const PlotSeries& series : panel.series)

@@ -1,4 +1,4 @@
-// A row for each series, a dot for each place.
+// Draws dot charts: a row for each series, a dot for each place along x.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ DotChart dots_of(const PlotData& data, const PlotPanel& panel, const std::vector
 Figure dots_figure(const PlotData& data) {
   const std::vector<PlotPanel> panels = panels_of(data);
   const PlotOptions& options = data.options;
-  PlotPanel all;  // for the places of all panels
+  PlotPanel all;  // the places of all panels
   for (const PlotPanel& panel : panels) all.series.insert(all.series.end(), panel.series.begin(), panel.series.end());
   const std::vector<std::string> places = places_of(all).names;
   Figure figure = figure_of(data, panels.size(),

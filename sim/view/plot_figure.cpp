@@ -13,10 +13,10 @@ namespace allreplay {
 
 namespace {
 
-// What says that layer times were not measured.
+// Returns the note that layer times were not measured; "" if they were.
 std::string origin_note(const PlotData& data) {
   if (!data.table.has("origin") || !data.table.has("profile")) return "";
-  std::vector<std::pair<std::string, std::string>> known;  // profile and origin
+  std::vector<std::pair<std::string, std::string>> known;  // pairs of profile and origin
   for (const ResultLine* row : data.rows) {
     const std::pair pair(data.table.text(*row, "profile"), data.table.text(*row, "origin"));
     if (std::find(known.begin(), known.end(), pair) == known.end()) known.push_back(pair);
@@ -34,7 +34,7 @@ std::string origin_note(const PlotData& data) {
   return fmt::format("{}", fmt::join(notes, " "));
 }
 
-// What says that some rows do not fit into memory: a cross is over each, but in a histogram.
+// Returns the note that some rows do not fit into memory. Except in histograms, each of them has a cross.
 std::string note_of_large(const PlotData& data) {
   const auto large =
       std::count_if(data.rows.begin(), data.rows.end(), [](const ResultLine* row) { return !row->fits; });
@@ -44,7 +44,7 @@ std::string note_of_large(const PlotData& data) {
                  : "×: does not fit into a worker's memory.";
 }
 
-// The column of the option that was tuned, where it is one; else that of the trial's number.
+// Returns the column of the tuned option if a single one was tuned, otherwise "trial".
 std::string tuned_column(const ResultTable& table) {
   const auto trial = std::find(table.columns.begin(), table.columns.end(), "trial");
   const auto time = std::find(table.columns.begin(), table.columns.end(), "iteration_s");

@@ -1,4 +1,4 @@
-// A sweep's rows as a figure: what the "plot" of its configuration asks for.
+// Turns a sweep's rows into the figure that "plot" in its configuration describes.
 #pragma once
 
 #include "sim/picture/chart.hpp"
@@ -7,10 +7,10 @@
 
 namespace allreplay {
 
-/// Throws InputError where the rows are not what the options ask for.
+/// Throws InputError if the rows do not match the options.
 Figure plot_figure(const ResultTable& table, PlotOptions options);
 
-// One for each family of kinds.
+// Each draws one family of kinds.
 Figure curves_figure(const PlotData& data);
 Figure bars_figure(const PlotData& data);
 Figure columns_figure(const PlotData& data);
@@ -18,13 +18,15 @@ Figure dots_figure(const PlotData& data);
 Figure histogram_figure(const PlotData& data);
 Figure trials_figure(const PlotData& data);
 
-/// Columns and notes that they share: how wide panels are, and whose layer times were not measured.
+/// Returns an empty figure with what all kinds share: the width of `panels` panels, and notes on rows that do not fit
+/// into memory and on layer times that were not measured.
 Figure figure_of(const PlotData& data, std::size_t panels, const std::string& title);
 
-/// A chart as a panel. What its series are called joins the legend, once, unless it stands at their ends.
+/// Adds a chart as a panel. Names of its series are added to the legend, unless they are there already or stand at the
+/// ends of the lines.
 void add_panel(Figure& figure, const std::string& title, Chart chart);
 
-/// The names of all series, in the order of the file, each once; and where each stands among the looks.
+/// The distinct names of all series, in the order of the file, and the look of each: an index for series_look().
 class PlotSeriesLooks {
  public:
   PlotSeriesLooks(const PlotData& data, const std::vector<PlotPanel>& panels);
@@ -37,17 +39,17 @@ class PlotSeriesLooks {
   std::vector<std::size_t> places_;
 };
 
-/// The places along x in order, by number where all are, and whether they are.
+/// The distinct values along x: in numeric order if all are numbers, otherwise in the order of the file.
 struct PlotPlaces {
   std::vector<std::string> names;
   bool numbers = false;
 
-  /// The number, or which of the names it is.
+  /// Returns the position on the axis: the number, or the index of the name.
   double at(const std::string& name) const;
 };
 PlotPlaces places_of(const PlotPanel& panel);
 
-/// An axis that names these places.
+/// Returns an axis with a tick and a label at each place.
 ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool logarithmic);
 
 }  // namespace allreplay

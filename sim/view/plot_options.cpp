@@ -110,7 +110,7 @@ constexpr PlotKey all_plot_keys[] = {
     {"ideal", right_switch, [](auto& options, const Json& value) { options.ideal = yes(value); }},
 };
 
-// How axes call columns whose names are made for programs.
+// Readable names of columns for axes.
 const std::map<std::string, std::string, std::less<>> axis_words{
     {"iteration_s", "time per iteration"}, {"exposed_comm_s", "exposed communication"},
     {"straggler_s", "stragglers"},         {"comm_busy_s", "communication"},

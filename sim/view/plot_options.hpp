@@ -1,4 +1,4 @@
-// What the "plot" of a sweep's configuration says: which figure is made of its rows.
+// The options under "plot" in a sweep's configuration: they say which figure to make of its rows.
 #pragma once
 
 #include <map>
@@ -20,23 +20,23 @@ struct PlotKindRow {
   PlotKind value;
   std::string_view name;
   std::string_view about;
-  std::vector<std::string_view> numbers;  ///< the columns that it draws; what `y` and `over` name if empty
-  bool curves = false;                    ///< several such may stand in one figure
+  std::vector<std::string_view> numbers;  ///< the columns that it draws; if empty, those of `y` and `over`
+  bool curves = false;                    ///< can be combined with other curves in one figure
 };
 
 const std::vector<PlotKindRow>& plot_kinds();
 
-/// Conditions on columns: what each holds is one of these texts.
+/// Conditions on columns: the cell has to be one of the texts.
 using RowSelection = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct PlotOptions {
   std::vector<PlotKind> kinds{PlotKind::Speedup};
-  std::string x;  ///< "": workers, or what was tuned
+  std::string x;  ///< "": workers, or the tuned option
   std::string y = "iteration_s";
-  std::string over_column;          ///< what `y` is divided by: another column of the row,
-  RowSelection over_rows;           ///< or the `y` of the row that these select among its like
-  std::optional<std::string> unit;  ///< not given: that of the column `y`
-  double scale = 1;                 ///< one unit, in that of the column
+  std::string over_column;          ///< divides `y` by another column of the same row,
+  RowSelection over_rows;           ///< or by the `y` of the matching row that these conditions select
+  std::optional<std::string> unit;  ///< if not given, that of the column `y`
+  double scale = 1;                 ///< the size of `unit` in units of the column
   std::vector<std::string> series{"strategy"}, panels{"profile"};
   RowSelection where, mark;
   std::map<std::string, std::string> labels;
@@ -44,27 +44,27 @@ struct PlotOptions {
 
   bool divides() const { return !over_column.empty() || !over_rows.empty(); }
 
-  /// What to write for a value of a column, or for a column.
+  /// Returns what to write for a cell's text: its label from the options, or the strategy's.
   std::string label(const std::string& value) const;
-  /// What an axis calls a column.
+  /// Returns the name of a column on an axis.
   std::string axis_name(const std::string& column) const;
-  /// The name of `y` with its unit in parentheses; without one if `y` is a count, a share or divided by something.
+  /// Returns the name of `y` with its unit in parentheses, if it has one: not for counts, shares and quotients.
   std::string name_of_y() const;
 };
 
 struct PlotKey {
   std::string_view name;
-  std::string_view right;  ///< what a value has to be
+  std::string_view right;  ///< describes valid values, for messages
   void (*read)(PlotOptions& options, const Json& value);
 };
 
-/// All keys of "plot".
+/// Returns all keys of "plot".
 std::span<const PlotKey> plot_keys();
 
-/// Changes what the keys of the object say. Throws InputError.
+/// Sets the options that the object has keys for. Throws InputError.
 void read_plot_options(PlotOptions& options, const Json& object);
 
-/// The same of KEY=VALUE, whose value is JSON or a bare text.
+/// Sets one option from KEY=VALUE; VALUE is JSON or a bare text. Throws InputError.
 void read_plot_option(PlotOptions& options, const std::string& key_and_value, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -20,7 +20,7 @@ auto& with_name(std::vector<Named>& list, std::string Named::*name, const std::s
   return list.back();
 }
 
-// The column whose texts tell two rows apart that would be one point; "" if only numbers do.
+// Returns the first column with text in which two rows of the same point differ; "" if only numbers differ.
 std::string what_differs(const PlotData& data, const ResultLine& a, const ResultLine& b) {
   static const std::set<std::string> results{"memory", "events", "wall_s"};
   for (std::size_t i = 0; i < a.cells.size(); ++i)
@@ -29,7 +29,7 @@ std::string what_differs(const PlotData& data, const ResultLine& a, const Result
   return "";
 }
 
-// "no routing", where its rows have nothing in those columns.
+// Returns the series' title, or "no routing" if the row's cells in those columns are empty.
 std::string series_of(const PlotData& data, const ResultLine& row) {
   const std::vector<std::string>& columns = data.options.series;
   std::string name = title_of(data, row, columns);
@@ -49,7 +49,7 @@ std::string title_of(const PlotData& data, const ResultLine& row, const std::vec
   std::vector<std::string> words;
   for (const std::string& column : columns)
     if (std::string word = data.options.label(data.table.text(row, column));
-        !word.empty())  // an option that it has not
+        !word.empty())  // the row does not have this option
       words.push_back(std::move(word));
   return fmt::format("{}", fmt::join(words, ", "));
 }

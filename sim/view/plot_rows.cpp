@@ -1,4 +1,4 @@
-// Figures of rows that are no series: how they are distributed, and the trials of a tuning.
+// Draws rows that form no series: histograms, and the trials of a tuning.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double rows_height = 190;
 
-// The rows of each panel, in the order of the file.
+// Groups the rows by panel, in the order of the file.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> rows_by_panel(const PlotData& data,
                                                                             const std::vector<std::string>& columns) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> panels;
@@ -28,8 +28,6 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> rows_by_panel(cons
   }
   return panels;
 }
-
-// --- histograms ------------------------------------------------------------------------------------------------------
 
 Series histogram_of(const std::vector<double>& values) {
   constexpr std::size_t bins = 60;
@@ -71,7 +69,7 @@ Figure histogram_figure(const PlotData& data) {
     Series bars = histogram_of(others);
     const auto named = options.labels.find("others");
     bars.name = named != options.labels.end() ? named->second : options.mark.empty() ? "rows" : "others";
-    bars.style = 6;  // the lightest: marks stand on it
+    bars.style = 6;  // the lightest, because marks are drawn over it
     double most = 1;
     for (const Position& point : bars.points) most = std::max(most, point.y);
     chart.series.push_back(std::move(bars));
@@ -88,11 +86,9 @@ Figure histogram_figure(const PlotData& data) {
   return figure;
 }
 
-// --- trials of a tuning ----------------------------------------------------------------------------------------------
-
 namespace {
 
-// A number, a size or a duration.
+// Parses a number, a size or a duration.
 std::optional<double> quantity(const std::string& text) {
   for (const auto& read : {+[](const std::string& one) { return parse_number(one, {}); },
                            +[](const std::string& one) { return static_cast<double>(parse_size(one, {})); },
@@ -105,7 +101,7 @@ std::optional<double> quantity(const std::string& text) {
   return std::nullopt;
 }
 
-// The axis of an option that was tuned, with names for a few of its values.
+// Returns the axis of a tuned option, with labels at some of its values.
 ChartAxis option_axis(const std::string& name, std::vector<std::pair<double, std::string>> values) {
   std::sort(values.begin(), values.end());
   ChartAxis axis{.name = name, .spacing = values.front().first > 0 ? Spacing::Log2 : Spacing::Linear};
@@ -155,7 +151,7 @@ Chart trials_chart(const PlotData& data, const std::vector<std::size_t>& rows) {
   chart.x = by_option ? option_axis(options.axis_name(options.x), std::move(values))
                       : ChartAxis{.name = options.axis_name(options.x), .from_zero = false};
   chart.y = {.name = fmt::format("time per iteration ({})", unit.name), .from_zero = false};
-  if (most > 3 * least && least > 0) chart.y.spacing = Spacing::Log2;  // else a few bad trials would flatten the others
+  if (most > 3 * least && least > 0) chart.y.spacing = Spacing::Log2;  // keeps bad trials from flattening the others
   if (!by_option) chart.series.push_back(std::move(so_far));
   chart.series.push_back(std::move(tried));
   if (by_option) chart.series.push_back(std::move(best));

@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-// Adds the options of a row ("groups=2;stop=0"), a column each but for those that are columns of the file.
+// Adds the options of a row ("groups=2;stop=0") as one column each, unless the file has that column.
 void add_options(ResultTable& table, ResultLine& row, std::size_t of_file) {
   if (!table.has("options")) return;
   for (const auto& [name, value] : named_values(table.text(row, "options"))) {
@@ -32,7 +32,7 @@ void add_options(ResultTable& table, ResultLine& row, std::size_t of_file) {
   }
 }
 
-// Where a row is drawn, but for the columns that "over" decides.
+// Returns a key that matching rows share: the columns that decide where a row is drawn, without those of "over".
 std::string like_of(const ResultTable& table, const PlotOptions& options, const ResultLine& row) {
   std::vector<std::string> words;
   const auto add = [&](const std::string& column) {
@@ -46,7 +46,7 @@ std::string like_of(const ResultTable& table, const PlotOptions& options, const 
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// The `y` of the rows that "over" selects, by the place of their like.
+// Returns the `y` of the rows that "over" selects, by like_of().
 std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptions& options) {
   std::map<std::string, double> bases;
   for (const ResultLine& row : table.rows) {
@@ -114,7 +114,7 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
     if (selects(table, options.where, row)) data.rows.push_back(&row);
   const auto is_empty = [&](const ResultLine* row) { return table.text(*row, options.y).empty(); };
   if (draws_y && !std::all_of(data.rows.begin(), data.rows.end(), is_empty))
-    std::erase_if(data.rows, is_empty);  // such as the MFU of a device whose peak is unknown
+    std::erase_if(data.rows, is_empty);  // for example the MFU of a device without a known peak
   for (const ResultLine* row : data.rows)
     for (const std::string& column : numbers) table.number(*row, column);
   if (std::find(options.kinds.begin(), options.kinds.end(), PlotKind::Efficiency) != options.kinds.end()) {

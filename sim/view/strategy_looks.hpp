@@ -1,4 +1,4 @@
-// What pictures call each strategy, and how they draw it: the same in all of them.
+// The label and the look of each strategy, shared by all pictures.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace allreplay {
 
-/// "WFBP" for wfbp; what is no strategy as it stands.
+/// Returns "WFBP" for wfbp; names that are no strategy's are returned unchanged.
 std::string strategy_label(std::string_view name);
 
-/// The place of a strategy among the looks (series_look()), which no other has; none of what is no strategy.
+/// Returns the strategy's own index for series_look(); nothing if the name is no strategy's.
 std::optional<std::size_t> look_place(std::string_view strategy);
 
-/// The place of each series: of those that `called` says a strategy is called its own; the others take what is free, in
-/// their order.
+/// Returns an index for series_look() for each series: the strategy's own if `called` gives a strategy that name; the
+/// others take free ones in order.
 std::vector<std::size_t> look_places(const std::vector<std::string>& series,
                                      const std::function<std::string(const std::string&)>& called = strategy_label);
 

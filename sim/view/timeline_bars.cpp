@@ -8,7 +8,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double thin = 1.2;  // what is thinner is drawn together with its neighbours
+constexpr double thin = 1.2;  // in pixels: thinner bars are merged with their neighbours
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void BarPainter::add_labels(const TimelineRow& row, double top, double height) {
     add_label(bar, {x(timeline_.at(bar.start)), top, scale_ * to_seconds(bar.end - bar.start), height});
 }
 
-// Bars that follow each other without a gap are one shape as long as that is thin.
+// Returns the last bar of a group that is drawn as one shape: bars without gaps, as long as together they are thin.
 std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first) const {
   const auto width = [&](std::size_t from, std::size_t to) {
     return zoom_ * scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
@@ -56,7 +56,7 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
   if (width > 3 && height > 4) {
     look.line = colour(0xFFFFFF);
     look.width = 0.7;
-  } else if (width < thin) {  // or it would fade
+  } else if (width < thin) {  // otherwise it would fade
     look.line = look.fill;
     look.width = 0.6;
   }
@@ -67,7 +67,7 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
                                    format_duration(start), format_duration(end), transfer)}});
 }
 
-// Where it fits.
+// Writes the caption if it fits.
 void BarPainter::add_label(const Bar& bar, const Box& box) {
   constexpr double size = style::small_size;
   if (box.height < size + 2) return;
@@ -75,7 +75,7 @@ void BarPainter::add_label(const Bar& bar, const Box& box) {
   const double width = text_width(words, size) + 4, middle = box.x + box.width / 2;
   const double zoom = (width + 2) / box.width;
   if (zoom > zoom_) return;
-  const Box patch{middle - width / 2, box.y + 3, width, box.height - 6};  // hatches would cross the letters
+  const Box patch{middle - width / 2, box.y + 3, width, box.height - 6};  // keeps hatches from crossing the letters
   if (zoom <= 1) drawing_.add(Rectangle{patch, {.fill = look_of(bar.activity).fill}, {}});
   drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.4},
                     .text = words,

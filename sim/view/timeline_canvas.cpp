@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_rows = 8;  // of classes of workers
+constexpr std::size_t most_rows = 8;  // rows of classes of workers
 
 std::vector<Interval> common(const std::vector<Interval>& some, const std::vector<Interval>& others) {
   std::vector<Interval> both;
@@ -44,7 +44,7 @@ void DrawnIteration::set_times() {
   iteration = {*std::max_element(starts.begin(), starts.end()), *std::max_element(ends.begin(), ends.end())};
 }
 
-// From its first work on, or all ranks at once; from the earliest of what is drawn.
+// A rank's iteration begins with its first work, or for all ranks with the episode if the plan runs them together.
 void DrawnIteration::set_times_of_ranks() {
   const Result& result = outcome.result;
   zero = rows.streams[0].bars.front().start;
@@ -115,7 +115,7 @@ std::string words_of(const Bar& bar, BlockWords words) {
 }
 
 BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second) {
-  constexpr double beside = 6;  // of the words, within their bar
+  constexpr double beside = 6;  // space around a caption within its bar
   bool tensors = true, block = true;
   for (const DrawnIteration& one : timelines)
     for (const auto* rows : {&one.rows.streams, &one.rows.network})

@@ -1,4 +1,4 @@
-// What the parts of a timeline's picture share: the iteration that they draw, and where on the page it stands.
+// Shared by the parts of a timeline picture: the iteration that they draw and its place on the page.
 #pragma once
 
 #include <string>
@@ -9,41 +9,41 @@
 
 namespace allreplay {
 
-/// [from, to) in seconds since the panel's time began.
+/// [from, to) in seconds on the time axis of the panel.
 struct Interval {
   double from = 0, to = 0;
 };
 
-/// One outcome's last iteration.
+/// The last iteration of one outcome, in seconds since the panel's zero.
 struct DrawnIteration {
-  /// `its_name`: what tells it from the others.
+  /// `its_name` distinguishes it from the other iterations of the picture.
   DrawnIteration(const Outcome& one, std::string its_name);
 
   double at(Time time) const { return to_seconds(time - zero); }
 
-  /// When class c has nothing to compute, in its own iteration.
+  /// Returns the times within its own iteration when class c computes nothing.
   std::vector<Interval> waits(std::size_t c) const;
 
-  /// When what is in flight is exposed: while the least slowed class waits, whose waiting metrics count; in a pipeline
-  /// while all ranks do, and for no send.
+  /// Returns the times when communication is exposed: when the least slowed class waits, as in the metrics; in a
+  /// pipeline when all ranks wait and no send is in flight.
   std::vector<Interval> exposing() const;
 
-  /// The classes that have a row in the picture: all, or those that end last.
+  /// Returns the classes that have a row in the picture: all, or if they are too many those that end last.
   std::vector<std::size_t> shown() const;
 
   bool pipeline() const { return outcome.result.plan.pipeline.has_value(); }
   bool shards() const { return outcome.result.plan.sharding.shards_optimizer(); }
   bool micro_batches() const { return outcome.result.plan.sharding.accumulate > 1; }
 
-  /// Below a red arrow's end.
+  /// Returns the caption of arrows from communication to the computation that waits for it.
   std::string gate_says() const;
 
   const Outcome& outcome;
   std::string name;
   TimelineRows rows;
   Time zero;
-  std::vector<double> starts, ends;  ///< of each class's own iteration, to where its next begins
-  Interval iteration;  ///< as the metrics define it: of the class that begins last, in a pipeline of rank 0
+  std::vector<double> starts, ends;  ///< by class: its own iteration, until its next one begins
+  Interval iteration;  ///< as in the metrics: from the latest start to the latest end; in a pipeline rank 0's
 
  private:
   std::vector<Interval> gaps(const TimelineRow& row, double from, double to) const;
@@ -51,21 +51,21 @@ struct DrawnIteration {
   void set_times_of_ranks();
 };
 
-/// What a block's bar says of it: in one picture all of them the same.
+/// The kind of caption on the bars of blocks, the same throughout a picture.
 enum class BlockWords : std::uint8_t { Tensors, Block, Number };
 
-/// The longest words for which all those bars have room that have some for a number.
+/// Returns the longest kind of caption that fits on all bars wide enough for a number.
 BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second);
 
 std::string words_of(const Bar& bar, BlockWords words);
 
-/// Whether it carries a block, rather than a layer, the update or just bytes.
+/// True if the bar stands for a block, not for a layer, an update or plain bytes.
 bool is_of_block(const Bar& bar);
 
-/// A place for one iteration. What draws its parts derives from it.
+/// The place of one iteration on the page; the classes that draw its parts derive from it.
 class TimelineCanvas {
  public:
-  /// `zoom`: how far into it a page can zoom.
+  /// `zoom`: the largest factor by which the page can magnify the picture.
   TimelineCanvas(Drawing& drawing, const DrawnIteration& timeline, double left, double pixels_per_second,
                  BlockWords words, double zoom)
       : drawing_(drawing), timeline_(timeline), left_(left), scale_(pixels_per_second), words_(words), zoom_(zoom) {}
@@ -74,7 +74,7 @@ class TimelineCanvas {
   double x(double seconds) const { return left_ + scale_ * seconds; }
 
   void add_row_name(double middle, const std::string& name);
-  /// With its head at the last point.
+  /// Draws a line through the points with an arrow head of size `head` at the last one.
   void add_arrow(const std::vector<Position>& points, const Look& line, double head, const Meaning& meaning);
 
   Drawing& drawing_;
@@ -84,7 +84,7 @@ class TimelineCanvas {
   double zoom_;
 };
 
-/// Draws bars with their words.
+/// Draws bars with their captions.
 class BarPainter : public TimelineCanvas {
  public:
   explicit BarPainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {}
@@ -99,20 +99,20 @@ class BarPainter : public TimelineCanvas {
   void add_label(const Bar& bar, const Box& box);
 };
 
-constexpr double timeline_page_width = 860;    ///< as wide as a page of text on a screen, where letters keep their size
-constexpr double widest_timeline_page = 3000;  ///< of a pipeline, whose micro-batches have numbers
-constexpr double next_iteration_width = 26;    ///< of its beginning
+constexpr double timeline_page_width = 860;    ///< as wide as a column of text, so that pages show it unscaled
+constexpr double widest_timeline_page = 3000;  ///< for pipelines, whose passes show their micro-batch
+constexpr double next_iteration_width = 26;    ///< the stub that shows its beginning
 extern const Look next_iteration_look;
 extern const char* const gradients_are_ready;
 extern const Look send_look;
 
-/// Pixels per second at which most passes of a pipeline have room for the number of their micro-batch.
+/// Returns the pixels per second at which most passes of a pipeline are wide enough for their micro-batch's number.
 double scale_of_passes(const DrawnIteration& timeline);
 
-// Each draws its part from `top` on and returns where the next may begin.
+// Each draws its part from `top` down and returns the top of the next part.
 double add_timeline_heading(const TimelineCanvas& canvas, double top);
 double add_timeline_streams(const TimelineCanvas& canvas, double top);
-double add_timeline_ranks(const TimelineCanvas& canvas, double top);  ///< of a pipeline, instead of streams
+double add_timeline_ranks(const TimelineCanvas& canvas, double top);  ///< for pipelines, instead of streams
 double add_timeline_lanes(const TimelineCanvas& canvas, double top);
 double add_timeline_memory(const TimelineCanvas& canvas, double top);
 

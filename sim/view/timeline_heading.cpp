@@ -23,7 +23,7 @@ class HeadingPainter : public TimelineCanvas {
     if (timeline_.pipeline()) name += ", bubble " + format_duration(result.parallel->bubble_s);
     if (metrics.straggler_s != 0) name += ", stragglers " + format_duration(metrics.straggler_s);
     if (metrics.codec_s > 0) name += ", codec " + format_duration(metrics.codec_s);
-    drawing_.add(Rectangle{{0, top - 2, drawing_.width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // over the grid
+    drawing_.add(Rectangle{{0, top - 2, drawing_.width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // hides the grid
     drawing_.add(Text{.at = {style::margin, top + 12},
                       .text = name,
                       .size = 11.5,
@@ -40,7 +40,7 @@ class HeadingPainter : public TimelineCanvas {
     return top + 18;
   }
 
-  // Arrows as long as the iteration and its lower bound.
+  // Draws double arrows as long as the iteration and its lower bound.
   double add_measures(double top) {
     const Metrics& metrics = timeline_.outcome.result.metrics;
     const Interval& iteration = timeline_.iteration;

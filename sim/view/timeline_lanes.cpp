@@ -31,10 +31,10 @@ class LanePainter : public BarPainter {
   }
 
  private:
-  // Rows [first, last) of the network, which are one lane's.
+  // Rows [first, last) of the network belong to one lane.
   struct LaneRows {
     std::size_t first = 0, last = 0;
-    double top = 0, height = 0;  // the height of a row
+    double top = 0, height = 0;  // `height` is that of one row
     double bottom() const { return top + height * static_cast<double>(last - first); }
   };
 
@@ -43,7 +43,7 @@ class LanePainter : public BarPainter {
     const auto& rows = timeline_.rows.network;
     std::vector<LaneRows> groups;
     for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (rows[row].bars.front().activity == Activity::Send) continue;  // arrows between the ranks
+      if (rows[row].bars.front().activity == Activity::Send) continue;  // drawn as arrows between the ranks
       if (groups.empty() || rows[row].lane != rows[groups.back().first].lane) groups.push_back({row, row});
       groups.back().last = row + 1;
     }
@@ -56,7 +56,7 @@ class LanePainter : public BarPainter {
     return groups;
   }
 
-  // Between a stream and a lane: what makes a block ready, or lets computing go on.
+  // An arrow between a stream and a lane: a block becomes ready (`ready`), or computation may continue.
   struct Line {
     double from = 0, to = 0;  // seconds
     std::uint32_t lane = 0;
@@ -64,7 +64,7 @@ class LanePainter : public BarPainter {
     auto operator<=>(const Line&) const = default;
   };
 
-  // None where they are too many.
+  // Returns no arrows if there would be too many.
   std::vector<Line> arrows() const {
     const TimelineRows& rows = timeline_.rows;
     if (timeline_.pipeline() || rows.network.size() > most_lanes_with_arrows) return {};
@@ -78,7 +78,7 @@ class LanePainter : public BarPainter {
     }
     for (const Arrow& gate : rows.gates) {
       const Bar& block = rows.network[gate.before.row].bars[gate.before.bar];
-      if (rows.streams[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // it came in time
+      if (rows.streams[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // nothing waited for it
       const double at = timeline_.at(block.end);
       lines.push_back({at, at, rows.network[gate.before.row].lane, false});
     }
@@ -126,7 +126,7 @@ class LanePainter : public BarPainter {
           Rectangle{{x(part.from), top, x(part.to) - x(part.from), height}, look_of_exposed(), {"exposed", says}});
   }
 
-  // Between the rows, and behind the lanes that they cross.
+  // Draws arrows between the streams and the lanes; lanes that they cross are drawn over them.
   void add_arrows(const std::vector<Line>& arrows, double top, const std::vector<LaneRows>& lanes) {
     const auto explain = [&](double y, const std::string& text, Colour ink) {
       drawing_.add(

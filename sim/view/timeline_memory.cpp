@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double memory_height = 58, peak_height = 15;  // of the field, and of what stands above it
+constexpr double memory_height = 58, peak_height = 15;  // the field's, and that of the peak's caption above it
 const Look memory_look{.fill = colour(0xE4DDEC)};
 constexpr Colour memory_ink = colour(0x6B4C8A);
 
@@ -19,7 +19,7 @@ class MemoryPainter : public TimelineCanvas {
  public:
   explicit MemoryPainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {}
 
-  // A worker's memory over time, from nothing up: of the one that needs most; in a pipeline the other ranks' as lines.
+  // Draws memory over time, from 0 up: an area for the worker that needs most, lines for other ranks of a pipeline.
   double add_memory(double top) {
     const std::vector<MemoryCurve>& curves = timeline_.rows.memory;
     const MemoryPoint* most = nullptr;
@@ -63,7 +63,7 @@ class MemoryPainter : public TimelineCanvas {
       std::vector<Position> steps{{field.x, y(curve.points.front().bytes)}};
       for (const MemoryPoint& point : outline(curve.points)) {
         const double at = x(timeline_.at(point.at));
-        if (at > field.right() - 1e-6) break;  // what ends with the iteration
+        if (at > field.right() - 1e-6) break;  // changes at the iteration's end are not drawn
         steps.push_back({at, steps.back().y});
         steps.push_back({at, y(point.bytes)});
       }
@@ -98,7 +98,7 @@ class MemoryPainter : public TimelineCanvas {
     return timeline_.pipeline() ? timeline_.rows.streams[curve.row].name : "a worker";
   }
 
-  // Above the curve, as far to the left or right as the field allows.
+  // Marks the peak, with its caption above the curve, shifted as needed to stay within the field.
   void add_peak(const std::string& text, const Position& at, const Box& field) {
     drawing_.add(Path{.points = {{field.x, at.y}, {field.right(), at.y}},
                       .look = {.line = memory_ink, .width = 0.8, .dashes = {3, 2}},
@@ -115,7 +115,7 @@ class MemoryPainter : public TimelineCanvas {
                       .kind = "peak"});
   }
 
-  // The most within each pixel, and what is left at its end: no peak is lost.
+  // Returns the highest and the last point within each pixel, so that no peak is lost.
   std::vector<MemoryPoint> outline(const std::vector<MemoryPoint>& course) const {
     std::vector<MemoryPoint> drawn;
     for (std::size_t i = 0; i < course.size();) {

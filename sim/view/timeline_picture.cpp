@@ -16,7 +16,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr double memory_names = 100;  // of the field's axis and its name
+constexpr double memory_names = 100;  // width of the memory axis with its name
 
 LegendEntry sample_of_sends() {
   return {title_of(Activity::Send), [](Drawing& drawing, const Box& box) {
@@ -35,7 +35,7 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
           if (bar.end > bar.start) activities.insert(bar.activity);
     for (std::size_t c = 0; c < one.ends.size(); ++c) (one.pipeline() ? idle : waits) |= !one.waits(c).empty();
   }
-  // All that has a colour has one name.
+  // Both have the same colour, hence one entry.
   if (activities.contains(Activity::AllReduce)) activities.erase(Activity::Transfer);
   std::vector<LegendEntry> legend;
   for (const Activity activity : activities)
@@ -55,7 +55,7 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
   return legend;
 }
 
-// What all of them begin with.
+// Names what all of them begin with: the zero of the time axis.
 std::string beginning(const std::vector<DrawnIteration>& timelines) {
   if (std::any_of(timelines.begin(), timelines.end(), [](const DrawnIteration& one) { return one.pipeline(); }))
     return "the iteration";

@@ -1,4 +1,4 @@
-// Iterations as Gantt charts, as the papers draw them.
+// Draws iterations as Gantt charts.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace allreplay {
 
-/// The last replayed iteration of each outcome, one below the other on the same time axis: the compute stream of each
-/// class of workers over its program, the collectives in flight, lane by lane, where computing waits, how long the
-/// iteration and its lower bound are, memory over time (TimelineRows::memory). Shapes carry their kind: what
-/// to_string(Activity) says, "waiting", "exposed" (on a collective: computing waits meanwhile), "iteration", "bound",
-/// "micro-batch", "memory", "peak". What is thinner than a pixel is drawn together with its neighbours. `zoom` beyond 1
-/// is for a page that zooms so far into it: what has a pixel then is drawn, what has room then is named (Text::zoom),
-/// and the time axis bears the kind "time". REQUIRES: outcomes of one profile; at least one.
+/// Draws the last replayed iteration of each outcome, one below the other on the same time axis: the compute stream of
+/// each class of workers with its waits, the collectives in flight by lane, the length of the iteration and of its
+/// lower bound, and memory over time (TimelineRows::memory). Shapes carry a kind: to_string(Activity), "waiting",
+/// "exposed" (a collective that computation waits for), "iteration", "bound", "micro-batch", "memory", "peak". Bars
+/// thinner than a pixel are merged with their neighbours. A `zoom` above 1 is for pages that magnify the picture up to
+/// that factor: it then keeps the bars and names that become visible at that factor (Text::zoom), and the time axis has
+/// the kind "time". REQUIRES: at least one outcome, all of one profile.
 Drawing timeline_picture(const std::vector<Outcome>& outcomes, double zoom = 1);
 
 }  // namespace allreplay

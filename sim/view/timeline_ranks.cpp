@@ -11,11 +11,11 @@ namespace allreplay {
 namespace {
 
 constexpr double pass_height = 18, between_ranks = 10, most_ranks_height = 560;
-constexpr double lower_at_most = 9;     // all later chunks of a rank together
-constexpr double room_for_arrows = 14;  // of a rank and what is between
-constexpr double number_size = 8.5;     // of micro-batches: many have to stand side by side
+constexpr double lower_at_most = 9;     // pixels by which a rank's last chunk is lower than its first
+constexpr double room_for_arrows = 14;  // least pitch of ranks at which sends are drawn
+constexpr double number_size = 8.5;     // font size of micro-batches' numbers, small because many stand side by side
 
-// A row per rank: passes with the number of their micro-batch, and sends between the rows.
+// Draws a row per rank: passes with the number of their micro-batch, and sends as arrows between the rows.
 class RankPainter : public BarPainter {
  public:
   explicit RankPainter(const TimelineCanvas& canvas) : BarPainter(canvas) {
@@ -109,9 +109,9 @@ class RankPainter : public BarPainter {
                       .zoom = zoom});
   }
 
-  double lower_ = 0;   // each chunk of a rank than the one before it
-  double pitch_ = 0;   // from rank to rank
-  double shrink_ = 1;  // of all that, where ranks are many
+  double lower_ = 0;   // by which each chunk of a rank is drawn below the previous one
+  double pitch_ = 0;   // from one rank's top to the next
+  double shrink_ = 1;  // factor on all heights if there are many ranks
   double top_ = 0;
 };
 
@@ -120,7 +120,7 @@ class RankPainter : public BarPainter {
 double add_timeline_ranks(const TimelineCanvas& canvas, double top) { return RankPainter(canvas).add(top); }
 
 double scale_of_passes(const DrawnIteration& timeline) {
-  std::vector<double> lengths;  // the shorter half's middle: forward passes where backward ones take longer
+  std::vector<double> lengths;  // the quartile is taken: forward passes, if backward ones take longer
   std::uint32_t last = 0;
   for (const TimelineRow& row : timeline.rows.passes)
     for (const Bar& bar : row.bars) {

@@ -21,7 +21,8 @@ std::string class_name(const WorkerClass& one, bool only) {
   return one.slowdown == 1 ? name : name + fmt::format(" (slowed {:g}x)", one.slowdown);
 }
 
-// What a picture tells apart: copies are copies, and transfers are told by their operation if the plan shards.
+// Returns the activity to show: one for all copies, and for transfers their operation; an all-reduce is a Transfer if
+// the plan shards nothing.
 Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& plan) {
   if (is_copy(label.kind)) return Activity::CopyOut;
   if (label.kind == Activity::Encode && !unrolled.decodes) return Activity::Codec;
@@ -44,7 +45,7 @@ std::uint32_t chunk_of(const StageResult& stage, std::size_t layer) {
   return above->chunk;
 }
 
-// What a rank does, pass by pass: layers that follow each other without a gap.
+// Merges layers of a rank that follow each other without a gap into passes.
 TimelineRow passes_of(const TimelineRow& stream, const StageResult& stage) {
   TimelineRow row{.name = stream.name, .bars = {}};
   for (const Bar& bar : stream.bars) {
@@ -152,7 +153,7 @@ class RowMaker {
     rows_.first_micro_batch = 0;
   }
 
-  // The ranks between which it goes, or the one in which; 0 where there is no pipeline.
+  // Returns the first and last rank of a transfer; 0 without a pipeline.
   std::pair<std::uint32_t, std::uint32_t> ranks_of(const Transfer& transfer) const {
     if (!result_.plan.pipeline) return {0, 0};
     const Group& group = result_.plan.groups[transfer.group].group;
@@ -163,10 +164,10 @@ class RowMaker {
     return {rank(group.members.front()), rank(group.members.back())};
   }
 
-  // A copy that takes no time: the next bar is what waits, and the one before what makes ready.
+  // True for a copy that takes no time. In its place the previous bar makes a block ready, and the next bar waits.
   bool is_moment(TaskId task) const { return is_copy(label(task).kind) && span(task).start == span(task).end; }
 
-  // By transfer: what on a stream made it ready: on the last class to get there, or the first where that is enough.
+  // Finds for each transfer, except all-gathers, the last task on a stream that ended before it was ready.
   void find_makers() {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
@@ -174,14 +175,14 @@ class RowMaker {
         const Activity kind = label(next).kind;
         const bool sends = kind == Activity::Transfer || kind == Activity::Tick || kind == Activity::Arrival;
         if (!sends || op(next) == CollectiveOp::AllGather) continue;
-        const TaskId transfer = unrolled_.transfer(label(next).item);  // perhaps behind a tick or an arrival
+        const TaskId transfer = unrolled_.transfer(label(next).item);  // directly, or through a tick or an arrival
         std::optional<TaskId>& maker = made_by_[transfer];
         if (span(task).end <= span(transfer).ready && (!maker || span(task).end > span(*maker).end)) maker = task;
       }
     }
   }
 
-  // Nobody is there to talk to in groups of one.
+  // Adds a bar for a transfer and its arrows. Groups of one worker send nothing.
   void add_transfer(std::size_t index) {
     const Transfer& transfer = result_.plan.transfers[index];
     if (result_.plan.groups[transfer.group].group.of(outcome_.scenario.workers).ranks == 1) return;
@@ -206,7 +207,7 @@ class RowMaker {
     return {row, rows[row].bars.size() - 1};
   }
 
-  // The lanes one below the other.
+  // Puts the lanes' rows one below the other and sets the arrows' places.
   void join_lanes() {
     std::vector<std::size_t> first;  // row, by lane
     for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -238,7 +239,7 @@ class RowMaker {
       rows_.memory.back().points.push_back({add(episode_.start, point.at), point.bytes});
   }
 
-  // A bar of one of a lane's rows.
+  // The place of a bar within its lane's rows.
   struct InLane {
     std::uint32_t lane = 0;
     BarPlace place;
@@ -248,11 +249,11 @@ class RowMaker {
   const Result& result_;
   const Unrolled& unrolled_;
   const Episode& episode_;
-  std::vector<BarPlace> places_;                // by task; of those on streams
-  std::vector<bool> left_out_;                  // by task; its place is then the next bar's
-  std::vector<std::optional<TaskId>> made_by_;  // by task; of transfers
+  std::vector<BarPlace> places_;                // by task, for those on streams
+  std::vector<bool> left_out_;                  // by task: it has no bar, and places_ gives the next one
+  std::vector<std::optional<TaskId>> made_by_;  // by task, for transfers
   std::vector<std::vector<TimelineRow>> lanes_;
-  std::vector<std::pair<InLane, BarPlace>> made_, gates_;  // with the bar of a stream that is at the other end
+  std::vector<std::pair<InLane, BarPlace>> made_, gates_;  // each with the stream's bar at the other end
   TimelineRows rows_;
 };
 

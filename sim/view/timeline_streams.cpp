@@ -63,12 +63,12 @@ class StreamPainter : public BarPainter {
     return bars + compute_height + 4;
   }
 
-  // "backward 255.9 ms" above what it says.
+  // Writes "backward 255.9 ms" above the bars of the phase.
   void add_phase(const TimelineRow& row, Activity activity, std::uint32_t micro_batch, double top) {
     Time sum{0}, from = never, to{0};
     for (const Bar& bar : row.bars) {
       if (bar.activity != activity || bar.micro_batch != micro_batch) continue;
-      if (activity == Activity::Update && bar.item != everything) return;  // among the forward pass
+      if (activity == Activity::Update && bar.item != everything) return;  // layer by layer, within the forward pass
       sum += bar.end - bar.start;
       from = std::min(from, bar.start);
       to = std::max(to, bar.end);
@@ -76,7 +76,7 @@ class StreamPainter : public BarPainter {
     const std::string text = title_of(activity) + " " + format_duration(to_seconds(sum));
     const double left = x(timeline_.at(from)), right = x(timeline_.at(to));
     if (text_width(text, style::small_size) > right - left) return;
-    if (scale_ * to_seconds(sum) < (right - left) / 2) return;  // mostly waiting: it would name that
+    if (scale_ * to_seconds(sum) < (right - left) / 2) return;  // mostly waiting, which the caption would seem to name
     drawing_.add(Text{.at = {(left + right) / 2, top + 9.5},
                       .text = text,
                       .size = style::small_size,
@@ -85,7 +85,7 @@ class StreamPainter : public BarPainter {
                       .kind = "phase"});
   }
 
-  // Brackets as long as the passes of each; an iteration may begin in the midst of one.
+  // Draws a bracket over the passes of each micro-batch; an iteration may begin in the middle of one.
   double add_micro_batches(const TimelineRow& row, double top) {
     struct Passes {
       std::uint32_t micro_batch = 0;

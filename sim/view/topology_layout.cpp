@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-// What hangs together in a row and those below has a stretch of the width to itself.
+// Divides the width recursively: spots connected within a row and those below it get a share of their own.
 class Stretches {
  public:
   Stretches(const Sketch& sketch, const Box& field)
@@ -36,7 +36,7 @@ class Stretches {
     return own;
   }
 
-  // What of these hangs together below a row.
+  // Returns the connected components of these spots below a row.
   std::vector<Spots> below(const Spots& spots, std::size_t row) const {
     std::vector<Spots> parts;
     std::vector<bool> left(sketch_.spots.size(), false);
@@ -54,7 +54,7 @@ class Stretches {
     return parts;
   }
 
-  // How many stand side by side, at most.
+  // Returns the width that the spots need: the most that stand side by side, and one more for each frame.
   double weight(const Spots& spots, std::size_t row) {
     const auto [known, fresh] = weights_.emplace(std::pair(row, spots.front()), 0.0);
     if (!fresh) return known->second;
@@ -87,7 +87,6 @@ class Stretches {
   std::map<std::pair<std::size_t, std::size_t>, double> weights_;  // by row and first spot
 };
 
-// Rows, the workers at the bottom.
 TopologyLayout in_rows(const Sketch& sketch, const Box& field) {
   TopologyLayout layout;
   const auto rows = static_cast<double>(sketch.rows.size());

@@ -1,4 +1,4 @@
-// Where the nodes of a sketched topology stand on a slide.
+// Places the nodes of a sketched topology on a slide.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace allreplay {
 
-/// A torus: rows of its last dimension; of three dimensions a slab for each place in the first, side by side.
+/// The grid of a torus: each row runs along the last dimension. With three dimensions there is a slab for each
+/// coordinate of the first, side by side.
 struct TorusGrid {
   std::size_t across = 0, down = 1, slabs = 1;
-  std::size_t abreast = 1;  ///< slabs
-  double step = 0;          ///< between neighbours, pixels; 0 where they have no room, and of what is no torus
+  std::size_t abreast = 1;  ///< slabs side by side
+  double step = 0;          ///< between neighbours, in pixels; 0 if there is no room or it is no torus
 
   TorusGrid(const TopologySpec& spec, double width);
 
@@ -29,9 +30,9 @@ struct TopologyLayout {
   double bottom = 0;
 };
 
-/// Below the top of `field`, as wide as that: several rows one above the other, the workers at the bottom, where what
-/// hangs together below a row has a stretch of the width to itself; a torus on its grid, where that has room; else a
-/// circle.
+/// Lays out the spots across the width of `field`, from its top down. A topology with several rows has the workers at
+/// the bottom, and each subtree gets its own share of the width. A torus becomes its grid if there is room; anything
+/// else with a single row becomes a circle.
 TopologyLayout lay_out(const Sketch& sketch, const TorusGrid& grid, const Box& field);
 
 }  // namespace allreplay

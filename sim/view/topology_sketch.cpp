@@ -20,7 +20,7 @@ LinksByNode links_from_each(const Topology& topology) {
   return from;
 }
 
-// How many links each node is from the nearest worker.
+// Returns for each node the number of links to the nearest worker.
 std::vector<std::size_t> tiers_of(const Topology& topology, const LinksByNode& links) {
   constexpr std::size_t unknown = -1;
   std::vector<std::size_t> tiers(links.size(), unknown);
@@ -35,7 +35,7 @@ std::vector<std::size_t> tiers_of(const Topology& topology, const LinksByNode& l
   return tiers;
 }
 
-// A tier whose kinds have several nodes each, as the levels of BCube have, is a row for each of them.
+// Makes a row of each tier; if each kind in a tier has several nodes, as in BCube, a row of each kind.
 void set_rows(Sketch& sketch, const Topology& topology, const LinksByNode& links) {
   const std::vector<std::size_t> tiers = tiers_of(topology, links);
   std::map<std::size_t, std::vector<SketchRow>> kinds;  // by tier
@@ -66,10 +66,10 @@ void set_rows(Sketch& sketch, const Topology& topology, const LinksByNode& links
   }
 }
 
-// Which node each is drawn as.
+// Merges equal parts of the topology: maps each node to the one that is drawn for it.
 class Folding {
  public:
-  /// `uses`: by link; none where parts are alike however they are used.
+  /// `uses`: utilisation by link; empty to ignore utilisation when comparing parts.
   Folding(const Topology& topology, std::vector<double> uses, const LinksByNode& links, const Sketch& sketch)
       : topology_(topology),
         uses_(std::move(uses)),
@@ -83,7 +83,7 @@ class Folding {
     std::iota(into_.begin(), into_.end(), NodeId{0});
   }
 
-  // As little as makes every row fit; false where nothing does.
+  // Merges as little as makes every row fit; false if that is impossible.
   bool fold(std::size_t most) {
     for (;;) {
       std::vector<std::size_t> width(rows_, 0), order(rows_);
@@ -121,14 +121,14 @@ class Folding {
   const std::vector<Part>& parts() const { return parts_; }
 
  private:
-  // The largest parts that reach from the workers up through this row; else its nodes one by one.
+  // Merges the largest equal parts from the workers up through this row, or else single nodes of the row.
   bool fold_row(std::size_t row) {
     for (std::size_t last = rows_ - 1; last-- > row;)
       if (fold_between(0, last)) return true;
     return fold_between(row, row);
   }
 
-  // Parts are what hangs together in these rows alone.
+  // Merges equal connected components of the rows [first, last]. True if there were any.
   bool fold_between(std::size_t first, std::size_t last) {
     std::map<std::vector<double>, Part> known;
     std::vector<bool> seen(into_.size(), false);
@@ -164,8 +164,8 @@ class Folding {
     return any;
   }
 
-  // All that equal parts have alike, node by node: what each stands for, and its links with where they lead: to a place
-  // in the part, or to the same node outside.
+  // Returns a key that equal parts share: for each node how many it stands for and its links, with their utilisation
+  // and their ends (an index within the part, or a node outside).
   std::vector<double> looks_of(const std::vector<NodeId>& nodes, std::size_t first, std::size_t last) {
     for (std::size_t i = 0; i < nodes.size(); ++i) position_[nodes[i]] = static_cast<double>(i);
     std::vector<double> looks;
@@ -192,10 +192,10 @@ class Folding {
   const LinksByNode& links_;
   const std::vector<std::size_t>& row_of_;
   std::size_t rows_;
-  std::vector<NodeId> into_;         // by node: itself, or one that is drawn in its place
-  std::vector<std::int64_t> total_;  // nodes that it stands for,
-  std::vector<std::int64_t> alike_;  // and those of them that are no parts with others
-  std::vector<double> position_;     // in its part
+  std::vector<NodeId> into_;         // by node: itself, or the one drawn in its place
+  std::vector<std::int64_t> total_;  // by node: the nodes it stands for,
+  std::vector<std::int64_t> alike_;  // and those of them merged as single nodes
+  std::vector<double> position_;     // by node: index in its part
   std::vector<Part> parts_;
 };
 
@@ -212,7 +212,7 @@ Folding folded(const Topology& topology, const std::vector<double>& uses, const 
   return folding;
 }
 
-// Which of the links between its two ends it is, and of how many.
+// Returns the link's number among parallel links between its ends, and their count.
 std::pair<std::size_t, std::size_t> among_parallel(LinkId link, const Topology& topology, const LinksByNode& links) {
   const Link& own = topology.links()[link];
   const bool back = links[own.to].size() < links[own.from].size();

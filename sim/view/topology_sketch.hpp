@@ -1,4 +1,4 @@
-// A topology as pictures show it: in rows from the workers up, equal parts once.
+// Reduces a topology to what a picture can show: rows from the workers up, with equal parts drawn once.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@ namespace allreplay {
 
 /// A node of the picture.
 struct Spot {
-  NodeId node = 0;         ///< of several the first
-  std::int64_t count = 1;  ///< so many side by side, drawn as one
+  NodeId node = 0;         ///< the first, if it stands for several
+  std::int64_t count = 1;  ///< nodes that are drawn as this one
   std::size_t row = 0;
 };
 
 /// A line of the picture, and the links that it stands for.
 struct Cable {
   std::size_t a = 0, b = 0;            ///< spots
-  std::size_t number = 0, beside = 1;  ///< which of how many between the same two nodes, as from several NICs
-  LinkId link = 0;                     ///< from a to b; of several the first
+  std::size_t number = 0, beside = 1;  ///< its number among parallel links, as of several NICs, and their count
+  LinkId link = 0;                     ///< from a to b; the first, if it stands for several
   std::int64_t count = 0, down = 0;
-  double there = 0, back = 0;  ///< utilisation: of several the most
+  double there = 0, back = 0;  ///< the highest utilisation from a to b, and from b to a
 
   bool is_down() const { return down == count; }
 };
 
-/// Spots that stand for so many equal parts of the topology.
+/// A part of the topology that is drawn once for `count` equal ones.
 struct EqualParts {
   std::vector<std::size_t> spots;
   std::int64_t count = 1;
 };
 
 struct SketchRow {
-  std::string kind;  ///< of its nodes, as node_kind() has it; "node" where they are of several kinds
+  std::string kind;  ///< node_kind() of its nodes; "node" if they are of several kinds
   std::int64_t nodes = 0;
 };
 
@@ -46,15 +46,15 @@ struct Sketch {
   std::vector<EqualParts> parts;
 };
 
-/// How many spots there may be: in each of several rows, crowded where no fewer will do; or in all where there is one
+/// The most spots in each row: `in_a_row`, or `crowded` if that many cannot be avoided; `alone` if there is a single
 /// row.
 struct SketchLimits {
   std::size_t in_a_row = 32, crowded = 64, alone = 96;
 };
 
-/// Rows are by links to the nearest worker, then by kind where kinds have several nodes each. Where a row has too many,
-/// parts are drawn once that hang on the same nodes by the same links, used alike; or, where that is not enough, used
-/// as they may be; or, in the end, one node of each row.
+/// Sorts nodes into rows by their number of hops to the nearest worker, then by kind if each kind has several nodes. If
+/// a row has too many nodes, parts with equal links to the same nodes and equal utilisation are drawn once; if that is
+/// not enough, parts with any utilisation; in the end, one node of each row.
 Sketch sketch_of(const LinkUsage& usage, const SketchLimits& limits = {});
 
 }  // namespace allreplay

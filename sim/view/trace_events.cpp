@@ -17,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-// A name and its value, as JSON.
+// A name and its value in JSON.
 using Field = std::pair<const char*, std::string>;
 
 std::string json(const std::string& text) { return JsonValue(text).dump(); }
@@ -33,8 +33,8 @@ std::string object(const std::vector<Field>& fields) {
   return "{" + text + "}";
 }
 
-// Readers count in whole nanoseconds: what they read times 1000, cut. An instant is the last one up to it that they
-// find again, so that what ends where another starts does so for them, too: rounding 1.001 · 1000 gives less than 1001.
+// Readers multiply microseconds by 1000 and truncate, which is not exact: 1.001 · 1000 is less than 1001. Returns the
+// last nanosecond up to `time` that survives this, so that bars which touch still touch when read.
 std::int64_t nanoseconds(Time time) {
   std::int64_t ns = time.count() / 1000;
   while (static_cast<std::int64_t>(static_cast<double>(ns) / 1000 * 1000) != ns) --ns;
@@ -52,7 +52,7 @@ std::string metadata(const char* what, int pid, int tid, const std::string& name
                  {"args", object({{"name", json(name)}})}});
 }
 
-// Links of one kind that every transfer uses alike.
+// Links of one kind on which all transfers cause the same load.
 struct LinksAlike {
   std::uint32_t kind;
   std::vector<double> seconds_per_byte;  // by LinkUsage::sent
@@ -87,7 +87,7 @@ class Writer {
   std::string write() {
     events_.push_back(metadata("process_name", network_, 0,
                                fmt::format("network: {}, {} workers", result_.collective, outcome_.scenario.workers)));
-    write(timeline_rows(outcome_, result_.episodes.back()));  // as it is drawn
+    write(timeline_rows(outcome_, result_.episodes.back()));  // the same rows as pictures
     write_links(result_.episodes.back());
     const JsonValue of_job{{"rank", result_.classes[0].workers[0]}, {"world_size", outcome_.scenario.workers}};
     return fmt::format(
@@ -123,14 +123,14 @@ class Writer {
       write_arrow("ready", middle(stream_end(rows, made.before)), start(network_end(rows, made.after)));
     for (const Arrow& gate : rows.gates) {
       const End after = stream_end(rows, gate.after);
-      if (after.bar->end > after.bar->start)  // else there is no slice for it to end at
+      if (after.bar->end > after.bar->start)  // an arrow needs a slice to end at
         write_arrow("needed", middle(network_end(rows, gate.before)), start(after));
     }
     for (const MemoryCurve& curve : rows.memory)
       for (const MemoryPoint& point : curve.points) write_memory(point, process(curve.row));
   }
 
-  // Where an arrow begins or ends.
+  // An end of an arrow.
   struct End {
     int process = 0, thread = 0;
     const Bar* bar = nullptr;
@@ -152,7 +152,7 @@ class Writer {
     return end;
   }
 
-  // The streams of one class of workers are one process.
+  // All streams of a class of workers belong to one process.
   int process(std::size_t row) const { return static_cast<int>(row) % network_; }
   int thread(std::size_t row) const { return static_cast<int>(row) / network_; }
 
@@ -174,9 +174,8 @@ class Writer {
     }
   }
 
-  // As PyTorch's profiler writes a kernel, so that its readers find what computes and what communicates. They take a
-  // file for one worker: the first class's, on streams of its own; what other classes do has no category, by which they
-  // leave it out.
+  // Writes bars of the first class as PyTorch's profiler writes kernels, so that its readers recognise computation and
+  // communication. They expect one worker per file; bars of other classes have no category, so that readers skip them.
   void write_slice(const std::string& name, int process, int thread, const Bar& bar, std::vector<Field> args,
                    bool of_first_class) {
     std::vector<Field> event{{"name", json(name)}, {"ph", "\"X\""}, {"pid", json(process)}, {"tid", json(thread)}};
@@ -188,20 +187,19 @@ class Writer {
       event.insert(event.begin() + 1, {"cat", "\"kernel\""});
       args.insert(args.begin(), {{"device", "0"}, {"stream", json(stream)}, {"correlation", json(++kernels_)}});
     }
-    // Where there is but one, its number goes without saying.
     if (result_.plan.sharding.accumulate > 1 && bar.activity != Activity::Update)
       args.emplace_back("micro_batch", json(bar.micro_batch + first_micro_batch_));
     event.emplace_back("args", object(args));
     events_.push_back(object(event));
   }
 
-  // Encloses the slices of its layers.
+  // Writes a slice that encloses those of the pass's layers.
   void write_pass(const Bar& bar, int process, int thread) {
     write_slice(bar.name, process, thread, bar, {{"activity", json(title_of(bar.activity))}, {"chunk", json(bar.item)}},
                 false);
   }
 
-  // By such names its readers know what communicates.
+  // Returns an NCCL-style name, by which readers recognise communication.
   static std::string kernel_of(const Bar& bar) {
     const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
                            : bar.activity == Activity::AllGather   ? "AllGather"
@@ -224,7 +222,7 @@ class Writer {
     write_slice(kernel_of(bar), network_, threads_.at(row.name), bar, std::move(args), row.from == 0 || row.to == 0);
   }
 
-  // It starts inside a slice, and ends at the start of another.
+  // Writes an arrow that starts inside a slice and ends at the start of another.
   void write_arrow(const char* name, const End& from, const End& to) {
     const auto end = [&](const char* phase, const End& one) {
       return std::vector<Field>{{"name", json(name)}, {"cat", "\"flow\""},        {"id", json(flows_)},
@@ -233,7 +231,7 @@ class Writer {
     };
     events_.push_back(object(end("s", from)));
     std::vector<Field> last = end("f", to);
-    last.emplace_back("bp", "\"e\"");  // the slice that encloses it, which starts there
+    last.emplace_back("bp", "\"e\"");  // binds to the slice that starts there
     events_.push_back(object(last));
     ++flows_;
   }
@@ -253,7 +251,8 @@ class Writer {
                   {"bytes", json(std::llround(point.bytes))});
   }
 
-  // Of each kind of link the use of the busiest, each transfer's bytes spread evenly over its time in flight.
+  // Writes the utilisation of the busiest link of each kind, with transfers' bytes spread evenly over their time in
+  // flight.
   void write_links(const Episode& episode) {
     struct Flying {
       std::uint32_t rounds;
@@ -285,13 +284,13 @@ class Writer {
 
   const Outcome& outcome_;
   const Result& result_;
-  int network_;  // its process id; those before it are the worker classes
+  int network_;  // its process id; lower ids are worker classes
   std::uint32_t first_micro_batch_ = 1;
-  std::map<std::string, int> threads_;  // of the network, by name of the row
+  std::map<std::string, int> threads_;  // the network's, by name of the row
   int flows_ = 0;
   std::int64_t kernels_ = 0;
   std::vector<std::string> events_;
-  std::vector<std::string> kinds_;  // of links
+  std::vector<std::string> kinds_;  // kinds of links
   std::vector<LinksAlike> alike_;
   std::vector<RoundsFabric::Sent> sent_;  // by transfer
 };

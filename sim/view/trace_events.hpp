@@ -1,4 +1,4 @@
-// A timeline for chrome://tracing and ui.perfetto.dev.
+// Writes a timeline for chrome://tracing and ui.perfetto.dev.
 #pragma once
 
 #include <string>
@@ -8,14 +8,13 @@
 
 namespace allreplay {
 
-/// The last replayed iterations as Chrome trace events (JSON): a process per class of workers with its compute
-/// thread, a process for the network with a thread per lane and block in flight at once, blocks named by their tensors,
-/// an arrow from the task that makes a block ready to its collective, another from there to what waits for it on the
-/// first class, and a worker's memory as a counter (TimelineRows::memory). In a pipeline a process is a rank, with its
-/// passes around their layers, and its memory. With `usage`, for each kind of link the use of the busiest as a counter,
-/// too, a transfer's bytes spread evenly over its time in flight. Times in microseconds, in whole nanoseconds that
-/// readers find again. Bars of the first class, and of the network that it has part in, are kernels as PyTorch's
-/// profiler writes them.
+/// Returns the last replayed iteration as Chrome trace events (JSON). Each class of workers, or rank of a pipeline, is
+/// a process with a compute thread; the network is a process with a thread per row of TimelineRows::network, its blocks
+/// named by their tensors. Arrows lead from the task that makes a block ready to its collective, and from there to the
+/// task of the first class that waits for it. Memory is a counter (TimelineRows::memory); a pipeline's passes enclose
+/// their layers. With `usage`, a counter shows the utilisation of the busiest link of each kind, a transfer's bytes
+/// spread evenly over its time in flight. Times are microseconds in whole nanoseconds, exact for readers. Bars of the
+/// first class, and of the transfers that it takes part in, are written as PyTorch's profiler writes kernels.
 std::string trace_events(const Outcome& outcome, const LinkUsage* usage = nullptr);
 
 }  // namespace allreplay

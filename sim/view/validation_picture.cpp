@@ -24,7 +24,7 @@ std::string unit_of(Quantity quantity) {
   }
 }
 
-// Whether a point has a place on axes that are logarithmic.
+// True if the prediction is positive and finite, as logarithmic axes require.
 bool is_shown(const Validation& validation, std::size_t row) {
   const double predicted = validation.points[row].predicted.value;
   return predicted > 0 && std::isfinite(predicted);

@@ -1,4 +1,4 @@
-// Predicted against measured, a mark for every point.
+// A scatter plot of predicted over measured values.
 #pragma once
 
 #include "sim/calibration/validation.hpp"
@@ -6,7 +6,8 @@
 
 namespace allreplay {
 
-/// By group, on logarithmic axes; on the line the prediction is right, between the dashed ones within a quarter.
+/// Draws the points by group on logarithmic axes, with a line for exact predictions and dashed lines at 0.8 and 1.25
+/// times the measured value.
 Drawing validation_picture(const Validation& validation);
 
 }  // namespace allreplay

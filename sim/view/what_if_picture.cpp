@@ -14,14 +14,13 @@ namespace allreplay {
 
 namespace {
 
-// What one change gains, in per cent.
 struct Gain {
   std::string name;
   double percent = 0;
   bool fits = true;
 };
 
-// More in one colour, less in another that is lighter in grey; hatched what is not to be had.
+// Gains are blue and losses orange, which is lighter in greyscale print; bars that do not fit into memory are hatched.
 Look look_of_gain(bool more, bool fits) {
   const Colour fill = more ? style::blue : style::orange;
   if (fits) return {.fill = fill};
@@ -33,7 +32,7 @@ Look look_of_gain(bool more, bool fits) {
 BarChart what_if_chart(const WhatIf& answer) {
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   std::string note = caveat_with_source(scenario.profile);
-  if (!note.empty()) note.back() = '.';  // in the place of its line's end
+  if (!note.empty()) note.back() = '.';  // replaces the newline
   std::vector<Gain> gains;
   for (const auto* rows : {&answer.together, &answer.rows}) {
     for (const WhatIfRow& row : *rows)

@@ -1,4 +1,4 @@
-// What each change brings, as a tornado chart.
+// A tornado chart of the gains of what-if changes.
 #pragma once
 
 #include "sim/experiment/what_if.hpp"

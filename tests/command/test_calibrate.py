@@ -105,8 +105,6 @@ class Calibrate(program.Case):
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stderr)
         self.assertEqual(done.stdout, self.run_program("calibrate", log, "--workers", "2", "--line-rate", "10 Gbit/s").stdout)
-        for word in ("alpha", "beta", "busbw", "A line fits", "256 MiB"):
-            self.assertIn(word, done.stdout)
         self.assertAlmostEqual(self.fitted(log, "--workers", "4")["a"], 120e-6, delta=1e-13)
 
     def test_pictures(self):
@@ -145,13 +143,13 @@ class Calibrate(program.Case):
         done = self.run_program("calibrate", *logs, "--collective", "ring", "--cluster-out", "tables.json", "--json")
         fit = json.loads(done.stdout)
         self.assertEqual((done.returncode, fit["written"]), (0, "tables"))
-        self.assertTrue(done.stderr)
+        self.assertTrue(fit["why"])
         network = json.loads((self.folder / "tables.json").read_text())["network"]
         self.assertEqual(([table["workers"] for table in network["tables"]], network["node"]), ([8, 16], {"workers": 8}))
         row = json.loads(self.output("collective", "--cluster", "tables.json", "--bytes", "1MiB", "--json"))[0]
         self.assertAlmostEqual(row["time_s"], 3010e-6, delta=60e-6)
         done = self.run_program("calibrate", *self.two_level_logs((16, 64)), "--node", "8", "--json")
-        self.assertTrue(done.stderr)
+        self.assertTrue(json.loads(done.stdout)["why"])
 
     def test_a_line_that_misses_gives_way_to_the_table(self):
         log = self.write("steps.log", nccl_tests({m: 20 if m < 1e5 else 900 + 1e-5 * m for m in SIZES}, 8))
@@ -166,7 +164,7 @@ class Calibrate(program.Case):
         rows = json.loads(self.output("collective", "--cluster", "a100x8-8x200gbps", "--workers", "8", "--bytes", "8B:1GiB:x2", "--json"))
         log = self.write("node.log", nccl_tests({row["bytes"]: row["time_s"] * 1e6 for row in rows}, 8))
         fit = self.fitted(log, "--collective", "nccl", "--cluster", "a100x8-8x200gbps", "--cluster-out", "mine.json")
-        self.assertEqual((fit["written"], fit["network"]), ("nccl", {"bandwidth": None, "latency": None}))
+        self.assertEqual((fit["written"], fit["network"]), ("nccl", {"bandwidth": None, "latency": None, "level": "between nodes"}))
         self.assertAlmostEqual(fit["node"]["bandwidth"], 1, delta=2e-3)  # the log has four digits
         self.assertAlmostEqual(fit["node"]["latency"], 1, delta=2e-3)
         row = json.loads(self.output("collective", "--cluster", "mine.json", "--workers", "8", "--bytes", "1GiB", "--json"))[0]

@@ -78,7 +78,6 @@ class Validate(program.Case):
         self.assertEqual((beta["constant"], beta["level"], beta["for"], beta["lines"]), ("beta", "network", {"cluster": "c.json"}, [2]))
         self.assertEqual([point["scored"] for point in found["points"]], [False, True])
         self.assertAlmostEqual(found["points"][1]["error"], 0, delta=1e-4)
-        self.assertRegex(self.validate(text).stdout, r"ns/B\n-+\nbeta      cluster c.json  2.000      2            1\n")
 
     def test_trials_stay_within_what_is_possible(self):
         # NCCL's model divides by bandwidths: 0 is no trial. What made the rows comes back; what nothing can be ends at the limit.
@@ -95,7 +94,6 @@ class Validate(program.Case):
         (beta,) = json.loads(done.stdout)["constants"]
         self.assertTrue(beta["at_limit"])
         self.assertAlmostEqual(beta["value"] * 300e9 * 4096, 1)
-        self.assertTrue(done.stderr)
         # A ring's six start-ups of 100 s: at a thousand times of those an iteration would pass the end of a day.
         (self.folder / "slow.json").write_text(json.dumps({"name": "s", "workers": 4, "network": {"alpha": "100 s", "beta": "1 ns/B"}}))
         (alpha,) = self.found(HEAD + "p.csv,slow.json,4,wfbp,,300.0045,,alpha\np.csv,slow.json,4,wfbp,,300,,\n")["constants"]
@@ -113,13 +111,11 @@ class Validate(program.Case):
         for value in (launch["simulated"], launch["fits_as_well"]):
             done_run = self.run_program("run", "--profile", "six.csv", "--cluster", "c.json", "--strategy", "bytescheduler", "--launch", f"{value} s", "--json")
             self.assertAlmostEqual(json.loads(done_run.stdout)["iteration_s"] / 0.0648, 1, delta=1e-3)
-        self.assertIn("warning: line 2: ", done.stderr)
 
     def test_a_constant_that_no_scored_row_uses_is_said(self):
         row = "p.csv,c.json,4,sync-easgd,,0.0066,{},{}\n"
         done = self.validate(HEAD + row.format("a", "launch_tensor") + row.format("b", ""), "--json")
         self.assertEqual(json.loads(done.stdout)["constants"][0]["scored_rows"], 0)
-        self.assertIn("warning: line 2: ", done.stderr)
         done = self.validate(HEAD + row.format("a", "launch_tensor") + row.format("a", ""), "--json")
         self.assertEqual((json.loads(done.stdout)["constants"][0]["scored_rows"], done.stderr), (1, ""))
         # Ports between nodes have no say in a node, nor an option in a row that gives its own.
@@ -132,7 +128,6 @@ class Validate(program.Case):
     def test_what_is_not_known_is_said(self):
         done = self.validate(HEAD + "p.csv,c.json,1,wfbp,,0.003,,beta\np.csv,c.json,4,wfbp,,0.006,,\n")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("line 2: ", done.stderr)
 
     def test_constants_that_make_up_for_each_other_are_not_printed(self):
         # One layer, one collective among 4: 6·alpha + 1.5 MB·beta are 3.6 ms, whatever the two are.
@@ -168,6 +163,8 @@ class Validate(program.Case):
     def test_the_example_of_the_page(self):
         done = self.run_program("validate", EXAMPLE)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+        found = json.loads(self.run_program("validate", EXAMPLE, "--json").stdout)
+        self.assertEqual((found["all"]["points"], found["fitting_rows"], found["null_model"]["is_beaten"]), (6, 2, True))
         self.assertEqual(done.stdout, self.run_program("validate", EXAMPLE).stdout)
 
     def test_bad_input_ends_with_one_line_and_writes_nothing(self):

@@ -73,6 +73,10 @@ def random_job(pick):
     return rows
 
 
+# Keys that follow from the others; tests/command/test_diagnose.py and tests/report check them.
+DERIVED = {"findings", "ops", "step_count", "mean", "slowest_step", "kinds", "stage_rows", "slowest_workers", "notes"}
+
+
 def text_of(rows, columns=COLUMNS):
     return "\n".join([",".join(columns), *(",".join(f"{x:.3f}" if isinstance(x, float) else str(x) for x in row) for row in rows)]) + "\n"
 
@@ -108,8 +112,8 @@ class Diagnose(program.Case):
 
     def assert_alike(self, got, expected, tolerance=1e-6, where=""):
         """Numbers relative, or absolute where they are below 1 (parts of a whole, correlations); all else equal."""
-        if not where and "findings" not in expected:  # what follows from the numbers: tests/command/test_diagnose.py
-            got = {key: value for key, value in got.items() if key != "findings"}
+        if not where:
+            got, expected = ({key: value for key, value in one.items() if key not in DERIVED} for one in (got, expected))
         if isinstance(expected, dict):
             self.assertEqual(sorted(got), sorted(expected), where)
             for key in expected:

@@ -9,7 +9,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/pipeline/pipeline_plan.hpp"
-#include "sim/report/table.hpp"
+#include "sim/report/view.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/schedule/plan_builder.hpp"
@@ -219,7 +219,7 @@ TEST_CASE("a report is a table") {
   // a's is ready as b's ends.
   Scenario scenario = two_layers("zero-1");
   scenario.strategy = &zero1_by_layer;
-  CHECK(lanes_report(simulate(scenario), Screen{}) ==
+  CHECK(rendered(lanes_view(), lanes_json(simulate(scenario))) ==
         "lane    transfers  on the wire  waited   took\n"
         "                            MB      ms     ms\n"
         "---------------------------------------------\n"

@@ -24,10 +24,14 @@ Outcome outcome(std::string_view strategy, const std::string& cluster, double it
 
 const WinningRule exact{.tie = 0};
 
+std::vector<Ranking> races_of(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
+  return races(outcomes, rule, groups_of(outcomes, rule, false).front());
+}
+
 // Returns the outcomes in the order of each race, with a star for each that ties for the first place.
 std::string order_of(const std::vector<Outcome>& outcomes, const WinningRule& rule = exact) {
   std::string text;
-  for (const Ranking& race : races(outcomes, rule))
+  for (const Ranking& race : races_of(outcomes, rule))
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const Scenario& scenario = outcomes[race.order[i]].scenario;
       text += fmt::format("{}{} {} {}; ", i < race.tied ? "*" : "", scenario.strategy->name, scenario.cluster.name,
@@ -59,7 +63,7 @@ TEST_CASE("workers and fidelities do not compete") {
   outcomes.erase(outcomes.begin());
   outcomes.front().scenario.workers = 8;  // 92, 130 and 120 ms; one of another fidelity runs alone
   outcomes.front().result.fidelity = Fidelity::Fluid;
-  const std::vector<Ranking> all = races(outcomes, {});
+  const std::vector<Ranking> all = races_of(outcomes, {});
   REQUIRE(all.size() == 2);
   CHECK(all[0].order == std::vector<std::size_t>{0});
   CHECK(all[1].order == std::vector<std::size_t>{2, 1});
@@ -71,7 +75,7 @@ TEST_CASE("a strategy that does not fit into memory does not win") {
   outcomes[0].result.memory.peak = 1001;
   CHECK(order_of(outcomes, {}) == "*zero-3 a 8; fsdp2 a 8; ddp a 8; ");
   for (Outcome& one : outcomes) one.result.memory.peak = 1001;
-  CHECK(races(outcomes, {}).front().tied == 0);
+  CHECK(races_of(outcomes, {}).front().tied == 0);
 }
 
 TEST_CASE("iterations with different numbers of samples are ranked by samples per second") {
@@ -80,9 +84,23 @@ TEST_CASE("iterations with different numbers of samples are ranked by samples pe
   outcomes[1].scenario.options.strategy.sharding.accumulate = outcomes[1].result.plan.sharding.accumulate = 4;
   outcomes[0].result.metrics.samples_per_s = 8 * 32 / 0.103;
   outcomes[1].result.metrics.samples_per_s = 8 * 4 * 32 / 0.4;
-  const std::vector<Ranking> all = races(outcomes, {});
+  const std::vector<Ranking> all = races_of(outcomes, {});
   REQUIRE(all.size() == 1);
   CHECK(all[0].order == std::vector<std::size_t>{1, 0});
   CHECK(differ_in_samples(all[0], outcomes));
-  CHECK_FALSE(differ_in_samples(races({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
+  CHECK_FALSE(differ_in_samples(races_of({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
+}
+
+TEST_CASE("a verdict has the winner, what ties with it, and the first that does not") {
+  const auto racer = [](const char* name, double seconds) {
+    return Racer{
+        .name = name, .iteration_s = seconds, .samples_per_s = {}, .lower_bound_s = 0.08, .equal_work_s = seconds};
+  };
+  const JsonValue json = verdict_of({racer("ddp", 0.101), racer("wfbp", 0.1), racer("dear", 0.2)}, 2, false);
+  CHECK(json.at("winner").text() == "ddp");
+  CHECK(json.at("above_bound_share").number() == Approx(0.101 / 0.08 - 1));
+  CHECK(json.at("fastest").at("name").text() == "wfbp");
+  CHECK(json.at("ties").dump() == R"(["wfbp"])");
+  CHECK(json.at("next").at("times").number() == Approx(0.2 / 0.101));
+  CHECK(verdict_of({racer("ddp", 1)}, 0, false).dump() == R"({"nothing_fits":true})");
 }

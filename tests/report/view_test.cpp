@@ -21,6 +21,9 @@ const JsonValue document{
     {"rows", JsonValue::parse(R"([{"name": "a", "gain": 0.5, "fits": true, "wins": true},
                                   {"name": "b", "gain": -0.25, "fits": false}])")},
     {"none", JsonValue::array()},
+    {"sizes", {{"from", 65536}}},
+    {"constants",
+     JsonValue::parse(R"([{"value": 2e-3, "unit": "s"}, {"value": 2e-9, "unit": "s/B"}, {"value": 2.0}])")},
 };
 
 std::string shown(const View& view) { return rendered(view, document, {.width = 60}); }
@@ -35,6 +38,9 @@ TEST_CASE("a hole is written in the unit that its key names") {
   CHECK(sentence("{memory/parameters:size}") == "1 MB\n");
   CHECK(sentence("{memory:sizes}") == "parameters 1 MB, in reduction 2 MB\n");
   CHECK(sentence("run {flags:words}") == "run --profile 'my file'\n");
+  CHECK(sentence("{memory/parameters:exact}") == "1 MB\n");
+  CHECK(sentence("{sizes/from:exact}") == "64 KiB\n");
+  CHECK(shown({{ViewList{"constants", "{value:unit}"}}}) == "2 ms\n2 ns/B\n2\n");
   CHECK(sentence("{rows/0/gain} and {rows/1/gain}") == "+50.0 % and -25.0 %\n");
 }
 
@@ -51,7 +57,9 @@ TEST_CASE("conditions are keys that have a value, or none") {
   const auto holds = [](const std::string& condition) { return !shown({{ViewText{"yes", condition}}}).empty(); };
   CHECK(holds("name iteration_s"));
   CHECK(holds("!codec !update_s !none !missing"));
+  CHECK(holds("name=wfbp !name=ddp rows/0/fits=yes sizes/from=65536"));
   CHECK_FALSE(holds("name codec"));
+  CHECK_FALSE(holds("name=ddp"));
   CHECK_FALSE(holds("!name"));
 }
 

@@ -1,4 +1,4 @@
-// Charts are pictures. The page shows those of one measure, and highlights the series under the pointer.
+// Shows the charts of the chosen measure and highlights the series under the pointer.
 
 function makeCharts(charts) {
   const show = (id) => charts.querySelectorAll(".chart").forEach((chart) => { chart.hidden = chart.id !== id; });

@@ -4,12 +4,12 @@ document.querySelectorAll("#table table").forEach(makeTable);
 document.querySelectorAll("figure:has([data-field])").forEach(makeTimeline);
 for (const kind of ["pointermove", "pointerdown"])
   document.addEventListener(kind, ({ target, clientX, clientY }) => {
-    if (target.closest(".timeline")) return; // it shows its own tips
+    if (target.closest(".timeline")) return; // timelines show their own tips
     if (target.dataset.says) showTip(clientX, clientY, target.dataset.says);
     else hideTip();
   });
 
-// On paper everything is unfolded.
+// Opens all details for printing.
 const folded = [];
 window.addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details:not([open])")) {

@@ -1,4 +1,4 @@
-// The table of all rows: sorted by a column, filtered by words.
+// Sorts the table of all rows by a column, and filters it by words.
 
 function makeTable(table) {
   const [body, rest] = table.tBodies, mostRows = body.rows.length; // shown unless the reader asks for all

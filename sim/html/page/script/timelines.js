@@ -1,4 +1,4 @@
-// Timelines are pictures: here they are zoomed, moved and pointed at. Their x is time from `left` on, `across` wide.
+// Zooms and moves timelines, and shows tips on their shapes. Time begins at x = `left` and is `across` wide.
 
 const UNITS = [["s", 1], ["ms", 1e-3], ["µs", 1e-6], ["ns", 1e-9]];
 const unitOf = (seconds) => (seconds === 0 ? UNITS[0] : UNITS.find(([, size]) => seconds >= size) ?? UNITS[3]);
@@ -12,7 +12,7 @@ const svg = (tag, attributes, text = "") => {
   return element;
 };
 
-/** Returns the corners of a shape; the first is its place. */
+/** Returns the corners of a shape; the first one is its position. */
 const pointsOf = (shape) => (shape.getAttribute("points") ?? `${shape.getAttribute("x") ?? shape.getAttribute("cx")},${shape.getAttribute("y") ?? shape.getAttribute("cy")}`)
   .split(" ").map((point) => point.split(",").map(Number));
 
@@ -35,7 +35,7 @@ function makeTimeline(figure, index) {
   const [left, top, across, height] = picture.dataset.field.split(" ").map(Number), foot = top + height;
   const whole = Number(picture.dataset.seconds), mostZoom = Number(picture.dataset.zoom);
 
-  // Shapes in the field follow time; names of rows and everything around the field stay.
+  // Only shapes in the field move with time, not the names of rows and what surrounds the field.
   const all = [...picture.children].map((shape) => ({ shape, place: pointsOf(shape)[0], timed: shape.matches(".time, .tick") }));
   const axis = all.filter(({ place, timed }) => timed && place[0] > left - 0.02).map(({ shape }) => shape);
   const shapes = all.filter(({ shape, place: [x, y], timed }) => x > left - 0.02 && y > top - 0.02 && y < foot + 0.02 && !timed && !shape.matches(".heading"))
@@ -51,7 +51,7 @@ function makeTimeline(figure, index) {
   }).sort((a, b) => a.from - b.from);
   const rowsOfBoxes = [...new Set(boxes.map(({ y }) => y))].sort((a, b) => a - b);
 
-  let from = 0, to = 1, chosen = null; // the part of the time that is shown, from 0 to 1
+  let from = 0, to = 1, chosen = null; // the visible part of the time, from 0 to 1
   const at = (x) => left + ((x - left) / across - from) / (to - from) * across;
   picture.classList.add("timeline");
   picture.tabIndex = 0;
@@ -131,7 +131,7 @@ function makeTimeline(figure, index) {
   for (const end of ["pointerleave", "blur"]) picture.addEventListener(end, () => choose(null));
   picture.addEventListener("wheel", (event) => {
     const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
-    if (to - from >= 1 && (sideways || event.deltaY > 0)) return undefined; // the page scrolls
+    if (to - from >= 1 && (sideways || event.deltaY > 0)) return undefined; // lets the page scroll
     event.preventDefault();
     return sideways ? move(event.deltaX / across) : zoom(Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY / 300))), partOf(event));
   }, { passive: false });

@@ -1,4 +1,4 @@
-// The tip shows what the shape under the pointer stands for.
+// Shows a tip that explains the shape under the pointer.
 
 const byId = (id) => document.getElementById(id);
 const tip = byId("tip");
@@ -15,5 +15,5 @@ function showTip(x, y, text) {
   const top = y + 16 + height < window.innerHeight ? y + 16 : Math.max(4, y - height - 16);
   tip.style.transform = `translate(${left}px, ${top}px)`;
 }
-// Browsers report a scroll late: the tip may have been shown in between.
+// Browsers report a scroll late; the tip may have been shown since.
 window.addEventListener("scroll", () => { if (window.scrollY !== shownAt) hideTip(); }, { passive: true });
