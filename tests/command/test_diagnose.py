@@ -437,7 +437,7 @@ class Said(Diagnose):
         self.assertEqual(again["replay_error"], 0)
         self.assertEqual(again["replayed_s"], first["replayed_s"])
         page = (self.folder / "page.html").read_text(encoding="utf-8")
-        for part in ("<!DOCTYPE html>", "worker 1 (replica 1, stage 0)", 'class="worker"', "measured", "replayed", "ideal"):
+        for part in ("<!doctype html>", "worker 1 (replica 1, stage 0)", 'class="worker"', "measured", "replayed", "ideal"):
             self.assertIn(part, page)
         self.assertNotIn("http://", page.replace("http://www.w3.org/", ""))
         self.assertEqual((page.count('class="wait"'), page.count("waits for others: 15 ms")), (1, 1))  # replica 0, measured
