@@ -58,8 +58,7 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
 
 void execute(Context& context, const CodecArguments& arguments) {
   const CodecMeasurement report = measure_codec(request_of(context.console, arguments));
-  if (arguments.json) return context.console.print_json(codec_json(report));
-  context.console.print("{}", codec_table(report, screen()));
+  context.console.show(codec_view(), codec_json(report), arguments.json);
 }
 
 }  // namespace

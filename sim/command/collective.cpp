@@ -46,21 +46,20 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   if (arguments.links || !arguments.plot.empty())
     usage =
         link_usage(scenario, rows.back().bytes, rows.back().time_s, argument(arguments.links ? "--links" : "--plot"));
+  JsonValue json = collective_json(scenario, pricing);
+  if (arguments.links) json["rows"].back()["links"] = links_json(*usage);
   if (!arguments.plot.empty())
     write_picture(context.files(), arguments.plot,
                   links_picture(*usage, *scenario.cluster.network.topology,
-                                fmt::format("{}; {}", trim(collective_heading(scenario, pricing)),
+                                fmt::format("{}; {}", trim(rendered(collective_heading_view(), json, {.width = 1000})),
                                             format_size(rows.back().bytes))));
   context.console.warn(pricing.warning);
   context.console.note(pricing.note);
-  if (arguments.json) {
-    JsonValue json = collective_json(rows);
-    if (arguments.links) json.back()["links"] = links_json(*usage);
-    return context.console.print_json(json);
-  }
-  context.console.print("{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
-                        collective_table(rows, screen()));
-  if (arguments.links) context.console.show(links_view(), links_document(*usage));
+  if (arguments.json) return context.console.print_json(json["rows"]);
+  context.console.show(collective_view(), json);
+  if (!arguments.links) return;
+  context.console.print("\n");
+  context.console.show(links_view(), links_document(*usage));
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
-#include "sim/report/phrases.hpp"
-#include "sim/report/table.hpp"
+#include "sim/report/profile_report.hpp"
 #include "sim/workload/model_file.hpp"
 #include "sim/workload/profile_file.hpp"
 #include "sim/workload/profile_writer.hpp"
@@ -16,78 +15,16 @@ namespace allreplay {
 
 namespace {
 
-Bytes activations_of(const Profile& profile) {
-  Bytes kept = 0;
-  for (const Layer& layer : profile.layers) kept += layer.activation_bytes.value_or(0);
-  return kept;
-}
-
-// The bytes of the collectives of a micro-batch.
-Bytes sent_inside_of(const Profile& profile) {
-  Bytes sent = 0;
-  for (const Layer& layer : profile.layers)
-    for (const LayerCollective& one : layer.collectives) sent += one.bytes;
-  return sent;
-}
-
-std::string rate_text(double rate) { return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate); }
-
-// What was made, and how fast it is in its setting: one GPU, unless there is a cluster.
-std::string summary(const Estimate& made, const std::string& input, const Device* device, const Outcome& outcome,
-                    bool in_cluster) {
-  const Profile& profile = made.profile;
-  const Bytes kept = activations_of(profile);
-  std::vector<std::pair<std::string, TableCell>> rows{
-      {"model", profile.model},
-      {"device", fmt::format("{}, {}", profile.device, profile.precision)},
-      {"batch size", fmt::format("{}{}{}", *profile.batch_size, input.empty() ? "" : " of ", input)},
-      {"layers", fmt::format("{}", profile.layers.size())},
-      {"tensors", fmt::format("{}", profile.tensors.size())},
-      {"parameters", fmt::format("{}", profile.elements())},
-      {"forward", format_duration(to_seconds(profile.forward()))},
-      {"backward", format_duration(to_seconds(profile.backward()))},
-      {"update", profile.update ? format_duration(to_seconds(*profile.update)) : "not known"}};
-  if (kept > 0) rows.push_back({"activations", format_size(kept)});
-  const auto [tp, cp] = profile.tensor_and_context.value_or(std::pair(std::int64_t{1}, std::int64_t{1}));
-  if (tp * cp > 1) {
-    rows.insert(rows.begin() + 1, {"one worker of", fmt::format("tp {}, cp {}", tp, cp)});
-    rows.push_back({"sent inside layers", format_size(sent_inside_of(profile))});
-  }
-  const Metrics& metrics = outcome.result.metrics;
-  if (in_cluster) {
-    const Scenario& setting = outcome.scenario;
-    rows.push_back({"setting", fmt::format("{} workers of {}, {}", setting.workers, setting.cluster.name,
-                                           setting.strategy->name)});
-    rows.push_back({"iteration", format_duration(metrics.iteration_s)});
-    rows.push_back({"exposed communication", format_duration(metrics.exposed_comm_s)});
-  }
-  // Alone, it was replayed as if it did all of a sample.
-  const double group = in_cluster ? 1 : static_cast<double>(tp * cp);
-  const SpeedPerGpu speed = speed_per_gpu(outcome.scenario, metrics);
-  const char* each = in_cluster ? " of a GPU" : group > 1 ? " of a GPU, alone" : "";
-  rows.push_back({fmt::format("samples/s{}", each), rate_text(speed.samples_per_s.value() / group)});
-  if (speed.tokens_per_s) rows.push_back({fmt::format("tokens/s{}", each), rate_text(*speed.tokens_per_s / group)});
-  if (speed.mfu) rows.push_back({"MFU", percent(*speed.mfu / group)});
-  if (made.efficiency > 0) rows.push_back({"of the roofline", percent(made.efficiency)});
-  if (device) rows.push_back({"device's memory", format_size(device->memory)});
-  const std::string note = device && kept > device->memory ? "note: the activations alone do not fit into the device's "
-                                                             "memory: use fewer samples at a time, or --recompute\n"
-                                                           : "";
-  return facts(rows, screen()) + wrapped(note, screen().width, 2);
-}
-
-// `before`: what the profile that was rescaled says of its own source.
+// `source`: of the profile that was rescaled; "" if there was none.
 void finish(Context& context, const EstimateArguments& arguments, const Estimate& made, const Model& model,
-            const std::string& table, const std::string& before = "") {
+            const JsonValue& document, const std::string& source = "") {
   std::vector<std::string> notes = made.notes;
-  if (!before.empty()) notes.push_back("before: " + before);
+  if (!source.empty()) notes.push_back("before: " + source);
   if (!arguments.out.empty())
     write_own(context.files(), {"--out", arguments.out}, profile_json(made.profile, notes, &model),
               "\"origin\": \"estimated\"", arguments.force);
   for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
-  context.console.print(
-      "{}{}", table,
-      wrapped(fmt::format("note: estimated, not measured ({})\n", made.profile.source), screen().width, 2));
+  context.console.show(profile_view(), document);
 }
 
 void rescale(Context& context, const EstimateArguments& arguments) {
@@ -112,7 +49,7 @@ void rescale(Context& context, const EstimateArguments& arguments) {
   if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
   const Outcome outcome = run(Library(context.inputs).resolve(alone_on_a_gpu(), made.profile));
   finish(context, arguments, made, model,
-         summary(made, model.input, change.device ? &*change.device : nullptr, outcome, false), profile.source);
+         estimate_json(made, model.input, change.device ? &*change.device : nullptr, outcome, false), profile.source);
 }
 
 // What tools/reconstruct_trace.py scales to a published total.
@@ -181,7 +118,7 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   if (!at.note.empty()) made.notes.push_back(at.note);
   warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});
   finish(context, arguments, made, request.work.model(),
-         summary(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
+         estimate_json(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
 }
 
 void execute(Context& context, const EstimateArguments& arguments) {

@@ -5,7 +5,8 @@
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/notes.hpp"
+#include "sim/report/profile_report.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/collective_choice.hpp"
 #include "sim/training/parallel_setup.hpp"
@@ -23,7 +24,7 @@ struct ExportArguments {
   bool per_worker = false;
 };
 
-// What the format has no use for would be a silent mistake.
+// Rejects arguments that the format cannot use.
 void require_meaning(const ExportArguments& arguments, const Exporter& exporter) {
   const auto refuse = [&](bool given, std::string_view option, std::string_view wrong, std::string_view right) {
     if (given) throw InputError(argument(std::string(option)), wrong, right);
@@ -49,7 +50,6 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
          "--per-worker", "needs a number of workers", "add --workers N");
 }
 
-// The groups' file, where there is one.
 std::string groups_file(const ExportArguments& arguments) { return arguments.out + ".groups.json"; }
 
 std::vector<std::string> files(const ExportArguments& arguments, const Exporter& exporter, std::int64_t workers) {
@@ -62,6 +62,15 @@ std::vector<std::string> files(const ExportArguments& arguments, const Exporter&
   for (std::int64_t worker = 0; worker < workers; ++worker)
     files.push_back(fmt::format("{}.{}{}", arguments.out, worker, exporter.extension));
   return files;
+}
+
+const View& export_view() {
+  static const View view{{
+      ViewText{"{file}: {layers} layers, forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients[ in "
+               "{blocks} blocks of {strategy}]"},
+      ViewNotes{},
+  }};
+  return view;
 }
 
 void execute(Context& context, const ExportArguments& arguments) {
@@ -94,7 +103,6 @@ void execute(Context& context, const ExportArguments& arguments) {
   }
   if (groups) context.files().write(groups_file(arguments), exported.groups);
   for (const std::string& note : exported.notes) context.console.print_stderr("note: " + note);
-  context.console.print_aside(caveat(scenario.profile));
   if (scenario.stragglers.any())
     context.console.print_stderr(
         "note: the cluster's stragglers, spread and jitter were left out: every worker is the profile's");
@@ -105,12 +113,12 @@ void execute(Context& context, const ExportArguments& arguments) {
   else if (written.size() > 1)
     context.console.print_stderr(
         fmt::format("note: the {} files are identical: every worker does the same", written.size()));
-  context.console.print(
-      "{}",
-      fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
-                  scenario.profile->layers.size(), format_duration(to_seconds(scenario.profile->forward())),
-                  format_duration(to_seconds(scenario.profile->backward())), format_size(scenario.profile->bytes()),
-                  plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
+  JsonValue document = profile_summary(scenario.profile);
+  document["file"] = written.front();
+  document["gradient_bytes"] = scenario.profile->bytes();
+  if (plan) document["strategy"] = plan->strategy, document["blocks"] = plan->blocks.size();
+  document["notes"] = note_on_origin(scenario.profile);
+  context.console.show(export_view(), document);
 }
 
 }  // namespace

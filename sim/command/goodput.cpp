@@ -1,10 +1,6 @@
-#include <fmt/format.h>
-
 #include "sim/command/command.hpp"
-#include "sim/core/text.hpp"
 #include "sim/jobs/nodes_of_job.hpp"
 #include "sim/report/goodput_report.hpp"
-#include "sim/report/report.hpp"
 #include "sim/report/run_report.hpp"
 
 namespace allreplay {
@@ -43,20 +39,12 @@ void execute(Context& context, const GoodputArguments& arguments) {
   const Outcome outcome = run_with_progress(context.console, library.resolve(request));
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
-  context.console.note(idle_reliability(reliability));
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
-  if (arguments.json) {
-    JsonValue json = run_json(outcome, scaling_reference(outcome));
-    json["goodput"] = goodput_json(goodput);
-    context.console.print_json(json);
-  } else
-    context.console.print(
-        "{}{}",
-        wrapped(fmt::format("{}, {}: an iteration takes {}", title(outcome.scenario), outcome.scenario.strategy->name,
-                            format_duration(outcome.result.metrics.iteration_s)) +
-                    "\n",
-                screen().width),
-        goodput_report(goodput, reliability, screen()));
+  JsonValue json = run_json(outcome, scaling_reference(outcome));
+  json["goodput"] = goodput_json(goodput, reliability);
+  const JsonValue notes = note_on_reliability(reliability);
+  for (const JsonValue& note : notes.items()) json["notes"].push_back(note);
+  context.console.show(goodput_of_run_view(), json, arguments.json);
 }
 
 }  // namespace

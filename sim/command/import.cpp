@@ -8,7 +8,7 @@
 #include "sim/estimate/transformer.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/interchange/importers/ranks.hpp"
-#include "sim/report/table.hpp"
+#include "sim/report/profile_report.hpp"
 #include "sim/workload/profile_writer.hpp"
 
 namespace allreplay {
@@ -51,21 +51,6 @@ ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
   return options;
 }
 
-std::string summary(const Profile& profile) {
-  std::int64_t parameters = 0;
-  for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
-  return facts({{"model", profile.model},
-                {"source", profile.source},
-                {"device", fmt::format("{}, {}, {}", profile.device, profile.framework, profile.precision)},
-                {"batch size", fmt::format("{}", *profile.batch_size)},
-                {"layers", fmt::format("{}", profile.layers.size())},
-                {"tensors", fmt::format("{}", profile.tensors.size())},
-                {"parameters", fmt::format("{}", parameters)},
-                {"forward", format_duration(to_seconds(profile.forward()))},
-                {"backward", format_duration(to_seconds(profile.backward()))}},
-               screen());
-}
-
 Imported import_file(const Files& files, const std::string& file, const std::string& from,
                      const ImportOptions& options) {
   const Importer* importer = from.empty() ? nullptr : &find_importer(from, argument("--from"));
@@ -95,7 +80,7 @@ void execute(Context& context, const ImportArguments& arguments) {
   context.files().write(arguments.out, profile_json(imported.profile, imported.notes));
   if (!measured.empty()) context.files().write(arguments.communication_out, measured);
   for (const std::string& note : imported.notes) context.console.print_stderr("note: " + note);
-  context.console.print("{}", summary(imported.profile));
+  context.console.show(profile_view(), profile_summary(imported.profile));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "sim/core/file.hpp"
 #include "sim/jobs/jobs_run.hpp"
 #include "sim/picture/picture_file.hpp"
-#include "sim/report/jobs_notes.hpp"
 #include "sim/report/jobs_report.hpp"
 #include "sim/view/jobs_picture.hpp"
 #include "sim/view/jobs_trace.hpp"
@@ -65,20 +64,14 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!arguments.timeline.empty()) context.files().write(arguments.timeline, jobs_trace(found.result, file, record));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, jobs_picture(found.result, record));
   const FoundJobs* printed = searches ? &found : nullptr;
-  for (const std::string& note : jobs_notes(file, found.result)) context.console.note(note);
-  if (!arguments.json) {
-    // How much of what slows one is whose.
-    const JobResult* worst = most_slowed(found.result);
-    std::optional<JobsResult> undisturbed;
-    if (worst && !disturbances_text(file).empty())
-      undisturbed =
-          runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
-    return context.console.print(
-        "{}", jobs_report(file, found.result, printed, undisturbed ? &*undisturbed : nullptr, screen()));
-  }
-  JsonValue json = jobs_json(found.result, printed, arguments.each);
+  std::optional<JobsResult> undisturbed;
+  if (most_slowed(found.result) && !(file.events.empty() && file.background.empty()))
+    undisturbed =
+        runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
+  JsonValue json = jobs_json(file, found.result, printed, undisturbed ? &*undisturbed : nullptr, arguments.each);
   json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  context.console.print("{}\n", json.dump());
+  if (arguments.json) return context.console.print("{}\n", json.dump());
+  context.console.show(jobs_view(), json);
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ void execute(Context& context, const PlanArguments& arguments) {
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
   if (arguments.pytorch) return context.console.print("{}\n", code_of(scenario, plan));
-  context.console.print("{}", arguments.json ? write_plan(plan, scenario.profile, scenario.options.dtypes) + "\n"
-                                             : plan_report(scenario, plan, screen()));
+  if (arguments.json) return context.console.print("{}\n", write_plan(plan, scenario.profile, scenario.options.dtypes));
+  context.console.show(plan_view(), plan_summary(scenario, plan));
 }
 
 }  // namespace

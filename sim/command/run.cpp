@@ -68,7 +68,10 @@ void execute(Context& context, const RunArguments& arguments) {
     context.console.print_json(json);
   } else {
     context.console.show(run_view(), run_document(outcome, reference));
-    if (arguments.links) context.console.show(links_view(), links_document(*usage));
+    if (arguments.links) {
+      context.console.print("\n");
+      context.console.show(links_view(), links_document(*usage));
+    }
   }
   context.console.hand_over(std::move(outcome));
 }

@@ -55,12 +55,12 @@ class Printout {
     for (const std::string& line : lines_) csv += line + "\n";
     if (csv_) return console.print("{}", csv);
     if (of_jobs_) {
-      const ResultTable result = parse_results(csv, "the sweep");
+      const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
       if (shows_all())
-        console.print("{}\n", jobs_sweep_table(result, screen()));
+        console.show(jobs_sweep_table_view(), document);
       else
         print_count(console, out);
-      return console.print("{}", jobs_sweep_verdict(result, screen()));
+      return console.show(jobs_sweep_verdict_view(), document);
     }
     const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_), shows_all());
     if (shows_all())

@@ -62,8 +62,7 @@ void execute(Context& context, const TopologyArguments& arguments) {
   if (!file.empty()) context.files().write(arguments.cluster_out, file);
   if (!arguments.dot.empty()) context.files().write(arguments.dot, topology_dot(cluster));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, topology_picture(cluster));
-  if (arguments.json) return context.console.print_json(topology_json(cluster));
-  context.console.print("{}", topology_table(cluster, screen()));
+  context.console.show(topology_view(), topology_json(cluster), arguments.json);
 }
 
 }  // namespace

@@ -180,6 +180,15 @@ std::string format_duration(double seconds) {
   return seconds == 0 ? "0 s" : format(seconds, unit_of_duration(seconds));
 }
 
+std::string format_long_duration(double seconds) {
+  for (const FittingUnit& unit : {FittingUnit{86400, "d"}, FittingUnit{3600, "h"}, FittingUnit{60, "min"}})
+    if (seconds >= 1e4 * unit.size)
+      return fmt::format("{:.0f} {}", seconds / unit.size, unit.name);
+    else if (seconds >= 2 * unit.size)
+      return format(seconds, unit);
+  return format_duration(seconds);
+}
+
 std::string format_size(Bytes bytes) {
   return format(static_cast<double>(bytes), unit_of_size(static_cast<double>(bytes)));
 }

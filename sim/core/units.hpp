@@ -51,6 +51,7 @@ FittingUnit unit_of_rate(double bytes_per_second);
 
 // For people: up to four significant digits and a suitable unit.
 std::string format_duration(double seconds);
+std::string format_long_duration(double seconds);  ///< from two minutes on in minutes, hours or days
 std::string format_size(Bytes bytes);
 std::string format_rate(double bytes_per_second);  ///< in bit/s, as is usual for networks
 

@@ -1,15 +1,14 @@
-// What the command `codec` prints of a codec at work.
+// The report of the command `codec`.
 #pragma once
-
-#include <string>
 
 #include "sim/compression/codec_measurement.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-std::string codec_table(const CodecMeasurement& report, const Screen& screen = {});
 JsonValue codec_json(const CodecMeasurement& report);
+
+const View& codec_view();
 
 }  // namespace allreplay

@@ -1,57 +1,69 @@
 #include "sim/report/collective_report.hpp"
 
-#include <fmt/format.h>
-
 #include "sim/cluster/describe.hpp"
-#include "sim/core/json_value.hpp"
-#include "sim/core/text.hpp"
-#include "sim/report/table.hpp"
 #include "sim/training/collective_choice.hpp"
 
 namespace allreplay {
 
-std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing) {
-  const CollectiveChoice choice = collective_of(scenario);
-  std::string text = scenario.operation ? fmt::format("{}: ", to_string(*scenario.operation)) : "";
-  text += fmt::format("{} among {} on {}, {}", choice.algorithm->name, counted(scenario.workers, "worker"),
-                      named_with_routing(scenario.cluster), to_string(choice.fidelity));
-  if (pricing.messages > 0) text += fmt::format(": {} each", counted(pricing.messages, "message"));
-  return text + "\n\n";
-}
+namespace {
 
-std::string collective_table(const std::vector<CollectiveRow>& rows, const Screen& screen) {
-  std::vector<TableColumn> columns{{"size", "B"}, {"time", "us"}, {"algbw", "GB/s"}, {"busbw", "GB/s"}};
-  const bool choices = !rows.empty() && rows.front().choice;
-  if (choices) columns.insert(columns.end(), {"algorithm", "protocol"});
-  Table table(columns);
-  for (const CollectiveRow& row : rows) {
-    std::vector<TableCell> cells{cell::count(row.bytes), cell::number(row.time_s * 1e6, 2),
-                                 cell::number(row.algbw_GBps, 4), cell::number(row.busbw_GBps, 4)};
-    if (choices) cells.insert(cells.end(), {row.choice->algorithm, row.choice->protocol});
-    table.add(std::move(cells));
+JsonValue row_json(const CollectiveRow& row) {
+  JsonValue json{{"bytes", row.bytes}};
+  if (row.operation) json["operation"] = to_string(*row.operation);
+  if (!row.routing.empty()) json["routing"] = row.routing;
+  json["time_s"] = row.time_s;
+  json["algbw_GBps"] = row.algbw_GBps;
+  json["busbw_GBps"] = row.busbw_GBps;
+  json["messages"] = row.messages;
+  json["events"] = row.events;
+  json["wall_s"] = row.wall_s;
+  if (row.choice) {
+    json["algorithm"] = row.choice->algorithm;
+    json["protocol"] = row.choice->protocol;
   }
-  return table.text(screen);
+  return json;
 }
 
-JsonValue collective_json(const std::vector<CollectiveRow>& rows) {
+}  // namespace
+
+JsonValue collective_rows(const std::vector<CollectiveRow>& rows) {
   auto array = JsonValue::array();
-  for (const CollectiveRow& row : rows) {
-    JsonValue json{{"bytes", row.bytes}};
-    if (row.operation) json["operation"] = to_string(*row.operation);
-    if (!row.routing.empty()) json["routing"] = row.routing;
-    json["time_s"] = row.time_s;
-    json["algbw_GBps"] = row.algbw_GBps;
-    json["busbw_GBps"] = row.busbw_GBps;
-    json["messages"] = row.messages;
-    json["events"] = row.events;
-    json["wall_s"] = row.wall_s;
-    if (row.choice) {
-      json["algorithm"] = row.choice->algorithm;
-      json["protocol"] = row.choice->protocol;
-    }
-    array.push_back(std::move(json));
-  }
+  for (const CollectiveRow& row : rows) array.push_back(row_json(row));
   return array;
+}
+
+JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pricing) {
+  const CollectiveChoice choice = collective_of(scenario);
+  JsonValue json{{"rows", collective_rows(pricing.rows)},
+                 {"collective", choice.algorithm->name},
+                 {"workers", scenario.workers},
+                 {"cluster", named_with_routing(scenario.cluster)},
+                 {"fidelity", to_string(choice.fidelity)},
+                 {"messages_each", pricing.messages}};
+  if (scenario.operation) json["operation"] = to_string(*scenario.operation);
+  return json;
+}
+
+const View& collective_heading_view() {
+  static const View view{
+      {ViewText{"[{operation}: ]{collective} among {workers} workers on {cluster}, {fidelity}[: "
+                "{messages_each:nonzero} messages each]"}}};
+  return view;
+}
+
+const View& collective_view() {
+  static const View view{{
+      collective_heading_view().parts.front(),
+      ViewText{},
+      ViewTable{"rows",
+                {{"bytes", "{bytes:0}"},
+                 {"time", "{time_s}"},
+                 {"algbw GB/s", "{algbw_GBps:4}"},
+                 {"busbw GB/s", "{busbw_GBps:4}"},
+                 {"algorithm", "{algorithm}"},
+                 {"protocol", "{protocol}"}}},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

@@ -1,19 +1,19 @@
-// What the command `collective` prints: a collective alone, by message size, as nccl-tests prints it.
+// The report of the command `collective`: one collective in isolation, by message size, as nccl-tests prints it.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
+#include "sim/report/view.hpp"
 #include "sim/training/collective_pricing.hpp"
 
 namespace allreplay {
 
-/// "ring among 16 workers on fat-tree-4, message: 480 messages each".
-std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing);
+/// The array that `--json` prints.
+JsonValue collective_rows(const std::vector<CollectiveRow>& rows);
+/// An object with these "rows".
+JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pricing);
 
-std::string collective_table(const std::vector<CollectiveRow>& rows, const Screen& screen = {});
-JsonValue collective_json(const std::vector<CollectiveRow>& rows);
+/// "ring among 16 workers on fat-tree-4, message: 480 messages each".
+const View& collective_heading_view();
+const View& collective_view();
 
 }  // namespace allreplay

@@ -1,75 +1,18 @@
 #include "sim/report/goodput_report.hpp"
 
-#include <fmt/format.h>
-
-#include "sim/core/text.hpp"
-#include "sim/core/units.hpp"
-#include "sim/report/phrases.hpp"
-#include "sim/report/table.hpp"
-
 namespace allreplay {
 
 namespace {
 
-// "1.79 h": checkpoints and failures are hours apart; a horizon has many days.
-std::string long_text(double seconds) {
-  for (const auto& [unit, size] : {std::pair("d", 86400.), {"h", 3600.}, {"min", 60.}})
-    if (seconds >= 1e4 * size)
-      return fmt::format("{:.0f} {}", seconds / size, unit);
-    else if (seconds >= 2 * size)
-      return fmt::format("{:.4g} {}", seconds / size, unit);
-  return format_duration(seconds);
-}
-
-std::string operated_text(const Operated& operated, bool waits) {
-  const std::string waited =
-      waits ? fmt::format("; {} without enough nodes", long_text(operated.waited_s)) : std::string();
-  return fmt::format("{} useful, {} failure{}{}", percent(operated.useful_fraction), operated.failures,
-                     operated.failures == 1 ? "" : "s", waited);
+// The formula assumes a spare whenever one is needed; if spares can run out, the simulation says what is useful.
+double useful_share(const Goodput& goodput, const Reliability& reliability) {
+  if (!reliability.spares) return goodput.chosen.useful_fraction;
+  return (goodput.elastic ? *goodput.elastic : goodput.simulated).useful_fraction;
 }
 
 }  // namespace
 
-std::string goodput_report(const Goodput& goodput, const Reliability& reliability, const Screen& screen) {
-  std::vector<std::pair<std::string, TableCell>> rows{
-      {"nodes", cell::count(goodput.nodes)},
-      {"a failure every", fmt::format("{} (of one node: {})", long_text(goodput.mtbf_s), long_text(reliability.mtbf))},
-      {"checkpoint every", fmt::format("{}: {} iteration{}", long_text(goodput.chosen.seconds),
-                                       goodput.interval_iterations, goodput.interval_iterations == 1 ? "" : "s")}};
-  Table intervals({"interval", "time between checkpoints", "useful, expected"});
-  for (const auto& [name, choice] : {std::pair("chosen", &goodput.chosen),
-                                     {"exact optimum", &goodput.optimal},
-                                     {"Daly", &goodput.daly},
-                                     {"Young", &goodput.young}})
-    intervals.add({name, long_text(choice->seconds), cell::percent(choice->useful_fraction, 3)});
-  const bool waits = reliability.spares.has_value();
-  std::vector<std::pair<std::string, TableCell>> after{
-      {"simulated", fmt::format("over {}: {}", long_text(horizon_of(reliability, goodput.nodes)),
-                                operated_text(goodput.simulated, waits))}};
-  if (goodput.elastic) after.emplace_back("elastic", operated_text(*goodput.elastic, waits));
-  // The formula knows no spares that run out.
-  const Operated& operated = goodput.elastic ? *goodput.elastic : goodput.simulated;
-  const double useful = waits ? operated.useful_fraction : goodput.chosen.useful_fraction;
-  std::string verdict = fmt::format("{} of the time is useful ({}", percent(useful),
-                                    waits ? fmt::format("simulated{}, with {}", goodput.elastic ? ", elastic" : "",
-                                                        counted(*reliability.spares, "spare"))
-                                          : "expected, with a spare whenever one is needed");
-  verdict += ")";
-  if (const auto& all = goodput.undisturbed_samples_per_s)
-    verdict += fmt::format(": {:.4g} of {:.4g} samples/s", useful * *all, *all);
-  return fmt::format("\n{}\n{}\n{}\n{}", facts(rows, screen), intervals.text(screen), facts(after, screen),
-                     wrapped(verdict + "\n", screen.width));
-}
-
-std::string idle_reliability(const Reliability& reliability) {
-  if (reliability.spares || (reliability.repair == 0 && !reliability.elastic)) return "";
-  return fmt::format("{} nothing without --spares: a standby node is always available",
-                     reliability.repair == 0 ? "elastic changes"
-                     : !reliability.elastic  ? "repair changes"
-                                             : "repair and elastic change");
-}
-
-JsonValue goodput_json(const Goodput& goodput) {
+JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability) {
   JsonValue json = {{"mtbf_s", goodput.mtbf_s},
                     {"nodes", goodput.nodes},
                     {"interval_s", goodput.chosen.seconds},
@@ -83,7 +26,53 @@ JsonValue goodput_json(const Goodput& goodput) {
   json["failures"] = goodput.simulated.failures;
   json["waited_s"] = goodput.simulated.waited_s;
   json["samples_per_s"] = goodput.samples_per_s;
+  json["node_mtbf_s"] = reliability.mtbf;
+  json["horizon_s"] = horizon_of(reliability, goodput.nodes);
+  json["spares"] = reliability.spares;
+  json["useful_share"] = useful_share(goodput, reliability);
+  if (const auto& all = goodput.undisturbed_samples_per_s) {
+    json["undisturbed_samples_per_s"] = *all;
+    json["useful_samples_per_s"] = useful_share(goodput, reliability) * *all;
+  }
   return json;
+}
+
+JsonValue note_on_reliability(const Reliability& reliability) {
+  auto notes = JsonValue::array(), settings = JsonValue::array();
+  if (reliability.repair != 0) settings.push_back("repair");
+  if (reliability.elastic) settings.push_back("elastic");
+  if (!reliability.spares && !settings.items().empty())
+    notes.push_back({{"note", "idle reliability"}, {"settings", std::move(settings)}});
+  return notes;
+}
+
+const View& goodput_view() {
+  static const View view{{
+      ViewFacts{{
+          {"nodes", "{goodput/nodes}"},
+          {"a failure every", "{goodput/mtbf_s:long} (of one node: {goodput/node_mtbf_s:long})"},
+          {"checkpoint every", "{goodput/interval_s:long}, iterations: {goodput/interval_iterations}"},
+          {"  best", "{goodput/optimal_s:long} (Daly: {goodput/daly_s:long}, Young: {goodput/young_s:long})"},
+          {"simulated", "{goodput/horizon_s:long}, failures: {goodput/failures}[, spares: {goodput/spares}]"},
+          {"  waiting for nodes", "{goodput/waited_s:long}"},
+          {"useful, expected", "{goodput/useful_fraction:percent}"},
+          {"useful, simulated", "{goodput/simulated_fraction:percent}[, elastic {goodput/elastic_fraction:percent}]"},
+      }},
+      ViewText{},
+      ViewText{"{goodput/useful_share} of the time is useful[: {goodput/useful_samples_per_s} of "
+               "{goodput/undisturbed_samples_per_s} samples/s]."},
+  }};
+  return view;
+}
+
+const View& goodput_of_run_view() {
+  static const View view = [] {
+    View all{{ViewText{"{title}, {strategy}: an iteration takes {iteration_s}"}, ViewText{}}};
+    all.parts.insert(all.parts.end(), goodput_view().parts.begin(), goodput_view().parts.end());
+    all.parts.push_back(ViewNotes{});
+    return all;
+  }();
+  return view;
 }
 
 }  // namespace allreplay

@@ -1,19 +1,20 @@
-// What failures leave of a job's time, for people and for programs.
+// The report of what failures and checkpoints leave of a job's time.
 #pragma once
 
-#include <string>
-
 #include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
 #include "sim/jobs/goodput.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-std::string goodput_report(const Goodput& goodput, const Reliability& reliability, const Screen& screen = {});
+JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability);
 
-/// What counts for nothing, for a note; "" where all does.
-std::string idle_reliability(const Reliability& reliability);
+/// The note on settings that change nothing; no item if there are none.
+JsonValue note_on_reliability(const Reliability& reliability);
 
-JsonValue goodput_json(const Goodput& goodput);
+/// Reads "goodput" in a document, or in one of its jobs.
+const View& goodput_view();
+/// Reads a run's document (run_report.hpp) with "goodput".
+const View& goodput_of_run_view();
 
 }  // namespace allreplay

@@ -1,13 +1,8 @@
 #include "sim/report/jobs_notes.hpp"
 
 #include <algorithm>
-#include <map>
 
-#include <fmt/format.h>
-
-#include "sim/core/text.hpp"
 #include "sim/report/goodput_report.hpp"
-#include "sim/report/phrases.hpp"
 
 namespace allreplay {
 
@@ -23,51 +18,28 @@ std::vector<std::size_t> felt_by(const JobResult& job) {
   return events;
 }
 
-// Jobs that end are measured from their first iteration to their last, a steady run over its period; of all others
-// an iteration of the longest should fit into what is measured.
-std::string note_on_phases(const JobsResult& result) {
-  if (result.period_s) return "";
+// True if the job's workers could feel the event: one on a link concerns all jobs.
+bool concerns(const JobsFile& file, std::size_t event, const JobResult& job) {
+  const std::vector<std::size_t> felt = felt_by(job);
+  return !file.events[event].slowdown || std::find(felt.begin(), felt.end(), event) != felt.end();
+}
+
+// Jobs that end are measured from their first iteration to their last, a steady run over its period. All others should
+// be measured for at least one iteration of the longest.
+void add_note_on_phases(const JobsResult& result, JsonValue& notes) {
+  if (result.period_s) return;
   const JobResult* longest = nullptr;
   for (const JobResult& job : result.jobs)
     if (job.together && (!longest || job.together->mean > longest->together->mean)) longest = &job;
-  std::vector<std::string> names;
+  auto jobs = JsonValue::array();
   for (const JobResult& job : result.jobs)
     if (job.together && !job.seated.iterations && to_seconds(job.to - job.from) < longest->together->mean)
-      names.push_back(job.seated.name);
-  if (names.empty()) return "";
-  return fmt::format(
-      "{} {} measured for less than one iteration of {} ({}), so only in one phase of it: slow-down and fairness hold "
-      "for that phase; \"iterations\" of {} measures the others until it is done",
-      listed(names), names.size() == 1 ? "was" : "were", longest->seated.name, format_duration(longest->together->mean),
-      longest->seated.name);
-}
-
-// An event on a link is anybody's; what slows workers is that of their jobs.
-std::vector<std::string> notes_on_events(const JobsFile& file, const JobsResult& result) {
-  std::map<std::string, std::vector<std::string>> unmeasured;  // whose: events
-  for (std::size_t i = 0; i < file.events.size(); ++i) {
-    std::vector<std::string> names;
-    bool of_nobody = true, measured = false;
-    for (const JobResult& job : result.jobs) {
-      const std::vector<std::size_t> felt = felt_by(job);
-      if (file.events[i].slowdown && std::find(felt.begin(), felt.end(), i) == felt.end()) continue;
-      of_nobody = false;
-      if (!job.together) continue;
-      if (is_measured_during(file.events[i], job))
-        measured = true;
-      else
-        names.push_back(fmt::format("{} ({} to {})", job.seated.name, format_duration(to_seconds(job.from)),
-                                    format_duration(to_seconds(job.to))));
-    }
-    const std::string number = fmt::format("{}", i);
-    if (of_nobody) unmeasured["of any job: no worker is placed there"].push_back(number);
-    if (!names.empty() && (file.events[i].slowdown || !measured)) unmeasured["of " + listed(names)].push_back(number);
-  }
-  std::vector<std::string> notes;
-  for (const auto& [whose, events] : unmeasured)
-    notes.push_back(fmt::format("event{} {} {} outside the measured time {}", events.size() == 1 ? "" : "s",
-                                listed(events), events.size() == 1 ? "lies" : "lie", whose));
-  return notes;
+      jobs.push_back(job.seated.name);
+  if (!jobs.items().empty())
+    notes.push_back({{"note", "one phase"},
+                     {"jobs", std::move(jobs)},
+                     {"longest", longest->seated.name},
+                     {"iteration_s", longest->together->mean}});
 }
 
 }  // namespace
@@ -81,13 +53,38 @@ bool computes_slowly(const JobsFile& file, const JobResult& job) {
                                       [&](std::size_t event) { return is_measured_during(file.events[event], job); }));
 }
 
-std::vector<std::string> jobs_notes(const JobsFile& file, const JobsResult& result) {
-  std::vector<std::string> notes = notes_on_events(file, result);
-  if (std::string note = note_on_phases(result); !note.empty()) notes.push_back(std::move(note));
-  for (const JobResult& job : result.jobs)
-    if (job.reliability)
-      if (const std::string idle = idle_reliability(*job.reliability); !idle.empty())
-        notes.push_back(fmt::format("{}: {}", job.seated.name, idle));
+JsonValue unmeasured_events(const JobsFile& file, const JobsResult& result) {
+  auto events = JsonValue::array();
+  for (std::size_t i = 0; i < file.events.size(); ++i) {
+    auto jobs = JsonValue::array();
+    bool is_of_a_job = false, is_measured = false;
+    for (const JobResult& job : result.jobs) {
+      if (!concerns(file, i, job)) continue;
+      is_of_a_job = true;
+      if (job.together && is_measured_during(file.events[i], job))
+        is_measured = true;
+      else if (job.together)
+        jobs.push_back(job.seated.name);
+    }
+    if (!is_of_a_job || (!jobs.items().empty() && (file.events[i].slowdown || !is_measured)))
+      events.push_back({{"event", i}, {"jobs", std::move(jobs)}});
+  }
+  return events;
+}
+
+JsonValue jobs_notes(const JobsFile& file, const JobsResult& result) {
+  auto notes = JsonValue::array();
+  if (std::any_of(result.jobs.begin(), result.jobs.end(),
+                  [&](const JobResult& job) { return computes_slowly(file, job); }))
+    notes.push_back({{"note", "slow computation"}});
+  add_note_on_phases(result, notes);
+  for (const JobResult& job : result.jobs) {
+    if (!job.reliability) continue;
+    JsonValue idle = note_on_reliability(*job.reliability);
+    if (idle.items().empty()) continue;
+    idle.back()["job"] = job.seated.name;
+    notes.push_back(idle.back());
+  }
   return notes;
 }
 

@@ -1,17 +1,18 @@
-// How several jobs were measured: what whoever reads the result should know of that.
+// Notes on how several jobs were measured.
 #pragma once
 
-#include <string>
-#include <vector>
-
+#include "sim/core/json_value.hpp"
 #include "sim/jobs/jobs_run.hpp"
 
 namespace allreplay {
 
-/// A line each.
-std::vector<std::string> jobs_notes(const JobsFile& file, const JobsResult& result);
+/// The events outside the measured time of jobs that they concern, with these jobs; with none if no worker is there.
+JsonValue unmeasured_events(const JobsFile& file, const JobsResult& result);
 
-/// Whether something slows the job's computing while it is measured, which its exposed communication then includes.
+/// See notes.hpp.
+JsonValue jobs_notes(const JobsFile& file, const JobsResult& result);
+
+/// True if something slows the job's computation while it is measured; its exposed communication then includes that.
 bool computes_slowly(const JobsFile& file, const JobResult& job);
 
 }  // namespace allreplay

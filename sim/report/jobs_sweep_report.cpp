@@ -2,16 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "sim/core/text.hpp"
-#include "sim/core/units.hpp"
 #include "sim/jobs/job_row.hpp"
-#include "sim/report/report.hpp"
-#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -19,87 +11,111 @@ namespace {
 
 using JobLines = std::vector<const ResultLine*>;
 
-JobLines job_lines_of(const ResultTable& result) {
-  JobLines lines;
-  for (const ResultLine& row : result.rows) lines.push_back(&row);
-  return lines;
-}
+constexpr const char* measures[] = {"alone_s", "iteration_s", "p99_s", "exposed_comm_s", "slowdown"};
 
-// The identifying columns in which these rows differ, or those in which they are alike.
+// The identifying columns in which these rows differ, or those in which they do not.
 std::vector<std::string> identifying_columns(const ResultTable& result, const JobLines& rows, bool differ) {
   std::vector<std::string> names;
   for (const JobColumn& column : job_columns()) {
     if (!column.identifies) continue;
     const std::string name(column.name);
     const std::string& first = result.text(*rows.front(), name);
-    const bool alike =
+    const bool same =
         std::all_of(rows.begin(), rows.end(), [&](const ResultLine* row) { return result.text(*row, name) == first; });
-    if (alike != differ) names.push_back(name);
+    if (same != differ) names.push_back(name);
   }
   return names;
 }
 
-// "placement spread, search stagger=8"
-std::string values_of(const ResultTable& result, const ResultLine& row, const std::vector<std::string>& names) {
-  std::vector<std::string> values;
-  for (const std::string& name : names) {
-    const std::string& value = result.text(row, name);
-    if (!value.empty()) values.push_back(fmt::format("{} {}", name, value));
-  }
-  return fmt::format("{}", fmt::join(values, ", "));
+JsonValue values_of(const ResultTable& result, const ResultLine& row, const std::vector<std::string>& names) {
+  auto values = JsonValue::object();
+  for (const std::string& name : names)
+    if (const std::string& value = result.text(row, name); !value.empty()) values[name] = value;
+  return values;
 }
 
-}  // namespace
-
-std::string jobs_sweep_table(const ResultTable& result, const Screen& screen) {
-  const JobLines rows = job_lines_of(result);
-  std::vector<std::string> keys = identifying_columns(result, rows, true);
-  const std::string same = values_of(result, *rows.front(), identifying_columns(result, rows, false));
-  const std::pair<const char*, const char*> seconds[] = {
-      {"alone", "alone_s"}, {"together", "iteration_s"}, {"p99", "p99_s"}, {"exposed comm.", "exposed_comm_s"}};
-  std::vector<TableColumn> columns(keys.begin(), keys.end());
-  for (const auto& [title, name] : seconds) columns.emplace_back(title);
-  columns.emplace_back("slow-down");
-  Table table(columns, keys.size());
-  for (const ResultLine* row : rows) {
-    std::vector<TableCell> cells;
-    for (const std::string& key : keys) cells.emplace_back(result.text(*row, key));
-    const auto number = [&](const char* name, TableCell (*write)(double)) {
-      cells.push_back(result.text(*row, name).empty()
-                          ? TableCell("-")
-                          : write(parse_number(result.text(*row, name), result.place_of(*row, name))));
-    };
-    for (const auto& [title, name] : seconds) number(name, cell::seconds);
-    number("slowdown", [](double value) { return cell::number(value, 3); });
-    table.add(std::move(cells));
+JsonValue rows_of(const ResultTable& result, const JobLines& lines) {
+  const std::vector<std::string> keys = identifying_columns(result, lines, true);
+  auto rows = JsonValue::array();
+  for (const ResultLine* line : lines) {
+    JsonValue row = values_of(result, *line, keys);
+    for (const char* name : measures)
+      if (!result.text(*line, name).empty()) row[name] = result.number(*line, name);
+    rows.push_back(std::move(row));
   }
-  return (same.empty() ? "" : wrapped(same, screen.width, 2) + "\n\n") + table.text(screen);
+  return rows;
 }
 
-std::string jobs_sweep_verdict(const ResultTable& result, const Screen& screen) {
-  std::vector<std::pair<std::string, JobLines>> files;  // their first jobs' rows: one of each run
-  std::set<std::string> notes;
-  std::string text;
-  for (const ResultLine& row : result.rows) {
-    if (const std::string note = caveat(result.text(row, "profile"), result.text(row, "origin"));
-        notes.insert(note).second)
-      text += note;
-    const std::string& name = result.text(row, "jobs");
-    auto file = std::find_if(files.begin(), files.end(), [&](const auto& one) { return one.first == name; });
-    if (file == files.end()) file = files.insert(file, {name, {}});
-    if (file->second.empty() || result.text(row, "job") == result.text(*file->second.front(), "job"))
-      file->second.push_back(&row);
+// The rows of each file's first job: one for each run.
+std::map<std::string, JobLines> runs_by_file(const ResultTable& result, const JobLines& lines) {
+  std::map<std::string, JobLines> files;
+  for (const ResultLine* line : lines) {
+    JobLines& runs = files[result.text(*line, "jobs")];
+    if (runs.empty() || result.text(*line, "job") == result.text(*runs.front(), "job")) runs.push_back(line);
   }
-  for (const auto& [name, runs] : files) {
-    const std::vector<std::string> named = identifying_columns(result, runs, true);
+  return files;
+}
+
+JsonValue ranges_of(const ResultTable& result, const JobLines& lines) {
+  auto ranges = JsonValue::array();
+  for (const auto& [name, runs] : runs_by_file(result, lines)) {
+    const std::vector<std::string> keys = identifying_columns(result, runs, true);
     const auto worst = [&](const ResultLine* run) { return result.number(*run, "worst_slowdown"); };
     const auto [least, most] = std::minmax_element(
         runs.begin(), runs.end(), [&](const ResultLine* a, const ResultLine* b) { return worst(a) < worst(b); });
     if (runs.size() < 2 || worst(*least) == 0) continue;  // nothing to compare, or nothing was measured
-    text += fmt::format("{}: the worst slow-down ranges from {:.3f} ({}) to {:.3f} ({}).\n", name, worst(*least),
-                        values_of(result, **least, named), worst(*most), values_of(result, **most, named));
+    ranges.push_back({{"jobs", name},
+                      {"least", worst(*least)},
+                      {"least_with", values_of(result, **least, keys)},
+                      {"most", worst(*most)},
+                      {"most_with", values_of(result, **most, keys)}});
   }
-  return wrapped(text, screen.width, 2);
+  return ranges;
+}
+
+}  // namespace
+
+JsonValue jobs_sweep_document(const ResultTable& result) {
+  JobLines lines;
+  std::map<std::string, std::string> not_measured;
+  for (const ResultLine& row : result.rows) {
+    lines.push_back(&row);
+    const std::string& origin = result.text(row, "origin");
+    if (origin == "reconstructed" || origin == "estimated") not_measured[result.text(row, "profile")] = origin;
+  }
+  JsonValue document{{"rows", rows_of(result, lines)},
+                     {"same", values_of(result, *lines.front(), identifying_columns(result, lines, false))},
+                     {"ranges", ranges_of(result, lines)},
+                     {"notes", JsonValue::array()}};
+  for (const auto& [profile, origin] : not_measured)
+    document["notes"].push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
+  return document;
+}
+
+const View& jobs_sweep_table_view() {
+  static const View view = [] {
+    ViewTable table{"rows", {}, 0};
+    for (const JobColumn& column : job_columns()) {
+      if (!column.identifies) continue;
+      const std::string name(column.name);
+      table.columns.push_back({name, "{" + name + "}"});
+    }
+    table.keys = table.columns.size();
+    for (const ViewColumn& column :
+         {ViewColumn{"isolated", "{alone_s}"}, ViewColumn{"together", "{iteration_s}"}, ViewColumn{"p99", "{p99_s}"},
+          ViewColumn{"exposed comm.", "{exposed_comm_s}"}, ViewColumn{"slow-down", "{slowdown:3}"}})
+      table.columns.push_back(column);
+    return View{{ViewText{"{same}", "same"}, ViewText{}, std::move(table)}};
+  }();
+  return view;
+}
+
+const View& jobs_sweep_verdict_view() {
+  static const View view{{
+      ViewNotes{},
+      ViewList{"ranges", "{jobs}: the worst slow-down ranges from {least:3} ({least_with}) to {most:3} ({most_with})."},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

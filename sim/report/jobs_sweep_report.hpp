@@ -1,18 +1,17 @@
-// What a sweep over jobs files says, in a table and in words.
+// The report of a sweep over jobs files.
 #pragma once
 
-#include <string>
-
-#include "sim/core/screen.hpp"
 #include "sim/experiment/result_table.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-/// A row for each job of each run, with what tells them apart; what all have in common stands above.
-/// REQUIRES: the columns are job_columns().
-std::string jobs_sweep_table(const ResultTable& result, const Screen& screen);
+/// A row for each job of each run, with what distinguishes it; "same" has what all rows share. REQUIRES: the columns
+/// are job_columns().
+JsonValue jobs_sweep_document(const ResultTable& result);
 
-/// Of each jobs file of which there are several runs, which slows its jobs least, and which most.
-std::string jobs_sweep_verdict(const ResultTable& result, const Screen& screen);
+const View& jobs_sweep_table_view();
+/// For each jobs file that has several runs: the run that slows its jobs least, and the one that slows them most.
+const View& jobs_sweep_verdict_view();
 
 }  // namespace allreplay

@@ -48,7 +48,6 @@ JsonValue links_document(const LinkUsage& usage) {
 
 const View& links_view() {
   static const View view{{
-      ViewText{},
       ViewText{"routing: {routing_in_words}"},
       ViewText{},
       ViewTable{"kinds",

@@ -51,6 +51,15 @@ constexpr NoteSentence sentences[] = {
      "note: rows {rows}: the first and last stages have fewer layers, since they have embedding and loss"},
     {"short sums", "{text}"},
     {"not measured", "note: the times of {profile} are {origin}, not measured"},
+    {"activations do not fit",
+     "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},
+    {"speed without group", "note: speeds are without what the GPUs of a group send each other inside layers"},
+    {"slow computation", "*: includes slower computation (events, stragglers, jitter)"},
+    {"one phase",
+     "note: measured for less than an iteration of {longest} ({iteration_s}), so only in one phase of it: {jobs} (to "
+     "measure longer: \"iterations\" of {longest})"},
+    {"idle reliability",
+     "note: [{job}: ]without a number of spares a node is always available, so no effect: {settings}"},
 };
 
 bool any_of(const std::vector<Outcome>& outcomes, bool (*holds)(const Outcome&)) {

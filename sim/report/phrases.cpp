@@ -1,7 +1,6 @@
 #include "sim/report/phrases.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -18,12 +17,6 @@ std::string percent(double ratio) {
 }
 
 std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
-
-std::string in_words(std::size_t count) {
-  constexpr std::array<std::string_view, 13> words{"no",    "one",   "two",  "three", "four",   "five",  "six",
-                                                   "seven", "eight", "nine", "ten",   "eleven", "twelve"};
-  return count < words.size() ? std::string(words[count]) : fmt::format("{}", count);
-}
 
 std::string workers_text(std::int64_t workers) { return counted(workers, "worker"); }
 

@@ -11,7 +11,6 @@ namespace allreplay {
 
 std::string percent(double ratio);                                ///< "12.5 %"
 std::string gain_text(double gain);                               ///< "+12.5 %"
-std::string in_words(std::size_t count);                          ///< "three"; digits from 13 on
 std::string workers_text(std::int64_t workers);                   ///< "1 worker", "8 workers"
 std::string workers_text(std::int64_t least, std::int64_t most);  ///< "8 workers", "4 to 8 workers"
 

@@ -3,107 +3,103 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
-#include "sim/core/text.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/notes.hpp"
 #include "sim/training/job.hpp"
 
 namespace allreplay {
 
 namespace {
 
-std::string window_text(const Window& window) {
-  if (window.bytes != Window::unlimited)
-    return fmt::format("while less than {} is in flight", write_size(window.bytes));
-  if (window.count == Window::unlimited) return "any number at a time";
-  return window.count == 1 ? "one at a time" : fmt::format("up to {} at a time", window.count);
+JsonValue lane_json(const Lane& lane) {
+  JsonValue json{{"lane", lane.name.substr(0, lane.name.find_last_not_of("0123456789 ") + 1)},
+                 {"order", to_string(lane.order)}};
+  if (lane.window.count != Window::unlimited) json["transfers_at_a_time"] = lane.window.count;
+  if (lane.window.bytes != Window::unlimited) json["bytes_in_flight"] = lane.window.bytes;
+  if (lane.tick > Time(0)) json["tick_s"] = to_seconds(lane.tick);
+  return json;
 }
 
-std::string order_text(Order order) {
-  switch (order) {
-    case Order::FirstReady:
-      return "as they become ready";
-    case Order::AsListed:
-      return "in this order";
-    case Order::Priority:
-      return "by priority (the smallest of those ready)";
-  }
-  return "";
-}
-
-std::string lane_text(const Lane& lane) {
-  std::string text = fmt::format("{}, {}", order_text(lane.order), window_text(lane.window));
-  if (lane.tick > Time(0)) text += fmt::format(", at ticks of {}", write_duration(lane.tick));
-  return text;
-}
-
-// One rank's lanes are as another's: "reduce 0" and "reduce 1" are one. Those of sends leave nothing to choose.
-std::vector<std::string> lanes_of_ranks(const Plan& plan) {
+// The lanes of a pipeline's ranks, "reduce 0" and "reduce 1", are shown once. The order of sends is fixed.
+JsonValue lanes_json(const Plan& plan) {
   std::set<std::size_t> of_sends;
   for (const Transfer& one : plan.transfers)
     if (one.op == CollectiveOp::Send) of_sends.insert(one.lane);
-  std::vector<std::string> texts;
+  std::set<std::string> shown;
+  auto lanes = JsonValue::array();
   for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane) {
-    const std::string& name = plan.lanes[lane].name;
-    const std::size_t end = name.find_last_not_of("0123456789 ");
-    const std::string text = fmt::format("{}: {}", name.substr(0, end + 1), lane_text(plan.lanes[lane]));
-    if (!of_sends.contains(lane) && std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+    JsonValue json = lane_json(plan.lanes[lane]);
+    if (!of_sends.contains(lane) && shown.insert(json.dump()).second) lanes.push_back(std::move(json));
   }
-  return texts;
+  return lanes;
 }
 
-std::string heading_of_pipeline(const Plan& plan) {
-  const auto sends = std::count_if(plan.transfers.begin(), plan.transfers.end(),
-                                   [](const Transfer& one) { return one.op == CollectiveOp::Send; });
-  std::string text =
-      fmt::format("{}: {} in {} of {}, and {} between these", plan.strategy, counted(std::ssize(plan.blocks), "block"),
-                  counted(std::ssize(plan.transfers) - sends, "transfer"), counted(std::ssize(plan.roles), "rank"),
-                  counted(sends, "send"));
-  for (const std::string& lane : lanes_of_ranks(plan)) text += "; " + lane;
-  return text;
-}
-
-std::string heading(const Plan& plan) {
-  if (plan.pipeline) return heading_of_pipeline(plan);
-  const std::size_t count = plan.blocks.size();
-  const std::string blocks = fmt::format("{}: {} block{}", plan.strategy, count, count == 1 ? "" : "s");
-  if (!plan.queueing) {
-    std::string text = fmt::format("{} in {} transfers", blocks, plan.transfers.size());
-    for (const Lane& lane : plan.lanes) text += fmt::format("; {}: {}", lane.name, lane_text(lane));
-    return text;
+JsonValue blocks_json(const Scenario& scenario, const Plan& plan) {
+  const std::optional<Compression> codec = job_of(scenario).compression;
+  auto blocks = JsonValue::array();
+  for (const Block& block : plan.blocks) {
+    JsonValue json{{"block", blocks.items().size()},
+                   {"bytes", block.bytes()},
+                   {"slices", block.slices.size()},
+                   {"priority", block.priority},
+                   {"tensors", names_of(block, scenario.profile)}};
+    if (codec) {
+      json["wire_bytes"] = codec->wire_bytes(block.bytes());
+      json["encode_s"] = to_seconds(codec->encode(block.bytes()));
+      json["decode_s"] = to_seconds(codec->decode(block.bytes()));
+    }
+    blocks.push_back(std::move(json));
   }
-  const QueueingPolicy& travel = *plan.queueing;
-  std::string text = fmt::format("{}, sent {}", blocks, lane_text({"", travel.order, travel.window, travel.tick}));
-  if (travel.release == Release::Backward) text += ", none before the backward pass ends";
-  if (travel.split) text += "; each is reduced and scattered first, and gathered after the backward pass";
-  text += travel.barrier == Barrier::Iteration
-              ? "; the next forward pass starts when all have arrived"
-              : "; in the next forward pass each layer waits for its own gradients only";
-  return text;
+  return blocks;
 }
 
 }  // namespace
 
-std::string plan_report(const Scenario& scenario, const Plan& plan, const Screen& screen) {
-  const std::optional<Compression> codec = job_of(scenario).compression;
-  std::vector<TableColumn> columns{"block", {"size", "B"}};
-  if (codec) columns.insert(columns.end(), {{"on the wire", "B"}, "encoding", "decoding"});
-  columns.insert(columns.end(), {"slices", "priority", "tensors"});
-  Table table(columns);
-  for (std::size_t index = 0; index < plan.blocks.size(); ++index) {
-    const Block& block = plan.blocks[index];
-    std::vector<TableCell> row{cell::count(static_cast<std::int64_t>(index)), cell::count(block.bytes())};
-    if (codec)
-      row.insert(row.end(), {cell::count(codec->wire_bytes(block.bytes())),
-                             cell::seconds(to_seconds(codec->encode(block.bytes()))),
-                             cell::seconds(to_seconds(codec->decode(block.bytes())))});
-    row.insert(row.end(), {cell::count(static_cast<std::int64_t>(block.slices.size())), cell::count(block.priority),
-                           names_of(block, scenario.profile)});
-    table.add(std::move(row));
+JsonValue plan_summary(const Scenario& scenario, const Plan& plan) {
+  const auto sends = std::count_if(plan.transfers.begin(), plan.transfers.end(),
+                                   [](const Transfer& one) { return one.op == CollectiveOp::Send; });
+  JsonValue json{{"strategy", plan.strategy},         {"blocks", blocks_json(scenario, plan)},
+                 {"block_count", plan.blocks.size()}, {"transfers", std::ssize(plan.transfers) - sends},
+                 {"lanes", lanes_json(plan)},         {"notes", note_on_origin(scenario.profile)}};
+  if (plan.pipeline) {
+    json["ranks"] = plan.roles.size();
+    json["sends"] = sends;
+  } else if (plan.queueing) {
+    json["release"] = plan.queueing->release == Release::Backward ? "when the backward pass ends" : "when ready";
+    json["barrier"] = to_string(plan.queueing->barrier);
   }
-  return wrapped(heading(plan), screen.width) + "\n\n" + table.text(screen) +
-         wrapped(caveat(scenario.profile), screen.width, 2);
+  return json;
+}
+
+const View& plan_view() {
+  static const View view{{
+      ViewFacts{{
+          {"strategy", "{strategy}"},
+          {"blocks", "{block_count}"},
+          {"transfers", "{transfers}"},
+          {"ranks", "{ranks}, sends between them: {sends}"},
+          {"sent", "{release}"},
+          {"barrier", "per {barrier}"},
+      }},
+      ViewText{},
+      ViewTable{"lanes",
+                {{"lane", "{lane}"},
+                 {"at a time", "{transfers_at_a_time}"},
+                 {"in flight, below", "{bytes_in_flight:exact}"},
+                 {"at ticks of", "{tick_s}"},
+                 {"order", "{order}"}}},
+      ViewText{},
+      ViewTable{"blocks",
+                {{"block", "{block}"},
+                 {"bytes", "{bytes:0}"},
+                 {"on the wire", "{wire_bytes:0}"},
+                 {"encoding", "{encode_s}"},
+                 {"decoding", "{decode_s}"},
+                 {"slices", "{slices}"},
+                 {"priority", "{priority}"},
+                 {"tensors", "{tensors}"}}},
+      ViewNotes{},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

@@ -1,13 +1,14 @@
-// What `plan` prints.
+// The report of the command `plan`.
 #pragma once
 
-#include <string>
-
-#include "sim/core/screen.hpp"
+#include "sim/report/view.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
 
-std::string plan_report(const Scenario& scenario, const Plan& plan, const Screen& screen = {});
+/// A summary of the plan; the plan itself is written by interchange/plan_file.hpp.
+JsonValue plan_summary(const Scenario& scenario, const Plan& plan);
+
+const View& plan_view();
 
 }  // namespace allreplay

@@ -22,13 +22,8 @@ LeastBounds least_bounds(const std::vector<Outcome>& outcomes);
 /// Describes the codec and the origin of its times; "" without a codec.
 std::string codec_text(const Scenario& scenario);
 
-/// Returns "bucket_cap=25MiB, window=1", without blanks in values, so that they can be pasted into commands.
-std::string options_text(const NamedValues& options);
-
-/// Returns a line saying that layer times were reconstructed or estimated; "" for measured and imported profiles.
-std::string caveat(const Profile& profile);
-std::string caveat(const std::string& profile, const std::string& origin);
-/// Returns the same line with the source of the times, for pictures.
+/// Returns a line saying that layer times were reconstructed or estimated, with their source, for pictures; "" for
+/// measured and imported profiles.
 std::string caveat_with_source(const Profile& profile);
 
 }  // namespace allreplay

@@ -6,8 +6,6 @@
 
 #include "sim/cluster/describe.hpp"
 #include "sim/cluster/make_topology.hpp"
-#include "sim/core/json_value.hpp"
-#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -21,56 +19,20 @@ TopologySpec spec_of(const Cluster& cluster) {
   return *spec;
 }
 
-TopologyFacts facts_of(const Cluster& cluster) {
-  const TopologySpec spec = spec_of(cluster);
-  return describe(*make_topology(spec, cluster.workers), spec);
-}
-
-std::string bisection_text(const TopologyFacts& known) {
-  if (known.bisection) return (known.bisection->exact ? "" : "at most ") + format_rate(known.bisection->bandwidth);
-  return known.hosts < 2 ? "none: one host" : "not computed: too many links";
-}
-
-// "64, on 8 of 64 hosts", where they leave some empty.
-std::string seats_text(const Topology& topology, std::int64_t workers) {
-  std::set<std::int64_t> filled;
-  for (NodeId rank = 0; rank < workers; ++rank) filled.insert(topology.seat(rank) / topology.gpus_per_host());
-  if (std::ssize(filled) == topology.machines()) return fmt::to_string(workers);
-  return fmt::format("{}, on {} of {} hosts", workers, filled.size(), topology.machines());
+std::int64_t hosts_in_use(const Topology& topology, std::int64_t workers) {
+  std::set<std::int64_t> hosts;
+  for (NodeId rank = 0; rank < workers; ++rank) hosts.insert(topology.seat(rank) / topology.gpus_per_host());
+  return std::ssize(hosts);
 }
 
 }  // namespace
 
-std::string topology_table(const Cluster& cluster, const Screen& screen) {
+JsonValue topology_json(const Cluster& cluster) {
   const TopologySpec spec = spec_of(cluster);
   const auto topology = make_topology(spec, cluster.workers);
-  const TopologyFacts known = describe(*topology, spec);
-  std::vector<std::pair<std::string, TableCell>> rows{
-      {"cluster", cluster.name},
-      {"topology", kind_name(spec.kind)},
-      {"workers", seats_text(*topology, cluster.workers)},
-      {"hosts", known.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", known.hosts, known.gpus_per_host)
-                                        : fmt::to_string(known.hosts)},
-      {"switches", fmt::to_string(known.switches)},
-      {"links", known.links_down > 0 ? fmt::format("{}, and {} down", known.links, known.links_down)
-                                     : fmt::to_string(known.links)},
-      {"diameter", known.diameter
-                       ? fmt::format("{} links, {}", known.diameter->hops, format_duration(known.diameter->latency))
-                       : "not computed: too many hosts"},
-      {"bisection", bisection_text(known)}};
-  if (const Placement& placement = spec.placement; !placement.packed())
-    rows.emplace_back("placement", to_string(placement));
-  if (has_ways(spec.kind)) rows.emplace_back("routing", described(spec.routing));
-  if (spec.nics)
-    rows.emplace_back("nics", fmt::format("{} per host, on {}", *spec.nics,
-                                          spec.planes > 1 ? fmt::format("{} planes", spec.planes) : "one network"));
-  return facts(rows, screen);
-}
-
-JsonValue topology_json(const Cluster& cluster) {
-  const TopologyFacts facts = facts_of(cluster);
+  const TopologyFacts facts = describe(*topology, spec);
   JsonValue json{{"cluster", cluster.name},
-                 {"kind", kind_name(spec_of(cluster).kind)},
+                 {"kind", kind_name(spec.kind)},
                  {"workers", cluster.workers},
                  {"hosts", facts.hosts},
                  {"gpus_per_host", facts.gpus_per_host},
@@ -81,23 +43,51 @@ JsonValue topology_json(const Cluster& cluster) {
                  {"diameter_s", nullptr},
                  {"bisection_GBps", nullptr},
                  {"bisection_exact", nullptr},
-                 {"placement", to_string(spec_of(cluster).placement)},
-                 {"routing", to_string(spec_of(cluster).routing)},
-                 {"nics", spec_of(cluster).ports_of_host()},
-                 {"planes", spec_of(cluster).planes}};
+                 {"placement", to_string(spec.placement)},
+                 {"routing", to_string(spec.routing)},
+                 {"nics", spec.ports_of_host()},
+                 {"planes", spec.planes},
+                 {"hosts_in_use", hosts_in_use(*topology, cluster.workers)},
+                 {"too_large_for", JsonValue::array()}};
+  if (has_ways(spec.kind)) json["routing_in_words"] = described(spec.routing);
   if (facts.diameter) {
     json["diameter_hops"] = facts.diameter->hops;
     json["diameter_s"] = facts.diameter->latency;
+  } else {
+    json["too_large_for"].push_back("diameter");
   }
   if (facts.bisection) {
     json["bisection_GBps"] = facts.bisection->bandwidth / 1e9;
     json["bisection_exact"] = facts.bisection->exact;
+  } else if (facts.hosts > 1) {
+    json["too_large_for"].push_back("bisection");
   }
   return json;
 }
 
 std::string topology_dot(const Cluster& cluster) {
   return to_dot(*make_topology(spec_of(cluster), cluster.workers), cluster.name);
+}
+
+const View& topology_view() {
+  static const View view{{
+      ViewFacts{{
+          {"cluster", "{cluster}"},
+          {"topology", "{kind}"},
+          {"workers", "{workers}, on {hosts_in_use} of {hosts} hosts"},
+          {"GPUs of a host", "{gpus_per_host}"},
+          {"NICs of a host", "{nics}, planes: {planes}"},
+          {"switches", "{switches}"},
+          {"links", "{links}[, and {links_down:nonzero} down]"},
+          {"diameter", "{diameter_hops} links, {diameter_s}"},
+          {"bisection", "{bisection_GBps}"},
+          {"placement", "{placement}"},
+          {"routing", "{routing_in_words}"},
+          {"too large for", "{too_large_for:nonzero}"},
+      }},
+      ViewText{"note: the bisection is an upper bound", "bisection_GBps !bisection_exact"},
+  }};
+  return view;
 }
 
 }  // namespace allreplay

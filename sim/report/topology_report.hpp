@@ -1,17 +1,18 @@
-// What the command `topology` prints.
+// The report of the command `topology`.
 #pragma once
 
 #include <string>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/core/screen.hpp"
+#include "sim/report/view.hpp"
 
 namespace allreplay {
 
-// Each throws InputError when the cluster has no topology, or its workers do not fit.
-std::string topology_table(const Cluster& cluster, const Screen& screen = {});
+// Each throws InputError if the cluster has no topology, or its workers do not fit.
 JsonValue topology_json(const Cluster& cluster);
 std::string topology_dot(const Cluster& cluster);
+
+const View& topology_view();
 
 }  // namespace allreplay

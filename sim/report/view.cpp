@@ -27,6 +27,7 @@ bool ends_with_any(std::string_view key, std::initializer_list<std::string_view>
 // The format that a key's ending stands for.
 std::string_view format_of(std::string_view key) {
   if (ends_with_any(key, {"bytes_per_s", "bandwidth"})) return "rate";
+  if (ends_with_any(key, {"GBps"})) return "GBps";
   if (ends_with_any(key, {"per_byte"})) return "per_byte";
   if (ends_with_any(key, {"per_s", "per_s_per_gpu"})) return "per_s";
   if (ends_with_any(key, {"_s"})) return "time";
@@ -76,6 +77,8 @@ TableCell cell_of(const Value& value, std::string_view format) {
   if (format == "time") return cell::seconds(number);
   if (format == "size") return cell::bytes(number);
   if (format == "rate") return cell::rate(number);
+  if (format == "GBps") return cell::rate(1e9 * number);
+  if (format == "long") return format_long_duration(number);
   if (format == "per_byte") return cell::per_byte(number);
   if (format == "percent") return cell::percent(number);
   if (format == "gain") return cell::gain(number);
@@ -243,7 +246,10 @@ class Output {
     for (const auto& [name, value] : lines) text_ += fmt::format("- {}: {}\n", trim(name), value.text);
   }
   void table(const Table& one) { text_ += is_markdown_ ? one.markdown() : one.text(screen_); }
-  std::string text() && { return std::move(text_); }
+  std::string text() && {
+    if (text_.ends_with("\n\n")) text_.pop_back();
+    return std::move(text_);
+  }
 
  private:
   const Screen& screen_;

@@ -2,7 +2,7 @@
 // turns view and JSON into text.
 //
 // Texts have holes. "{iteration_s}" is the value of that key, written in the unit that the key's ending names (_s:
-// time, bytes: size, bytes_per_s: rate, _per_byte, efficiency, mfu and share: percent, gain: signed percent);
+// time, bytes: size, bytes_per_s and GBps: rate, _per_byte, efficiency, mfu and share: percent, gain: signed percent);
 // "{events:2}" has two decimals, "{update_s:nonzero}" counts as missing if it is 0, "{value:unit}" has the unit that
 // its item's key "unit" names ("s" or "s/B"), "{from:exact}" is a size that a user chose, and "{key:format}" any other
 // format of format_of() in view.cpp. A key may be a path, "memory/peak", "rows/0/name". In a table or a list it is

@@ -44,7 +44,7 @@ class GoodputOfARun(unittest.TestCase):
                     "young_s": 6439.875775199394, "daly_s": 6399.937888198769, "optimal_s": 6399.9380426986445,
                     "useful_fraction": 0.9811409276712352, "simulated_fraction": 0.9811756851662493, "failures": 498, "waited_s": 0,
                     "samples_per_s": None}
-        self.assertEqual(list(goodput), list(expected))
+        self.assertEqual(list(goodput)[:len(expected)], list(expected))
         for name, value in expected.items():
             if value is None:
                 self.assertIsNone(goodput[name])
@@ -65,8 +65,8 @@ class GoodputOfARun(unittest.TestCase):
         self.assertAlmostEqual(added, round(added), 4)
 
     def test_what_counts_for_nothing_is_said(self):
-        done = subprocess.run([PROGRAM, "goodput", *SHIPPED, *FAILURES, "--repair", "8 h"], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
-        self.assertTrue(done.stderr)
+        notes = json.loads(output("goodput", *SHIPPED, *FAILURES, "--repair", "8 h", "--json"))["notes"]
+        self.assertIn({"note": "idle reliability", "settings": ["repair"]}, notes)
         self.assertIn("--strategy STRATEGY", output("goodput", "--help").split("Options")[0])
 
     def test_bad_input_is_one_line(self):

@@ -207,12 +207,8 @@ class Jobs(program.Case):
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
         self.assertLess(found["search"]["worst"], found["before"]["worst"])
 
-    def text(self, document, *words):
-        """What is printed, and what is said aside."""
-        self.answer(document, *words)  # the files
-        done = self.run_program("jobs", "jobs.json", *words, env=program.WIDE)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout, done.stderr
+    def notes(self, document, *words):
+        return self.answer(document, *words)["notes"]
 
     def long_and_short(self, **of_long):
         """Jobs that never meet; an iteration of the second takes 1000 times as long to compute, 1.9 s."""
@@ -222,36 +218,39 @@ class Jobs(program.Case):
         return document
 
     def test_a_short_job_is_measured_in_one_phase_of_a_long_one(self):
-        """Four iterations of 2 ms are less than one of 1.9 s; where the long one ends, the short one is measured until then."""
-        self.assertTrue(self.text(self.long_and_short())[1])
-        self.assertEqual(self.text(self.long_and_short(iterations=4))[1], "")
-        self.assertTrue(self.text(self.long_and_short(), "--stagger", "2")[1])
-        self.assertEqual(self.text(self.two(fidelity="fluid"))[1], "")
+        """Four iterations of 2 ms are less than one of 1.9 s, and 2.493 ms of communication; where the long one ends, the short one is measured until then."""
+        note = [{"note": "one phase", "jobs": ["a"], "longest": "b", "iteration_s": 1.902493}]
+        self.assertEqual(self.notes(self.long_and_short()), note)
+        self.assertEqual(self.notes(self.long_and_short(iterations=4)), [])
+        self.assertEqual(self.notes(self.long_and_short(), "--stagger", "2"), note)
+        self.assertEqual(self.notes(self.two(fidelity="fluid")), [])
 
     def test_an_event_outside_what_was_measured(self):
         """At 1000 s all is over; at 0 s, for an hour, nothing is. Of a link it is anybody's."""
-        for event, warned in (({"at": "1000 s", "node": "h0", "slowdown": 2}, True),
-                              ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, True),
-                              ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, False),
-                              ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, False),
-                              ({"at": "0 s", "node": "h9", "slowdown": 2}, True)):
+        for event, jobs in (({"at": "1000 s", "node": "h0", "slowdown": 2}, ["a"]),
+                            ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, ["a", "b"]),
+                            ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, None),
+                            ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, None),
+                            ({"at": "0 s", "node": "h9", "slowdown": 2}, [])):
             with self.subTest(event):
                 document = self.two(events=[event])
                 document["cluster"]["workers"] = 10
-                self.assertEqual(bool(self.text(document)[1]), warned)
+                self.assertEqual(self.answer(document)["unmeasured_events"], [] if jobs is None else [{"event": 0, "jobs": jobs}])
 
     def test_what_events_cost(self):
-        """The table's numbers have a unit each if they lie far apart."""
-        document = self.two(events=[{"at": "0 s", "node": "h0", "slowdown": 5000}])
-        told = self.text(document)[0]
-        self.assertRegex(told, r"\n +ms +ms +ms +\S+ *\n")  # alone, together and p99, though the second is 5000 times the first
+        """With events "most_slowed" has the slow-down without them, too."""
+        first = self.answer(self.two(events=[{"at": "0 s", "node": "h0", "slowdown": 5000}]))["most_slowed"]
+        self.assertEqual(first["name"], "a")
+        self.assertEqual(first["undisturbed_slowdown"], self.answer(self.two())["jobs"][0]["slowdown"])
 
     def test_jitter_is_no_slowdown(self):
         """Jobs that never meet: random times make the measured means differ, and no job is slowed."""
         document = self.two(fidelity="fluid", iterations=20)
         document["jobs"][0]["jitter"] = {"distribution": "lognormal", "sigma": 0.5, "seed": 3}
         document["jobs"][1]["start"] = "7 ms"
-        self.assertGreater(abs(self.answer(document)["jobs"][0]["slowdown"] - 1), 5e-4)
+        answer = self.answer(document)
+        self.assertGreater(abs(answer["jobs"][0]["slowdown"] - 1), 5e-4)
+        self.assertIsNone(answer["most_slowed"])
 
     def test_long_durations(self):
         for long, short in (("0.001 min", "60 ms"), ("0.00001 h", "36 ms")):

@@ -32,7 +32,7 @@ class Plans(program.Case):
 
     def result(self, *arguments):
         row = json.loads(output("run", *arguments, "--json"))
-        return {name: value for name, value in row.items() if name not in ("wall_s", "options", "schedule")}
+        return {name: value for name, value in row.items() if name not in ("wall_s", "options", "settings", "schedule", "notes")}
 
     def test_a_printed_plan_determines_its_replay(self):
         """Each strategy's, in both forms, in full, and in short."""

@@ -108,9 +108,11 @@ class UseOfLinks(program.Case):
         self.assertGreater(len(drawn["node"]), 3)
 
     def test_the_table(self):
-        text = output("collective", *self.cluster(), "--bytes", "80MB", "--fidelity", "fluid", "--links")
-        self.assertIn("worker 3 to 4", text)
-        self.assertRegex(text, r"h - s +8 +10\.00 +100\.0 +100\.0 +140\.0")
+        links = json.loads(output("collective", *self.cluster(), "--bytes", "80MB", "--fidelity", "fluid", "--links", "--json"))[-1]["links"]
+        kind, = links["kinds"]
+        self.assertEqual((kind["links"], kind["number"], kind["most_bytes_per_s"], kind["busiest_bytes"]), ("h - s", 8, 1.25e9, 1.4e8))
+        self.assertAlmostEqual(kind["mean_use"], 1)
+        self.assertIn([{"from": 3, "to": 4, "bytes": 1.4e8}], [hot["users"] for hot in links["hottest"]])
 
 
 if __name__ == "__main__":

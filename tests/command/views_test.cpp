@@ -54,7 +54,46 @@ const char* const command_lines[] = {
     "sweep mgwfbp_fig11 --table",
     "sweep gtopk_fig10 --table",
     "tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --budget 3",
+    "topology --cluster fat-tree-4",
+    "collective --cluster fat-tree-4 --collective ring --fidelity message --operation all-gather --bytes 1MiB",
+    "collective --cluster dgx-8x8-100gbps --collective nccl --fidelity alpha-beta --bytes 1MiB",
+    "plan --profile resnet50_k80_b16 --cluster k80-10gbe --strategy mg-wfbp --codec dgc",
+    "codec --codec gtopk --elements 1000 --workers 2 --iterations 2 --repetitions 1",
+    "codec --codec dgc --elements 1000 --iterations 2 --repetitions 1",
+    "goodput --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --mtbf 2000s --checkpoint 1s --restart 1s "
+    "--spares 0 --repair 2000s --horizon 100000s --elastic",
+    "estimate --model llama3-8b --device h100 --batch 1 --tp 2",
+    "import mine.csv --batch 8 --device H100 --framework PyTorch --source mine --out out.json",
+    "export --to csv --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --out out.json",
+    "jobs placed.json --place",
+    "jobs staggered.json --stagger 8",
+    "jobs events.json",
+    "estimate --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps --workers 8 --strategy fsdp2",
 };
+
+// Files that the command lines name.
+const std::pair<const char*, const char*> files[] = {
+    {"mine.csv", "layer,params,forward_us,backward_us\na,1000000,9000,9000\nb,100000,3000,20000\n"},
+    {"out.json", ""},
+    {"small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
+"clusters": ["h100x8-8x400gbps"], "workers": [64],
+"strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},
+    {"placed.json", R"({"iterations": 5, "cluster": {"name": "fat-tree", "workers": 16, "network": {
+"alpha": "10 us", "gamma": "0 s/B", "fidelity": "fluid", "collective": "ring",
+"topology": {"kind": "fat-tree", "ports": 4, "oversubscription": 2, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}},
+"jobs": [{"name": "a", "profile": "vgg16_v100_b128", "strategy": "ddp", "workers": 8, "placements": ["random:1", "packed"]},
+{"name": "b", "profile": "vgg16_v100_b128", "strategy": "ddp", "workers": 8, "placements": ["random:1", "packed"]}]})"},
+    {"staggered.json", R"({"iterations": 5, "cluster": {"name": "leaves", "workers": 8, "network": {
+"alpha": "1 us", "gamma": "0 s/B", "fidelity": "fluid", "collective": "ring",
+"topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 1, "oversubscription": 4,
+"link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}},
+"jobs": [{"name": "a", "profile": "mine.csv", "workers": 4, "strategy": "wfbp", "placement": "spread"},
+{"name": "b", "profile": "mine.csv", "workers": 4, "strategy": "wfbp", "placement": "spread"}]})"},
+    {"events.json", R"({"cluster": "leaf-spine-64", "fidelity": "fluid", "jobs": [
+{"name": "a", "profile": "resnet50_k80_b16", "workers": 8, "iterations": 5, "reliability": {"mtbf": "2 h",
+"checkpoint": "60 s", "restart": "5 min", "repair": "8 h", "spares": 2, "elastic": true, "horizon": "9 d"}}],
+"events": [{"at": "0 s", "for": "1 h", "job": "a", "worker": 1, "slowdown": 2},
+{"at": "2 h", "job": "a", "worker": 1, "slowdown": 2}]})"}};
 
 bool contains(const std::vector<std::string>& keys, const std::string& key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
@@ -67,10 +106,7 @@ TEST_CASE("every key of every view is in a document") {
   for (const std::string line : command_lines) {
     INFO(line);
     Context context{{}, Console(true)};
-    context.inputs.files.add("mine.csv", "layer,params,forward_us,backward_us\na,1000000,10,20\n");
-    context.inputs.files.add("small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
-"clusters": ["h100x8-8x400gbps"], "workers": [64],
-"strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})");
+    for (const auto& [name, text] : files) context.inputs.files.add(name, text);
     std::vector<std::string> words;
     for (const std::string_view word : split(line, " ")) words.emplace_back(word);
     REQUIRE_NOTHROW(run_words(words, context));

@@ -91,6 +91,9 @@ TEST_CASE("people read the unit that fits") {
   CHECK(format_duration(0.9999) == "999.9 ms");
   CHECK(format_duration(0.99996) == "1 s");
   CHECK(format_duration(0) == "0 s");
+  CHECK(format_long_duration(119) == "119 s");
+  CHECK(format_long_duration(16060) == "4.461 h");
+  CHECK(format_long_duration(2e9) == "23148 d");
   CHECK(format_size(1536) == "1.536 kB");
   CHECK(format_size(5 * 512 * 1024) == "2.621 MB");
   CHECK(format_size(1000) == "1 kB");

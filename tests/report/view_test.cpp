@@ -13,6 +13,8 @@ const JsonValue document{
     {"name", "wfbp"},
     {"iteration_s", 0.25},
     {"update_s", 0.0},
+    {"mtbf_s", 16060.0},
+    {"bisection_GBps", 2.5},
     {"codec", nullptr},
     {"memory", {{"parameters", 1e6}, {"gradients", 0.0}, {"in_reduction", 2e6}}},
     {"flags", JsonValue::parse(R"(["--profile", "my file"])")},
@@ -32,6 +34,7 @@ std::string sentence(const std::string& text) { return shown({{ViewText{text}}})
 TEST_CASE("a hole is written in the unit that its key names") {
   CHECK(sentence("{name} takes {iteration_s}") == "wfbp takes 250 ms\n");
   CHECK(sentence("{iteration_s:2}") == "0.25\n");
+  CHECK(sentence("{mtbf_s:long}, {bisection_GBps}") == "4.461 h, 20 Gbit/s\n");
   CHECK(sentence("{memory/parameters:size}") == "1 MB\n");
   CHECK(sentence("{memory:sizes}") == "parameters 1 MB, in reduction 2 MB\n");
   CHECK(sentence("run {flags:words}") == "run --profile 'my file'\n");
@@ -47,6 +50,7 @@ TEST_CASE("a text without one of its values is left out, or the part in brackets
   CHECK(sentence("{name}[ in {iteration_s}]") == "wfbp in 250 ms\n");
   CHECK(sentence("{update_s:nonzero}").empty());
   CHECK(sentence("{update_s}") == "0 s\n");
+  CHECK(shown({{ViewText{}, ViewText{"{name}"}, ViewText{}, ViewText{"{codec}"}}}) == "wfbp\n");
 }
 
 TEST_CASE("conditions are keys that have a value, or none") {
