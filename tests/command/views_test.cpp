@@ -56,7 +56,7 @@ const char* const command_lines[] = {
     "tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --budget 3",
     "topology --cluster fat-tree-4",
     "collective --cluster fat-tree-4 --collective ring --fidelity message --operation all-gather --bytes 1MiB",
-    "collective --cluster dgx-8x8-100gbps --collective nccl --fidelity alpha-beta --bytes 1MiB",
+    "collective --cluster h100x8-8x400gbps --bytes 1MiB",
     "plan --profile resnet50_k80_b16 --cluster k80-10gbe --strategy mg-wfbp --codec dgc",
     "codec --codec gtopk --elements 1000 --workers 2 --iterations 2 --repetitions 1",
     "codec --codec dgc --elements 1000 --iterations 2 --repetitions 1",
