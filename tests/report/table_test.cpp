@@ -98,15 +98,15 @@ TEST_CASE("a column that says nothing is left out, and keys that do not fit give
   CHECK(table.text(wide(60)).find("#") == 0);
 }
 
-TEST_CASE("what is best, and what is exposed, has a colour where the screen has") {
+TEST_CASE("the best cell is coloured if the screen has colours") {
   Table table({"strategy", "time"});
-  table.add({TableCell("ddp").with(Tone::Best), cell::seconds(2).with(Tone::Exposed)});
+  table.add({TableCell("ddp").with(Tone::Best), cell::seconds(2)});
   const Screen colours{.width = 80, .colour = true};
   CHECK(table.text(colours) ==
         "strategy   time\n"
         "              s\n"
         "---------------\n"
-        "\033[1;32mddp\033[0m       \033[33m2.000\033[0m\n");
+        "\033[1;32mddp\033[0m      2.000\n");
   CHECK(table.text({}).find('\033') == std::string::npos);
 }
 
