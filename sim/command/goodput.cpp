@@ -40,10 +40,9 @@ void execute(Context& context, const GoodputArguments& arguments) {
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
-  JsonValue json = run_json(outcome, scaling_reference(outcome));
+  const ScalingReference reference = scaling_reference(outcome);
+  JsonValue json = arguments.json ? run_json(outcome, reference) : run_document(outcome, reference);
   json["goodput"] = goodput_json(goodput, reliability);
-  const JsonValue notes = note_on_reliability(reliability);
-  for (const JsonValue& note : notes.items()) json["notes"].push_back(note);
   context.console.show(goodput_of_run_view(), json, arguments.json);
 }
 

@@ -10,6 +10,14 @@ double useful_share(const Goodput& goodput, const Reliability& reliability) {
   return (goodput.elastic ? *goodput.elastic : goodput.simulated).useful_fraction;
 }
 
+// Settings that change nothing, since a node is always available.
+JsonValue idle_settings(const Reliability& reliability) {
+  auto settings = JsonValue::array();
+  if (!reliability.spares && reliability.repair != 0) settings.push_back("repair");
+  if (!reliability.spares && reliability.elastic) settings.push_back("elastic");
+  return settings;
+}
+
 }  // namespace
 
 JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability) {
@@ -29,21 +37,13 @@ JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability) {
   json["node_mtbf_s"] = reliability.mtbf;
   json["horizon_s"] = horizon_of(reliability, goodput.nodes);
   json["spares"] = reliability.spares;
+  json["idle_settings"] = idle_settings(reliability);
   json["useful_share"] = useful_share(goodput, reliability);
   if (const auto& all = goodput.undisturbed_samples_per_s) {
     json["undisturbed_samples_per_s"] = *all;
     json["useful_samples_per_s"] = useful_share(goodput, reliability) * *all;
   }
   return json;
-}
-
-JsonValue note_on_reliability(const Reliability& reliability) {
-  auto notes = JsonValue::array(), settings = JsonValue::array();
-  if (reliability.repair != 0) settings.push_back("repair");
-  if (reliability.elastic) settings.push_back("elastic");
-  if (!reliability.spares && !settings.items().empty())
-    notes.push_back({{"note", "idle reliability"}, {"settings", std::move(settings)}});
-  return notes;
 }
 
 const View& goodput_view() {
@@ -61,6 +61,8 @@ const View& goodput_view() {
       ViewText{},
       ViewText{"{goodput/useful_share} of the time is useful[: {goodput/useful_samples_per_s} of "
                "{goodput/undisturbed_samples_per_s} samples/s]."},
+      ViewText{"note: no effect, since without a number of spares a node is always available: "
+               "{goodput/idle_settings:nonzero}"},
   }};
   return view;
 }

@@ -9,12 +9,9 @@ namespace allreplay {
 
 JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability);
 
-/// The note on settings that change nothing; no item if there are none.
-JsonValue note_on_reliability(const Reliability& reliability);
-
 /// Reads "goodput" in a document, or in one of its jobs.
 const View& goodput_view();
-/// Reads a run's document (run_report.hpp) with "goodput".
+/// Reads run_document() (run_report.hpp) with "goodput".
 const View& goodput_of_run_view();
 
 }  // namespace allreplay

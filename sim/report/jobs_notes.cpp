@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/report/goodput_report.hpp"
-
 namespace allreplay {
 
 namespace {
@@ -78,13 +76,6 @@ JsonValue jobs_notes(const JobsFile& file, const JobsResult& result) {
                   [&](const JobResult& job) { return computes_slowly(file, job); }))
     notes.push_back({{"note", "slow computation"}});
   add_note_on_phases(result, notes);
-  for (const JobResult& job : result.jobs) {
-    if (!job.reliability) continue;
-    JsonValue idle = note_on_reliability(*job.reliability);
-    if (idle.items().empty()) continue;
-    idle.back()["job"] = job.seated.name;
-    notes.push_back(idle.back());
-  }
   return notes;
 }
 

@@ -58,8 +58,6 @@ constexpr NoteSentence sentences[] = {
     {"one phase",
      "note: measured for less than an iteration of {longest} ({iteration_s}), so only in one phase of it: {jobs} (to "
      "measure longer: \"iterations\" of {longest})"},
-    {"idle reliability",
-     "note: [{job}: ]without a number of spares a node is always available, so no effect: {settings}"},
 };
 
 bool any_of(const std::vector<Outcome>& outcomes, bool (*holds)(const Outcome&)) {

@@ -33,7 +33,6 @@ JsonValue profile_summary(const Profile& profile) {
                  {"parameters", profile.elements()},
                  {"forward_s", to_seconds(profile.forward())},
                  {"backward_s", to_seconds(profile.backward())}};
-  if (!profile.framework.empty()) json["framework"] = profile.framework;
   if (profile.update) json["update_s"] = to_seconds(*profile.update);
   if (const Bytes kept = activations_of(profile); kept > 0) json["activation_bytes"] = kept;
   return json;
@@ -43,7 +42,6 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
                         bool has_setting) {
   const Profile& profile = made.profile;
   JsonValue json = profile_summary(profile);
-  json["framework"] = nullptr;
   json["notes"] = JsonValue::array();
   if (!input.empty()) json["input"] = input;
   const auto [tp, cp] = profile.tensor_and_context.value_or(std::pair(std::int64_t{1}, std::int64_t{1}));
@@ -81,7 +79,7 @@ const View& profile_view() {
           {"model", "{model}"},
           {"one worker of", "tp {tp}, cp {cp}"},
           {"source", "{source}"},
-          {"device", "{device}, {precision}[, {framework}]"},
+          {"device", "{device}, {precision}"},
           {"batch size", "{batch_size}[ of {input}]"},
           {"layers", "{layers}"},
           {"tensors", "{tensors}"},

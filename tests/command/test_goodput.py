@@ -65,8 +65,8 @@ class GoodputOfARun(unittest.TestCase):
         self.assertAlmostEqual(added, round(added), 4)
 
     def test_what_counts_for_nothing_is_said(self):
-        notes = json.loads(output("goodput", *SHIPPED, *FAILURES, "--repair", "8 h", "--json"))["notes"]
-        self.assertIn({"note": "idle reliability", "settings": ["repair"]}, notes)
+        goodput = json.loads(output("goodput", *SHIPPED, *FAILURES, "--repair", "8 h", "--json"))["goodput"]
+        self.assertEqual(goodput["idle_settings"], ["repair"])
         self.assertIn("--strategy STRATEGY", output("goodput", "--help").split("Options")[0])
 
     def test_bad_input_is_one_line(self):

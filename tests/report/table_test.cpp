@@ -98,7 +98,7 @@ TEST_CASE("a column that says nothing is left out, and keys that do not fit give
   CHECK(table.text(wide(60)).find("#") == 0);
 }
 
-TEST_CASE("the best has a colour if the screen has colours") {
+TEST_CASE("the best cell is coloured if the screen has colours") {
   Table table({"strategy", "time"});
   table.add({TableCell("ddp").with(Tone::Best), cell::seconds(2)});
   const Screen colours{.width = 80, .colour = true};
@@ -106,7 +106,7 @@ TEST_CASE("the best has a colour if the screen has colours") {
         "strategy   time\n"
         "              s\n"
         "---------------\n"
-        "\033[1;32mddp\033[0m       2.000\n");
+        "\033[1;32mddp\033[0m      2.000\n");
   CHECK(table.text({}).find('\033') == std::string::npos);
 }
 
