@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
 
+#include "sim/core/named.hpp"
 #include "sim/pipeline/rows.hpp"
 
 using namespace allreplay;
