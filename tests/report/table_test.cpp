@@ -106,7 +106,7 @@ TEST_CASE("the best cell is coloured if the screen has colours") {
         "strategy   time\n"
         "              s\n"
         "---------------\n"
-        "\033[1;32mddp\033[0m      2.000\n");
+        "\033[1;32mddp\033[0m       2.000\n");
   CHECK(table.text({}).find('\033') == std::string::npos);
 }
 
