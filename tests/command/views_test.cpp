@@ -59,12 +59,21 @@ const char* const command_lines[] = {
     "collective --cluster fat-tree-4 --collective ring --fidelity message --operation all-gather --bytes 1MiB",
     "collective --cluster h100x8-8x400gbps --bytes 1MiB",
     "plan --profile resnet50_k80_b16 --cluster k80-10gbe --strategy mg-wfbp --codec dgc",
+    "plan --profile lenet5_2xk40c_b128 --cluster k80-10gbe --strategy bytescheduler --option credit=4MB",
+    "plan --profile lenet5_2xk40c_b128 --cluster k80-10gbe --strategy horovod",
+    "plan --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 --option pp=4 --option "
+    "accumulate=8",
     "codec --codec gtopk --elements 1000 --workers 2 --iterations 2 --repetitions 1",
     "codec --codec dgc --elements 1000 --iterations 2 --repetitions 1",
     "goodput --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --mtbf 2000s --checkpoint 1s --restart 1s "
     "--spares 0 --repair 2000s --horizon 100000s --elastic",
     "estimate --model llama3-8b --device h100 --batch 1 --tp 2",
+<<<<<<< HEAD
     "export --to csv --profile resnet50_k80_b16 --out out.json",
+=======
+    "export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --out out.json",
+    "jobs placed.json",
+>>>>>>> views2
     "jobs placed.json --place",
     "jobs staggered.json --stagger 8",
     "jobs events.json",
