@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
 
+#include "sim/core/named.hpp"
+
 using namespace allreplay;
 
 namespace {
