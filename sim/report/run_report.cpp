@@ -52,7 +52,7 @@ const View& run_view() {
           {"    inside layers", "{layer_comm_s:nonzero}"},
           {"  bubble", "{bubble_s:nonzero}[, mean of {ranks} ranks]"},
           {"communication in flight", "{comm_busy_s}, collectives: {collectives}"},
-          {"efficiency", "{relative_efficiency}, relative to a GPU's throughput on {reference_workers} workers"},
+          {"efficiency", "{relative_efficiency} per GPU, relative to --workers {reference_workers}"},
           {"throughput", "{samples_per_s} samples/s[, per GPU {tokens_per_s_per_gpu:0} tokens/s][, MFU {mfu}]"},
           {"memory of a worker", "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free]"},
           {"", "{memory:sizes}"},
