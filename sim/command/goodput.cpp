@@ -42,7 +42,7 @@ void execute(Context& context, const GoodputArguments& arguments) {
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   const ScalingReference reference = scaling_reference(outcome);
   JsonValue json = arguments.json ? run_json(outcome, reference) : run_document(outcome, reference);
-  json["goodput"] = goodput_json(goodput, reliability);
+  json["goodput"] = arguments.json ? goodput_json(goodput) : goodput_document(goodput, reliability);
   context.console.show(goodput_of_run_view(), json, arguments.json);
 }
 

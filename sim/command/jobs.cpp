@@ -64,14 +64,16 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!arguments.timeline.empty()) context.files().write(arguments.timeline, jobs_trace(found.result, file, record));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, jobs_picture(found.result, record));
   const FoundJobs* printed = searches ? &found : nullptr;
+  if (arguments.json) {
+    JsonValue json = jobs_json(found.result, printed, arguments.each);
+    json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return context.console.print("{}\n", json.dump());
+  }
   std::optional<JobsResult> undisturbed;
   if (most_slowed(found.result) && !(file.events.empty() && file.background.empty()))
     undisturbed =
         runner.run(searches ? found.choices : choices_of(file), starts_of(file, found.offsets), nullptr, false);
-  JsonValue json = jobs_json(file, found.result, printed, undisturbed ? &*undisturbed : nullptr, arguments.each);
-  json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  if (arguments.json) return context.console.print("{}\n", json.dump());
-  context.console.show(jobs_view(), json);
+  context.console.show(jobs_view(), jobs_document(file, found.result, printed, undisturbed ? &*undisturbed : nullptr));
 }
 
 }  // namespace

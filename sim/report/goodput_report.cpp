@@ -20,7 +20,7 @@ JsonValue idle_settings(const Reliability& reliability) {
 
 }  // namespace
 
-JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability) {
+JsonValue goodput_json(const Goodput& goodput) {
   JsonValue json = {{"mtbf_s", goodput.mtbf_s},
                     {"nodes", goodput.nodes},
                     {"interval_s", goodput.chosen.seconds},
@@ -34,6 +34,11 @@ JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability) {
   json["failures"] = goodput.simulated.failures;
   json["waited_s"] = goodput.simulated.waited_s;
   json["samples_per_s"] = goodput.samples_per_s;
+  return json;
+}
+
+JsonValue goodput_document(const Goodput& goodput, const Reliability& reliability) {
+  JsonValue json = goodput_json(goodput);
   json["node_mtbf_s"] = reliability.mtbf;
   json["horizon_s"] = horizon_of(reliability, goodput.nodes);
   json["spares"] = reliability.spares;

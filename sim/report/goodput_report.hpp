@@ -7,7 +7,9 @@
 
 namespace allreplay {
 
-JsonValue goodput_json(const Goodput& goodput, const Reliability& reliability);
+JsonValue goodput_json(const Goodput& goodput);
+/// The same with the settings, useful_share, and the throughput that it leaves.
+JsonValue goodput_document(const Goodput& goodput, const Reliability& reliability);
 
 /// Reads "goodput" in a document, or in one of its jobs.
 const View& goodput_view();

@@ -10,11 +10,13 @@ namespace allreplay {
 /// The job that is slowed most; null if no slow-down exceeds rounding and what the job's own jitter explains.
 const JobResult* most_slowed(const JobsResult& result);
 
-/// `found`: the outcome of a search, or null. `undisturbed`: the same run without the file's events and background, or
-/// null. `each`: with all measured iterations.
-JsonValue jobs_json(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
-                    const JobsResult* undisturbed, bool each);
+/// `found`: the outcome of a search, or null. `each`: with all measured iterations.
+JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each);
 
-const View& jobs_view();
+/// The same with what the text needs. `undisturbed`: the same run without the file's events and background, or null.
+JsonValue jobs_document(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
+                        const JobsResult* undisturbed);
+
+const View& jobs_view();  ///< of jobs_document()
 
 }  // namespace allreplay

@@ -101,7 +101,7 @@ class Words(program.Case):
         file.write_text(json.dumps({**LLAMA, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000}), encoding="utf-8")
 
     def test_activations_beyond_the_memory(self):
-        says = "note: the activations alone do not fit into the device's memory"
+        says = "note: the activations do not fit into the device's memory"
         for batch, above in (("1", False), ("64", True)):
             text = output("estimate", "--model", "llama3-8b", "--device", "h100", "--batch", batch, "--seq", "8192", env=WIDE)
             self.assertEqual(says in text, above)

@@ -182,7 +182,7 @@ void read_a_reliability(const std::string& text) {
   for (const double part :
        {goodput.chosen.useful_fraction, goodput.optimal.useful_fraction, goodput.simulated.useful_fraction})
     require(part >= 0 && part <= 1, "a part of the time that is none");
-  require(is_json(goodput_json(goodput, reliability).dump()), "an answer that is no JSON");
+  require(is_json(goodput_json(goodput).dump()), "an answer that is no JSON");
 }
 
 std::vector<std::string> reliabilities() {
@@ -283,7 +283,7 @@ void read_a_jobs_file(const std::string& text) {
   Library library;
   JobsRunner runner(library, files, file);
   const JobsResult result = runner.run(choices_of(file), starts_of(file));
-  require(is_json(jobs_json(file, result, nullptr, nullptr, true).dump()), "an answer that is no JSON");
+  require(is_json(jobs_json(result, nullptr, true).dump()), "an answer that is no JSON");
 }
 
 std::vector<std::string> jobs_files() {
