@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/units.hpp"
 #include "sim/report/result_rows.hpp"
 #include "sim/report/scenario_labels.hpp"
 #include "sim/report/verdict.hpp"
@@ -49,7 +50,7 @@ std::vector<Standing> standings_of(const SweepResult& result) {
 // A cell of the CSV; null if it is empty.
 JsonValue value_of(const std::string& column, const std::string& text) {
   if (text.empty()) return nullptr;
-  return is_number_column(column) ? JsonValue(std::stod(text)) : JsonValue(text);
+  return is_number_column(column) ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
 }
 
 NamedValues without(NamedValues options, const NamedValues& common) {
