@@ -103,6 +103,8 @@ class Submissions(Sweeps):
                 self.assertEqual((done.returncode, bool(done.stderr)), (2, True))
         finally:
             (self.folder / "wait").unlink()
+        first.communicate(timeout=PATIENCE)
+        self.assertEqual(first.returncode, 0)
         self.assertEqual((self.folder / "asked").read_text(encoding="utf-8").splitlines(),
                          ["--parsable o.csv.slurm/array.sh", "--parsable --dependency=afterany:7 o.csv.slurm/merge.sh"])
         self.assertFalse((self.folder / "o.csv.slurm.lock").exists())
