@@ -359,7 +359,8 @@ def main():
         options.text = options.file.read_text(encoding="utf-8", errors="replace")
         rows = list(rows_of(CONVERTERS[options.format](options)))
     except (OSError, ValueError, LookupError, TypeError) as error:
-        sys.exit(f"convert_trace.py: {options.file}: cannot be converted from {options.format}: {error!r}")
+        print(f"{options.file}: is no {options.format} file ({error if isinstance(error, (OSError, ValueError)) else repr(error)})", file=sys.stderr)
+        sys.exit(2)
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(COLUMNS)
     table.writerows(rows)

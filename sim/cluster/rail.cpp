@@ -58,7 +58,7 @@ class Rail final : public Topology {
       if (const auto pair = apart_within(from, to, gpus, 1)) ends.push_back(*pair);
     }
     for (std::uint32_t port = 0; port < rails_; ++port) {
-      // Those whose port this is: they receive through it and, without PXN, send through it.
+      // Adds the GPUs whose port this is: they receive through it and, without PXN, send through it.
       std::vector<std::int64_t> out(from.begin(), from.end()), in(to.begin(), to.end()), others = in;
       for (NodeId gpu = 0; gpu < hosts_; ++gpu) (port_of(gpu) == port ? others : in)[gpu] = 0;
       for (NodeId gpu = 0; gpu < hosts_; ++gpu)

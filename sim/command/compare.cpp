@@ -178,7 +178,8 @@ class Complaints {
   explicit Complaints(const Candidates& candidates) {
     for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
       names_.push_back(identifying_names(candidates.scenarios[i]));
-      names_.back().back().second = candidates.ways[i];
+      for (auto& [quantity, name] : names_.back())
+        if (quantity == "strategy") name = candidates.ways[i];  // a plan's file
     }
   }
 

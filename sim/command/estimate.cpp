@@ -52,7 +52,7 @@ void rescale(Context& context, const EstimateArguments& arguments) {
          estimate_json(made, model.input, change.device ? &*change.device : nullptr, outcome, false), profile.source);
 }
 
-// What tools/reconstruct_trace.py scales to a published total.
+// The profile that tools/reconstruct_trace.py scales to a published total.
 void print_plain(Context& context, const EstimateArguments& arguments) {
   require_given(arguments.model, "--model", "a file of models/");
   require_given(arguments.device, "--device", "a name from `allreplay list devices`, or a file");

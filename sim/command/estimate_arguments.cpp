@@ -14,7 +14,7 @@ namespace allreplay {
 
 namespace {
 
-// Whether --head asks for what pre-training adds.
+// True if --head asks for the layers that pre-training adds.
 bool with_mlm(const EstimateArguments& arguments) {
   constexpr Word<bool> heads[] = {{false, "none"}, {true, "mlm"}};
   return !arguments.head.empty() && choose_by_name(heads, arguments.head, argument("--head"), "unknown '{}'").value;
@@ -61,7 +61,7 @@ Transformer of_words(const EstimateArguments& arguments) {
   return t;
 }
 
-// What says a transformer instead of --model.
+// The flags that describe a transformer instead of --model.
 NamedValues words_of(const EstimateArguments& arguments) {
   return {{"--family", arguments.family}, {"--layers", arguments.layers},     {"--hidden", arguments.hidden},
           {"--heads", arguments.heads},   {"--kv-heads", arguments.kv_heads}, {"--ffn", arguments.ffn},
@@ -78,7 +78,7 @@ std::string find_model(const Files& files, const std::string& name) {
   return find_in_folders(files, {"models/transformers", "models"}, name, "--model");
 }
 
-// Whether the model is BERT with what pre-training adds.
+// True if the model is BERT with the layers that pre-training adds.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
   t.mlm = with_mlm(arguments);

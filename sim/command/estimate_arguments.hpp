@@ -1,4 +1,4 @@
-// What `estimate` is told, and what of it the estimate asks for.
+// The arguments of `estimate`, and the request that they make.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct EstimateArguments {
 
 constexpr std::int64_t most_tokens = 10'000'000;
 
-/// What an option says, from 1 on.
+/// The value of an option, at least 1.
 std::int64_t whole_number(const std::string& text, const std::string& option, std::int64_t limit = 1'000'000'000);
 
 /// Throws InputError where an option that has to be given is not.
@@ -34,10 +34,10 @@ void refuse_beside_from(const EstimateArguments& arguments);
 /// The model, the device and how they compute.
 EstimateRequest estimate_request(Context& context, const EstimateArguments& arguments);
 
-/// How fast one GPU is known to be, if it is.
+/// The known speed of one GPU, if it is given.
 std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const EstimateRequest& request);
 
-/// What that speed was measured in.
+/// The setting in which that speed was measured.
 Request setting_of_estimate(const EstimateArguments& arguments);
 
 /// One GPU talks to nobody, whatever the plan, and whoever else holds parts of the model.

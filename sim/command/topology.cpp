@@ -21,7 +21,7 @@ struct TopologyArguments {
   bool json = false;
 };
 
-// Of the other flags, a file of words can hold how many rails there are.
+// A cluster file in words can also hold the number of rails, but no other flag.
 std::string file_of_words(const TopologyArguments& arguments) {
   std::vector<ChangeText> words = words_of_cluster(arguments.cluster_words);
   if (words.empty())

@@ -24,7 +24,7 @@ struct Transformer {
   std::int64_t types = 2;      ///< BERT's number of token types
   bool mlm = false;            ///< BERT's pretraining: masked tokens and next sentences
   bool tied = false;           ///< input and output embedding are one tensor, counted once
-  /// Of LLaMA's relatives (qkv_bias also of ViT); the others have biases everywhere.
+  /// Biases of LLaMA's relatives (qkv_bias: also of ViT). All other families have biases in every layer.
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  ///< ViT's
 

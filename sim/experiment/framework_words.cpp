@@ -67,11 +67,11 @@ std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one)
                     search.precision == "bf16" ? "bfloat16" : "float32", name_of(recompute_rules, one.recompute));
 }
 
+}  // namespace
+
 Bytes gradient_bytes(const Profile& profile) {
   return profile.tensors.front().bytes / profile.tensors.front().elements;
 }
-
-}  // namespace
 
 // Megatron-LM, megatron/training/arguments.py, validate_args() (commit 000c4ac2): with --bf16,
 // accumulate_allreduce_grads_in_fp32 is set unless --grad-reduce-in-bf16 is given; with --fp16 it is off by default.
@@ -92,18 +92,6 @@ FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& la
   if (layout.strategy == "fsdp2" && gradient_bytes(scenario.profile) == 4 && search.precision != "fp16")
     return {"torchtitan", torchtitan_words(search, layout)};
   return {};
-}
-
-std::string short_sums_note(const Scenario& scenario) {
-  if (scenario.profile->tensors.empty() || gradient_bytes(scenario.profile) != 2) return "";
-  const std::string type = scenario.profile->precision == "fp16" ? "fp16" : "bf16";
-  return fmt::format(
-      "note: {0} adds gradients up in {1}, which saves memory and traffic against fp32, but loses digits with each of "
-      "the "
-      "{2} summands (for fp32: --option gradient_dtype=fp32)\n",
-      scenario.strategy->name, type,
-      scenario.workers / scenario.options.parallel.pp / scenario.options.parallel.tp *
-          scenario.options.strategy.sharding.accumulate);
 }
 
 }  // namespace allreplay

@@ -18,7 +18,7 @@ struct FrameworkWords {
 /// `scenario` is the resolved layout.
 FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& layout, const Scenario& scenario);
 
-/// Returns a note if gradients are summed in two bytes, which saves memory and traffic but loses precision; else "".
-std::string short_sums_note(const Scenario& scenario);
+/// The bytes of one gradient element. REQUIRES: a profile with tensors.
+Bytes gradient_bytes(const Profile& profile);
 
 }  // namespace allreplay

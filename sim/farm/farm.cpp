@@ -17,7 +17,8 @@ enum Kind : char { answers = 'a', ready = 'r', failed = 'f', farewell = 'b', chu
 
 std::string message(Kind kind, std::string_view text = "") { return std::string(1, kind).append(text); }
 
-// How long a worker collects answers. Single answers would keep rank 0 busy; a kill loses those not yet sent.
+// The time for which a worker collects answers before it sends them: longer loses more answers if the worker is killed,
+// shorter keeps rank 0 busy.
 constexpr std::chrono::milliseconds longest_wait{100};
 
 }  // namespace

@@ -1,4 +1,5 @@
-// How often nodes fail, and how a job recovers. The "reliability" of a jobs file, and the options of `goodput`.
+// The reliability of a cluster: failures of nodes and how a job recovers from them. It is read from "reliability" in a
+// jobs file, or from the options of `goodput`.
 #pragma once
 
 #include <cstdint>

@@ -128,8 +128,8 @@ class MessageNetwork final : public NetworkOfJobs {
     Time free{0};
     double carry = 0;
   };
-  // Of a flow: its start-up is over, its bytes have arrived, its reduction has ended. Of a collective: it has ended, or
-  // a party of it is ready to send (with the party's number in the place of a version).
+  // Events. Begin, Ends, Reduced: a flow's start-up is over, its bytes have arrived, its reduction has ended. Ended,
+  // Ready: a collective has ended, or one of its parties is ready to send (the version is then the party's number).
   enum What : std::uint32_t { Begin, Ends, Reduced, Ended, Ready, Nothing };
 
   void handle(Instants::Event event, Time now);

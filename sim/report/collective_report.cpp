@@ -53,7 +53,7 @@ const View& collective_heading_view() {
 
 const View& collective_view() {
   static const View view{{
-      collective_heading_view().parts.front(),
+      &collective_heading_view(),
       ViewText{},
       ViewTable{"rows",
                 {{"bytes", "{bytes:0}"},

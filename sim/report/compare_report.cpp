@@ -41,7 +41,7 @@ ShownOptions options_of(const std::vector<Outcome>& outcomes, const ScenarioLabe
 }
 
 JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
-                     const JsonValue& all_rows, const ShownOptions& options) {
+                     const JsonValue& all_rows) {
   const auto& [outcomes, references, rule, by_offer] = comparison;
   JsonValue json{{"rows", JsonValue::array()}};
   if (!group.title.empty()) json["group"] = group.title;
@@ -57,7 +57,6 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
                          .wins = is_tied && i == 0,
                          .ties = is_tied && i > 0,
                          .is_roomy = leaves_room(free, rule)});
-      row["own_options"] = json_of(options.own[place]);
       json["rows"].push_back(std::move(row));
     }
   return json;
@@ -112,11 +111,10 @@ JsonValue compare_document(const Comparison& comparison) {
   for (const ScalingReference& one : references) workers.insert(one.workers);
   if (*workers.rbegin() > 1) document["reference_workers"] = std::vector<std::int64_t>(workers.begin(), workers.end());
   for (const OutcomeGroup& group : groups) {
-    document["groups"].push_back(group_json(comparison, group, labels, rows, options));
+    document["groups"].push_back(group_json(comparison, group, labels, rows));
     add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule);
   }
-  const JsonValue notes = notes_on(outcomes, references);
-  for (const JsonValue& note : notes.items()) document["notes"].push_back(note);
+  append(document["notes"], notes_on(outcomes, references));
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
       document["schedules"].push_back({{"name", labels.label(i)}, {"schedule", schedule}});
@@ -124,6 +122,7 @@ JsonValue compare_document(const Comparison& comparison) {
 }
 
 const View& compare_view() {
+  static const View group{{ViewText{"{group}:"}, result_table("rows")}};
   static const View view{{
       ViewText{"{title}"},
       ViewText{"{codec}", "codec"},
@@ -132,15 +131,14 @@ const View& compare_view() {
       ViewText{"lower bound with shards, at least {sharded_lower_bound_s}"},
       ViewText{"efficiency: a GPU's throughput relative to that on {reference_workers} workers, the fewest that fit"},
       ViewText{"options of all rows: {options}", "options"},
-      ViewEach{"groups", {{{ViewText{"{group}:"}, result_table("rows")}}}},
+      ViewEach{"groups", &group},
       ViewText{},
       ViewTable{"options_by_strategy", {{"strategy", "{strategy}"}, {"options", "{options}"}}},
       ViewText{},
       ViewNotes{},
       ViewText{},
       ViewList{"schedules", "{name}: {schedule}."},
-      verdict_view().parts[0],
-      verdict_view().parts[1],
+      &verdict_view(),
   }};
   return view;
 }

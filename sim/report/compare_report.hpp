@@ -1,4 +1,4 @@
-// What `compare` prints of several outcomes of one profile.
+// The report of `compare`: several outcomes of one profile.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ double computes_of_stage(const Diagnosis& known, std::size_t stage) {
   return known.stage_compute_s[stage].forward + known.stage_compute_s[stage].backward;
 }
 
-// How many times as long as the mean of the others a stage computes.
+// Divides a stage's compute time by the mean of the other stages'.
 double compute_ratio(const Diagnosis& known, std::size_t heavy) {
   double others = 0;
   for (std::size_t stage = 0; stage < known.stage_compute_s.size(); ++stage)
@@ -154,7 +154,7 @@ JsonValue fitted_json(const FittedJob& fitted) {
   return json;
 }
 
-// What an object has for each worker, by "replica,stage".
+// Makes an object with a value for each worker, by "replica,stage".
 template <class Value>
 JsonValue by_worker(const Diagnosis& known, const Value& value_of) {
   auto object = JsonValue::object();
@@ -255,7 +255,7 @@ const View& diagnosis_view() {
                  {"slowdown", "{slowdown:3}: {waste:percent} of the time is wasted"},
                  {"slowest step",
                   "step {slowest_step/step}: {slowest_step/replayed_s}, slowdown {slowest_step/slowdown:3}"}}},
-      ViewEach{"findings", {suspect_view()}},
+      ViewEach{"findings", &suspect_view()},
       ViewText{},
       ViewNotes{},
       ViewText{},

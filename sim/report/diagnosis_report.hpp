@@ -13,7 +13,8 @@ namespace allreplay {
 /// "worker 5 (replica 1, stage 2)".
 std::string worker_name(const Diagnosis& known, const WorkerPlace& worker);
 
-/// What slows the job down; "fitted" has the constants that its collectives and compute times give, if asked for.
+/// Returns the causes that slow the job down. "fitted" has the constants fitted to its collectives and compute times,
+/// if asked for.
 JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted = nullptr);
 const View& diagnosis_view();
 /// The constants, if there are any.

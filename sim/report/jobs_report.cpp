@@ -78,17 +78,7 @@ void add_times(const JobResult& job, JsonValue& row) {
   row["lost_s"] = job.lost_s;
 }
 
-void add_found(const FoundJobs& found, std::size_t job, bool for_text, JsonValue& row) {
-  row["placement"] = placement_json(found.choices[job]);
-  row["offset_s"] = to_seconds(found.offsets[job]);
-  if (!for_text) return;
-  if (offsets_help(found)) row["later_s"] = row["offset_s"];
-  if (found.shorter)
-    row["shortest"] = {{"placement", placement_json(found.shorter->choices[job])},
-                       {"iteration_s", found.shorter->means_s[job]}};
-}
-
-JsonValue job_json(const JobsResult& result, std::size_t index, const FoundJobs* found, bool each, bool for_text) {
+JsonValue job_json(const JobsResult& result, std::size_t index, const FoundJobs* found, bool each) {
   const JobResult& job = result.jobs[index];
   JsonValue row = {{"name", job.seated.name},
                    {"strategy", job.seated.job.scenario.strategy->name},
@@ -97,28 +87,13 @@ JsonValue job_json(const JobsResult& result, std::size_t index, const FoundJobs*
   if (!job.seated.batches.empty()) row["batches"] = job.seated.batches;
   add_times(job, row);
   row["contention"] = contention_json(result, job);
-  if (job.goodput)
-    row["goodput"] = for_text ? goodput_document(*job.goodput, *job.reliability) : goodput_json(*job.goodput);
-  if (found) add_found(*found, index, for_text, row);
+  if (job.goodput) row["goodput"] = goodput_json(*job.goodput);
+  if (found) {
+    row["placement"] = placement_json(found->choices[index]);
+    row["offset_s"] = to_seconds(found->offsets[index]);
+  }
   if (each) row["each_s"] = job.together && !found ? JsonValue(job.together->each) : JsonValue::array();
   return row;
-}
-
-JsonValue json_of_all(const JobsResult& result, const FoundJobs* found, bool each, bool for_text) {
-  JsonValue json = {{"cluster", result.cluster},
-                    {"fidelity", to_string(result.fidelity)},
-                    {"steady", result.period_s.has_value()},
-                    {"period_s", result.period_s},
-                    {"makespan_s", result.makespan_s},
-                    {"fairness", result.fairness},
-                    {"jobs", JsonValue::array()},
-                    {"events", result.events}};
-  for (std::size_t i = 0; i < result.jobs.size(); ++i)
-    json["jobs"].push_back(job_json(result, i, found, each, for_text));
-  if (!found) return json;
-  json["before"] = {{"worst", found->worst_before}, {"mean", found->mean_before}};
-  json["search"] = {{"evaluations", found->evaluations}, {"worst", found->worst}, {"mean", found->mean}};
-  return json;
 }
 
 JsonValue most_slowed_json(const JobsResult& result, const JobsResult* undisturbed) {
@@ -170,14 +145,34 @@ const JobResult* most_slowed(const JobsResult& result) {
 }
 
 JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each) {
-  return json_of_all(result, found, each, false);
+  JsonValue json = {{"cluster", result.cluster},
+                    {"fidelity", to_string(result.fidelity)},
+                    {"steady", result.period_s.has_value()},
+                    {"period_s", result.period_s},
+                    {"makespan_s", result.makespan_s},
+                    {"fairness", result.fairness},
+                    {"jobs", JsonValue::array()},
+                    {"events", result.events}};
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) json["jobs"].push_back(job_json(result, i, found, each));
+  if (!found) return json;
+  json["before"] = {{"worst", found->worst_before}, {"mean", found->mean_before}};
+  json["search"] = {{"evaluations", found->evaluations}, {"worst", found->worst}, {"mean", found->mean}};
+  return json;
 }
 
 JsonValue jobs_document(const JobsFile& file, const JobsResult& result, const FoundJobs* found,
                         const JobsResult* undisturbed) {
-  JsonValue json = json_of_all(result, found, false, true);
-  for (std::size_t i = 0; i < result.jobs.size(); ++i)
-    json["jobs"][i]["computes_slowly"] = computes_slowly(file, result.jobs[i]);
+  JsonValue json = jobs_json(result, found, false);
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    const JobResult& job = result.jobs[i];
+    JsonValue& row = json["jobs"][i];
+    row["computes_slowly"] = computes_slowly(file, job);
+    if (job.goodput) row["goodput"] = goodput_document(*job.goodput, *job.reliability);
+    if (found && offsets_help(*found)) row["later_s"] = row.at("offset_s");
+    if (found && found->shorter)
+      row["shortest"] = {{"placement", placement_json(found->shorter->choices[i])},
+                         {"iteration_s", found->shorter->means_s[i]}};
+  }
   if (found) {
     json["search"]["offsets"] = found->search.stagger;
     json["search"]["offsets_help"] = offsets_help(*found);
@@ -189,11 +184,7 @@ JsonValue jobs_document(const JobsFile& file, const JobsResult& result, const Fo
 }
 
 const View& jobs_view() {
-  static const View of_a_job = [] {
-    View view = goodput_view();
-    view.parts.insert(view.parts.begin(), ViewText{"{name}:", "goodput"});
-    return view;
-  }();
+  static const View of_a_job{{ViewText{"{name}:", "goodput"}, &goodput_view()}};
   static const View view{{
       ViewText{"jobs on {cluster}, {fidelity}"},
       ViewText{},
@@ -204,7 +195,7 @@ const View& jobs_view() {
       table_of_places,
       ViewText{},
       facts_of_all,
-      ViewEach{"jobs", {of_a_job}},
+      ViewEach{"jobs", &of_a_job},
       ViewText{},
       ViewNotes{},
       ViewList{"unmeasured_events", "note: event {event} is outside the measured time of {jobs}", "jobs"},

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/jobs/job_row.hpp"
+#include "sim/report/notes.hpp"
 
 namespace allreplay {
 
@@ -77,18 +78,15 @@ JsonValue ranges_of(const ResultTable& result, const JobLines& lines) {
 
 JsonValue jobs_sweep_document(const ResultTable& result) {
   JobLines lines;
-  std::map<std::string, std::string> not_measured;
+  std::map<std::string, std::string> origins;
   for (const ResultLine& row : result.rows) {
     lines.push_back(&row);
-    const std::string& origin = result.text(row, "origin");
-    if (origin == "reconstructed" || origin == "estimated") not_measured[result.text(row, "profile")] = origin;
+    origins[result.text(row, "profile")] = result.text(row, "origin");
   }
   JsonValue document{{"rows", rows_of(result, lines)},
                      {"same", values_of(result, *lines.front(), identifying_columns(result, lines, false))},
                      {"ranges", ranges_of(result, lines)},
-                     {"notes", JsonValue::array()}};
-  for (const auto& [profile, origin] : not_measured)
-    document["notes"].push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
+                     {"notes", notes_on_origins(origins)}};
   return document;
 }
 

@@ -104,10 +104,8 @@ JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const Winn
     if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
   if (!uneven.items().empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
   const Scenario& scenario = advice.ranking.front().outcome.scenario;
-  if (const std::string note = short_sums_note(scenario); !note.empty())
-    notes.push_back({{"note", "short sums"}, {"text", note}});
-  const JsonValue origin = note_on_origin(scenario.profile);
-  for (const JsonValue& note : origin.items()) notes.push_back(note);
+  append(notes, note_on_short_sums(scenario));
+  append(notes, note_on_origin(scenario.profile));
   return notes;
 }
 
@@ -197,7 +195,7 @@ const View& layouts_view() {
           "and sends, collectives inside layers; batch: micro-batches x samples."},
       ViewNotes{},
       ViewText{},
-      verdict_view().parts[0],
+      &verdict_view(),
       ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},
       ViewText{"To repeat the first row:"},
       ViewCode{"allreplay estimate {estimate:words}", true},

@@ -1,4 +1,4 @@
-// What `recommend --model` prints.
+// The report of `recommend --model`.
 #pragma once
 
 #include <string>

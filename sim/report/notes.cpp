@@ -7,6 +7,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/estimate/device.hpp"
+#include "sim/experiment/framework_words.hpp"
 #include "sim/experiment/ranking.hpp"
 #include "sim/training/memory.hpp"
 
@@ -49,7 +50,9 @@ constexpr NoteSentence sentences[] = {
      "on another"},
     {"uneven stages",
      "note: rows {rows}: the first and last stages have fewer layers, since they have embedding and loss"},
-    {"short sums", "{text}"},
+    {"short sums",
+     "note: {strategy} adds gradients up in {type}, which saves memory and traffic against fp32, but loses digits with "
+     "each of the {summands} summands (for fp32: --option gradient_dtype=fp32)"},
     {"not measured", "note: the times of {profile} are {origin}, not measured"},
     {"activations do not fit",
      "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},
@@ -77,11 +80,6 @@ bool is_searched_elsewhere(const Outcome& one) {
 bool is_uniform(const Outcome& one) {
   return one.scenario.cluster.in_words && one.scenario.cluster.network.node && one.scenario.workers > 1 &&
          !one.scenario.cluster.interference && !one.scenario.stragglers.any();
-}
-
-bool has_too_little_room(const Outcome& one, const WinningRule& rule) {
-  const auto free = free_share(one.scenario.options.memory.limit, one.result.memory.peak);
-  return fits(one.scenario, one.result) && !leaves_room(free, rule);
 }
 
 // Whose memory limits the worker, or that nothing does.
@@ -128,29 +126,43 @@ void add_efficiency_notes(const std::vector<Outcome>& outcomes, const std::vecto
 
 }  // namespace
 
-JsonValue note_on_origin(const Profile& profile) {
+JsonValue notes_on_origins(const std::map<std::string, std::string>& origins) {
   auto notes = JsonValue::array();
-  if (profile.origin == Origin::Reconstructed || profile.origin == Origin::Estimated)
-    notes.push_back({{"note", "not measured"}, {"profile", profile.name}, {"origin", to_string(profile.origin)}});
+  for (const auto& [profile, origin] : origins)
+    if (origin == to_string(Origin::Reconstructed) || origin == to_string(Origin::Estimated))
+      notes.push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
   return notes;
 }
 
-JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
-                   const WinningRule& rule) {
+JsonValue note_on_origin(const Profile& profile) {
+  return notes_on_origins({{profile.name, to_string(profile.origin)}});
+}
+
+JsonValue note_on_short_sums(const Scenario& scenario) {
+  const ParallelOptions& parallel = scenario.options.parallel;
   auto notes = JsonValue::array();
-  const auto is_tight = [&](const Outcome& one) { return has_too_little_room(one, rule); };
-  const auto fits_not = [](const Outcome& one) { return !fits(one.scenario, one.result); };
-  if (std::any_of(outcomes.begin(), outcomes.end(), is_tight))
-    notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
-  if (std::any_of(outcomes.begin(), outcomes.end(), fits_not)) notes.push_back({{"note", "does not fit"}});
+  if (scenario.profile->tensors.empty() || gradient_bytes(scenario.profile) != 2) return notes;
+  notes.push_back(
+      {{"note", "short sums"},
+       {"strategy", scenario.strategy->name},
+       {"type", scenario.profile->precision == "fp16" ? "fp16" : "bf16"},
+       {"summands", scenario.workers / parallel.pp / parallel.tp * scenario.options.strategy.sharding.accumulate}});
+  return notes;
+}
+
+JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references) {
+  auto notes = JsonValue::array();
   add_memory_notes(outcomes, notes);
   add_efficiency_notes(outcomes, references, notes);
   if (any_of(outcomes, is_uniform)) notes.push_back({{"note", "uniform workers"}});
   if (outcomes.size() > 1 && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
   if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
-  const JsonValue origin = note_on_origin(outcomes.front().scenario.profile);
-  for (const JsonValue& one : origin.items()) notes.push_back(one);
+  append(notes, note_on_origin(outcomes.front().scenario.profile));
   return notes;
+}
+
+void append(JsonValue& notes, const JsonValue& more) {
+  for (const JsonValue& one : more.items()) notes.push_back(one);
 }
 
 std::string_view sentence_of_note(std::string_view kind) {

@@ -2,6 +2,8 @@
 // sentences stand in notes.cpp.
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,11 +14,17 @@ namespace allreplay {
 
 /// The notes on outcomes that are shown together, the most important first: {"note": kind, and the values that its
 /// sentence needs}. `references` has one for each outcome.
-JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
-                   const WinningRule& rule = {});
+JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
 
-/// The note on times that are estimated or reconstructed; no item if they are measured or imported.
+/// A note for each profile whose times are estimated or reconstructed; `origins` by profile.
+JsonValue notes_on_origins(const std::map<std::string, std::string>& origins);
 JsonValue note_on_origin(const Profile& profile);
+
+/// A note if gradients are summed in two bytes, which saves memory and traffic but loses precision.
+JsonValue note_on_short_sums(const Scenario& scenario);
+
+/// Adds the items of `more`.
+void append(JsonValue& notes, const JsonValue& more);
 
 /// A note's sentence, with holes for its values. Throws std::logic_error for an unknown kind.
 std::string_view sentence_of_note(std::string_view kind);

@@ -73,7 +73,6 @@ JsonValue advice_json(const std::vector<const Advice*>& ranked, std::size_t tied
   for (const Advice* one : ranked) racers.push_back(racer_of(*one));
   const Advice& best = *ranked.front();
   JsonValue json = verdict_of(racers, tied, false);
-  json["untuned_iteration_s"] = best.given_s;
   json["saves_share"] = std::max(0.0, 1 - metrics(best).iteration_s / best.given_s);
   const bool is_code = best.settings.find('\n') != std::string::npos;
   json[is_code ? "code" : "settings"] = best.settings;
@@ -108,8 +107,8 @@ OfferedRanking offered_ranking(const std::vector<Advice>& ranking, const Winning
   return result;
 }
 
-// What no schedule changes: computation, the time to send all gradients, and the efficiency that these allow without
-// sharding, whose traffic depends on the schedule.
+// Adds the limits that no schedule changes: computation, the time to send all gradients, and the efficiency that these
+// allow without sharding (with it the traffic depends on the schedule).
 void add_limits(const std::vector<Advice>& ranking, JsonValue& document) {
   const Advice& best = ranking.front();
   const auto& [scenario, result, wall_s] = best.tuned;
@@ -135,8 +134,7 @@ void add_compression(const std::vector<Advice>& ranking, JsonValue& document) {
                             {"name", name_of(*fastest)},
                             {"iteration_s", fastest->given_s},
                             {"uncompressed", name},
-                            {"uncompressed_iteration_s", least},
-                            {"pays", fastest->given_s < least}};
+                            {"uncompressed_iteration_s", least}};
 }
 
 JsonValue heading_of(const Advice& advice) {
@@ -145,8 +143,7 @@ JsonValue heading_of(const Advice& advice) {
           {"forward_s", result.metrics.forward_s},
           {"backward_s", result.metrics.backward_s},
           {"gradient_bytes", scenario.profile->bytes()},
-          {"tensors", scenario.profile->tensors.size()},
-          {"reference_workers", advice.reference.workers}};
+          {"tensors", scenario.profile->tensors.size()}};
 }
 
 }  // namespace
@@ -166,8 +163,7 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
     const Advice& one = ranking[i];
     JsonValue row = row_json(one, rule);
     const auto free = free_share(one.tuned.scenario.options.memory.limit, one.tuned.result.memory.peak);
-    add_standing(
-        row, {.fits = fits(one), .wins = i == 0 && fits(one), .ties = one.ties, .is_roomy = leaves_room(free, rule)});
+    add_standing(row, {.fits = fits(one), .wins = i == 0, .ties = one.ties, .is_roomy = leaves_room(free, rule)});
     row["rank"] = i + 1;
     row["name"] = name_of(one);
     if (one.given_s > metrics(one).iteration_s) row["slower_untuned_s"] = one.given_s;
@@ -182,15 +178,12 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
       std::count_if(ranking.begin(), ranking.end(), [&](const Advice& one) { return &one == &best || one.ties; }));
   const bool is_offered = offered.order.empty() || offered.order.front() == &best || offered.order.front()->ties;
   if (!is_offered) document["offered"] = advice_json(offered.order, offered.tied);
-  document["best"] = advice_json(all_of(ranking), fits(best) ? tied : 0);
-  auto notes = JsonValue::array();
-  add_notes_on_marks(notes, document["rows"], rule);
-  const std::vector<Outcome> outcomes = outcomes_of(ranking);
-  const JsonValue more = notes_on(outcomes, std::vector<ScalingReference>(outcomes.size(), best.reference));
-  for (const JsonValue& note : more.items()) notes.push_back(note);
-  if (const std::string note = short_sums_note(best.tuned.scenario); !note.empty())
-    notes.push_back({{"note", "short sums"}, {"text", note}});
-  document["notes"] = std::move(notes);
+  document["best"] = advice_json(all_of(ranking), tied);
+  document["notes"] = JsonValue::array();
+  add_notes_on_marks(document["notes"], document["rows"], rule);
+  append(document["notes"],
+         notes_on(outcomes_of(ranking), std::vector<ScalingReference>(ranking.size(), best.reference)));
+  append(document["notes"], note_on_short_sums(best.tuned.scenario));
   return document;
 }
 
@@ -244,7 +237,6 @@ View make_recommend_view() {
       ViewText{"The slowest worker is the limit: without it an iteration would be {slowest_costs_s} shorter."},
       ViewText{"Untuned, {compressed/name} takes {compressed/iteration_s} with {compressed/codec}, and "
                "{compressed/uncompressed} {compressed/uncompressed_iteration_s} without."},
-      ViewText{"Nothing fits into the memory.", "best/nothing_fits"},
   }};
   add_advice(view, "offered", "Of maintained frameworks, run ");
   add_advice(view, "best", "Run ", "[. Within the tie: {KEY/ties}]");
@@ -260,11 +252,10 @@ const View& recommend_view() {
 }
 
 JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule) {
-  JsonValue document = heading_of(sizes.front().front());
-  document["title"] = fmt::format("{} on {}", sizes.front().front().tuned.scenario.profile->name,
-                                  named_with_routing(sizes.front().front().tuned.scenario.cluster));
-  document["line_share"] = line;
-  document["sizes"] = JsonValue::array();
+  const Scenario& scenario = sizes.front().front().tuned.scenario;
+  JsonValue document{{"title", fmt::format("{} on {}", scenario.profile->name, named_with_routing(scenario.cluster))},
+                     {"line_share", line},
+                     {"sizes", JsonValue::array()}};
   for (const auto& ranking : sizes) {
     const auto offered = offered_ranking(ranking, rule).order;
     const bool is_compressed = ranking.front().tuned.scenario.codec.has_value();
@@ -290,7 +281,7 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
     }
     document["strategies"].push_back(std::move(row));
   }
-  document["notes"] = note_on_origin(sizes.front().front().tuned.scenario.profile);
+  document["notes"] = note_on_origin(scenario.profile);
   return document;
 }
 

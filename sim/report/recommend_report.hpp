@@ -1,4 +1,4 @@
-// What `recommend` prints.
+// The report of `recommend`.
 #pragma once
 
 #include <vector>

@@ -36,9 +36,8 @@ void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRu
 
 ViewTable result_table(const std::string& rows) {
   std::vector<ViewColumn> columns;
-  for (const char* name :
-       {"profile", "workers", "layout", "micro-batches", "strategy", "cluster", "collective", "fidelity", "codec"})
-    columns.push_back({name, fmt::format("{{names/{}}}", name)});
+  for (const std::string_view name : named_by)
+    columns.push_back({std::string(name), fmt::format("{{names/{}}}", name)});
   const ViewColumn numbers[] = {
       {"iteration", "{iteration_s}", "", "~ ties"},
       {"exposed comm.", "{exposed_comm_s}", "iteration"},

@@ -24,9 +24,10 @@ JsonValue run_document(const Outcome& outcome, const ScalingReference& reference
   json["exposed_comm_share"] = m.exposed_comm_s / m.iteration_s;
   if (m.straggler_s != 0) json["straggler_share"] = m.straggler_s / m.iteration_s;
   if (m.lower_bound_s) json["above_bound_share"] = m.iteration_s / *m.lower_bound_s - 1;
-  if (const auto& limit = scenario.options.memory.limit) json["memory_limit_bytes"] = *limit;
-  if (const auto free = free_share(scenario.options.memory.limit, result.memory.peak))
-    json["free_memory_share"] = *free;
+  if (const auto& limit = scenario.options.memory.limit) {
+    json[fits(scenario, result) ? "memory_limit_bytes" : "too_small_bytes"] = *limit;
+    json["free_memory_share"] = free_share(limit, result.memory.peak);
+  }
   json["notes"] = notes_on({outcome}, {reference});
   return json;
 }
@@ -54,7 +55,8 @@ const View& run_view() {
           {"communication in flight", "{comm_busy_s}, collectives: {collectives}"},
           {"efficiency", "{relative_efficiency} per GPU, relative to --workers {reference_workers}"},
           {"throughput", "{samples_per_s} samples/s[, per GPU {tokens_per_s_per_gpu:0} tokens/s][, MFU {mfu}]"},
-          {"memory of a worker", "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free]"},
+          {"memory of a worker",
+           "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free][, does not fit into {too_small_bytes}]"},
           {"", "{memory:sizes}"},
           {"lower bound", "{lower_bound_s} (this is {above_bound_share} above)"},
       }},

@@ -1,4 +1,4 @@
-// What `run` prints of one outcome.
+// The report of `run` on one outcome.
 #pragma once
 
 #include "sim/core/json_value.hpp"

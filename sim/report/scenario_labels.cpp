@@ -65,14 +65,14 @@ Names identifying_names(const Scenario& scenario) {
   const auto [collective, fidelity] = carried_by(scenario);
   const NamedValues layout = layout_options(scenario.options);
   const std::string names[] = {scenario.profile->name,
-                               named_with_routing(scenario.cluster),
                                std::to_string(scenario.workers),
-                               collective,
-                               fidelity,
-                               scenario.codec ? scenario.codec->name : "none",
                                layout_text(layout),
                                micro_batches_text(layout),
-                               strategy_text(scenario)};
+                               strategy_text(scenario),
+                               named_with_routing(scenario.cluster),
+                               collective,
+                               fidelity,
+                               scenario.codec ? scenario.codec->name : "none"};
   static_assert(std::size(names) == std::size(named_by));
   Names named;
   for (std::size_t i = 0; i < std::size(names); ++i) named.emplace_back(named_by[i], names[i]);

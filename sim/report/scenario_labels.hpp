@@ -10,9 +10,9 @@
 
 namespace allreplay {
 
-/// The quantities that identify a scenario.
-inline constexpr std::string_view named_by[] = {"profile", "cluster", "workers",       "collective", "fidelity",
-                                                "codec",   "layout",  "micro-batches", "strategy"};
+/// The quantities that identify a scenario, in the order of tables.
+inline constexpr std::string_view named_by[] = {"profile", "workers",    "layout",   "micro-batches", "strategy",
+                                                "cluster", "collective", "fidelity", "codec"};
 
 /// Returns the degrees of parallelism and a pipeline's schedule: "pp 4, tp 8, zbv"; "" for pure data parallelism.
 std::string layout_text(const NamedValues& options);

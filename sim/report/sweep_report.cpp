@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.hpp"
+#include "sim/report/notes.hpp"
 #include "sim/report/result_rows.hpp"
 #include "sim/report/scenario_labels.hpp"
 #include "sim/report/verdict.hpp"
@@ -17,14 +18,14 @@ namespace {
 
 Names names_of(const ResultRow& row) {
   const std::string names[] = {row.profile,
-                               row.network,
                                std::to_string(row.workers),
-                               row.collective,
-                               row.fidelity,
-                               row.codec.empty() ? "none" : row.codec,
                                layout_text(row.options),
                                micro_batches_text(row.options),
-                               row.strategy};
+                               row.strategy,
+                               row.network,
+                               row.collective,
+                               row.fidelity,
+                               row.codec.empty() ? "none" : row.codec};
   Names named;
   for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
   return named;
@@ -92,7 +93,7 @@ Racer racer_of(const ResultRow& row) {
           .fits = row.fits};
 }
 
-// What a group's rows share: "resnet50_k80_b16 on k80-10gbe, ring".
+// Names a group by what its rows share: "resnet50_k80_b16 on k80-10gbe, ring".
 std::string name_of(const SweepResult& result, const ResultGroup& group) {
   const ResultRow& first = result.rows[group.rows.front()];
   const bool one_collective = std::all_of(group.rows.begin(), group.rows.end(), [&](std::size_t row) {
@@ -132,18 +133,12 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
     const bool is_default = value.empty() || value == "none" || (name == "micro-batches" && value == "1");
     if (!labels.differ_in(name) && !is_default) document["same"][name] = value;
   }
-  std::set<std::string> profiles, clusters, strategies;
-  std::map<std::string, std::string> not_measured;
-  for (const ResultRow& row : result.rows) {
-    profiles.insert(row.profile), clusters.insert(row.cluster), strategies.insert(row.strategy);
-    if (row.origin == "reconstructed" || row.origin == "estimated") not_measured[row.profile] = row.origin;
-  }
-  document["profiles"] = profiles.size(), document["clusters"] = clusters.size();
-  document["strategies"] = strategies.size(), document["groups"] = result.groups.size();
+  std::map<std::string, std::string> origins;
+  for (const ResultRow& row : result.rows) origins[row.profile] = row.origin;
+  document["groups"] = result.groups.size();
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);
-  for (const auto& [profile, origin] : not_measured)
-    document["notes"].push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
+  append(document["notes"], notes_on_origins(origins));
   return document;
 }
 
@@ -162,8 +157,7 @@ const View& sweep_verdict_view() {
   static const View view{{
       ViewText{},
       ViewList{"wins", "{series} wins {groups} of {/groups}", "", 6},
-      verdict_view().parts[0],
-      verdict_view().parts[1],
+      &verdict_view(),
       ViewNotes{},
   }};
   return view;

@@ -1,4 +1,4 @@
-// What is printed of a sweep: its rows, and who wins where.
+// The report of a sweep: its rows, and the winners.
 #pragma once
 
 #include "sim/report/sweep_result.hpp"
@@ -6,9 +6,9 @@
 
 namespace allreplay {
 
-/// rows (the columns of the CSV, relative_efficiency, names and marks), same (names that all rows share), counts of
-/// profiles, clusters and strategies, races (the verdict of each group at its largest size), wins (how many groups each
-/// series wins), notes. Without rows, which may be many, if the table is not shown.
+/// rows (the columns of the CSV, relative_efficiency, names and marks), same (names that all rows share), groups, races
+/// (the verdict of each group at its largest size), wins (how many groups each series wins), notes. Without rows, which
+/// may be many, if the table is not shown.
 JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
 ViewTable sweep_table();           ///< the rows

@@ -83,16 +83,18 @@ bool has_units(Kind kind) { return kind != Kind::Text && kind != Kind::Number &&
 
 std::string written(const TableCell& cell, const FittingUnit& unit, int decimals) {
   const double value = cell.value / unit.size;
-  return fmt::format(fmt::runtime(cell.is_signed ? "{:+.{}f}" : "{:.{}f}"), value, decimals);
+  if (cell.is_signed) return fmt::format("{:+.{}f}", value, decimals);
+  const std::string text = fmt::format("{:.{}f}", value, decimals);
+  return text.find_first_not_of("-0.") == std::string::npos ? text.substr(text.find('0')) : text;  // no "-0.0"
 }
 
 }  // namespace
 
 std::string in_a_sentence(const TableCell& cell) {
   if (cell.kind == Kind::Text) return cell.text;
-  const FittingUnit unit = unit_of(cell.kind, cell.value);
-  const std::string number = has_units(cell.kind) ? fmt::format("{:.4g}", cell.value == 0 ? 0 : cell.value / unit.size)
-                                                  : written(cell, unit, cell.decimals);
+  const FittingUnit unit = unit_of(cell.kind, cell.value == 0 ? 1 : cell.value);
+  const std::string number =
+      has_units(cell.kind) ? fmt::format("{:.4g}", cell.value / unit.size) : written(cell, unit, cell.decimals);
   return fmt::format("{}{}{}{}", number, unit.name.empty() ? "" : " ", unit.name, cell.text);
 }
 
@@ -430,16 +432,6 @@ std::vector<FormattedColumn> Table::formatted() const {
       for (const auto& row : rows_) columns.back().sizes.push_back(row[index].value);
   }
   return columns;
-}
-
-std::string Table::markdown() const {
-  std::vector<std::vector<std::string>> rows(1);
-  for (const TableColumn& column : columns_) rows.front().push_back(without_soft_hyphens(column.name));
-  for (const auto& row : rows_) {
-    rows.emplace_back();
-    for (const TableCell& cell : row) rows.back().push_back(in_a_sentence(cell));
-  }
-  return markdown_table(rows);
 }
 
 std::string Table::text(const Screen& screen) const {

@@ -92,7 +92,6 @@ class Table {
   void add(std::vector<TableCell> row) { rows_.push_back(std::move(row)); }
 
   std::string text(const Screen& screen) const;
-  std::string markdown() const;
 
   /// Returns the columns for other layouts, such as a page.
   std::vector<FormattedColumn> formatted() const;

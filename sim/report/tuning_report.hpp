@@ -1,4 +1,4 @@
-// What `tune` prints.
+// The report of `tune`.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ bool ends_with_any(std::string_view key, std::initializer_list<std::string_view>
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view one) { return key.ends_with(one); });
 }
 
-// The format that a key's ending stands for.
+// Returns the format that a key's ending stands for.
 std::string_view format_of(std::string_view key) {
   if (ends_with_any(key, {"bytes_per_s", "bandwidth"})) return "rate";
   if (ends_with_any(key, {"GBps"})) return "GBps";
@@ -89,22 +89,11 @@ TableCell cell_of(const Value& value, std::string_view format) {
   return value.is_number_float() ? TableCell(text_of(value)) : cell::count(value.get<std::int64_t>());
 }
 
-std::string sentence_text(const TableCell& cell) {
-  switch (cell.kind) {
-    case TableCell::Kind::Seconds:
-      return format_duration(cell.value);
-    case TableCell::Kind::Size:
-      return format_size(std::llround(cell.value));
-    case TableCell::Kind::Percent:
-      return cell.is_signed ? gain_text(cell.value) : percent(cell.value);
-    default:
-      return in_a_sentence(cell);
-  }
-}
-
 bool says_something(const Value& value) {
-  return !(value.is_null() || (value.is_boolean() && !value.get<bool>()) || (value.is_number() && value == 0) ||
-           (!value.is_number() && !value.is_boolean() && value.empty()) || (value.is_string() && value == ""));
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number()) return value != 0;
+  if (value.is_string()) return value != "";
+  return !value.empty();  // null is empty
 }
 
 // Finds keys in an item and in the document around it.
@@ -113,7 +102,6 @@ class Place {
   Place(const Value& document, const Value& item, std::set<std::string>* read)
       : document_(document), item_(item), read_(read) {}
 
-  const Value& item() const { return item_; }
   Place at(const Value& item) const { return {document_, item, read_}; }
 
   // Null if there is no such key.
@@ -159,7 +147,7 @@ std::string_view format_of_unit(const Value& unit) {
 
 std::string_view key_of_hole(std::string_view inside) { return inside.substr(0, inside.find(':')); }
 
-// What stands in a hole, "key" or "key:format"; nothing if the value is missing.
+// Returns the cell for a hole, "key" or "key:format", or nothing if the value is missing.
 std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& place) {
   const std::string_view key = key_of_hole(inside);
   std::string_view format = key.size() < inside.size() ? inside.substr(key.size() + 1) : format_of(key);
@@ -173,7 +161,7 @@ std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& plac
   return cell_of(value, format);
 }
 
-// Nothing if a value is missing outside of brackets.
+// Fills the holes of a text; returns nothing if a value is missing outside of brackets.
 std::optional<std::string> filled(std::string_view text, const Place& place) {
   std::string result;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -188,7 +176,7 @@ std::optional<std::string> filled(std::string_view text, const Place& place) {
     } else {
       const auto cell = cell_of_hole(inside, place);
       if (!cell) return std::nullopt;
-      result += sentence_text(*cell);
+      result += in_a_sentence(*cell);
     }
     at = end;
   }
@@ -220,32 +208,22 @@ TableCell table_cell(const ViewColumn& column, const Place& place) {
   return cell;
 }
 
-// Where the parts of a view go: a terminal or Markdown.
+// The text so far, on a screen.
 class Output {
  public:
-  Output(const Screen& screen, bool is_markdown) : screen_(screen), is_markdown_(is_markdown) {}
+  explicit Output(const Screen& screen) : screen_(screen) {}
 
   void blank_line() {
     if (!text_.empty() && !text_.ends_with("\n\n")) text_ += "\n";
   }
-  void sentence(const std::string& text) {
-    text_ += is_markdown_ ? text + "\n" : wrapped(text, screen_.width, 2) + "\n";
-  }
+  void sentence(const std::string& text) { text_ += wrapped(text, screen_.width, 2) + "\n"; }
   void code(std::string_view text, bool is_command) {
     const auto broken = is_command ? wrapped_command : wrapped;
-    for (const std::string_view line : split(text, "\n")) {
-      const std::string indented = fmt::format("    {}", line);
-      text_ += (is_markdown_ ? indented : broken(indented, screen_.width, 8)) + "\n";
-    }
+    for (const std::string_view line : split(text, "\n"))
+      text_ += broken(fmt::format("    {}", line), screen_.width, 8) + "\n";
   }
-  void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) {
-    if (!is_markdown_) {
-      text_ += facts(lines, screen_);
-      return;
-    }
-    for (const auto& [name, value] : lines) text_ += fmt::format("- {}: {}\n", trim(name), value.text);
-  }
-  void table(const Table& one) { text_ += is_markdown_ ? one.markdown() : one.text(screen_); }
+  void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) { text_ += facts(lines, screen_); }
+  void table(const Table& one) { text_ += one.text(screen_); }
   std::string text() && {
     if (text_.ends_with("\n\n")) text_.pop_back();
     return std::move(text_);
@@ -253,7 +231,6 @@ class Output {
 
  private:
   const Screen& screen_;
-  bool is_markdown_;
   std::string text_;
 };
 
@@ -343,16 +320,20 @@ void render(const ViewList& part, const Place& place, Output& out) {
 void render(const ViewEach& part, const Place& place, Output& out) {
   for (const Value& item : place.value(part.items)) {
     out.blank_line();
-    render(part.view.front(), place.at(item), out);
+    render(*part.view, place.at(item), out);
   }
 }
+
+void render(const View* part, const Place& place, Output& out) { render(*part, place, out); }
 
 void render(const View& view, const Place& place, Output& out) {
   for (const auto& part : view.parts) std::visit([&](const auto& one) { render(one, place, out); }, part);
 }
 
-std::string render(const View& view, const JsonValue& document, Output out, std::set<std::string>* read = nullptr) {
+std::string render(const View& view, const JsonValue& document, const Screen& screen,
+                   std::set<std::string>* read = nullptr) {
   const Value json = Value::parse(document.dump());
+  Output out(screen);
   render(view, Place(json, json, read), out);
   return std::move(out).text();
 }
@@ -377,8 +358,9 @@ void add_keys(const ViewTable& part, std::set<std::string>& keys) {
 void add_keys(const ViewList& part, std::set<std::string>& keys) { keys.insert(part.items), add_keys(part.text, keys); }
 void add_keys(const ViewEach& part, std::set<std::string>& keys) {
   keys.insert(part.items);
-  add_keys(part.view.front(), keys);
+  add_keys(*part.view, keys);
 }
+void add_keys(const View* part, std::set<std::string>& keys) { add_keys(*part, keys); }
 void add_keys(const View& view, std::set<std::string>& keys) {
   for (const auto& part : view.parts) std::visit([&](const auto& one) { add_keys(one, keys); }, part);
 }
@@ -386,7 +368,7 @@ void add_keys(const View& view, std::set<std::string>& keys) {
 }  // namespace
 
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen) {
-  return render(view, document, Output(screen, false));
+  return render(view, document, screen);
 }
 
 Table table_of(const ViewTable& view, const JsonValue& document) {
@@ -394,14 +376,10 @@ Table table_of(const ViewTable& view, const JsonValue& document) {
   return table_at(view, Place(json, json, nullptr));
 }
 
-std::string rendered_markdown(const View& view, const JsonValue& document) {
-  return render(view, document, Output(Screen(), true));
-}
-
 std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples) {
   std::set<std::string> keys, read;
   add_keys(view, keys);
-  for (const JsonValue& sample : samples) render(view, sample, Output(Screen(), false), &read);
+  for (const JsonValue& sample : samples) render(view, sample, {}, &read);
   std::vector<std::string> missing;
   std::set_difference(keys.begin(), keys.end(), read.begin(), read.end(), std::back_inserter(missing));
   return missing;

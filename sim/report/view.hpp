@@ -73,13 +73,13 @@ struct View;
 /// A view for each item of an array, with a blank line between two.
 struct ViewEach {
   std::string items;
-  std::vector<View> view;  ///< exactly one
+  const View* view;
 };
 
-/// Parts follow each other without blank lines; an empty ViewText is a blank line, unless nothing stands between it and
-/// the previous one.
+/// Parts, one of which may be another view, follow each other without blank lines. An empty ViewText is a blank line,
+/// unless nothing stands between it and the previous one.
 struct View {
-  std::vector<std::variant<ViewText, ViewCode, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach>> parts;
+  std::vector<std::variant<ViewText, ViewCode, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach, const View*>> parts;
 };
 
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.
@@ -87,9 +87,6 @@ std::string rendered(const View& view, const JsonValue& document, const Screen& 
 
 /// One of its tables, for a layout that is not a screen's.
 Table table_of(const ViewTable& view, const JsonValue& document);
-
-/// The same as Markdown, with tables and lists.
-std::string rendered_markdown(const View& view, const JsonValue& document);
 
 /// The keys that a view reads and that no sample has: for tests, which need at least one sample with each key.
 std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples);

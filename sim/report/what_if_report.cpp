@@ -7,6 +7,7 @@
 #include "sim/experiment/ranking.hpp"
 #include "sim/report/notes.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/result_rows.hpp"
 
 namespace allreplay {
 
@@ -68,7 +69,7 @@ void add_details(JsonValue& object, const WhatIfRow& row, const std::vector<Flag
   object["own_flags"] = words_of(minus(pairs_of(row.flags), common));
   object["negligible"] = row.fits && std::abs(row.gain) < no_gain;
   const auto free = free_share(row.outcome.scenario.options.memory.limit, row.outcome.result.memory.peak);
-  object["tight"] = row.fits && !leaves_room(free, WinningRule());
+  add_standing(object, {.fits = row.fits, .is_roomy = leaves_room(free, WinningRule())});
 }
 
 }  // namespace
@@ -101,7 +102,9 @@ JsonValue what_if_document(const WhatIf& answer) {
       add_details(document[name][i], (*rows)[i], common);
       outcomes.push_back((*rows)[i].outcome);
     }
-  document["notes"] = notes_on(outcomes, std::vector<ScalingReference>(outcomes.size(), answer.reference));
+  document["notes"] = JsonValue::array();
+  for (const char* rows : {"rows", "together"}) add_notes_on_marks(document["notes"], document[rows], WinningRule());
+  append(document["notes"], notes_on(outcomes, std::vector<ScalingReference>(outcomes.size(), answer.reference)));
   return document;
 }
 
@@ -115,7 +118,7 @@ const View& what_if_view() {
       ViewTable{.rows = "base rows together",
                 .columns = {{"change", "{change}"},
                             {"gain", "{gain}"},
-                            {"memory", "{memory_bytes}", "", "! !fits", false},
+                            {"memory", "{memory_bytes}", "", "! !fits|* tight"},
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "!negligible"},
       ViewText{},

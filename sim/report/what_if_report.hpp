@@ -1,4 +1,4 @@
-// What `whatif` prints.
+// The report of `whatif`.
 #pragma once
 
 #include "sim/core/json_value.hpp"

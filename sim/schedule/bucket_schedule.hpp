@@ -29,7 +29,7 @@ struct Block {
   Bytes bytes() const;
 };
 
-/// How the next forward pass waits for blocks.
+/// The rule by which the next forward pass waits for blocks.
 enum class Barrier : std::uint8_t {
   Iteration,  ///< its first layer waits for all blocks
   Layer,      ///< each layer waits for the blocks that hold a slice of it

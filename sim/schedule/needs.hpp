@@ -1,4 +1,4 @@
-// What training needs from the network, independent of the strategy, and the check that a plan provides it.
+// The needs of training for communication, independent of the strategy, and the check that a plan meets them.
 #pragma once
 
 #include <optional>

@@ -71,7 +71,7 @@ struct PlanRequest {
   std::int64_t workers = 1;
 };
 
-/// How a user can run a strategy, the simplest way first.
+/// The ways in which a user can run a strategy, the simplest first.
 enum class Offered : std::uint8_t {
   Maintained,  ///< by settings of a maintained framework
   Replaced,    ///< likewise, but PyTorch now has a successor

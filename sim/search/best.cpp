@@ -361,7 +361,7 @@ class Search {
   Found best_;
   std::vector<Found> starts_;
   std::size_t replayed_ = 0, limit_ = budget / 2;
-  // Of the previous replay:
+  // Results of the previous replay:
   TaskId last_work_ = 0;
   std::vector<TaskId> sent_;  // by block: its first transfer
 };

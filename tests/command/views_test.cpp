@@ -18,6 +18,7 @@ namespace {
 
 // Command lines that between them fill every hole of every view.
 const char* const command_lines[] = {
+    "run --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp",
     "run --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 --option pp=4 --option "
     "accumulate=8",
     "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 4 --strategy wfbp --codec dgc --stragglers "
@@ -120,6 +121,11 @@ TEST_CASE("every key of every view is in a document") {
     if (words[0] == "import") words[1] = folder("mine.csv");  // importers read from the disk
     REQUIRE_NOTHROW(run_words(words, context));
     for (auto& [view, document] : context.console.shown) samples[view].push_back(document);
+    for (const std::string sign : {"~", "*", "!"}) {
+      const std::string& text = context.console.printed;
+      const auto count = std::count(text.begin(), text.end(), sign[0]);
+      CHECK((text.find("\n" + sign + ": ") == std::string::npos || count > 1));  // a sign that is explained is shown
+    }
   }
   std::set<std::string> shared;  // keys of the parts that several views share, with a value in some document
   for (const auto& [view, documents] : samples)

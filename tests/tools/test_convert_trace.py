@@ -102,8 +102,8 @@ class Case(program.Case):
     def refused(self, kind, text, *arguments):
         """One line that names the file, and no table."""
         done = self.done(kind, text, *arguments)
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertRegex(done.stderr.splitlines()[-1], f"^convert_trace.py: {re.escape(str(self.folder / 'file'))}: ")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr.splitlines()[-1], f"^{re.escape(str(self.folder / 'file'))}: ")
 
 
 class HandMade(Case):

@@ -83,7 +83,7 @@ class Writer {
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
   const Transfer& transfer_of(TaskId task) const { return plan_.transfers[label(task).item]; }
 
-  // Of the nodes that are ready, ASTRA-sim starts the one with the lowest id, one collective at a time. Therefore ids
+  // ASTRA-sim starts the ready node with the lowest id, one collective at a time. Therefore ids
   // follow the order of the compute stream, then that of the transfers in their queues. The file lists each node after
   // those that it depends on.
   void number_nodes() {
