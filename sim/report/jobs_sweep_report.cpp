@@ -78,15 +78,15 @@ JsonValue ranges_of(const ResultTable& result, const JobLines& lines) {
 
 JsonValue jobs_sweep_document(const ResultTable& result) {
   JobLines lines;
-  std::map<std::string, std::string> origins;
+  std::map<std::string, std::string> origin_by_profile;
   for (const ResultLine& row : result.rows) {
     lines.push_back(&row);
-    origins[result.text(row, "profile")] = result.text(row, "origin");
+    origin_by_profile[result.text(row, "profile")] = result.text(row, "origin");
   }
   JsonValue document{{"rows", rows_of(result, lines)},
                      {"same", values_of(result, *lines.front(), identifying_columns(result, lines, false))},
                      {"ranges", ranges_of(result, lines)},
-                     {"notes", notes_on_origins(origins)}};
+                     {"notes", notes_on_origins(origin_by_profile)}};
   return document;
 }
 

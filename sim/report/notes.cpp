@@ -126,9 +126,9 @@ void add_efficiency_notes(const std::vector<Outcome>& outcomes, const std::vecto
 
 }  // namespace
 
-JsonValue notes_on_origins(const std::map<std::string, std::string>& origins) {
+JsonValue notes_on_origins(const std::map<std::string, std::string>& origin_by_profile) {
   auto notes = JsonValue::array();
-  for (const auto& [profile, origin] : origins)
+  for (const auto& [profile, origin] : origin_by_profile)
     if (origin == to_string(Origin::Reconstructed) || origin == to_string(Origin::Estimated))
       notes.push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
   return notes;

@@ -16,8 +16,8 @@ namespace allreplay {
 /// sentence needs}. `references` has one for each outcome.
 JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
 
-/// A note for each profile whose times are estimated or reconstructed; `origins` by profile.
-JsonValue notes_on_origins(const std::map<std::string, std::string>& origins);
+/// A note for each profile whose times are estimated or reconstructed; the origins are by profile.
+JsonValue notes_on_origins(const std::map<std::string, std::string>& origin_by_profile);
 JsonValue note_on_origin(const Profile& profile);
 
 /// A note if gradients are summed in two bytes, which saves memory and traffic but loses precision.

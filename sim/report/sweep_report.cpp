@@ -68,12 +68,15 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
     names.insert(names_of(row));
   }
   const bool is_ambiguous = names.size() < result.rows.size();  // options distinguish rows, too
+  std::set<std::string> shown = keys_of({{sweep_table()}});     // a large sweep has many other cells
+  shown.insert({"iteration_s", "lower_bound_s"});
   auto rows = JsonValue::array();
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const ResultRow& row = result.rows[i];
     auto json = JsonValue::object();
     for (std::size_t cell = 0; cell < row.cells.size(); ++cell)
-      json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
+      if (shown.contains(result.columns[cell]))
+        json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
     add_standing(json, standings[i]);
@@ -133,12 +136,12 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
     const bool is_default = value.empty() || value == "none" || (name == "micro-batches" && value == "1");
     if (!labels.differ_in(name) && !is_default) document["same"][name] = value;
   }
-  std::map<std::string, std::string> origins;
-  for (const ResultRow& row : result.rows) origins[row.profile] = row.origin;
+  std::map<std::string, std::string> origin_by_profile;
+  for (const ResultRow& row : result.rows) origin_by_profile[row.profile] = row.origin;
   document["groups"] = result.groups.size();
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);
-  append(document["notes"], notes_on_origins(origins));
+  append(document["notes"], notes_on_origins(origin_by_profile));
   return document;
 }
 

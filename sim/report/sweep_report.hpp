@@ -6,9 +6,9 @@
 
 namespace allreplay {
 
-/// rows (the columns of the CSV, relative_efficiency, names and marks), same (names that all rows share), groups, races
-/// (the verdict of each group at its largest size), wins (how many groups each series wins), notes. Without rows, which
-/// may be many, if the table is not shown.
+/// rows (the columns of the CSV that the table shows, relative_efficiency, names and marks), same (names that all rows
+/// share), groups, races (the verdict of each group at its largest size), wins (how many groups each series wins),
+/// notes. Without rows, which may be many, if the table is not shown.
 JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
 ViewTable sweep_table();           ///< the rows

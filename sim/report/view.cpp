@@ -376,9 +376,15 @@ Table table_of(const ViewTable& view, const JsonValue& document) {
   return table_at(view, Place(json, json, nullptr));
 }
 
-std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples) {
-  std::set<std::string> keys, read;
+std::set<std::string> keys_of(const View& view) {
+  std::set<std::string> keys;
   add_keys(view, keys);
+  return keys;
+}
+
+std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples) {
+  const std::set<std::string> keys = keys_of(view);
+  std::set<std::string> read;
   for (const JsonValue& sample : samples) render(view, sample, {}, &read);
   std::vector<std::string> missing;
   std::set_difference(keys.begin(), keys.end(), read.begin(), read.end(), std::back_inserter(missing));

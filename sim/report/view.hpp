@@ -12,6 +12,7 @@
 // nor empty, or that is equal to the given one; "!" negates.
 #pragma once
 
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -88,7 +89,10 @@ std::string rendered(const View& view, const JsonValue& document, const Screen& 
 /// One of its tables, for a layout that is not a screen's.
 Table table_of(const ViewTable& view, const JsonValue& document);
 
-/// The keys that a view reads and that no sample has: for tests, which need at least one sample with each key.
+/// The keys that a view reads.
+std::set<std::string> keys_of(const View& view);
+
+/// Those that no sample has: for tests, which need at least one sample with each key.
 std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples);
 
 }  // namespace allreplay
