@@ -32,7 +32,7 @@ class PlanWords {
     return joined(names);
   }
 
-  /// What the gates say that it waits for, works first; "start" is the start of the program.
+  /// Returns what the named transfer or work waits for by its gates, works first; "start" is the program's start.
   std::string before(const std::string& name) const {
     std::vector<std::string> starts, works, transfers;
     for (const allreplay::Gate& gate : plan_.gates) {

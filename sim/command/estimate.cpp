@@ -70,7 +70,7 @@ void print_plain(Context& context, const EstimateArguments& arguments) {
                                          fmt::join(backward, ", ")));
 }
 
-// Where computing times follow from a speed: what else is to be known of that.
+// Adds to the document what follows from a known speed.
 void note_known(const EstimateArguments& arguments, const EstimateRequest& request, const KnownSpeed& known,
                 const Outcome& outcome, Estimate& made) {
   const std::vector<std::string> flags = run_flags(arguments.setting.request(arguments.strategy, arguments.plan));

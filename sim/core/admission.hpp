@@ -6,7 +6,7 @@
 
 namespace allreplay {
 
-/// Which of the ready tasks starts next.
+/// The rule by which a queue chooses the next of its ready tasks.
 enum class Order : std::uint8_t {
   FirstReady,  ///< the one that became ready first; ties as listed
   AsListed,    ///< strictly as listed: a ready task waits for all tasks listed before it

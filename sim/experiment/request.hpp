@@ -40,7 +40,7 @@ struct Request {
   std::vector<ChangeText> changes;  ///< applied to the cluster and the profile
   bool reuse = true;                ///< reuses prices of collectives without contention (detailed fidelities)
 
-  // Where the names above were given, for messages.
+  // The places of the names above, for messages.
   SourceLocation place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective,
       place_of_fidelity, place_of_codec;
 };

@@ -82,7 +82,7 @@ bool is_uniform(const Outcome& one) {
          !one.scenario.cluster.interference && !one.scenario.stragglers.any();
 }
 
-// Whose memory limits the worker, or that nothing does.
+// Notes which worker's memory is the limit, or that no worker's is.
 void add_memory_notes(const std::vector<Outcome>& outcomes, JsonValue& notes) {
   const auto& [scenario, result, wall_s] = outcomes.front();
   const auto& limit = scenario.options.memory.limit;

@@ -1,4 +1,4 @@
-// Who wins: outcomes in groups and races, and each race's verdict as data.
+// The winners of outcomes in groups and races: each race's verdict as data.
 #pragma once
 
 #include <cstddef>

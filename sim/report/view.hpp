@@ -92,7 +92,7 @@ Table table_of(const ViewTable& view, const JsonValue& document);
 /// The keys that a view reads.
 std::set<std::string> keys_of(const View& view);
 
-/// Those that no sample has: for tests, which need at least one sample with each key.
+/// Returns the keys that no sample has. For tests, which need at least one sample with each key.
 std::vector<std::string> unresolved(const View& view, const std::vector<JsonValue>& samples);
 
 }  // namespace allreplay

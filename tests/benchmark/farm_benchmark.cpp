@@ -1,4 +1,4 @@
-// What a sweep costs beside its simulations (docs/dev/performance.md, "Many machines"). Each line of the output, for
+// Measures the cost of a sweep without its simulations (docs/dev/performance.md, "Many machines"). Lines, for
 // 100,000 rows:
 //   check             reading, resolving and checking the rows, which each process does before the first
 //   share_out/N       finding the rows of N shares

@@ -1,5 +1,5 @@
-// What a collective costs to simulate (docs/dev/performance.md): one run of each line is one collective, laid out
-// beforehand.
+// Measures how long a collective takes to simulate (docs/dev/performance.md): one run of each line is one collective,
+// laid out beforehand.
 //   Ring/star, Ring/fat-tree   a ring all-reduce of 100 MB among N, every message
 //   RingScattered              the same, the ranks starting at random within a millisecond; and every message simulated
 //   DoubleTree/fat-tree        double binary trees in 16 chunks of 100 MB, every message
@@ -7,7 +7,7 @@
 //   FluidRings                 the same in `fluid`, laying out included
 //   fluid_in_flight            640 blocks of 40 to 280 kB, four at a time, of the collective named; laying out included
 //   FluidBml                   BML on BCube(16, 4), 65,536 servers, laying out included
-//   BareHeap                   beside them: a heap with one event per message, and nothing else
+//   BareHeap                   for comparison: a heap with one event per message, and nothing else
 #include <algorithm>
 #include <queue>
 #include <utility>

@@ -1,4 +1,4 @@
-// How fast plans are made and iterations replayed. Each line of the output:
+// Measures how fast plans are made and iterations replayed. Lines of the output:
 //   bare_event_loop      the bound: a heap of N events, popped and pushed, nothing else
 //   replay/…             task completions per second of a whole replayed iteration (items_per_second)
 //   plan/…               one plan for as many tensors as DenseNet-201 has

@@ -1,4 +1,4 @@
-// How fast plans are made, and how long searches and recommendations take. Each line of the output:
+// Measures how fast plans are made, and how long searches and recommendations take. Lines of the output:
 //   plan/…        one plan: 161 tensors as in ResNet-50, 604 as in DenseNet-201, at the strategy's defaults
 //   mergecomp/…   the exact optimum for so many groups, under a codec with linear times
 //   best/…        the search of `best`
@@ -61,7 +61,7 @@ BENCHMARK(mergecomp)
     ->ArgsProduct({{161, 604}, {2, 4, 16}})
     ->Unit(benchmark::kMillisecond);
 
-// Where the search has most to do: nothing meets the lower bound, and small start-ups make many cuts worth while.
+// The most expensive case of the search: nothing meets the lower bound, and small start-ups make many cuts worthwhile.
 void best_fair(benchmark::State& state) {
   Scenario one = scenario("resnet50_k80_b16", "best", state.range(0));
   one.options.sharing = Sharing::Fair;

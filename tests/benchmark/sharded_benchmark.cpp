@@ -1,4 +1,4 @@
-// What sharded strategies cost: a replay, the search over units, and a recommendation over all that frameworks offer.
+// Measures sharded strategies: a replay, the search over units, and a recommendation over all frameworks' options.
 #include <benchmark/benchmark.h>
 
 #include "sim/experiment/recommend.hpp"

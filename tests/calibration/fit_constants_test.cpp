@@ -20,7 +20,7 @@ namespace {
 using Constants = std::vector<Constant>;
 constexpr Constant L = Constant::Launch, A = Constant::Alpha, B = Constant::Beta, U = Constant::Update;
 
-// What holds in the made-up cluster; the file starts elsewhere.
+// The constants of the made-up cluster; the cluster's file has others.
 using Truth = std::map<Constant, double>;
 
 // Rows of one profile on one cluster, measured by the simulator where `truth` holds.

@@ -31,7 +31,7 @@ Scenario pair_of(std::string_view strategy = "wfbp") {
   return scenario_of(one_layer(), strategy, 2, 0.5 * ms, 1 * ms / 4000);
 }
 
-// What a worker does where `count` micro-batches take so many ms.
+// The speed of a worker that takes so many ms for `count` micro-batches.
 KnownSpeed speed(double iteration_ms, double count = 1) {
   return {count * batch / (iteration_ms * ms), 1, "samples/s", {"command line", "--samples-per-second"}};
 }

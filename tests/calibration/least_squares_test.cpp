@@ -57,7 +57,7 @@ TEST_CASE("what residuals do not tell") {
   open = untold([](const Numbers& at) { return Numbers{at[0] + at[1], 2 * (at[0] + at[1])}; }, {1, 1}, 0.01);
   CHECK(open[0][0] == Approx(0.5).epsilon(1e-3));
   CHECK(open[0][1] == Approx(-0.5).epsilon(1e-3));
-  // What differs by a millionth is told from the sum where noise is less, and not where it is more.
+  // A difference of a millionth can be told from the sum if the noise is smaller, and not if it is larger.
   const auto nearly = [](const Numbers& at) { return Numbers{at[0] + at[1], at[0] + (1 + 1e-6) * at[1]}; };
   CHECK(untold(nearly, {1, 1}, 1e-8)[0][0] == Approx(0).margin(1e-9));
   CHECK(untold(nearly, {1, 1}, 1e-5)[0][0] == Approx(0.5).epsilon(1e-3));

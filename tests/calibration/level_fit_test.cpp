@@ -86,7 +86,7 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK_FALSE(fit.known[rendezvous_time]);
   CHECK_FALSE(fit.network.nccl->rendezvous.has_value());
   CHECK((fit.network.nccl->ll128 && fit.network.nccl->two_node_tree));
-  // Where the log is of something else, no factor makes a link of it.
+  // If the log is of another machine, no factor on a link explains it.
   truth.nccl->network = {0.7, 32};
   const std::vector<Calibration> far{inside, log_of(truth, "nccl", 32)};
   const LevelFit none = fit_levels(far, start);
@@ -132,7 +132,7 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
       fit_levels(std::vector<Calibration>{log_of(truth, "nccl", 16), log_of(truth, "nccl", 64)}, start);
   CHECK_FALSE(four.two_node_tree_known);
   CHECK(four.known[rendezvous_time]);
-  // Where every size waits for a rendezvous, all of the start-up beyond the cluster's own is its.
+  // If every size waits for a rendezvous, the start-up beyond the cluster's own belongs to the rendezvous.
   const auto large = [&](std::int64_t workers) {
     return log_of(truth, "nccl", workers, CollectiveOp::AllReduce, CollectiveOp::AllReduce, 1 << 12);
   };
@@ -142,7 +142,7 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   REQUIRE(both.network.nccl->rendezvous.has_value());
   CHECK(both.network.nccl->rendezvous->time == Approx(14e-6).epsilon(0.05));
   CHECK(!both.warnings.empty());
-  // Of four nodes, from 1 MiB on, with noise of 5 %: the bandwidth between nodes is told, whatever else is not, and the
+  // Four nodes, from 1 MiB on, with noise of 5 %: only the bandwidth between nodes can be told, and the
   // latency is the cluster's.
   std::vector<Calibration> noisy{log_of(truth, "nccl", 16, CollectiveOp::AllReduce, CollectiveOp::AllReduce, 1 << 20)};
   for (std::size_t i = 0; i < noisy[0].log.points.size(); ++i)

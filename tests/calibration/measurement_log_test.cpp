@@ -64,7 +64,7 @@ TEST_CASE("nccl-tests: older layouts have no root, no redop, no Group, and call 
 }
 
 TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
-  // Of 8 ranks: busbw is algbw times 14/8 of an all-reduce, 7/8 of its halves, 1 of a broadcast.
+  // With 8 ranks busbw is 14/8 of algbw for an all-reduce, 7/8 for its halves, 1 for a broadcast.
   const auto log = [](const std::string& reduction, double factor, double algbw = 40) {
     return read(fmt::format(
         "{}{}# size count type redop time algbw busbw error time algbw busbw error\n"

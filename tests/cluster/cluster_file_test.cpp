@@ -1,4 +1,4 @@
-// What a cluster's file leaves out.
+// Defaults for what a cluster's file leaves out.
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
 

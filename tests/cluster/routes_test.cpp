@@ -6,8 +6,8 @@
 
 namespace {
 
-// What holds in every topology: routes join, never pass a node twice, and are the same when asked again; links come
-// in pairs of opposite directions; names are unique; what links weigh the most of a route is found without walking it.
+// Checks what holds in every topology: routes join, never pass a node twice, and are the same when asked again; links
+// come in pairs of opposite directions; names are unique; the heaviest links of a route are found without walking it.
 void check(const Topology& topology) {
   const auto links = topology.links();
   REQUIRE(links.size() % 2 == 0);
@@ -61,7 +61,7 @@ void check_minimal(const Topology& topology) {
               static_cast<std::size_t>(hops[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]));
 }
 
-// How many routes, of every host to every other, use a link: all counts there are, by what the link joins.
+// Counts the routes between all pairs of hosts that use each link, by the kinds of node that the link joins.
 std::map<std::string, std::set<int>> loads(const Topology& topology) {
   std::vector<int> load(topology.links().size());
   for (std::int64_t from = 0; from < topology.hosts(); ++from)
@@ -184,7 +184,7 @@ TEST_CASE("leaf and spine: two or four links, over spine d mod spines to host d"
     check(*one);
     check_minimal(*one);
   }
-  // Of every host to every other, each spine has the same where its number divides a leaf's hosts.
+  // Over all pairs of hosts every spine has the same load if the number of spines divides a leaf's hosts.
   for (const auto& [kind, counts] :
        loads(*build("leaf-spine", 1, R"("leaves": 3, "hosts_per_leaf": 4, "spines": 2)"))) {
     CAPTURE(kind);

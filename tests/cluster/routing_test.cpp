@@ -1,4 +1,4 @@
-// Which of several ways messages take.
+// The path that messages take if there are several.
 #include <algorithm>
 #include <map>
 #include <set>

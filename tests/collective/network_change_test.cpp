@@ -1,4 +1,4 @@
-// What flags such as --bandwidth x4 make of what a cluster file says.
+// Flags such as --bandwidth x4, applied to a cluster's file.
 #include "sim/collective/network_change.hpp"
 
 #include "tests/catch.hpp"

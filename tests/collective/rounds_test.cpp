@@ -13,8 +13,8 @@ using namespace allreplay;
 
 namespace {
 
-// What each stream of each rank has of each piece: how often each rank's contribution is in it. Rounds go in lockstep,
-// and a stream sends what it had before the round: if it sent what it had not yet, something would be missing.
+// The contributions of each rank to each piece, for each stream of each rank. Rounds run in lockstep, and a stream
+// sends what it had before the round: if it sent something that it had not yet, a contribution would be missing.
 class Contributions {
  public:
   Contributions(const Rounds& rounds, CollectiveOp operation) : rounds_(rounds) {
@@ -77,7 +77,7 @@ class Contributions {
       for (const std::int64_t piece : pieces) at(has_, rank, 0, piece) = sums[piece];
   }
 
-  // Whether some stream of the rank has exactly this of the piece.
+  // True if some stream of the rank has exactly these contributions to the piece.
   bool has(Rank rank, std::int64_t piece, const std::vector<int>& what) const {
     for (std::uint32_t stream = 0; stream < rounds_.streams; ++stream)
       if (has_[index(rank, stream, piece)] == what) return true;
@@ -180,7 +180,7 @@ TEST_CASE("the halves of a collective make the whole") {
   for (const std::int64_t n : {2, 3, 5, 6, 7, 12, 17}) require_halves_work("pat", n);
 }
 
-// Of 5 ranks, K = 3: ⌈5/4⌉ − ⌈5/8⌉ = 1 piece 4 further, ⌈5/2⌉ − ⌈5/4⌉ = 1 piece 2 further, 5 − ⌈5/2⌉ = 2 pieces to the
+// 5 ranks, K = 3: ⌈5/4⌉ − ⌈5/8⌉ = 1 piece 4 further, ⌈5/2⌉ − ⌈5/4⌉ = 1 piece 2 further, 5 − ⌈5/2⌉ = 2 pieces to the
 // next (NCCL 2.23's PAT).
 TEST_CASE("PAT sends the farthest first") {
   const Rounds rounds = rounds_of("pat", 5, {}, CollectiveOp::AllGather);

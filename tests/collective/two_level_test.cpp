@@ -79,7 +79,7 @@ TEST_CASE("a last node that is part empty") {
 }
 
 TEST_CASE("groups of workers that share nodes") {
-  // Of 4 nodes of 8 with 4 ports, 4 groups at a time with 2 workers in each node: N' = 8, h = ⌈4·2/4⌉ = 2.
+  // 4 nodes of 8 with 4 ports, 4 groups at a time with 2 workers in each node: N' = 8, h = ⌈4·2/4⌉ = 2.
   const NodeLayout shared{8, 4, 2, 2, 4};
   check("ring", shared, 4, 2 * 4 + 60, 2 * 7.0 / 8 * 8);           // c·β/r = 4·8/4
   check("hierarchical", shared, 4, 2 + 60, 1 + 2 * 3 / 8.0 * 16);  // 2·1/2·1 + 2·3/8·2·8
@@ -157,8 +157,8 @@ TEST_CASE("tables by number of workers are linear in its logarithm") {
   CHECK(implausible(tables, ring, 16, {}).empty());
   CHECK_FALSE(implausible(tables, ring, 8, {}).empty());
   CHECK_FALSE(implausible(tables, ring, 32, {}).empty());
-  // Where times fall with more workers they stay beyond the most: 3000 B take 40 us among 4, and 10 among 16; 1000 B
-  // grow.
+  // Times that fall with more workers stay as they are beyond the last number: 3000 B take 40 us among 4, and 10 among
+  // 16; those of 1000 B grow.
   Network falling = tables;
   falling.tables = {{4, {{1000, 10e-6}, {3000, 40e-6}}}, {16, {{1000, 12e-6}, {3000, 10e-6}}}};
   const auto falling_us = [&](std::int64_t workers, Bytes bytes) {

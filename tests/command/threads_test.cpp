@@ -14,7 +14,7 @@ using namespace allreplay;
 
 namespace {
 
-// What the threads of a process share.
+// The state that the threads of a process share.
 struct Common {
   std::shared_ptr<AddedStrategies> strategies = std::make_shared<AddedStrategies>();
   std::shared_ptr<KeptInputs> kept = std::make_shared<KeptInputs>();

@@ -22,7 +22,7 @@ CodecRequest request(const std::string& codec, std::int64_t elements) {
 
 }  // namespace
 
-// Of a normal x with sign s and E|x| = √(2/π): ±1 for x errs by E(|x| − 1)² = 2 − 2√(2/π) = 0.404, the root is 0.636;
+// A normal x has the sign s and E|x| = √(2/π): ±1 for x errs by E(|x| − 1)² = 2 − 2√(2/π) = 0.404, the root is 0.636;
 // ±E|x| by 1 − 2/π = 0.363, 0.603. Both have the direction cos = √(2/π) = 0.798. 100,000 elements: standard errors
 // below 0.003.
 TEST_CASE("errors of the sign codecs on normal gradients") {
@@ -95,8 +95,8 @@ TEST_CASE("several workers: bytes, and the error against the true mean") {
   CHECK(once.aggregated->total_error == Approx(once.aggregated->error));
 }
 
-// Of ± an exponential E|x| = 1 and E x² = 2, so that (±1 − x)² has the mean 2 − 2 + 1, half of x's: the root of a half,
-// of several workers as of one, as the mean of each is 0.
+// A signed exponential has E|x| = 1 and E x² = 2, so that (±1 − x)² has the mean 2 − 2 + 1, half of x's: the root of a
+// half, for several workers as for one, since the mean of each is 0.
 TEST_CASE("signs of Laplace's distribution are even") {
   CodecRequest signs = request("signsgd", 50'000);
   signs.distribution = Distribution::Laplace;

@@ -1,4 +1,4 @@
-// What each codec puts on the wire, and what comes back.
+// The bytes that each codec sends, and the values that come back.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -116,7 +116,7 @@ class LeastSquares {
     }
   }
 
-  // Where gradient descent stands in the end.
+  // Returns the point that gradient descent ends at.
   Floats descend(const std::string& name, double density, Residuals residuals, int iterations) const {
     Exchange exchange(kind(name), {.density = density}, workers, n, residuals);
     Floats at(n);

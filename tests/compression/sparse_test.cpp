@@ -1,4 +1,4 @@
-// Which entries are selected, against sorting everything.
+// The entries that are selected, compared with sorting everything.
 #include "sim/compression/sparse.hpp"
 
 #include <algorithm>

@@ -82,7 +82,7 @@ TEST_CASE("a file is written whole, through a private temporary") {
 }
 
 TEST_CASE("a file that cannot be read says why, and is not read for ever") {
-  // Of a process's memory nothing lies at 0.
+  // The page at address 0 of a process's memory is never mapped.
   CHECK(error_place([] { Files().read("/proc/self/mem"); }) == "/proc/self/mem");
 }
 

@@ -1,4 +1,4 @@
-// What follows what in a measured job, by hand; and its replay against the engine's.
+// Dependencies in a measured job, by hand; and its replay compared with the engine's.
 #include "sim/diagnosis/job_graph.hpp"
 
 #include <algorithm>

@@ -179,7 +179,7 @@ TEST_CASE("of the backward pass of a product half makes gradients of weights, of
   CHECK(*layer("model.layers.3.self_attn").backward_weight == Time{0});
   // The embedding's backward pass makes nothing else.
   CHECK(*profile.layers.front().backward_weight == profile.layers.front().backward);
-  // What is computed again belongs to the gradient of the input.
+  // Recomputation belongs to the gradient of the input.
   one.recompute = Recompute::Full;
   const Profile full = estimate(one).profile;
   for (std::size_t i = 0; i < profile.layers.size(); ++i)
@@ -190,7 +190,7 @@ TEST_CASE("what is computed again is sent again: all of it, or what products rea
   EstimateRequest one = request("llama3-8b", 8192);
   Transformer t = read_transformer(Json::read(Files(), Files().find_data("models/transformers", "llama3-8b", "")));
   one.work = build(t, 8192, {"", ""}, {8, 1, true});
-  // Of a block, in halves of an all-reduce of 2·8192 tokens of 4096 in two bytes: forward 4, and backward 4, and with
+  // In a block, in halves of an all-reduce of 2·8192 tokens of 4096 in two bytes: forward 4, and backward 4, and with
   // full recomputation 4 more; selective keeps what the two scatters gave, and gathers the two inputs again.
   const double half = 2. * 8192 * 4096 * 2;
   const double expected[] = {8, 10, 12};

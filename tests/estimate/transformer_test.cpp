@@ -230,7 +230,7 @@ TEST_CASE("a block's activations are those of Korthikanti et al.: sbh(10 + 24/t)
   const double sh = 1024. * 768, sums = 4 * 1024. * 12 / 4, statistics = 2 * 8 * 1024.;
   CHECK(kept(part("gpt2", 1024, {4, 1, false})) == sh * (10 + 24. / 4) + sums + statistics);
   CHECK(kept(part("gpt2", 1024, {4, 1, true})) == 34 * sh / 4 + sums + statistics / 4);
-  // Of a context group's worker: half of the tokens, of all that is kept.
+  // A worker of a context group keeps half: it has half of the tokens.
   CHECK(kept(part("gpt2", 1024, {1, 2, false})) == kept(part("gpt2", 1024, {})) / 2);
 }
 

@@ -1,4 +1,4 @@
-// How many layouts are simulated, and what is said of the others.
+// The number of layouts that are simulated, and the reasons given for the others.
 #include "sim/experiment/layouts.hpp"
 
 #include "tests/catch.hpp"

@@ -51,7 +51,7 @@ TEST_CASE("what frameworks offer today wins ties against FSDP1, which Composer u
 }
 
 TEST_CASE("the tie ends at its share of the least time that fits") {
-  // Of 100: 102 is within 2 %, 102.1 is not. What does not fit sets no mark.
+  // Next to 100, 102 is within 2 % and 102.1 is not. A contender that does not fit sets no mark.
   std::vector<Contender> all{taking(102.1), taking(102), taking(100, 1), taking(50)};
   all.back().fits = false;
   const Ranking ranking = rank(all, {.tie = 0.02});
@@ -117,8 +117,8 @@ TEST_CASE("options count as changed where they are not as the framework comes") 
   };
   CHECK(changed("ddp", {{"bucket_cap", "25 MiB"}, {"first_bucket", "1 MiB"}, {"memory", "80 GB"}}) == 0);
   CHECK(changed("ddp", {{"bucket_cap", "50 MiB"}, {"first_bucket", "1 MiB"}, {"zero", "1"}}) == 2);
-  // What is written out as it comes anyway is not changed: units as the profile's layers, freed everywhere by fsdp1,
-  // all but the last by fsdp2; ZeRO 3 overlaps, ZeRO 2 does not.
+  // Options that are written out at their defaults are not changes: units as the profile's layers, freed everywhere by
+  // fsdp1, all but the last by fsdp2; ZeRO 3 overlaps, ZeRO 2 does not.
   CHECK(changed("fsdp1", {{"wrap", "layer"}, {"reshard", "all"}, {"backward_prefetch", "pre"}, {"limit", "2"}}) == 0);
   CHECK(changed("fsdp1", {{"wrap", "100 MB"}, {"reshard", "none"}}) == 2);
   CHECK(changed("fsdp2", {{"wrap", "layer"}, {"reshard", "but-last"}}) == 0);

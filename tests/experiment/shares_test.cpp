@@ -97,8 +97,8 @@ TEST_CASE("what parts lack is named, written around, and filled by resume") {
   const SharesFolder folder;
   folder.sweep("one.csv");
   for (std::size_t i = 0; i < 4; ++i) folder.sweep("part" + std::to_string(i) + ".csv", {i, 4});
-  // Of the twelve rows `best` (rows 3, 7 and 11) costs 400 times as much as the others, `us-byte` 5 times, all as much
-  // with many workers as with few: shares 0, 1 and 2 get a `best` each, share 3 all else.
+  // Among the twelve rows `best` (rows 3, 7 and 11) costs 400 times as much as the others, `us-byte` 5 times, all as
+  // much with many workers as with few: shares 0, 1 and 2 get a `best` each, share 3 all else.
   const auto missing = folder.merge({"part0.csv", "part2.csv", "part3.csv"});
   CHECK(missing == std::vector<std::size_t>{6});
   const std::vector<std::string> one = folder.rows("one.csv");

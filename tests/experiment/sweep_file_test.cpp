@@ -28,7 +28,7 @@ class Folder : public OwnFolder {
                             "strategies": ["wfbp", "s-sgd"]})");
   }
 
-  // How many rows were simulated, and what was remarked.
+  // Returns how many rows were simulated, and the warnings.
   std::pair<std::size_t, std::string> sweep(bool resume, bool force = false) const {
     std::string remark;
     const auto swept =

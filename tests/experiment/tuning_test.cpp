@@ -1,4 +1,4 @@
-// What tuning measures: each setting as if it were simulated by itself, however many others have its plan.
+// Tuning measures each setting as if it were simulated separately, however many others have its plan.
 #include "sim/experiment/tuning.hpp"
 
 #include <set>

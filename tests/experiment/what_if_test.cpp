@@ -114,7 +114,7 @@ TEST_CASE(
     INFO(row.change);
     REQUIRE(row.relative_efficiency);
     if (row.outcome.scenario.cluster.name == what.base.outcome.scenario.cluster.name) {
-      // What gains nothing in samples is no more efficient: micro-batches, passes that are computed again.
+      // A change that gains no samples is no more efficient: micro-batches, recomputed passes.
       CHECK(*row.relative_efficiency == Approx(base * (1 + row.gain) * 8 / workers));
       ++same;
     } else if (row.change == "network bandwidth x4") {

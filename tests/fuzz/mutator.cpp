@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t longest = 40'000;  // of a text: longer ones are cut
 constexpr std::size_t most_words = 5000;
 
-// What breaks readers: the ends of ranges, what is almost a number, units that are none, names that lead elsewhere.
+// Values that break readers: the ends of ranges, near-numbers, unknown units, names that lead elsewhere.
 const std::vector<std::string> awkward_values = {"0",
                                                  "-0.0",
                                                  "1",

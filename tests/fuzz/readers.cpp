@@ -102,7 +102,7 @@ void read_a_profile(const std::string& text) {
   const Profile profile = parse_profile(Files(), text, here);
   if (profile.layers.size() > 100 || profile.tensors.size() > 300) return;
   for (const char* strategy : {"mg-wfbp", "us-byte"}) run(small_scenario(profile, strategy));
-  // What says what pipelines ask.
+  // The profiles that pipelines accept.
   if (!profile.tensor_and_context && profile.layers.size() > 1 && profile.layers.front().output_bytes)
     run_pipeline(profile, "1f1b");
 }
@@ -126,7 +126,7 @@ std::vector<std::string> profiles() {
   return texts;
 }
 
-// Of two ranks.
+// Reads a schedule of two ranks.
 void read_a_schedule(const std::string& text) {
   auto given = std::make_shared<GivenRows>();
   given->file = here;
@@ -237,7 +237,7 @@ std::vector<std::string> plans() {
   return texts;
 }
 
-// Of two stages, among two workers.
+// Returns a scenario of two stages on two workers.
 Scenario staged_scenario(const Profile& profile) {
   Scenario scenario = small_scenario(profile, "wfbp");
   scenario.workers = 2;

@@ -41,7 +41,7 @@ class LastText {
   std::size_t size_ = 0;
 };
 
-// How many were taken.
+// Returns how many texts the reader accepted.
 std::size_t fuzz(const TextReader& reader, std::uint64_t seed, std::uint64_t count, LastText& last) {
   Random random(seed, static_cast<std::uint64_t>(&reader - text_readers().data()));
   std::vector<std::string> texts = reader.seeds();

@@ -11,7 +11,7 @@ using namespace allreplay;
 
 namespace {
 
-// What the real program writes for a shipped profile and cluster, of which `sweep` would make a CSV.
+// Returns what `sweep` would write as CSV for a shipped profile and cluster.
 SweepResult swept(const std::string& config) {
   const Sweep sweep = read_sweep({}, result_file("config.json", config));
   const std::string out = result_file("swept.csv", "");
@@ -39,7 +39,8 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
   // A picture for each profile: of one both, of the other the faster alone.
   const std::string page = report_page(result, chosen, {});
   std::size_t pictures = 0;
-  for (std::size_t at = page.find("<figure class=\"wide\">\n<svg"); at != std::string::npos; at = page.find("<figure class=\"wide\">\n<svg", at + 1))
+  for (std::size_t at = page.find("<figure class=\"wide\">\n<svg"); at != std::string::npos;
+       at = page.find("<figure class=\"wide\">\n<svg", at + 1))
     ++pictures;
   CHECK(pictures == 2);
   CHECK(choose_timelines({}, result, std::nullopt, 0).timelines.empty());

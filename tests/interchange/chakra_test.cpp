@@ -23,8 +23,8 @@ ChakraNode node(std::uint64_t id, const std::string& name, std::uint64_t kind, d
 
 ChakraAttributes all_reduce(std::int64_t bytes) { return {{"comm_type", std::int64_t{0}}, {"comm_size", bytes}}; }
 
-// What Chakra's converter makes of a text workload of two layers: no input gradient of the first, and a second
-// iteration.
+// The trace that Chakra's converter makes of a text workload of two layers: no input gradient of the first, and two
+// iterations.
 ChakraTrace converted() {
   ChakraTrace trace;
   trace.nodes = {node(0, "COMP_NODE_a_FWD", 4, 10),

@@ -358,7 +358,7 @@ TEST_CASE("as many threads as a number of 16 bits tells apart") {
 TEST_CASE("half precision is read off the gradients") {
   CHECK(import_text("kineto", Kineto().of("c10::BFloat16").layer(10, 1, 1, 1).text()).profile.bytes() == 80);
   CHECK(import_text("kineto", Kineto().of("c10::Half").layer(10, 1, 1, 1).text()).profile.precision == "fp16");
-  // Of several inputs the first is the gradient.
+  // The first of several inputs is the gradient.
   CHECK(import_text("kineto", Kineto().of("c10::Half\", \"float").layer(10, 1, 1, 1).text()).profile.precision ==
         "fp16");
 }
@@ -441,7 +441,7 @@ TEST_CASE("iterations within one step mark have an update each") {
   Kineto once = accumulation(2);
   once.annotation("Optimizer.step#SGD.step", 1150, 20).op("aten::add_", 1152, 5).kernel(8);
   CHECK(import_text("kineto", lasting(once.text(), 9000)).profile.update == us(8));
-  // Where the optimizer marks the end of steps, too.
+  // The optimizer also marks the ends of steps.
   const std::string unmarked = std::regex_replace(once.text(), std::regex("ProfilerStep#"), "Other");
 }
 

@@ -1,4 +1,4 @@
-// What the messages of a profiler's trace carried, and layers of a trace without shapes against a model's.
+// The sizes of messages in a profiler's trace, and layers of a trace without shapes compared with a model's.
 #include "sim/interchange/importers/kineto_messages.hpp"
 
 #include "tests/catch.hpp"

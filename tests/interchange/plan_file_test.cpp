@@ -128,7 +128,7 @@ TEST_CASE("a few lines by hand are a plan") {
                                two_layers());
   CHECK(lanes.lanes.size() == 2);
   CHECK(lanes.transfers[1].lane == 1);
-  // What waits for the last that is listed.
+  // A gate from the last transfer that is listed.
   const Plan last = file.read(R"({"strategy": "mine", "blocks": [)" + both + R"(],
     "transfers": [{"op": "all-gather", "block": 0, "after": [{"transfer": 2}], "before": [{"forward": "b"}]},
                   {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]},

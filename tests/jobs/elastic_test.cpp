@@ -1,4 +1,4 @@
-// What a job does on fewer of its nodes.
+// Jobs on fewer of their nodes.
 #include <map>
 
 #include <fmt/format.h>

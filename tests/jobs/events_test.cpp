@@ -1,4 +1,4 @@
-// What events and background do to a job, by hand.
+// The effects of events and background traffic on a job, by hand.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"

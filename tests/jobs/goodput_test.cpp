@@ -16,7 +16,7 @@ namespace {
 
 const SourceLocation here{"here", ""};
 
-// Of a job of `nodes` nodes whose throughput is that of its nodes.
+// Returns a job of `nodes` nodes whose throughput grows with the nodes.
 GoodputJob job_of(std::int64_t nodes, double iteration_s = 1) {
   return {.nodes = nodes,
           .iteration_s = iteration_s,

@@ -108,7 +108,7 @@ TEST_CASE("two levels: bytes wait for those that share a channel, and nothing wa
   // From 10 on two are on either channel: half rates until 70, when the 30 B on both have passed; then 70 B and 20 B.
   CHECK(ends_on_two_levels<FairChannel>({{100, 0}, {50, 1}, {30, 2}, {0, 2}}) ==
         Times{Time(140), Time(90), Time(70), Time(0)});
-  // Who shares one of its two channels goes by that: at half rates from 10 to 70, then what is left of the other alone.
+  // Two transfers share a channel of the two: at half rates from 10 to 70, then the rest of the other at full rate.
   CHECK(ends_on_two_levels<FairChannel>({{100, 0}, {30, 2}}) == Times{Time(140), Time(70)});
   CHECK(ends_on_two_levels<FairChannel>({{50, 1}, {30, 2}}) == Times{Time(90), Time(70)});
 }

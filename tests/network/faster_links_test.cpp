@@ -65,7 +65,7 @@ const std::vector<NamedCollective> timed_collectives = {{"ring"},
                                                         {"nccl", CollectiveOp::AllGather},
                                                         {"nccl", CollectiveOp::Broadcast}};
 
-// What a network is laid for; NCCL's levels are those of the topology, whose links its model believes in.
+// A collective on the network it is laid out for. NCCL's levels are those of the topology, whose links its model uses.
 struct LaidCollective {
   LaidCollective(const TopologySpec& spec, const NamedCollective& collective, std::int64_t workers, Fidelity fidelity) {
     Network network;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr Bytes bytes = 1'000'000;
 
-// What it is made for: all, the workers of equal place in groups of all (nobody to talk to), and the way to servers and
-// back, which has a channel of its own.
+// The calls that the network is made for: all workers, workers of equal place in groups of all (one each), and the
+// way to servers and back, which has a channel of its own.
 constexpr std::int64_t workers = 4;
 const Call all(CollectiveOp::AllReduce), alone(CollectiveOp::AllReduce, consecutive(1)),
     push(CollectiveOp::ReduceScatter), pull(CollectiveOp::AllGather);

@@ -1,4 +1,4 @@
-// Which jobs met on which full links, and for how long.
+// The jobs that met on each full link, and for how long.
 #include "sim/network/meetings.hpp"
 
 #include "tests/catch.hpp"
@@ -32,7 +32,7 @@ TEST_CASE("a meeting is of all links that are full at once, and lasts on each of
   CHECK(meetings.of(7, {}, early).empty());
 }
 
-// Of n links each may be full or not: far more meetings than links, and no link is kept twice.
+// Each of n links may be full or not: there are far more meetings than links, and no link is kept twice.
 TEST_CASE("a full link is kept once, in however many meetings it is") {
   Meetings meetings;
   const std::vector<std::uint32_t> jobs(100, 7);

@@ -115,7 +115,7 @@ TEST_CASE("a send waits for its data, and for earlier rounds at its two ends alo
   CHECK(end_of(arrows(4, 100, {{{0, 1, 100}}, {{2, 1, 10}}, {{2, 3, 10}}}), *hosts) == Time(120));
   // Start-ups pass meanwhile: all are over at 40. Then one after another.
   CHECK(end_of(arrows(4, 100, {{{0, 1, 100}}, {{2, 1, 10}}}), *hosts, 40 * ps) == Time(150));
-  // What comes is what counts, not what is reduced: 0 → 1 until 100, reduced until 200; 2 → 1 until 110, until 210.
+  // Arrivals count, not the ends of reductions: 0 → 1 until 100, reduced until 200; 2 → 1 until 110, until 210.
   CHECK(end_of(arrows(4, 100, {{{0, 1, 100, true}}, {{2, 1, 10, true}}}), *hosts, 0, ps) == Time(210));
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("a binomial tree's root takes one round after another") {
         Approx(4.03e-3));
 }
 
-// What each of the two rules is for: one link of 16 on a star at half speed, 100 MB.
+// The effect of each of the two rules: one link of 16 on a star at half speed, 100 MB.
 TEST_CASE("without order, streams share what is slow with themselves") {
   struct Row {
     const char* name;

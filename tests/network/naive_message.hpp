@@ -13,7 +13,7 @@
 
 namespace allreplay {
 
-// Which earlier messages a message without channel waits for: none, as in a fluid; those that its sending stream sent;
+// The messages that one without channel waits for: none, as in a fluid; those that its sending stream sent before;
 // or also those that arrive at its receiving stream, as in the program.
 enum class InOrder : std::uint8_t { Nothing, Out, OutAndIn };
 

@@ -61,7 +61,7 @@ Rounds rounds_sent(const RoundsFabric& fabric, const Call& call, double bytes) {
   return fabric.rounds_laid(fabric.sent(fabric.id_of(call), bytes).rounds, 1);
 }
 
-// Of the busiest links of all rounds, summed, which part is that of one link over all rounds.
+// Returns the share of one link over all rounds in the busiest links of all rounds, summed.
 double part_of_one_link(const Rounds& rounds, const Topology& topology) {
   Shapes shapes;
   const RoundLoads loads(rounds, topology, shapes);

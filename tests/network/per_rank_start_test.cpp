@@ -27,7 +27,7 @@ Parties each_alone(Rank ranks) {
   return parties;
 }
 
-// Of one collective of so many bytes; whose ranks start at so many ps each.
+// Returns the end of one collective of so many bytes, whose ranks start at so many ps each.
 Time end_of(const char* collective, Rank ranks, std::int64_t bytes, const std::vector<std::int64_t>& starts,
             double alpha = 0, double gamma = 0) {
   const auto hosts = star(ranks, link(0, 1e12));  // a byte per picosecond

@@ -1,4 +1,4 @@
-// What it is worth where ranks sit: a ring on two leaves.
+// The effect of placement: a ring on two leaves.
 #include "tests/catch.hpp"
 #include "tests/network/networks.hpp"
 

@@ -59,7 +59,7 @@ TEST_CASE("only what meets another reaches the network; what is alone afterwards
   CHECK(done.back() == 2);
   CHECK(prices == 2);
   CHECK(starts == 2);
-  // What the idle network still waited for, at 22 and 27, is over.
+  // Nothing is left of what the idle network waited for, at 22 and 27.
   CHECK(reuse.next_completion() == never);
   reuse.start(3, {}, Time(40));
   reuse.start(4, {}, Time(40));

@@ -1,4 +1,4 @@
-// What a round puts on a topology, counted in closed form, against a walk along every message's route.
+// The load of a round on a topology in closed form, compared with walking every message's route.
 #include "sim/network/round_traffic.hpp"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 using namespace allreplay;
 
-// What the timing model (sim/schedule/codec.cpp) assumes, against what is.
+// The timing model (sim/schedule/codec.cpp) assumes what real codecs do.
 TEST_CASE("codecs have the bytes, the feedback and the way of travelling that their timing assumes") {
   CHECK(codecs().size() == compressors().size());
   for (const Codec& codec : codecs()) {

@@ -1,4 +1,4 @@
-// Which plans a replay cannot tell apart.
+// Plans that a replay cannot tell apart.
 #include "sim/schedule/alike.hpp"
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What codecs make of a block's bytes, and what their files say.
+// The bytes of a block under each codec, and codec files.
 #include "sim/schedule/codec.hpp"
 
 #include "tests/catch.hpp"

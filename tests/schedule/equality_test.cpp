@@ -1,4 +1,4 @@
-// Where two choices are equal, or a bound is just met: which side the planners take.
+// The choices of planners if two candidates are equal, or a bound is just met.
 #include "tests/catch.hpp"
 
 #include "sim/schedule/codec.hpp"

@@ -52,7 +52,7 @@ using Gates = std::vector<Gate>;
 
 namespace {
 
-// Of a block's gradients, among everybody.
+// Returns a transfer of a block's gradients among all workers.
 Transfer of_all(CollectiveOp op, const Plan& plan, std::uint32_t block, std::int64_t priority) {
   return {.op = op,
           .payload = {Payload::Kind::Gradients, block},

@@ -1,4 +1,4 @@
-// What waits for what in sharded training, rule by rule (docs/sharding.md).
+// Dependencies in sharded training, rule by rule (docs/sharding.md).
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
@@ -32,7 +32,7 @@ struct Planned {
       : profile(std::move(of)), plan(made(strategy, change, workers)), words(plan, profile) {}
   Planned(std::string_view strategy, Profile of) : Planned(strategy, std::move(of), [](StrategyOptions&) {}) {}
 
-  // Of each task: what it waits for.
+  // Checks what each task waits for.
   void waits(const std::map<std::string, std::string>& expected) const {
     for (const auto& [name, before] : expected) {
       INFO(name);

@@ -170,7 +170,7 @@ TEST_CASE("best starts from no plan that would fill the memory") {
   const Plan plan = plan_of(scenario);
   require_covered(plan, scenario.profile);
   CHECK(plan.blocks.size() <= 75'000);
-  // What a user asks for is refused.
+  // `best` refuses options that it chooses itself.
   scenario.options.set("partition", "200 kB", {"command line", "--option partition"});
   CHECK(error_place([&] { plan_of(scenario); }) == "command line: --option partition");
 }

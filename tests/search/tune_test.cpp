@@ -211,7 +211,7 @@ TEST_CASE("what is varied by default: what the strategy reads, is not set, and t
   scenario.strategy = &find_strategy("zero-3", {});
   CHECK(values(scenario, "overlap_comm") == std::vector<std::string>{"true", "false"});
   CHECK(values(scenario, "shard_group").empty());
-  // Of sizes and counts likewise.
+  // The same holds for sizes and counts.
   scenario.strategy = &find_strategy("bytescheduler", {});
   REQUIRE(default_ranges(scenario).size() == 2);
   scenario.options.set("partition", "1 MB", place);
@@ -234,7 +234,7 @@ TEST_CASE("words are tried one by one where that takes at most half of the budge
 }
 
 TEST_CASE("the search keeps to what fits, be it slower") {
-  // What is fast, around x = 1, does not fit; of what does, x = 1024 with y = 64 is best: 1 + 0.01 · 10².
+  // The fast settings, around x = 1, do not fit; the best that fits is x = 1024 with y = 64: 1 + 0.01 · 10².
   const Measure measure = [](const auto& settings) {
     std::vector<TrialResult> times;
     for (const auto& setting : settings) {
@@ -247,7 +247,7 @@ TEST_CASE("the search keeps to what fits, be it slower") {
     const auto trials = tune({counts, 40, TuneMethod::Bayes, seed}, {"2048", "2"}, measure);
     CHECK(trials[fastest(trials)].fits);
     CHECK(trials[fastest(trials)].iteration_s < 1 + 0.01 * 11 * 11);  // within a doubling of the edge
-    // Of the 31 that the model chose, behind the given one and eight of a Latin hypercube.
+    // The model chose 31 of them, after the given one and eight of a Latin hypercube.
     CHECK(std::count_if(trials.begin() + 9, trials.end(), [](const Trial& one) { return one.fits; }) > 15);
   }
 }

@@ -1,4 +1,4 @@
-// What the lower bound counts, and how long communication is said to take.
+// The parts of the lower bound, and the time that communication is busy.
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 

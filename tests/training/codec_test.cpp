@@ -40,7 +40,7 @@ double iteration_ms(const Scenario& scenario) { return simulate(scenario).metric
 }  // namespace
 
 TEST_CASE("a gate from the start of the program changes nothing for a block that is encoded") {
-  // What a codec looks for are works: the start is none, whatever their numbers are.
+  // A codec finds works by their kind: the start is none, whatever their numbers are.
   const Scenario scenario = coded("wfbp", 1 * ms);
   const Plan plan = plan_of(scenario);
   const double iteration = simulate(scenario, plan).metrics.iteration_s;

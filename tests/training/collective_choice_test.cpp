@@ -1,4 +1,4 @@
-// Which algorithm carries an operation that is asked for alone.
+// The algorithm of an operation that is asked for by itself.
 #include "sim/training/collective_choice.hpp"
 
 #include "tests/catch.hpp"
@@ -29,7 +29,7 @@ TEST_CASE("an algorithm of a file that cannot carry an operation leaves it to th
   CHECK(named(CollectiveOp::AllReduce, "parameter-server") == "parameter-server");
   CHECK(error_place([&] { collective_of(asking(CollectiveOp::AllReduce, "all-to-all")); }) ==
         "c.json: /network/collective");
-  // What is named for the operation, or by a flag, has to be able to.
+  // An algorithm named for the operation, or by a flag, has to be able to do it.
   Scenario own = asking(CollectiveOp::AllToAll, "ring");
   own.cluster.network.by_operation = {{"all-to-all", "ring"}};
   CHECK(error_place([&] { collective_of(own); }) == "c.json: /network/collective/all-to-all");
@@ -59,7 +59,7 @@ TEST_CASE("without a fidelity it is fluid where hosts share links, unless the fi
   CHECK(fidelity(leaf_spine + R"(1, "oversubscription": 2)") == "fluid");
   CHECK(fidelity(R"("kind": "torus", "dimensions": [2, 2])") == "fluid");
   CHECK(fidelity(R"("kind": "star", "links": [{"between": ["h0", "s0"], "bandwidth": "1 Gbit/s"}])") == "fluid");
-  // What is said wins, as do constants; and so do collectives that fluid does not have.
+  // A stated fidelity wins over the default; so do constants, and collectives that fluid does not have.
   CHECK(fidelity(leaf_spine + "4", R"(, "fidelity": "alpha-beta")") == "alpha-beta");
   CHECK(fidelity(leaf_spine + "4", R"(, "fidelity": "message")") == "message");
   CHECK(fidelity(leaf_spine + "4", R"(, "beta": "1 ns/B")") == "alpha-beta");

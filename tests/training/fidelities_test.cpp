@@ -49,7 +49,7 @@ TEST_CASE("collectives of groups go among as many workers as the scenario shares
   scenario.fidelity = "fluid";
   const Plan plan = plan_of(scenario);
   const Job job = prepared_for(plan, job_of(scenario));
-  // Of 10 MB at 1.25 GB/s each of two sends the half, 4 ms; a message starts up in 20 us, and 2 us on each of two
+  // Each of two sends half of 10 MB at 1.25 GB/s, 4 ms; a message starts up in 20 us, and 2 us on each of two
   // links. Replicas are four, and reduce a half each: in 2·3 messages of an eighth, 1 ms.
   const Fabric& fabric = *job.fabric;
   CHECK(to_seconds(fabric.alone(10'000'000, {CollectiveOp::AllGather, consecutive(2)})) == Approx(4e-3 + 24e-6));

@@ -1,4 +1,4 @@
-// What real clusters do: launches, interference, parameter servers (docs/models.md), derived by hand.
+// Effects on real clusters: launches, interference, parameter servers (docs/models.md), derived by hand.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
@@ -91,7 +91,7 @@ TEST_CASE("interference goes by the bytes on the wire: those of a shard, and of 
   // B2 to 4. R2 from 4 to 8: B1 does 2 of its 4 ms by 8, and ends at 10; R1 to 14. G1 to 16, then G2 to 18: F1 does 1
   // of its 4 ms by 18, and ends at 21; F2 25.
   CHECK(iteration(scenario) == Approx(25e-3));
-  // Of four: A2 from 8 to 12, at half the rate: B1 does the other 2 ms in 3, and ends at 11. R1 from 12 to 16, A1 to
+  // 4 workers: A2 from 8 to 12, at half the rate: B1 does the other 2 ms in 3, and ends at 11. R1 from 12 to 16, A1 to
   // 20, G1 to 22, G2 to 24: F1 does 1 by 24, and ends at 27; F2 31.
   scenario.workers = scenario.cluster.workers = 4;
   scenario.options.strategy.sharding.shard_group = 2;
@@ -110,7 +110,7 @@ TEST_CASE("in fluid bytes move round by round, and slow at the rate of their rou
   // Block 2 starts up from 2 to 2.5, moves to 3, starts up to 3.5, moves to 4. Of B1 0.5 is done by 2.5, 0.75 by
   // 3, 1.25 by 3.5, 1.5 by 4, all by 4.5. Then block 1, 2, and F, 2.
   CHECK(iteration(scenario) == Approx(8.5e-3));
-  // Of a B1 of 1.2 ms, 1.25 would be done by 3.5: 1.2 are at 3.45. Were both start-ups first, it would be 3.4. Block 1
+  // If B1 is 1.2 ms, 1.25 would be done by 3.5: 1.2 are at 3.45. Were both start-ups first, it would be 3.4. Block 1
   // is ready then, waits for block 2 until 4, and takes 2; F 2.
   scenario.profile.own().layers[0].backward = to_time(1.2e-3);
   const Result result = simulate(scenario);
@@ -238,7 +238,7 @@ TEST_CASE("the events of a network are counted apart from the engine's") {
   CHECK(fluid.network_events % 12 == 0);
   CHECK(message.network_events == 4 * fluid.network_events);
   CHECK(fluid.events > fluid.network_events);
-  // Where no two workers are alike, too: 48 messages an iteration.
+  // The same without two equal workers: 48 messages an iteration.
   scenario.stragglers.jitter = Jitter{JitterKind::Normal, 0.1, 1};
   const Metrics jittered = simulate(scenario).metrics;
   CHECK(jittered.network_events > 0);

@@ -1,4 +1,4 @@
-// What would take hours or fill the memory is refused before anything is simulated.
+// Requests that would take hours or fill the memory are refused before anything is simulated.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
@@ -88,7 +88,7 @@ TEST_CASE("gathers beyond a million are refused") {
 TEST_CASE("messages beyond twenty million at a time are refused, not simulated") {
   // parameter-server: N(N − 1) in a round, and two rounds. 3,162² · 2 = 19,996,488.
   CHECK(complaint(of_messages("parameter-server", 3'162)).empty());
-  // Of 5,001 workers the first 4,000 send exactly twenty million, and the others more.
+  // With 5,001 workers the first 4,000 send exactly twenty million, and the others more.
   for (const std::int64_t workers : {3'163, 5'001, 8'192, 1'000'000})
     CHECK(complaint(of_messages("parameter-server", workers)) == "command line: --fidelity");
   Scenario few_servers = of_messages("parameter-server", 8'192);

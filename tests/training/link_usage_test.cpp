@@ -1,4 +1,4 @@
-// How much each link carries, by hand.
+// The load of each link, by hand.
 #include "sim/training/link_usage.hpp"
 
 #include "tests/catch.hpp"

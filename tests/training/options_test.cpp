@@ -16,7 +16,7 @@ TEST_CASE("an option's row agrees with itself") {
     CHECK((row.kind == OptionKind::Choice) == !row.words.empty());
     CHECK(std::count_if(option_rows().begin(), option_rows().end(),
                         [&](const OptionRow& other) { return other.name == row.name; }) == 1);
-    // What it writes it reads, and every word of a choice is written as it was read.
+    // Written options can be read again, and every word of a choice is written as it was read.
     Options options;
     for (const std::string& word : row.words) {
       row.set(options, word, {});

@@ -45,7 +45,7 @@ TEST_CASE("a planner's pipeline is read off its plan, which lacks nothing") {
                  read.chunks[chunk].last == asked.chunks[chunk].last));
         const auto wrong = uncovered(plan, read, scenario.profile);
         CHECK((wrong ? wrong->what : "").empty());
-        // What a chunk hands on is the output of its last layer.
+        // A chunk sends the output of its last layer.
         const std::vector<double> sends = send_bytes(plan, read, scenario.profile);
         for (std::size_t chunk = 0; chunk + 1 < read.chunks.size(); ++chunk)
           CHECK(sends[chunk] == 100. * (read.chunks[chunk].last + 1));

@@ -324,7 +324,8 @@ TEST_CASE("memory: what the optimizer's step takes, and when") {
   // A layer at a time, if the update takes time and layers wait for their own blocks only.
   const auto by_layer = [](Options& options) { options.strategy.barrier = Barrier::Layer; };
   CHECK(memory("ddp", 4, by_layer, "none", 2).parts.step == 1000);
-  // Of a shard: after the reductions, so that it adds to nothing but what is always there, and before the next gathers.
+  // The step holds a temporary of a shard: after the reductions and before the next gathers, so it adds only to what is
+  // always there, and the peak is elsewhere.
   const MemoryUse sharded = memory("fsdp2", 4, as_it_comes);
   CHECK(sharded.parts.step == 1000);
   CHECK(sharded.peak == 4000 + 3000);  // as in docs/sharding.md: 2000 gathered and 1000 in reduction, or the reverse

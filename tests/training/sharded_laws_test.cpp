@@ -107,7 +107,7 @@ void for_all(std::uint64_t seed, int rounds, const Check& check) {
 
 void free_communication(Scenario& scenario) { scenario.cluster.network.alpha = scenario.cluster.network.beta = 0; }
 
-// Of an unslowed worker: K(t_f + t_b).
+// The compute time of a worker without slowdown: K(t_f + t_b).
 double computing(const Scenario& scenario) {
   return static_cast<double>(scenario.options.strategy.sharding.accumulate) *
          to_seconds(scenario.profile->forward() + scenario.profile->backward());
@@ -121,7 +121,7 @@ double update_of(const Scenario& scenario, std::string_view strategy) {
   return to_seconds(scaled(scenario.profile->update.value_or(Time(0)), 1 / shards));
 }
 
-// Whether gradients of that micro-batch are reduced.
+// True if gradients of that micro-batch are reduced.
 bool reduces(const Scenario& scenario, std::string_view strategy, std::int64_t batch) {
   const StrategyOptions& options = scenario.options.strategy;
   const bool last = batch + 1 == options.sharding.accumulate;
@@ -148,7 +148,7 @@ CarriedSlices carried(const Plan& plan, const Wanted& wanted) {
   return all;
 }
 
-// How often the slices cover the tensor; -1 if not every byte as often.
+// Returns how often the slices cover the tensor; -1 if not every byte is covered as often.
 std::int64_t times(std::vector<Slice> slices, const Tensor& tensor) {
   std::map<Bytes, std::int64_t> ends;
   Bytes sum = 0;

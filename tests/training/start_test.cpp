@@ -122,7 +122,7 @@ TEST_CASE("each rank launches for itself, when it is there") {
 }
 
 TEST_CASE("where nobody is late, ranks start together") {
-  // Of real profiles, under all strategies: to the last bit of all that is measured.
+  // Real profiles under all strategies agree to the last bit in all that is measured.
   int compared = 0;
   for (const char* name : {"resnet50_p100_b64", "vgg16_p100_b64"}) {
     const Shared<Profile> profile =
@@ -186,7 +186,7 @@ Scenario random_scenario_apart(Random& random, std::string_view strategy) {
   return scenario;
 }
 
-// Of a transfer: what must end on a class before it joins, and what may start on it only then.
+// Checks for each transfer what must end on a class before it joins, and what may start on it only then.
 void check_transfers(const Result& result) {
   const Unrolled& u = result.unrolled;
   const std::vector<Span>& spans = result.episodes.back().timeline.spans;

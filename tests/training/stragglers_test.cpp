@@ -101,7 +101,7 @@ TEST_CASE("jitter costs time, is reproducible, and respects the bound") {
   }
 }
 
-// Where something may slow compute, if only by nothing, each worker has a stream of its own; else one batch serves all.
+// If something may slow compute, even by nothing, each worker has a stream of its own; otherwise one batch serves all.
 TEST_CASE("a crew of workers does what each of them does on a stream of its own") {
   Random random(23, 0);
   int transfers = 0;

@@ -54,7 +54,7 @@ bool all_powers_of_two(const Shape& shape) {
 constexpr const char* logarithmic[] = {"halving-doubling", "recursive-doubling", "all-gather", "topk-allgather",
                                        "binary-tree",      "gtopk-tree",         "broadcast"};
 
-// Where the closed form is below what the rounds take (docs/models.md): into a part empty last node, whose messages
+// True if the closed form is below what the rounds take (docs/models.md): into a partly empty last node, whose messages
 // share fewer ports of the others; and between nodes of one worker in a group each, whose own links inside are slower
 // than the ports.
 bool is_below(const Shape& shape, std::string_view collective, const Call& call) {
@@ -121,7 +121,7 @@ TEST_CASE("so are their halves, and those of groups of workers") {
 
 namespace {
 
-// What a ring would take whose every round were as slow as its slowest hop: 2(N − 1) rounds, of which 2(N − n) are
+// The time of a ring whose every round is as slow as its slowest hop: 2(N − 1) rounds, of which 2(N − n) are
 // inside.
 double ring_in_lockstep(const Shape& shape, double workers, double node) {
   const double n = workers / node, slower = std::max(shape.alpha_out, shape.alpha_in);

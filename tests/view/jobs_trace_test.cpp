@@ -1,4 +1,4 @@
-// What a trace of several jobs shows of the run.
+// Traces of several jobs.
 #include "sim/view/jobs_trace.hpp"
 
 #include <map>

@@ -1,4 +1,4 @@
-// Where the nodes and links of a topology are drawn, and how.
+// Pictures of a topology's nodes and links.
 #include "sim/view/links_picture.hpp"
 
 #include <algorithm>

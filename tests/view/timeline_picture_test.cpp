@@ -41,7 +41,7 @@ double pixels_per_second(const Drawing& drawing, const Outcome& outcome) {
   return 0;
 }
 
-// What an unslowed worker waits for: communication, and the slow ones.
+// The time that a worker without slowdown waits for communication and for slow workers.
 double beyond_computing(const Outcome& outcome) {
   return outcome.result.metrics.exposed_comm_s + outcome.result.metrics.straggler_s;
 }
@@ -241,7 +241,7 @@ TEST_CASE("a plan with lanes has a row for each, in its order") {
   REQUIRE(rows.network.size() == 3);
   const std::string names[] = {"gather", "reduce", "replicate"};
   const Activity activities[] = {Activity::AllGather, Activity::ReduceScatter, Activity::AllReduce};
-  // Of each micro-batch: all units are gathered twice, but the last once; all are reduced.
+  // In each micro-batch all units are gathered twice, but the last once; all are reduced.
   const std::size_t transfers[] = {2 * (2 * units - 1), 2 * units, 2 * units};
   for (std::uint32_t lane = 0; lane < 3; ++lane) {
     CHECK(rows.network[lane].name == names[lane]);
@@ -492,7 +492,7 @@ TEST_CASE("arrows are drawn up to a number that can still be read") {
     }
     return paths(timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))}), "arrow").size();
   };
-  // What makes a block ready, and what waits for it: two for each layer, 48 at most.
+  // Arrows to each block from what makes it ready, and from it to what waits: two for each layer, 48 at most.
   CHECK(arrows(24) > 0);
   CHECK(arrows(25) == 0);
 }
@@ -656,7 +656,7 @@ TEST_CASE("where the backward pass is split, both parts have looks of their own"
   const double scale = pixels_per_second(drawing, outcome) * 1e-3;
   CHECK(all(drawing, "backward").empty());
   for (const char* kind : {"input gradient", "weight gradient"}) {
-    // Of four passes each; half of a backward pass makes the weights' gradients.
+    // Four passes each; half of a backward pass makes the weights' gradients.
     CHECK(all(drawing, kind).size() == 4);
     CHECK(width_of(all(drawing, kind)) == Approx(scale * 8));
     CHECK(has_legend(drawing, kind));

@@ -1,4 +1,4 @@
-// What a folded topology stands for.
+// Folded topologies.
 #include "sim/view/topology_sketch.hpp"
 
 #include <numeric>
