@@ -106,7 +106,7 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   made.profile.name = made.profile.model;
   const std::optional<KnownSpeed> known = known_speed(arguments, request);
   Profile profile = made.profile;
-  if (!arguments.setting.has_cluster()) profile.tensor_and_context.reset();
+  if (!arguments.setting.has_cluster()) profile.degrees.reset();
   Scenario setting = Library(context.inputs).resolve(setting_of_estimate(arguments), std::move(profile));
   setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
   const AtSpeed at = known ? at_speed(setting, *known) : AtSpeed{1, run(setting)};

@@ -145,7 +145,7 @@ Estimate estimate(const EstimateRequest& request) {
   if (tokens_of(request.work.input) > 0) profile.tokens_per_sample = request.work.tokens;
   if (request.recompute != Recompute::None)
     profile.recompute = std::string(name_of(recompute_rules, request.recompute));
-  if (request.work.tp > 1 || request.work.cp > 1) profile.tensor_and_context = {request.work.tp, request.work.cp};
+  if (request.work.tp > 1 || request.work.cp > 1) profile.degrees = {request.work.tp, request.work.cp, {}};
   require_possible(request, seconds.total() * factor, rates.element);
   const std::vector<Bytes> kept = activations(request, rates.element);
   for (std::size_t i = 0; i < kept.size(); ++i) {

@@ -18,10 +18,11 @@ bool communicates_among(const Profile& profile, Among group) {
   });
 }
 
-// Returns "--tp 8 --cp 2", without degrees of 1.
+// Returns "--tp 8 --cp 2 --ep 4", without degrees of 1.
 std::string flags_of(const ParallelOptions& parallel) {
   std::string flags = parallel.tp > 1 ? fmt::format("--tp {}", parallel.tp) : "";
-  if (parallel.cp > 1) flags += fmt::format("{}--cp {}", flags.empty() ? "" : " ", parallel.cp);
+  for (const auto& [name, degree] : {std::pair("cp", parallel.cp), {"ep", parallel.ep}})
+    if (degree > 1) flags += fmt::format("{}--{} {}", flags.empty() ? "" : " ", name, degree);
   return flags;
 }
 
@@ -50,7 +51,7 @@ std::string other_profile(const Scenario& scenario) {
 void require_profile_of_degrees(const Scenario& scenario) {
   const Profile& profile = scenario.profile;
   const ParallelOptions& parallel = scenario.options.parallel;
-  const auto& taken = profile.tensor_and_context;
+  const auto& taken = profile.degrees;
   const auto check = [&](const char* name, std::int64_t asked, Among group, std::int64_t own) {
     if (taken && asked != own)
       throw InputError(place_of_degree(scenario, name),
@@ -62,21 +63,25 @@ void require_profile_of_degrees(const Scenario& scenario) {
                                    asked, profile.name, asked),
                        fmt::format("no {}, or {}", name, other_profile(scenario)));
   };
-  check("tp", parallel.tp, Among::Tensor, taken ? taken->first : 1);
-  check("cp", parallel.cp, Among::Context, taken ? taken->second : 1);
-  if (parallel.ep > 1 && !communicates_among(profile, Among::Expert))
+  check("tp", parallel.tp, Among::Tensor, taken ? taken->tp : 1);
+  check("cp", parallel.cp, Among::Context, taken ? taken->cp : 1);
+  if (taken && taken->ep) return check("ep", parallel.ep, Among::Expert, *taken->ep);
+  const auto is_expert = [](const Layer& layer) { return layer.expert; };
+  if (parallel.ep > 1 && !communicates_among(profile, Among::Expert) &&
+      std::none_of(profile.layers.begin(), profile.layers.end(), is_expert))
     throw InputError(place_of_degree(scenario, "ep"),
-                     fmt::format("ep {}, but {} has no experts: no layer of it communicates in groups of experts",
+                     fmt::format("ep {}, but {} has no experts: no layer of it is one or communicates in their groups",
                                  parallel.ep, profile.name),
-                     R"(no ep, or "collectives" with "group": "ep" in the profile's layers)");
+                     R"(no ep, or "expert": true or "collectives" with "group": "ep" in the profile's layers)");
 }
 
 void take_degrees_of_profile(Scenario& scenario) {
   ParallelOptions& parallel = scenario.options.parallel;
-  if (const auto& taken = scenario.profile->tensor_and_context) {
+  if (const auto& taken = scenario.profile->degrees) {
     const auto& places = scenario.options.places;
-    if (!places.contains("tp")) parallel.tp = taken->first;
-    if (!places.contains("cp")) parallel.cp = taken->second;
+    if (!places.contains("tp")) parallel.tp = taken->tp;
+    if (!places.contains("cp")) parallel.cp = taken->cp;
+    if (taken->ep && !places.contains("ep")) parallel.ep = *taken->ep;
   }
   require_profile_of_degrees(scenario);
 }

@@ -374,8 +374,9 @@ void take_pipeline(Scenario& scenario) {
   }
   const PlannedPipeline& planned = *given.plan.pipeline;
   const auto take = [&](const char* name, std::int64_t& degree, std::int64_t has) {
-    const bool of_profile =
-        scenario.profile->tensor_and_context && (name == std::string_view("tp") || name == std::string_view("cp"));
+    const auto& taken = scenario.profile->degrees;
+    const bool of_profile = taken && (name == std::string_view("tp") || name == std::string_view("cp") ||
+                                      (name == std::string_view("ep") && taken->ep));
     if ((options.places.contains(name) || of_profile) && degree != has)
       refuse_contradiction(scenario, name, std::to_string(degree), std::to_string(has));
     degree = has;

@@ -44,9 +44,11 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
   JsonValue json = profile_summary(profile);
   json["notes"] = JsonValue::array();
   if (!input.empty()) json["input"] = input;
-  const auto [tp, cp] = profile.tensor_and_context.value_or(std::pair(std::int64_t{1}, std::int64_t{1}));
-  if (tp * cp > 1) {
+  const auto [tp, cp, given_ep] = profile.degrees.value_or(ProfileDegrees{});
+  const std::int64_t ep = given_ep.value_or(1);
+  if (tp * cp * ep > 1) {
     json["tp"] = tp, json["cp"] = cp;
+    if (ep > 1) json["ep"] = ep;
     json["group_bytes"] = sent_inside_layers(profile);
     if (!has_setting) json["notes"].push_back({{"note", "speed without group"}});
   }
@@ -76,7 +78,7 @@ const View& profile_view() {
   static const View view{{
       ViewFacts{{
           {"model", "{model}"},
-          {"one worker of", "tp {tp}, cp {cp}"},
+          {"one worker of", "tp {tp}, cp {cp}[, ep {ep}]"},
           {"source", "{source}"},
           {"device", "{device}, {precision}"},
           {"batch size", "{batch_size}[ of {input}]"},

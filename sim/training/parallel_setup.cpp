@@ -279,7 +279,7 @@ std::string parallel_caveats(const Scenario& scenario) {
   const ParallelOptions& parallel = parallel_of(scenario);
   std::string text;
   const auto say = [&](std::string what) { text += (text.empty() ? "" : "; ") + std::move(what); };
-  if (!scenario.profile->tensor_and_context && (parallel.tp > 1 || parallel.cp > 1))
+  if (!scenario.profile->degrees && (parallel.tp > 1 || parallel.cp > 1))
     say(fmt::format("{} has no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
                     scenario.profile->name, parallel.tp, parallel.cp));
   if (parallel.ep > 1) say("gradients of experts are reduced over all data-parallel workers, like all others");

@@ -41,6 +41,7 @@ struct Layer {
   std::optional<Time> backward_weight = {};    ///< the part of `backward` that computes gradients of weights
   std::optional<Bytes> output_bytes = {};      ///< its output, for the mini-batch
   std::vector<LayerCollective> collectives = {};
+  bool expert = false;  ///< its tensors belong to experts, of which the worker holds 1/ep
 };
 
 /// One parameter tensor, whose gradient the backward pass of its layer produces.
@@ -71,6 +72,13 @@ struct Precision {
 };
 inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
 
+/// The degrees at which a profile was taken; it is that of one worker of such groups.
+struct ProfileDegrees {
+  std::int64_t tp = 1, cp = 1;
+  std::optional<std::int64_t> ep;  ///< none: not stated
+  bool operator==(const ProfileDegrees&) const = default;
+};
+
 struct Profile {
   std::string name;  ///< the profile's file name without extension
   std::string model;
@@ -88,7 +96,7 @@ struct Profile {
   std::vector<Layer> layers;    ///< forward order
   std::vector<Tensor> tensors;  ///< forward order, by non-decreasing layer
   std::optional<std::pair<TensorId, TensorId>> tied;  ///< one parameter: its gradients add up, also across ranks
-  std::optional<std::pair<std::int64_t, std::int64_t>> tensor_and_context;  ///< degrees of the profiled run; none: 1
+  std::optional<ProfileDegrees> degrees;              ///< of the profiled run; none: 1
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b

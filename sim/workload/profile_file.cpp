@@ -63,6 +63,7 @@ void read_parallel_parts(const Json& json, Layer& layer) {
     if (*layer.backward_weight > layer.backward) weights->fail("is more than backward", "a part of backward");
   }
   if (const auto bytes = json.find("output_bytes")) layer.output_bytes = bytes->integer(0, most_bytes);
+  if (const auto expert = json.find("expert")) layer.expert = expert->boolean();
   const auto list = json.find("collectives");
   if (!list) return;
   for (const Json& one : list->items()) {
@@ -96,12 +97,13 @@ void read_parallel_parts(const Json& object, Profile& profile) {
           "two tensors with equally many");
   }
   if (const auto parallel = object.find("parallel")) {
-    parallel->allow_only({"tp", "cp"});
+    parallel->allow_only({"tp", "cp", "ep"});
     const auto degree = [&](const char* key) {
       const auto value = parallel->find(key);
       return value ? value->integer(1, 1 << 24) : 1;
     };
-    profile.tensor_and_context = {degree("tp"), degree("cp")};
+    profile.degrees = {degree("tp"), degree("cp"), {}};
+    if (parallel->find("ep")) profile.degrees->ep = degree("ep");
   }
 }
 
@@ -111,8 +113,8 @@ void join_layers(const Json& object, const Model& model, Bytes bytes_per_element
   std::size_t next = 0;  // the model's layer that comes next
   std::set<std::string> names;
   for (const Json& item : object.at("layers").items()) {
-    item.allow_only(
-        {"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes", "collectives"});
+    item.allow_only({"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes",
+                     "expert", "collectives"});
     const std::string name = read_name(item.at("name"));
     if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
     if (next < model.layers.size() && model.layers[next].name == name) {

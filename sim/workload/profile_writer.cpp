@@ -62,6 +62,7 @@ std::string extras(const Layer& layer) {
   if (layer.activation_bytes) text += fmt::format(R"(, "activation_bytes": {})", *layer.activation_bytes);
   if (layer.backward_weight) text += fmt::format(R"(, "backward_weight": {})", write_us(*layer.backward_weight));
   if (layer.output_bytes) text += fmt::format(R"(, "output_bytes": {})", *layer.output_bytes);
+  if (layer.expert) text += R"(, "expert": true)";
   if (layer.collectives.empty()) return text;
   std::vector<std::string> list;
   for (const LayerCollective& one : layer.collectives)
@@ -81,8 +82,9 @@ std::string extras(const Profile& profile) {
   if (profile.tied)
     text += fmt::format(R"(, "tied": [{}, {}])", quoted(profile.tensors[profile.tied->first].name),
                         quoted(profile.tensors[profile.tied->second].name));
-  if (const auto& degrees = profile.tensor_and_context)
-    text += fmt::format(R"(, "parallel": {{"tp": {}, "cp": {}}})", degrees->first, degrees->second);
+  if (const auto& degrees = profile.degrees)
+    text += fmt::format(R"(, "parallel": {{"tp": {}, "cp": {}{}}})", degrees->tp, degrees->cp,
+                        degrees->ep ? fmt::format(R"(, "ep": {})", *degrees->ep) : "");
   return text;
 }
 

@@ -202,7 +202,7 @@ TEST_CASE("what is computed again is sent again: all of it, or what products rea
       for (const LayerCollective& sent : layer.collectives)
         if (layer.group == "model.layers.0") bytes += static_cast<double>(sent.bytes);
     CHECK(bytes == expected[i] * half);
-    CHECK(profile.tensor_and_context == std::pair<std::int64_t, std::int64_t>(8, 1));
+    CHECK(profile.degrees == ProfileDegrees{8, 1, {}});
     CHECK(*profile.layers.front().output_bytes == 2LL * 8192 / 8 * 4096 * 2);
   }
 }

@@ -103,7 +103,7 @@ void read_a_profile(const std::string& text) {
   if (profile.layers.size() > 100 || profile.tensors.size() > 300) return;
   for (const char* strategy : {"mg-wfbp", "us-byte"}) run(small_scenario(profile, strategy));
   // The profiles that pipelines accept.
-  if (!profile.tensor_and_context && profile.layers.size() > 1 && profile.layers.front().output_bytes)
+  if (!profile.degrees && profile.layers.size() > 1 && profile.layers.front().output_bytes)
     run_pipeline(profile, "1f1b");
 }
 
