@@ -530,6 +530,13 @@ class Pipelines(program.Case):
         self.given(trace([(10, 20)] * 2, collectives=inside), cluster(4))
         self.assertAlmostEqual(self.result("--tp", 2)["layer_comm_s"], 2 * 20.96e-6, delta=1e-12)
 
+    def test_ep_follows_the_profile(self):
+        exchange = [{"op": "all-to-all", "group": "ep", "bytes": 960, "pass": "forward"}]
+        self.given({**trace([(10, 20)] * 2, collectives=exchange), "parallel": {"ep": 4}}, cluster(8))
+        self.assertEqual(self.result()["ep"], 4)
+        self.assertEqual(self.result()["iteration_s"], self.result("--ep", 4)["iteration_s"])
+        self.assertRegex(self.refusal("--ep", 2), r"ep 2, but .* was taken with ep 4")
+
     def test_refusals(self):
         self.given(trace([(10, 20)] * 4), cluster(8))
         pipeline = ["--pp", 2, "--micro-batches", 2]

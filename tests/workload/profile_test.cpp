@@ -55,8 +55,9 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   text.replace(text.find("measured"), 8, "estimated");
   text.replace(text.find("\"us\","), 5,
                "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14, "
-               "\"recompute\": \"selective\",");
-  text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
+               "\"recompute\": \"selective\", \"parallel\": {\"tp\": 2, \"ep\": 4},");
+  text.replace(text.find("\"backward\": 3}"), 14,
+               "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7, \"expert\": true}");
   const Profile profile = parse_profile(Files(), text, "m.json");
   for (const Profile& one : {profile, parse_profile(Files(), profile_json(profile), "m.json")}) {
     CHECK(one.origin == Origin::Estimated);
@@ -64,6 +65,9 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
     CHECK(one.tokens_per_sample == 128);
     CHECK(one.flops_per_sample == 1.5e14);
     CHECK(one.recompute == "selective");
+    CHECK(one.degrees == ProfileDegrees{2, 1, 4});
+    CHECK(one.layers[0].expert);
+    CHECK_FALSE(one.layers[1].expert);
     CHECK(one.layers[0].group == "g");
     CHECK(one.layers[0].activation_bytes == 7);
     CHECK(one.layers[1].group.empty());
@@ -79,6 +83,7 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   CHECK(refused("128,", "0,") == "m.json: /tokens_per_sample");
   CHECK(refused("1.5e14,", "0,") == "m.json: /flops_per_sample");
   CHECK(refused("selective", "some") == "m.json: /recompute");
+  CHECK(refused("\"ep\": 4", "\"ep\": 0") == "m.json: /parallel/ep");
 }
 
 TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {
