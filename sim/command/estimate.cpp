@@ -163,6 +163,14 @@ void add_estimate(CommandLine& app) {
   command.add_option("--kv-heads", a->kv_heads, values::number, "heads of keys and values (--heads)");
   command.add_option("--ffn", a->ffn, values::number, "inner width of the MLP (four times --hidden)");
   command.add_option("--vocab", a->vocab, values::number, "tokens of the vocabulary");
+  command.add_option("--experts", a->experts, values::number, "experts of a block (none)");
+  command.add_option("--top-k", a->top_k, values::number, "experts for each token");
+  command.add_option("--expert-ffn", a->expert_ffn, values::number, "inner width of an expert");
+  command.add_option("--shared-ffn", a->shared_ffn, values::number, "inner width of all shared experts (none)");
+  command.add_option("--dense-layers", a->dense_layers, values::number, "first blocks without experts (none)");
+  command.add_option("--dense-ffn", a->dense_ffn, values::number, "inner width of their MLP (four times --hidden)");
+  command.add_option("--expert-imbalance", a->imbalance, values::ratio,
+                     "tokens of the busiest worker's experts, over the mean (1)");
   command.add_option("--out", a->out, values::file, "the profile to write");
   command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain,
@@ -173,7 +181,7 @@ void add_estimate(CommandLine& app) {
       "With --mfu, --tokens-per-second or --samples-per-second, as measured for one GPU,\n"
       "`run` reproduces the measured speed in its setting: --cluster (or flags), --workers,\n"
       "--strategy and whatever else `run` takes. Without a cluster: one GPU that holds everything.\n"
-      "With --tp, --cp and --sequence-parallel the profile is that of one worker of such a group,\n"
+      "With --tp, --cp, --ep and --sequence-parallel the profile is that of one worker of such groups,\n"
       "including what the group sends inside layers.\n"
       "For the accuracy see docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 "
@@ -183,6 +191,7 @@ void add_estimate(CommandLine& app) {
       "--strategy fsdp2 --out mine.json\n"
       "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 "
       "--sequence-parallel --recompute selective --out mine.json\n"
+      "  allreplay estimate --model qwen3-30b-a3b --device h100 --batch 1 --seq 4096 --ep 8 --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
   command.callback([a](Context& context) { execute(context, *a); });
 }

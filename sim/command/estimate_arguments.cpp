@@ -14,6 +14,8 @@ namespace allreplay {
 
 namespace {
 
+constexpr double most_imbalance = 1e6;
+
 // True if --head asks for the layers that pre-training adds.
 bool with_mlm(const EstimateArguments& arguments) {
   constexpr Word<bool> heads[] = {{false, "none"}, {true, "mlm"}};
@@ -35,6 +37,31 @@ double mfu_of(const std::string& text) {
   return value;
 }
 
+// The numbers of a mixture of experts.
+void take_experts(Transformer& t, const EstimateArguments& arguments) {
+  if (arguments.experts.empty()) {
+    for (const auto& [text, name] :
+         {std::pair{&arguments.top_k, "--top-k"}, std::pair{&arguments.expert_ffn, "--expert-ffn"},
+          std::pair{&arguments.shared_ffn, "--shared-ffn"}, std::pair{&arguments.dense_layers, "--dense-layers"},
+          std::pair{&arguments.dense_ffn, "--dense-ffn"}})
+      if (!text->empty()) throw InputError(argument(name), "needs --experts", "the number of experts of a block");
+    return;
+  }
+  require_given(arguments.top_k, "--top-k", "experts for each token");
+  require_given(arguments.expert_ffn, "--expert-ffn", "inner width of an expert");
+  if (!arguments.ffn.empty())
+    throw InputError(argument("--ffn"), "cannot be combined with --experts",
+                     "--expert-ffn, and --dense-ffn for layers without experts");
+  if (!arguments.dense_ffn.empty())
+    require_given(arguments.dense_layers, "--dense-layers", "how many of the first layers have no experts");
+  t.experts = {.count = whole_number(arguments.experts, "--experts"),
+               .top_k = whole_number(arguments.top_k, "--top-k"),
+               .ffn = whole_number(arguments.expert_ffn, "--expert-ffn")};
+  if (!arguments.shared_ffn.empty()) t.experts.shared_ffn = whole_number(arguments.shared_ffn, "--shared-ffn");
+  if (!arguments.dense_layers.empty()) t.experts.dense_layers = whole_number(arguments.dense_layers, "--dense-layers");
+  if (!arguments.dense_ffn.empty()) t.ffn = whole_number(arguments.dense_ffn, "--dense-ffn");
+}
+
 Transformer of_words(const EstimateArguments& arguments) {
   for (const auto& [text, name] : {std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
                                    std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.vocab, "--vocab"}})
@@ -50,22 +77,35 @@ Transformer of_words(const EstimateArguments& arguments) {
   t.heads = whole_number(arguments.heads, "--heads");
   t.kv_heads = arguments.kv_heads.empty() ? t.heads : whole_number(arguments.kv_heads, "--kv-heads");
   t.ffn = arguments.ffn.empty() ? 4 * t.hidden : whole_number(arguments.ffn, "--ffn");
+  take_experts(t, arguments);
   t.vocab = whole_number(arguments.vocab, "--vocab");
   t.positions = arguments.seq.empty() ? 2048 : whole_number(arguments.seq, "--seq", most_tokens);
   t.tied = t.family == Family::Gpt2;
   require_sound(t, [](std::string_view name) {
-    return argument(name == "kv_heads" ? "--kv-heads" : name == "positions" ? "--seq" : fmt::format("--{}", name));
+    for (const auto& [key, flag] : {std::pair("kv_heads", "--kv-heads"),
+                                    {"positions", "--seq"},
+                                    {"experts/count", "--experts"},
+                                    {"experts/top_k", "--top-k"},
+                                    {"experts/ffn", "--expert-ffn"},
+                                    {"experts/shared_ffn", "--shared-ffn"},
+                                    {"experts/dense_layers", "--dense-layers"}})
+      if (name == key) return argument(flag);
+    return argument(fmt::format("--{}", name));
   });
-  t.head_size = t.hidden / t.heads;
+  t.complete();
   t.name = fmt::format("{}-{}x{}", families()[static_cast<std::size_t>(t.family)], t.layers, t.hidden);
   return t;
 }
 
 // The flags that describe a transformer instead of --model.
 NamedValues words_of(const EstimateArguments& arguments) {
-  return {{"--family", arguments.family}, {"--layers", arguments.layers},     {"--hidden", arguments.hidden},
-          {"--heads", arguments.heads},   {"--kv-heads", arguments.kv_heads}, {"--ffn", arguments.ffn},
-          {"--vocab", arguments.vocab}};
+  return {{"--family", arguments.family},         {"--layers", arguments.layers},
+          {"--hidden", arguments.hidden},         {"--heads", arguments.heads},
+          {"--kv-heads", arguments.kv_heads},     {"--ffn", arguments.ffn},
+          {"--vocab", arguments.vocab},           {"--experts", arguments.experts},
+          {"--top-k", arguments.top_k},           {"--expert-ffn", arguments.expert_ffn},
+          {"--shared-ffn", arguments.shared_ffn}, {"--dense-layers", arguments.dense_layers},
+          {"--dense-ffn", arguments.dense_ffn}};
 }
 
 void refuse_words(const EstimateArguments& arguments) {
@@ -92,14 +132,34 @@ std::int64_t degree(const EstimateArguments& arguments, const std::string& flag)
 }
 
 Split split_of(const EstimateArguments& arguments) {
-  return {degree(arguments, "--tp"), degree(arguments, "--cp"), arguments.sequence_parallel};
+  Split split{.tp = degree(arguments, "--tp"),
+              .cp = degree(arguments, "--cp"),
+              .sequence_parallel = arguments.sequence_parallel,
+              .ep = degree(arguments, "--ep")};
+  if (!arguments.batch.empty()) split.batch = whole_number(arguments.batch, "--batch");
+  if (arguments.imbalance.empty()) return split;
+  const SourceLocation place = argument("--expert-imbalance");
+  split.imbalance = parse_number(arguments.imbalance, place);
+  if (!(split.imbalance >= 1 && split.imbalance <= most_imbalance))
+    throw InputError(place, fmt::format("{} times the mean is not the busiest worker's", arguments.imbalance),
+                     fmt::format("1 to {}", most_imbalance));
+  return split;
+}
+
+void refuse_without_experts(const EstimateArguments& arguments, const Computation& work) {
+  if (!arguments.imbalance.empty() && !work.has_experts())
+    throw InputError(argument("--expert-imbalance"), fmt::format("{} has no experts", work.name),
+                     "a mixture of experts, or leave it out");
 }
 
 void refuse_split(const Split& split, const std::string& model) {
-  for (const auto& [given, flag] :
-       {std::pair(split.tp > 1, "--tp"), {split.cp > 1, "--cp"}, {split.sequence_parallel, "--sequence-parallel"}})
+  for (const auto& [given, flag] : {std::pair(split.tp > 1, "--tp"),
+                                    {split.cp > 1, "--cp"},
+                                    {split.sequence_parallel, "--sequence-parallel"},
+                                    {split.ep > 1, "--ep"}})
     if (given)
-      throw InputError(argument(flag), fmt::format("{} has neither heads nor tokens to split", model), "a transformer");
+      throw InputError(argument(flag), fmt::format("{} has no heads, tokens or experts to split", model),
+                       "a transformer");
 }
 
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
@@ -203,6 +263,7 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
   require_given(arguments.batch, "--batch", "samples of one device in a mini-batch");
   EstimateRequest request;
   request.work = computation_of(context, arguments);
+  refuse_without_experts(arguments, request.work);
   request.device = read_device(context.files(), arguments.device);
   request.precision = arguments.precision;
   if (request.precision.empty()) {
@@ -220,7 +281,7 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
 }
 
 Request alone_on_a_gpu(Request request) {
-  for (const char* degree : {"tp", "cp"}) set_option(request, degree, "");
+  for (const char* degree : {"tp", "cp", "ep"}) set_option(request, degree, "");
   request.strategy = "wfbp";
   request.cluster_words = {{"nodes", "1", {}}, {"gpus", "1", {}}, {"network", "1 GB/s", {}}};
   return request;
@@ -233,14 +294,13 @@ Request setting_of_estimate(const EstimateArguments& arguments) {
                      "a name from `allreplay list clusters`, or --nodes, --gpus, --network, --inner");
   const Split split = split_of(arguments);
   if (const std::string speed = speed_flag(arguments);
-      !arguments.setting.has_cluster() && !speed.empty() && split.tp * split.cp > 1)
+      !arguments.setting.has_cluster() && !speed.empty() && split.tp * split.cp * split.ep > 1)
     throw InputError(argument(speed), "is the speed of one GPU of a group, but what the group sends is not known",
                      "the setting in which it was measured: --cluster, --workers, --strategy");
   if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
   for (const OptionText& one : request.options)
-    if (!arguments.setting.has_cluster() &&
-        (one.name == "pp" || one.name == "ep" || one.name == "chunks" || of_pipelines(one.name)))
+    if (!arguments.setting.has_cluster() && (one.name == "pp" || one.name == "chunks" || of_pipelines(one.name)))
       throw InputError(one.place, "does not change the profile, which has all layers",
                        "leave it out; `run` takes it, and so does a measured speed with --cluster");
   return arguments.setting.has_cluster() ? request : alone_on_a_gpu(request);
@@ -253,7 +313,8 @@ void refuse_beside_from(const EstimateArguments& arguments) {
                       {"--head", arguments.head},
                       {"--mfu", arguments.mfu},
                       {"--tokens-per-second", arguments.tokens_per_second},
-                      {"--samples-per-second", arguments.samples_per_second}};
+                      {"--samples-per-second", arguments.samples_per_second},
+                      {"--expert-imbalance", arguments.imbalance}};
   for (const auto& word : words_of(arguments)) refused.push_back(word);
   for (const auto& [name, text] : refused)
     if (!text.empty())

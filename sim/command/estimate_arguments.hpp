@@ -15,6 +15,7 @@ struct EstimateArguments {
   std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
+  std::string experts, top_k, expert_ffn, shared_ffn, dense_layers, dense_ffn, imbalance;
   ScenarioArguments setting;
   std::string strategy, plan;
   bool plain = false, force = false, sequence_parallel = false;

@@ -41,7 +41,7 @@ Transformer transformer_named(const Files& files, const std::string& name) {
 
 // The request of all layouts: the options given, without those that restrict which layouts are searched.
 Request base_of(ScenarioArguments scenario) {
-  for (const char* flag : {"--pp", "--tp", "--cp", "--schedule", "--chunks", "--global-batch"}) {
+  for (const char* flag : {"--pp", "--tp", "--cp", "--ep", "--schedule", "--chunks", "--global-batch"}) {
     const auto given = scenario.parallel.find(flag);
     if (given != scenario.parallel.end()) given->second.clear();
   }
@@ -76,6 +76,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   search.pp = chosen(scenario, "--pp", most_workers);
   search.tp = chosen(scenario, "--tp", most_workers);
   search.cp = chosen(scenario, "--cp", most_workers);
+  search.ep = chosen(scenario, "--ep", most_workers);
   search.chunks = chosen(scenario, "--chunks", 1000);
   if (const std::string batch = change(scenario, "batch"); !batch.empty())
     search.samples = parse_integer(batch, 1, 1'000'000, argument("--batch"));

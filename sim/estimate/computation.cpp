@@ -1,6 +1,12 @@
 #include "sim/estimate/computation.hpp"
 
+#include <algorithm>
+
 namespace allreplay {
+
+bool Computation::has_experts() const {
+  return std::any_of(layers.begin(), layers.end(), [](const ComputationLayer& layer) { return layer.expert; });
+}
 
 std::int64_t Computation::parameters() const {
   std::int64_t sum = 0;

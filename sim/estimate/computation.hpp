@@ -22,11 +22,18 @@ struct Product {
   bool input_gradient = true;  ///< false in the first layer
 };
 
+/// The same product for each of several experts, in one kernel; the rows are those of all of them.
+struct GroupedProduct {
+  double rows = 0;
+  std::int64_t inputs = 0, outputs = 0, groups = 1;
+};
+
 /// Fused attention, which never writes the scores: FlashAttention, or the memory-efficient kernel.
 struct Attention {
   std::int64_t tokens = 0, heads = 0, kv_heads = 0, head_size = 0;
-  bool causal = false;       ///< only half of the pairs of tokens are computed
-  std::int64_t workers = 1;  ///< workers that share a sample's queries, and so its pairs, evenly
+  bool causal = false;          ///< only half of the pairs of tokens are computed
+  std::int64_t workers = 1;     ///< workers that share a sample's queries, and so its pairs, evenly
+  std::int64_t value_size = 0;  ///< of a head of values; head_size is that of queries and keys
 };
 
 /// A kernel that computes little, described by the elements that it reads and writes.
@@ -45,7 +52,7 @@ struct PlainKernel {
   int times = 1;                  ///< one after another
 };
 
-using Operator = std::variant<Product, Attention, Pass, PlainKernel>;
+using Operator = std::variant<Product, GroupedProduct, Attention, Pass, PlainKernel>;
 
 /// The memory that a layer keeps from its forward to its backward pass, for one sample.
 struct Kept {
@@ -70,6 +77,7 @@ struct ComputationLayer {
   std::vector<Operator> operators;
   Kept kept, kept_selective;  ///< without and with selective recomputation
   std::vector<GroupCollective> collectives;
+  bool expert = false;   ///< its tensors are those of experts
   double handed_on = 0;  ///< elements per sample, if the layer is the last of a unit and others follow; else 0
 };
 
@@ -86,8 +94,12 @@ struct Computation {
   double model_flops = 0;  ///< of one sample, forward and backward, without recomputation
   double block_input = 0;  ///< elements per sample that a block reads: all that full recomputation keeps of it
   Optimizer optimizer = Optimizer::Adam;
-  std::int64_t tp = 1, cp = 1;  ///< degrees; the layers are one worker's part, `tokens` and `model_flops` the whole's
+  /// Degrees; the layers are one worker's part, all else is the whole's.
+  std::int64_t tp = 1, cp = 1, ep = 1;
+  std::int64_t model_parameters = 0;   ///< of the whole model; 0 if not known
+  std::int64_t active_parameters = 0;  ///< of these, the ones that a token meets: fewer in a mixture of experts
 
+  bool has_experts() const;
   std::int64_t parameters() const;
   Model model() const;
 };

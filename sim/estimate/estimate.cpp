@@ -129,6 +129,8 @@ Estimate estimate(const EstimateRequest& request) {
   const Rates rates = rates_of(request.device, request.precision, estimate_option("--precision"));
   const Seconds seconds = roofline(request, rates);
   Estimate made;
+  made.model_parameters = request.work.model_parameters;
+  made.active_parameters = request.work.active_parameters;
   made.efficiency = usual_efficiency(request.precision);
   const double factor = 1 / made.efficiency;
 
@@ -145,7 +147,9 @@ Estimate estimate(const EstimateRequest& request) {
   if (tokens_of(request.work.input) > 0) profile.tokens_per_sample = request.work.tokens;
   if (request.recompute != Recompute::None)
     profile.recompute = std::string(name_of(recompute_rules, request.recompute));
-  if (request.work.tp > 1 || request.work.cp > 1) profile.degrees = {request.work.tp, request.work.cp, {}};
+  const bool experts = request.work.has_experts();
+  if (experts || request.work.tp > 1 || request.work.cp > 1)
+    profile.degrees = {request.work.tp, request.work.cp, experts ? std::optional(request.work.ep) : std::nullopt};
   require_possible(request, seconds.total() * factor, rates.element);
   const std::vector<Bytes> kept = activations(request, rates.element);
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -158,7 +162,8 @@ Estimate estimate(const EstimateRequest& request) {
                               .backward = to_time(seconds.backward[i] * factor),
                               .group = layer.group,
                               .activation_bytes = kept[i],
-                              .collectives = collectives(request, layer, rates.element)});
+                              .collectives = collectives(request, layer, rates.element),
+                              .expert = layer.expert});
     if (!has_blocks(request.work)) continue;
     Layer& last = profile.layers.back();
     last.backward_weight = std::min(to_time(seconds.weights[i] * factor), last.backward);

@@ -26,6 +26,7 @@ struct EstimateRequest {
 
 struct Estimate {
   Profile profile;
+  std::int64_t model_parameters = 0, active_parameters = 0;  ///< of the whole model (computation.hpp)
   double efficiency = 0;  ///< the roofline's time of forward and backward / the profile's
   std::vector<std::string> notes;
 };

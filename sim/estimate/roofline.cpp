@@ -34,14 +34,14 @@ double seconds_of_tile(const Rates& rates, double elements, double depth) {
 }
 
 // The seconds of attention by the roofline; with a causal mask, only half of the pairs of tokens count. Forward has two
-// `products` of all pairs; backward has five, because it computes the scores again.
-double attention_seconds(const Rates& rates, const Attention& one, double batch, double products, double elements) {
-  const double tokens = static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
+// products of all pairs; backward has five, because it computes the scores again. `width` is the sum of their widths.
+double attention_seconds(const Rates& rates, const Attention& one, double batch, double width, double elements) {
+  const double tokens = static_cast<double>(one.tokens);
   const double heads = batch * static_cast<double>(one.heads), side = std::ceil(tokens / tile);
   // Each tile of queries is multiplied by all tiles of keys or, with a mask, by those up to its own.
   const double workers = static_cast<double>(one.workers);
   const double pairs = (one.causal ? side * (side + 1) / 2 : side * side) / workers;
-  const double flops = heads * pairs * tile * tile * 2 * size * products;
+  const double flops = heads * pairs * tile * tile * 2 * width;
   const double full = heads * side / workers / static_cast<double>(rates.sms);
   return kernel(rates, flops / (attention_part * rates.matrix) * std::max(1.0, std::ceil(full) / full), elements);
 }
@@ -63,12 +63,26 @@ struct SecondsOf {
     sum.weights += weights;
   }
 
+  void operator()(const GroupedProduct& one) {
+    const double groups = static_cast<double>(one.groups), inputs = static_cast<double>(one.inputs),
+                 outputs = static_cast<double>(one.outputs), rows = batch * one.rows / groups;
+    const double moved = groups * (rows * inputs + inputs * outputs + rows * outputs);
+    sum.forward += product_seconds(rates, rows, inputs, outputs, moved, groups);
+    sum.backward += product_seconds(rates, rows, outputs, inputs, moved, groups);
+    const double weights = product_seconds(rates, outputs, rows, inputs, moved, groups);
+    sum.backward += weights;
+    sum.weights += weights;
+  }
+
+  // Forward, one product of all pairs has queries' width and one values'; backward three and two.
   void operator()(const Attention& one) {
-    const double tokens = batch * static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
-    const double queries = tokens * static_cast<double>(one.heads) * size / static_cast<double>(one.workers),
-                 keys = tokens * static_cast<double>(one.kv_heads) * size;
-    sum.forward += attention_seconds(rates, one, batch, 2, 2 * queries + 2 * keys);
-    sum.backward += attention_seconds(rates, one, batch, 5, 4 * queries + 4 * keys);
+    const double tokens = batch * static_cast<double>(one.tokens), size = static_cast<double>(one.head_size),
+                 value = static_cast<double>(one.value_size > 0 ? one.value_size : one.head_size);
+    const double queries = tokens * static_cast<double>(one.heads) / static_cast<double>(one.workers),
+                 keys = tokens * static_cast<double>(one.kv_heads);
+    const double elements = (queries + keys) * (size + value);
+    sum.forward += attention_seconds(rates, one, batch, size + value, elements);
+    sum.backward += attention_seconds(rates, one, batch, 3 * size + 2 * value, 2 * elements);
   }
 
   void operator()(const Pass& one) {
@@ -103,15 +117,15 @@ Rates rates_of(const Device& device, const std::string& precision, const SourceL
           .sms = device.sms};
 }
 
-double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved) {
+double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved, double groups) {
   const double high = side(rows), wide = side(outputs), area = high * wide;
-  const double tiles = std::ceil(rows / high) * std::ceil(outputs / wide);
+  const double tiles = groups * std::ceil(rows / high) * std::ceil(outputs / wide);
   double compute = waves(rates, tiles) * seconds_of_tile(rates, area, depth);
   // Products with few outputs and many inputs are split along the inputs; the parts are summed in fp32.
   for (double parts = 2; tiles < static_cast<double>(rates.sms) && depth / parts >= least_depth && parts <= 32;
        parts *= 2) {
     const double split = waves(rates, tiles * parts) * seconds_of_tile(rates, area, depth / parts) +
-                         2 * parts * rows * outputs * fp32_bytes / rates.bandwidth;
+                         2 * parts * groups * rows * outputs * fp32_bytes / rates.bandwidth;
     compute = std::min(compute, split);
   }
   return kernel(rates, compute, moved);

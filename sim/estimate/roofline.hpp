@@ -29,8 +29,9 @@ struct LayerSeconds {
 
 LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch);
 
-/// The seconds of a rows × depth times depth × outputs product that moves `moved` elements, with the kernel's start.
-double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved);
+/// The seconds of a rows × depth times depth × outputs product that moves `moved` elements, with the kernel's start; of
+/// `groups` such products, if one kernel computes several.
+double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved, double groups = 1);
 
 /// The seconds of an optimizer step over `parameters` parameters, by memory traffic only.
 double update_seconds(const Rates& rates, double parameters, Optimizer optimizer);

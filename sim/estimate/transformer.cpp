@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "sim/estimate/expert_mlp.hpp"
+#include "sim/estimate/latent_attention.hpp"
+#include "sim/estimate/layer_builder.hpp"
+
 namespace allreplay {
 
 std::int64_t Transformer::tokens() const {
@@ -9,24 +13,35 @@ std::int64_t Transformer::tokens() const {
   return positions > 0 ? positions : 2048;
 }
 
+void Transformer::complete() {
+  if (head_size == 0) head_size = hidden / heads;
+  if (value_size == 0) value_size = head_size;
+}
+
 namespace {
 
-using Shape = std::vector<std::int64_t>;
-
-double number(std::int64_t value) { return static_cast<double>(value); }
-
-class Builder {
+class Builder : public LayerBuilder {
  public:
-  Builder(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place, const Split& split)
-      : t_(transformer),
-        split_(split),
-        whole_(tokens),
-        tokens_(tokens / split.cp),
-        spread_(split.sequence_parallel ? tokens_ / split.tp : tokens_),
-        place_(place),
-        dropout_(t_.family == Family::Gpt2 || t_.family == Family::Bert) {}
+  using LayerBuilder::LayerBuilder;
 
   Computation build() {
+    make_layers();
+    return std::move(work_);
+  }
+
+  // The undivided model, with what is counted of it: 6 FLOPs per active parameter and token, and
+  // 6·layers·sequence·heads·(width of queries and of values) for attention's pairs.
+  Computation build_whole() {
+    make_layers();
+    work_.model_parameters = work_.parameters();
+    work_.active_parameters = active_parameters(t_, work_);
+    const double pairs = number(t_.layers) * number(whole_) * number(t_.heads * (t_.head_size + t_.value_size));
+    work_.model_flops = number(whole_) * (6 * number(work_.active_parameters) + 6 * pairs);
+    return std::move(work_);
+  }
+
+ private:
+  void make_layers() {
     switch (t_.family) {
       case Family::Gpt2:
         gpt2();
@@ -46,171 +61,10 @@ class Builder {
     work_.tokens = whole_;
     work_.tp = split_.tp;
     work_.cp = split_.cp;
+    work_.ep = split_.ep;
     work_.input = t_.family == Family::Vit ? fmt::format("{}x{}x{}", t_.channels, t_.image, t_.image)
                                            : fmt::format("{} tokens", whole_);
     work_.block_input = number(spread_ * t_.hidden);
-    // 6 FLOPs per parameter and token, and 12·layers·hidden·sequence for attention's pairs.
-    work_.model_flops =
-        number(whole_) * (6 * number(work_.parameters()) + 12 * number(t_.layers) * number(t_.hidden) * number(whole_));
-    return std::move(work_);
-  }
-
- private:
-  // Converts to an integer. Rejects numbers above `limit`, a model file's: their products would no longer be exact.
-  std::int64_t counted(double value, double limit) const {
-    if (value > limit)
-      throw InputError(place_, fmt::format("{} has a layer of {:.3g} operations or elements", t_.name, value),
-                       fmt::format("at most {:.3g}", limit));
-    return static_cast<std::int64_t>(value);
-  }
-
-  ComputationLayer& layer(const std::string& name, double macs, std::int64_t outputs) {
-    ComputationLayer layer;
-    layer.model.name = name;
-    layer.model.forward_macs = counted(macs, 0x1p53);
-    layer.model.activation_bytes = counted(4 * number(outputs), 0x1p53);
-    layer.group = group_;
-    layer.block = block_;
-    work_.layers.push_back(std::move(layer));
-    return work_.layers.back();
-  }
-
-  void tensor(ComputationLayer& layer, const std::string& name, Shape shape) const {
-    double product = 1;
-    for (const std::int64_t extent : shape) product *= number(extent);
-    const std::int64_t elements = counted(product, 1e12);
-    layer.model.tensors.push_back({name, std::move(shape), elements});
-  }
-
-  // Each worker of a tensor group has some rows of the word embedding and looks up all tokens, with 0 for rows that it
-  // does not have; it has all rows of other embeddings.
-  void embedding(const std::string& name, std::int64_t rows, bool words = false) {
-    const std::int64_t own = words ? part_of_vocabulary(rows) : rows;
-    const std::int64_t tokens = words ? tokens_ : spread_, outputs = tokens * t_.hidden;
-    ComputationLayer& one = layer(name, 0, outputs);
-    tensor(one, name + ".weight", {own, t_.hidden});
-    one.operators.emplace_back(Pass{2 * number(outputs), number(outputs), number(own * t_.hidden), 0, true});
-    one.kept.bytes = one.kept_selective.bytes = 8 * number(tokens);  // the indices
-    if (words) sum_up(one, t_.hidden);
-  }
-
-  std::int64_t part_of_vocabulary(std::int64_t rows) const { return (rows + split_.tp - 1) / split_.tp; }
-
-  void send(ComputationLayer& one, CollectiveOp op, bool backward, std::int64_t width, bool of_input = false) const {
-    one.collectives.push_back(
-        {.op = op, .backward = backward, .elements = number(tokens_ * width), .of_input = of_input});
-  }
-
-  // Sums the partial outputs of a tensor group. With sequence parallelism each worker gets only its own tokens.
-  void sum_up(ComputationLayer& one, std::int64_t width) const {
-    if (split_.tp == 1) return;
-    if (!split_.sequence_parallel) return send(one, CollectiveOp::AllReduce, false, width);
-    send(one, CollectiveOp::ReduceScatter, false, width);
-    send(one, CollectiveOp::AllGather, true, width);
-  }
-
-  // Gives all workers of a tensor group the same input; the gradients of the input are summed.
-  void share_input(ComputationLayer& one, std::int64_t width) const {
-    if (split_.tp == 1) return;
-    if (!split_.sequence_parallel) return send(one, CollectiveOp::AllReduce, true, width);
-    send(one, CollectiveOp::AllGather, false, width, true);
-    send(one, CollectiveOp::ReduceScatter, true, width);
-  }
-
-  // LayerNorm (with bias) keeps mean and deviation of each token, RMSNorm (without) one number.
-  void normalisation(const std::string& name, bool bias) {
-    const std::int64_t outputs = spread_ * t_.hidden;
-    ComputationLayer& one = layer(name, 2 * number(outputs), outputs);
-    tensor(one, name + ".weight", {t_.hidden});
-    if (bias) tensor(one, name + ".bias", {t_.hidden});
-    one.operators.emplace_back(Pass{2 * number(outputs), 3 * number(outputs)});
-    one.kept = {number(outputs), (bias ? 8 : 4) * number(spread_)};
-    if (block_ < 0) one.kept_selective = one.kept;
-  }
-
-  // The side of a product that a tensor group splits: its outputs, its inputs (which are already split), or neither.
-  enum class Cut : std::uint8_t { None, Outputs, Inputs };
-  struct Dense {
-    Cut cut = Cut::None;
-    bool bias = true;
-    bool transposed = false;  // GPT-2 stores [inputs, outputs]
-    bool input_kept = false;  // by an earlier layer: only one of several readers keeps the input
-    std::int64_t rows = 0;    // 0: one for each token
-    bool first = false;
-  };
-  ComputationLayer& dense(const std::string& name, std::int64_t whole_inputs, std::int64_t whole_outputs, Dense how) {
-    const std::int64_t inputs = how.cut == Cut::Inputs ? whole_inputs / split_.tp : whole_inputs;
-    const std::int64_t outputs = how.cut == Cut::Outputs ? part_of_vocabulary(whole_outputs) : whole_outputs;
-    const std::int64_t rows = how.rows > 0 ? how.rows : how.cut == Cut::None ? spread_ : tokens_;
-    const std::int64_t read = how.cut == Cut::Outputs ? spread_ : rows;  // rows of the input that this worker holds
-    const std::int64_t given = how.cut == Cut::Inputs ? spread_ : rows;  // and of the output
-    ComputationLayer& one = layer(name, number(rows) * number(inputs) * number(outputs), given * outputs);
-    tensor(one, name + ".weight", how.transposed ? Shape{inputs, outputs} : Shape{outputs, inputs});
-    if (how.bias) tensor(one, name + ".bias", {outputs});
-    one.operators.emplace_back(Product{rows, inputs, outputs, number(rows * inputs), !how.first});
-    // The bias's gradient is a sum.
-    if (how.bias) one.operators.emplace_back(Pass{0, number(given * outputs), 0, 0, true});
-    if (!how.input_kept) one.kept.elements = number(read * inputs);
-    if (block_ >= 0)
-      one.kept_selective.elements = number(given * outputs);
-    else
-      one.kept_selective = one.kept;
-    if (how.cut == Cut::Inputs) sum_up(one, outputs);
-    if (how.cut == Cut::Outputs && !how.input_kept) share_input(one, inputs);
-    return one;
-  }
-
-  void attention(const std::string& name, bool causal, bool rotary) {
-    const std::int64_t heads = t_.heads / split_.tp, kv_heads = t_.kv_heads / split_.tp;
-    const std::int64_t width = heads * t_.head_size, kv = kv_heads * t_.head_size;
-    // MACs as in models/: all pairs of tokens, also those that a causal mask leaves out.
-    ComputationLayer& one = layer(name, 2 * number(tokens_) * number(whole_) * number(width), tokens_ * width);
-    if (rotary)
-      one.operators.emplace_back(Pass{2 * number(tokens_ * (width + kv)), 2 * number(tokens_ * (width + kv))});
-    one.operators.emplace_back(Attention{whole_, heads, kv_heads, t_.head_size, causal, split_.cp});
-    const double sums = 4 * number(tokens_ * heads);  // the softmax's sums, in fp32
-    one.kept = {number(tokens_ * (2 * width + 2 * kv)), sums};
-    one.kept_selective = {number(tokens_ * width), sums};
-    if (split_.cp == 1) return;
-    // Gathers all keys and values in each pass; their gradients are summed at their owners.
-    for (const auto& [op, backward] : {std::pair(CollectiveOp::AllGather, false),
-                                       {CollectiveOp::AllGather, true},
-                                       {CollectiveOp::ReduceScatter, true}})
-      one.collectives.push_back({op, LayerCollective::Among::Context, backward, 2 * number(whole_ * kv)});
-  }
-
-  // Ends a branch: dropout, if the family has it, and the addition to the residual.
-  void residual(ComputationLayer& one) const {
-    const double outputs = number(spread_ * t_.hidden);
-    one.operators.emplace_back(Pass{3 * outputs, 3 * outputs});
-    if (!dropout_) return;
-    one.operators.emplace_back(Pass{2 * outputs, 2 * outputs});
-    one.kept.bytes += outputs;  // a mask of a byte each
-    one.kept_selective.bytes += outputs;
-  }
-
-  // Adds a GELU, which keeps its input.
-  void gelu(ComputationLayer& one, std::int64_t tokens, std::int64_t width) const {
-    const double outputs = number(tokens * width);
-    one.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
-    one.kept.elements += outputs;
-  }
-
-  // Adds the cross-entropy of each token's logits, whose logarithms are kept in fp32. If a tensor group splits the
-  // vocabulary, it exchanges for each token, in fp32, the largest logit, that of the right word, and the sum.
-  void loss(ComputationLayer& one) const {
-    const double logits = number(tokens_ * part_of_vocabulary(t_.vocab));
-    one.operators.emplace_back(Pass{4 * logits, 4 * logits});
-    one.kept.bytes += 4 * logits;
-    one.kept_selective.bytes += 4 * logits;
-    for (int i = 0; i < 3 && split_.tp > 1; ++i)
-      one.collectives.push_back({.op = CollectiveOp::AllReduce, .bytes = 4 * number(tokens_)});
-  }
-
-  void begin(const std::string& group, std::int64_t block = -1) {
-    if (!work_.layers.empty()) work_.layers.back().handed_on = number(spread_ * t_.hidden);
-    group_ = group;
-    block_ = block;
   }
 
   void gpt2() {
@@ -233,13 +87,6 @@ class Builder {
     begin("head");
     normalisation("transformer.ln_f", true);
     head("lm_head");
-  }
-
-  // The output projection. If tied, it uses the embedding's tensor, and has none of its own.
-  void head(const std::string& name) {
-    ComputationLayer& one = dense(name, t_.hidden, t_.vocab, {.cut = Cut::Outputs, .bias = false});
-    if (t_.tied) one.model.tensors.clear();
-    loss(one);
   }
 
   void bert() {
@@ -277,32 +124,40 @@ class Builder {
   }
 
   void llama() {
-    const std::int64_t width = t_.heads * t_.head_size, kv = t_.kv_heads * t_.head_size;
     begin("embeddings");
     embedding("model.embed_tokens", t_.vocab, true);
     for (std::int64_t i = 0; i < t_.layers; ++i) {
       const std::string name = fmt::format("model.layers.{}", i);
       begin(name, i);
       normalisation(name + ".input_layernorm", false);
-      dense(name + ".self_attn.q_proj", t_.hidden, width, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
-      dense(name + ".self_attn.k_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-      dense(name + ".self_attn.v_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-      attention(name + ".self_attn", true, true);
-      residual(dense(name + ".self_attn.o_proj", width, t_.hidden,
-                     {.cut = Cut::Inputs, .bias = t_.output_bias, .input_kept = true}));
+      if (t_.latent.kv_rank > 0)
+        add_latent_attention(*this, name + ".self_attn");
+      else
+        llama_attention(name + ".self_attn");
       normalisation(name + ".post_attention_layernorm", false);
-      dense(name + ".mlp.gate_proj", t_.hidden, t_.ffn, {.cut = Cut::Outputs, .bias = t_.mlp_bias});
-      ComputationLayer& up = dense(name + ".mlp.up_proj", t_.hidden, t_.ffn,
-                                   {.cut = Cut::Outputs, .bias = t_.mlp_bias, .input_kept = true});
-      const double inner = number(tokens_ * t_.ffn / split_.tp);
-      // silu(gate)·up: forward reads two tensors and writes one; both of them and silu(gate) are kept.
-      up.operators.emplace_back(Pass{3 * inner, 5 * inner});
-      up.kept.elements += 3 * inner;
-      residual(dense(name + ".mlp.down_proj", t_.ffn, t_.hidden, {.cut = Cut::Inputs, .bias = t_.mlp_bias}));
+      if (t_.experts.count > 0 && i >= t_.experts.dense_layers)
+        add_expert_mlp(*this, name + ".mlp");
+      else
+        gated_mlp(name + ".mlp", t_.ffn);
     }
     begin("head");
     normalisation("model.norm", false);
     head("lm_head");
+  }
+
+  void llama_attention(const std::string& name) {
+    const std::int64_t width = t_.heads * t_.head_size, kv = t_.kv_heads * t_.head_size;
+    dense(name + ".q_proj", t_.hidden, width, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
+    dense(name + ".k_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+    dense(name + ".v_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+    if (t_.qk_norm) {
+      rms_norm(name + ".q_norm", t_.head_size, t_.heads / split_.tp, tokens_);
+      rms_norm(name + ".k_norm", t_.head_size, t_.kv_heads / split_.tp, tokens_);
+    }
+    ComputationLayer& pairs = attention(name, true, true);
+    if (t_.sinks) tensor(pairs, name + ".sinks", {t_.heads / split_.tp});
+    residual(
+        dense(name + ".o_proj", width, t_.hidden, {.cut = Cut::Inputs, .bias = t_.output_bias, .input_kept = true}));
   }
 
   void vit() {
@@ -334,17 +189,6 @@ class Builder {
     normalisation("vit.layernorm", true);
     dense("classifier", t_.hidden, t_.classes, {.rows = 1});
   }
-
-  const Transformer& t_;
-  const Split& split_;
-  std::int64_t whole_;   // tokens of a sample
-  std::int64_t tokens_;  // of these, the tokens of a context group's worker
-  std::int64_t spread_;  // of those, the tokens that it has between products
-  const SourceLocation& place_;
-  bool dropout_;
-  Computation work_;
-  std::string group_;
-  std::int64_t block_ = -1;
 };
 
 void require_divides(const Transformer& t, std::int64_t tokens, const Split& split) {
@@ -355,7 +199,9 @@ void require_divides(const Transformer& t, std::int64_t tokens, const Split& spl
   };
   require("--tp", split.tp, t.heads, fmt::format("attention heads of {}", t.name));
   require("--tp", split.tp, t.kv_heads, fmt::format("heads of keys and values of {}", t.name));
-  require("--tp", split.tp, t.ffn, fmt::format("inner outputs of {}", t.name));
+  if (t.experts.count == 0 || t.experts.dense_layers > 0)
+    require("--tp", split.tp, t.ffn, fmt::format("inner outputs of {}", t.name));
+  require_divides_experts(t, split);
   if (split.sequence_parallel && split.tp == 1)
     throw InputError({"command line", "--sequence-parallel"},
                      "splits tokens among a tensor-parallel group, but there is none", "--tp above 1");
@@ -383,8 +229,11 @@ Computation build(const Transformer& transformer, std::int64_t tokens, const Sou
                      fmt::format("{} tokens, but {} has {} positions", tokens, transformer.name, transformer.positions),
                      fmt::format("at most {}", transformer.positions));
   require_divides(transformer, tokens, split);
+  const Computation whole = Builder(transformer, tokens, place, Split{}).build_whole();
   Computation work = Builder(transformer, tokens, place, split).build();
-  if (split.tp > 1) work.model_flops = Builder(transformer, tokens, place, {}).build().model_flops;
+  work.model_flops = whole.model_flops;
+  work.model_parameters = whole.model_parameters;
+  work.active_parameters = whole.active_parameters;
   return work;
 }
 

@@ -22,6 +22,12 @@ std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, c
   if (one.tp > 1) words.emplace_back("--sequence-parallel");
   add("--context-parallel-size", one.cp);
   if (one.cp > 1) words.emplace_back("--cp-comm-type all_gather");
+  if (search.model.experts.count > 0) {
+    add("--num-experts", search.model.experts.count, 0);
+    add("--moe-router-topk", search.model.experts.top_k, 0);
+    words.emplace_back("--moe-grouped-gemm --moe-token-dispatcher-type alltoall");
+    add("--expert-model-parallel-size", one.ep);
+  }
   add("--pipeline-model-parallel-size", one.pp);
   add("--num-virtual-stages-per-pipeline-rank", one.chunks);
   // megatron/core/transformer/transformer_block.py, get_num_layers_to_build(): embedding and loss count as layers.
@@ -51,6 +57,7 @@ std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one)
       "--parallelism.data_parallel_shard_degree {} --parallelism.tensor_parallel_degree {} "
       "--parallelism.context_parallel_degree {} --parallelism.pipeline_parallel_degree {} ",
       replicas, one.tp, one.cp, one.pp);
+  if (one.ep > 1) text += fmt::format("--parallelism.expert_parallel_degree {} ", one.ep);
   if (one.pp > 1)
     text += fmt::format(
         "--parallelism.pipeline_parallel_schedule {} --parallelism.pipeline_parallel_layers_per_stage {} "

@@ -22,6 +22,16 @@ std::vector<std::int64_t> degrees(const std::optional<std::int64_t>& asked, std:
   return all;
 }
 
+// Returns the requested degree, or those that divide the experts and the workers that hold the same layers.
+std::vector<std::int64_t> degrees_of_experts(const LayoutSearch& search, std::int64_t pp, std::int64_t tp) {
+  if (search.ep) return {*search.ep};
+  std::vector<std::int64_t> all{1};
+  const std::int64_t workers = search.workers % (pp * tp) == 0 ? search.workers / (pp * tp) : 1;
+  for (std::int64_t one = 2; one <= search.model.experts.count; ++one)
+    if (search.model.experts.count % one == 0 && workers % one == 0) all.push_back(one);
+  return all;
+}
+
 // True if the layers, plus those that the first and the last chunk lack, divide evenly into chunks.
 bool divides(std::int64_t layers, const ModelLayout& one) {
   const std::int64_t chunks = one.pp * one.chunks, less = one.first_less + one.last_less;
@@ -61,10 +71,16 @@ std::vector<std::pair<std::string, std::int64_t>> schedules_of(const LayoutSearc
 std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& one) {
   const Transformer& t = search.model;
   const std::int64_t group = one.pp * one.tp * one.cp, chunks = one.pp * one.chunks;
-  for (const auto& [count, what] :
-       {std::pair(t.heads, "attention heads"), {t.kv_heads, "heads of keys and values"}, {t.ffn, "inner outputs"}})
+  const bool dense = t.experts.count == 0 || t.experts.dense_layers > 0;
+  for (const auto& [count, what] : {std::pair(t.heads, "attention heads"),
+                                    {t.kv_heads, "heads of keys and values"},
+                                    {dense ? t.ffn : 0, "inner outputs"},
+                                    {t.experts.ffn, "inner outputs of an expert"},
+                                    {t.experts.shared_ffn, "inner outputs of shared experts"}})
     if (count % one.tp != 0)
       return Obstacle{0, "--tp", fmt::format("tp {} does not divide {} {}", one.tp, count, what)};
+  if (one.ep > 1 && (t.experts.count == 0 || t.experts.count % one.ep != 0))
+    return Obstacle{0, "--ep", fmt::format("ep {} does not divide {} experts", one.ep, t.experts.count)};
   if (one.cp > 1 && search.tokens % (2 * one.cp) != 0)
     return Obstacle{0, "--cp", fmt::format("{} parts do not divide {} tokens", 2 * one.cp, search.tokens)};
   if (one.tp > 1 && search.tokens / one.cp % one.tp != 0)
@@ -78,6 +94,10 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
     return Obstacle{
         2, "--workers",
         fmt::format("pp {} x tp {} x cp {} does not divide {} workers", one.pp, one.tp, one.cp, search.workers)};
+  if (search.workers / (one.pp * one.tp) % one.ep != 0)
+    return Obstacle{2, "--ep",
+                    fmt::format("ep {} does not divide {} workers that hold the same layers", one.ep,
+                                search.workers / (one.pp * one.tp))};
   const std::int64_t at_once = search.workers / group * one.samples;
   if (search.global_batch % at_once != 0)
     return Obstacle{3, "--global-batch",
@@ -96,7 +116,7 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
 class TriedDegrees {
  public:
   void add(const ModelLayout& one, const std::optional<Obstacle>& wrong) {
-    for (const auto& [name, degree] : {std::pair("pp", one.pp), {"tp", one.tp}, {"cp", one.cp}}) {
+    for (const auto& [name, degree] : {std::pair("pp", one.pp), {"tp", one.tp}, {"cp", one.cp}, {"ep", one.ep}}) {
       const auto [known, fresh] = tried_.try_emplace({name, degree}, wrong);
       auto& nearest = known->second;
       if (nearest && (!wrong || wrong->check > nearest->check)) nearest = wrong;
@@ -123,6 +143,9 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
   TriedDegrees tried;
   std::vector<Recompute> recompute{Recompute::None, Recompute::Selective, Recompute::Full};
   if (search.recompute) recompute = {*search.recompute};
+  std::vector<std::pair<std::int64_t, Recompute>> batches;
+  for (const std::int64_t samples : degrees(search.samples, 8))
+    for (const Recompute again : recompute) batches.emplace_back(samples, again);
   for (const std::string& strategy : search.strategies)
     for (const std::int64_t tp : degrees(search.tp, node))  // tensor groups stay inside a node
       for (const std::int64_t cp : degrees(search.cp, 8))
@@ -130,13 +153,14 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
           auto schedules = schedules_of(search, strategy);
           if (pp == 1 && !schedules.empty()) schedules = {{"", 1}};
           for (const auto& [schedule, chunks] : schedules)
-            for (const std::int64_t samples : degrees(search.samples, 8))
-              for (const Recompute again : recompute) {
+            for (const std::int64_t ep : degrees_of_experts(search, pp, tp))
+              for (const auto& [samples, again] : batches) {
                 if (strategy == "megatron" && again == Recompute::Selective && !search.recompute)
                   continue;  // its setting means attention only
                 ModelLayout one{.pp = pp,
                                 .tp = tp,
                                 .cp = cp,
+                                .ep = ep,
                                 .schedule = schedule,
                                 .chunks = chunks,
                                 .samples = samples,

@@ -33,7 +33,7 @@ std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, 
                      "another, or another of --strategies");
   throw InputError(
       {"command line", nearest->flag}, "no layout is possible; the nearest fails because " + nearest->why,
-      fmt::format("numbers that powers of two divide, with tp up to {} (a node); give others by --pp, --tp, --cp",
+      fmt::format("numbers that powers of two divide, with tp up to {} (a node); give others by --pp, --tp, --cp, --ep",
                   node));
 }
 
@@ -76,19 +76,20 @@ class Search {
   }
 
  private:
-  using ProfileKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, Recompute, std::string>;
+  using ProfileKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, Recompute, std::string>;
   struct Estimated {
     Shared<Profile> profile;
     std::vector<std::size_t> blocks;  // first layer of each transformer block
     double compute_s = 0;             // of a micro-batch, with communication inside layers
-    double update_s = 0, elements = 0, activations = 0;
-    double gradients = 0, parameters = 0;  // bytes, in the types in which they are sent
+    double update_s = 0, elements = 0, experts = 0, activations = 0;  // `experts`: elements of these
+    double gradients = 0, parameters = 0;                             // bytes, in the types in which they are sent
   };
 
   std::string name_of(const ModelLayout& one) const {
     std::string name = fmt::format("{}_{}_b{}", search_.model.name, search_.device.name, one.samples);
     if (one.tp > 1) name += fmt::format("_tp{}", one.tp);
     if (one.cp > 1) name += fmt::format("_cp{}", one.cp);
+    if (one.ep > 1) name += fmt::format("_ep{}", one.ep);
     if (one.recompute != Recompute::None) name += fmt::format("_{}", word_of(one.recompute));
     return name;
   }
@@ -102,6 +103,7 @@ class Search {
     const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
     if (one.tp > 1) add({"--tp", std::to_string(one.tp), "--sequence-parallel"});
     if (one.cp > 1) add({"--cp", std::to_string(one.cp)});
+    if (one.ep > 1) add({"--ep", std::to_string(one.ep)});
     if (one.recompute != Recompute::None) add({"--recompute", std::string(word_of(one.recompute))});
     add({"--out", name_of(one) + ".json"});
     return words;
@@ -157,10 +159,12 @@ class Search {
 
   // Estimates the profile of one worker.
   const Estimated& estimated(const ModelLayout& one) {
-    auto& kept = profiles_[{one.tp, one.cp, one.samples, one.recompute, one.strategy}];
+    auto& kept = profiles_[{one.tp, one.cp, one.ep, one.samples, one.recompute, one.strategy}];
     if (kept) return *kept;
     EstimateRequest request{
-        .work = build(search_.model, search_.tokens, {"command line", "--seq"}, {one.tp, one.cp, one.tp > 1}),
+        .work =
+            build(search_.model, search_.tokens, {"command line", "--seq"},
+                  {.tp = one.tp, .cp = one.cp, .sequence_parallel = one.tp > 1, .ep = one.ep, .batch = one.samples}),
         .device = search_.device,
         .precision = search_.precision,
         .batch = one.samples,
@@ -172,6 +176,8 @@ class Search {
       if (request.work.layers[l].block == std::ssize(worker.blocks)) worker.blocks.push_back(l);
     worker.update_s = to_seconds(*profile.update);
     worker.elements = static_cast<double>(profile.elements());
+    for (const Tensor& tensor : profile.tensors)
+      if (profile.layers[tensor.layer].expert) worker.experts += static_cast<double>(tensor.elements);
     for (const Layer& layer : profile.layers) worker.activations += static_cast<double>(*layer.activation_bytes);
     worker.profile = std::move(profile);
     Request alone = search_.base;  // no pipeline, and one micro-batch
@@ -187,14 +193,17 @@ class Search {
     return *kept;
   }
 
-  // Returns the time to reduce the gradients of a rank, without overlap.
+  // Returns the time to reduce the gradients of a rank, without overlap. Those of experts, which fewer workers share,
+  // are taken to be as fast; if a single worker has them, none are sent.
   double reduction_s(const ModelLayout& one, const Estimated& worker) {
-    const auto [known, fresh] = reductions_.try_emplace({one.tp, one.cp, one.pp, one.strategy}, 0.0);
+    const bool single = one.ep * one.pp * one.tp == search_.workers;
+    const auto [known, fresh] = reductions_.try_emplace({one.tp, one.cp, one.pp, one.ep, one.strategy}, 0.0);
     if (!fresh) return known->second;
     const Job job = job_of(library_.resolve(request_of(one), worker.profile));
     if (!limit_) limit_ = job.scenario.options.memory.limit;
+    const double share = single ? 1 - worker.experts / worker.elements : 1;
     known->second =
-        to_seconds(price_of_blocks(job)(static_cast<Bytes>(worker.gradients / static_cast<double>(one.pp))));
+        to_seconds(price_of_blocks(job)(static_cast<Bytes>(share * worker.gradients / static_cast<double>(one.pp))));
     return known->second;
   }
 
@@ -204,6 +213,8 @@ class Search {
     const double ranks = static_cast<double>(one.pp), batches = static_cast<double>(one.micro_batches),
                  chunks = static_cast<double>(one.chunks),
                  shards = static_cast<double>(search_.workers / (one.pp * one.tp)), own = worker.elements / ranks;
+    // The part of sharded tensors that a worker holds: experts are shared among fewer workers.
+    const double share = (1 + static_cast<double>(one.ep - 1) * worker.experts / worker.elements) / shards;
     const bool fsdp = one.strategy == "fsdp2", sharded = fsdp && one.pp == 1;
     const double least = batches * worker.compute_s / ranks;
     // Size of the bubble relative to 1f1b's, if all passes take equally long (by the schedules' papers).
@@ -215,12 +226,12 @@ class Search {
     const double sent = sharded ? std::max(0.0, batches * (0.5 + gathers) * reduction - least)
                         : fsdp  ? reduction
                                 : std::max(0.0, reduction - least / batches);
-    Forecast result{least, least + bubble + sent + worker.update_s / ranks / shards, 0};
+    Forecast result{least, least + bubble + sent + worker.update_s / ranks * share, 0};
     // Parameters and gradients in the types in which they are sent, and 12 bytes of optimizer state per parameter.
     const double each = (worker.parameters + worker.gradients) / worker.elements;
     const double held =
         one.schedule == "interleaved" ? 1 + (ranks - 1) / (ranks * chunks) : std::min(ranks, batches) / ranks;
-    result.memory_bytes = own * (sharded ? each / shards : each) + 12 * own / shards + worker.activations * held;
+    result.memory_bytes = own * (sharded ? each * share : each) + 12 * own * share + worker.activations * held;
     return result;
   } catch (const InputError& error) {
     if (!wrong_) wrong_ = error;
@@ -303,7 +314,7 @@ class Search {
   Library& library_;
   const LayoutSearch& search_;
   std::map<ProfileKey, std::shared_ptr<Estimated>> profiles_;
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>, double> reductions_;
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::string>, double> reductions_;
   std::optional<Bytes> limit_;
   std::optional<InputError> wrong_;  // the first error
   std::vector<LayoutTrial> trials_;
@@ -327,6 +338,7 @@ std::vector<std::string> clear_fixed_values(LayoutSearch& search) {
   free(search.pp, "--pp");
   free(search.tp, "--tp");
   free(search.cp, "--cp");
+  free(search.ep, "--ep");
   free(search.chunks, "--chunks");
   free(search.samples, "--batch");
   free(search.schedule, "--schedule");

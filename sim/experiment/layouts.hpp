@@ -16,7 +16,7 @@
 namespace allreplay {
 
 struct ModelLayout {
-  std::int64_t pp = 1, tp = 1, cp = 1;
+  std::int64_t pp = 1, tp = 1, cp = 1, ep = 1;
   std::string schedule;                        ///< "" without a pipeline
   std::int64_t chunks = 1;                     ///< per rank
   std::int64_t first_less = 0, last_less = 0;  ///< how many fewer layers the first and the last chunk have
@@ -32,8 +32,8 @@ struct LayoutSearch {
   Device device;
   std::string device_name, precision;
   std::int64_t workers = 0, global_batch = 0;
-  Request base;                                             ///< the cluster and the options of all layouts; no strategy
-  std::optional<std::int64_t> pp, tp, cp, chunks, samples;  ///< fixed values; the others are searched
+  Request base;  ///< the cluster and the options of all layouts; no strategy
+  std::optional<std::int64_t> pp, tp, cp, ep, chunks, samples;  ///< fixed values; the others are searched
   std::string schedule;
   std::optional<Recompute> recompute;
   std::vector<std::string> strategies{"megatron", "fsdp2"};

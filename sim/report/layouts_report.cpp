@@ -36,7 +36,8 @@ bool is_roomy(const LayoutTrial& trial, const WinningRule& rule) {
 
 std::string layout_words(const ModelLayout& layout) {
   std::string text;
-  for (const auto& [name, degree] : {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}})
+  for (const auto& [name, degree] :
+       {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}, {"ep", layout.ep}})
     if (degree > 1) text += fmt::format("{} {}, ", name, degree);
   if (layout.pp > 1) text += schedule_text(layout) + ", ";
   text += fmt::format("{} x {}, ", layout.micro_batches, counted(layout.samples, "sample"));
@@ -149,6 +150,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
                      {"cp", one.layout.cp},
                      {"schedule", schedule_text(one.layout)},
                      {"micro_batches", one.layout.micro_batches}};
+    if (search.model.experts.count > 0) row["layout"]["ep"] = one.layout.ep;
     if (strategies.size() > 1) row["layout"]["strategy"] = one.layout.strategy;
     if (recomputes.size() > 1) row["layout"]["recompute"] = recompute_text(one.layout);
     add_standing(row, {.fits = fits(one),
@@ -177,6 +179,7 @@ const View& layouts_view() {
                  {"pp", "{layout/pp}"},
                  {"tp", "{layout/tp}"},
                  {"cp", "{layout/cp}"},
+                 {"ep", "{layout/ep}"},
                  {"schedule", "{layout/schedule}"},
                  {"batch", "{layout/micro_batches} x {micro_batch}"},
                  {"recompute", "{layout/recompute}"},

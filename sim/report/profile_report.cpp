@@ -46,6 +46,10 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
   if (!input.empty()) json["input"] = input;
   const auto [tp, cp, given_ep] = profile.degrees.value_or(ProfileDegrees{});
   const std::int64_t ep = given_ep.value_or(1);
+  if (made.active_parameters < made.model_parameters) {
+    json["active_parameters"] = made.active_parameters;
+    if (tp * ep > 1) json["model_parameters"] = made.model_parameters;
+  }
   if (tp * cp * ep > 1) {
     json["tp"] = tp, json["cp"] = cp;
     if (ep > 1) json["ep"] = ep;
@@ -84,7 +88,8 @@ const View& profile_view() {
           {"batch size", "{batch_size}[ of {input}]"},
           {"layers", "{layers}"},
           {"tensors", "{tensors}"},
-          {"parameters", "{parameters}"},
+          {"parameters", "{parameters}[ of {model_parameters}]"},
+          {"active parameters", "{active_parameters}"},
           {"forward", "{forward_s}"},
           {"backward", "{backward_s}"},
           {"update", "{update_s}"},

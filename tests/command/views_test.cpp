@@ -69,6 +69,7 @@ const char* const command_lines[] = {
     "goodput --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --mtbf 2000s --checkpoint 1s --restart 1s "
     "--spares 0 --repair 2000s --horizon 100000s --elastic",
     "estimate --model llama3-8b --device h100 --batch 1 --tp 2",
+    "estimate --model mixtral-8x7b --device h100 --batch 1 --ep 2",
     "import mine.csv --batch 8 --device H100 --framework PyTorch --source mine --out out.json",
     "export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --out out.json",
     "jobs placed.json",

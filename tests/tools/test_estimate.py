@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
 REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
 TOOL = ROOT / "tools" / "estimation_errors.py"
+MIXTRAL = ["--model", "mixtral-8x7b"]
 GPT2 = ["--model", "gpt2", "--device", "h100", "--batch", "2"]
 
 
@@ -75,6 +76,24 @@ class Estimates(unittest.TestCase):
                                  "--device", "h100", "--batch", 1)
         self.assertEqual(named["layers"], words["layers"])
 
+    def test_a_mixture_in_words_is_the_preset(self):
+        words = ["--layers", 32, "--hidden", 4096, "--heads", 32, "--kv-heads", 8, "--experts", 8, "--top-k", 2, "--expert-ffn", 14336, "--vocab", 32000]
+        split = ["--seq", 4096, "--device", "h100", "--batch", 1, "--ep", 4, "--expert-imbalance", "1.5"]
+        named, printed = self.estimate(*MIXTRAL, *split)
+        self.assertEqual(named["layers"], self.estimate(*words, *split)[0]["layers"])
+        self.assertEqual(named["parallel"], {"tp": 1, "cp": 1, "ep": 4})
+        self.assertIn("one worker of", printed)
+        # Six of the eight experts of 3·4096·14336 parameters are left out in each of 32 layers; a worker holds two.
+        expert = 3 * 4096 * 14336
+        here = 46_702_792_704 - 32 * 6 * expert
+        self.assertRegex(printed, rf"(?m)^parameters +{here} of 46702792704$")
+        self.assertRegex(printed, rf"(?m)^active parameters +{here}$")
+        # 1.5·4096·2 rows of 4096 in two bytes, in each of four exchanges of a block: 12.88 GB.
+        self.assertAlmostEqual(32 * 4 * 12288 * 4096 * 2, 12.88e9, delta=5e6)
+        self.assertRegex(printed, r"(?m)^sent inside layers +12.88 GB$")
+        _, printed = self.estimate(*MIXTRAL, "--device", "h100", "--batch", 1, "--force")
+        self.assertRegex(printed, r"(?m)^parameters +46702792704$")
+
     def test_config_json(self):
         folder = self.folder / "my-model"
         folder.mkdir()
@@ -98,7 +117,7 @@ class Estimates(unittest.TestCase):
         self.estimate(*GPT2)
         trace, table = self.folder / "out.json", self.folder / "t.csv"
         table.write_text("layer,params,forward_us,backward_us\na,1,1,2\n", encoding="utf-8")
-        for name, text in (("mixtral", '{"model_type": "mixtral", "num_local_experts": 8}'), ("t5", '{"model_type": "t5"}'), ("none", "{}"), ("list", "[]"),
+        for name, text in (("mixture", '{"model_type": "llama", "num_local_experts": 8}'), ("t5", '{"model_type": "t5"}'), ("none", "{}"), ("list", "[]"),
                            ("heads", '{"model_type": "llama", "num_attention_heads": 31}'), ("text", '{"model_type": "llama", "hidden_size": "4096"}'),
                            ("type", '{"model_type": 5}'), ("device", '{"description": "d", "source": "s", "peak_tflops": {"fp8": 1}, "memory": "1 GB", '
                                                            '"memory_bandwidth": "1 GB/s", "sms": 1}')):
@@ -107,7 +126,19 @@ class Estimates(unittest.TestCase):
         words = ["--layers", "2", "--hidden", "12", "--heads", "3", "--vocab", "7"]
         for arguments, said in (
                 (["--model", "gpt3", *h100], "no model 'gpt3'"),
-                (["--model", self.folder / "mixtral.json", *h100], "is a mixture of 8 experts"),
+                (["--model", self.folder / "mixture.json", *h100], "'llama' has no experts that can be estimated"),
+                ([*MIXTRAL, *h100, "--ep", 3], "--ep: 3 does not divide 8 experts of mixtral-8x7b"),
+                ([*GPT2, "--ep", 2], "--ep: gpt2 has no experts to divide"),
+                (["--model", "resnet50", *h100, "--ep", 2], "--ep: "),
+                ([*MIXTRAL, *h100, "--expert-imbalance", "0.9"], "--expert-imbalance: 0.9 times the mean"),
+                ([*GPT2, "--expert-imbalance", "1.5"], "--expert-imbalance: gpt2 has no experts"),
+                ([*MIXTRAL, *h100, "--experts", 8], "--experts: cannot be combined with --model"),
+                ([*words, *h100, "--top-k", 2], "--top-k: needs --experts"),
+                ([*words, *h100, "--experts", 4, "--expert-ffn", 8], "--top-k: is required"),
+                ([*words, *h100, "--experts", 4, "--expert-ffn", 8, "--top-k", 5], "--top-k: 5 experts for a token, of 4"),
+                ([*words, *h100, "--experts", 4, "--expert-ffn", 8, "--top-k", 2, "--ffn", 8], "--ffn: cannot be combined with --experts"),
+                ([*words, *h100, "--experts", 4, "--expert-ffn", 8, "--top-k", 2, "--dense-ffn", 8], "--dense-layers: is required"),
+                (["--from", trace, "--batch", 4, "--expert-imbalance", 2], "--expert-imbalance: cannot be combined with --from"),
                 (["--model", self.folder / "t5.json", *h100], "'t5' is not an architecture that can be estimated"),
                 (["--model", self.folder / "none.json", *h100], "has neither layers nor a model_type"),
                 (["--model", self.folder / "list.json", *h100], "is not a model"),
@@ -155,7 +186,7 @@ class Estimates(unittest.TestCase):
         for what in ("devices", "models"):
             self.assertEqual(run("list", what).returncode, 0)
         devices = run("list", "devices", "--names").stdout.split()
-        self.assertEqual(len(devices), 11)
+        self.assertEqual(len(devices), 16)
         models = run("list", "models", "--names").stdout.split()
         self.assertEqual(len(models), len(set(models)))
         for model in ("gpt2", "gpt2-xl", "bert-base", "llama3-405b", "vit-h", "resnet50"):
