@@ -15,9 +15,9 @@ namespace {
 
 // True if a column of the table shows the option.
 bool has_a_column(std::string_view option, const ScenarioLabels& labels) {
-  if (option == "accumulate") return labels.differ_in("micro-batches");
+  if (option == "accumulate") return labels.differs_by("micro-batches");
   constexpr std::string_view layout[] = {"pp", "tp", "cp", "ep", "schedule", "chunks"};
-  return labels.differ_in("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
+  return labels.differs_by("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
 }
 
 struct ShownOptions {

@@ -9,7 +9,7 @@ namespace allreplay {
 void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
   row["names"] = JsonValue::object();
   for (const std::string_view name : named_by)
-    if (name == "strategy" || labels.differ_in(name)) {
+    if (name == "strategy" || labels.differs_by(name)) {
       const std::string& value = labels.name(place, name);
       row["names"][name] = value.empty() ? "pp 1" : value;
     }

@@ -79,26 +79,28 @@ Names identifying_names(const Scenario& scenario) {
   return named;
 }
 
-ScenarioLabels::ScenarioLabels(std::vector<Names> all) : all_(std::move(all)) {}
+ScenarioLabels::ScenarioLabels(std::vector<Names> all) : all_(std::move(all)) {
+  for (const auto& [what, first] : all_.front())
+    if (std::any_of(all_.begin(), all_.end(), [&](const Names& one) { return name_in(one, what) != first; }))
+      differing_.insert(what);
+}
 
 const std::string& ScenarioLabels::name(std::size_t scenario, std::string_view what) const {
   return name_in(all_[scenario], what);
 }
 
-bool ScenarioLabels::differ_in(std::string_view what) const {
-  return std::any_of(all_.begin(), all_.end(), [&](const Names& one) { return name_in(one, what) != name(0, what); });
-}
+bool ScenarioLabels::differs_by(std::string_view what) const { return differing_.contains(what); }
 
 bool ScenarioLabels::on_one_network() const {
   return std::none_of(all_.front().begin(), all_.front().end(),
-                      [&](const auto& one) { return one.first != "strategy" && differ_in(one.first); });
+                      [&](const auto& one) { return one.first != "strategy" && differs_by(one.first); });
 }
 
 std::string ScenarioLabels::title() const {
   std::string text = name(0, "profile"), rest;
-  if (!differ_in("cluster")) text += " on " + name(0, "cluster");
+  if (!differs_by("cluster")) text += " on " + name(0, "cluster");
   const auto add = [&](std::string_view what, const std::string& words) {
-    if (!differ_in(what) && !words.empty()) rest += (rest.empty() ? "" : ", ") + words;
+    if (!differs_by(what) && !words.empty()) rest += (rest.empty() ? "" : ", ") + words;
   };
   add("workers", counted(std::stoll(name(0, "workers")), "worker"));
   add("collective", name(0, "collective"));
@@ -114,7 +116,7 @@ std::string ScenarioLabels::title() const {
 std::string ScenarioLabels::where(std::size_t scenario, const std::vector<std::string_view>& but) const {
   std::string text;
   const auto add = [&](std::string_view what, std::string_view before, const std::string& words) {
-    if (differ_in(what) && std::find(but.begin(), but.end(), what) == but.end()) text += std::string(before) + words;
+    if (differs_by(what) && std::find(but.begin(), but.end(), what) == but.end()) text += std::string(before) + words;
   };
   const std::string& codec = name(scenario, "codec");
   add("cluster", " on ", name(scenario, "cluster"));

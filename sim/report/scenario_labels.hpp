@@ -1,6 +1,8 @@
 // Names scenarios by what distinguishes them, and by what they have in common.
 #pragma once
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +34,7 @@ class ScenarioLabels {
   explicit ScenarioLabels(std::vector<Names> all);  ///< REQUIRES: at least one
 
   /// True if the scenarios differ in this quantity.
-  bool differ_in(std::string_view what) const;
+  bool differs_by(std::string_view what) const;
   /// True if the scenarios differ in nothing but the strategy.
   bool on_one_network() const;
   const std::string& name(std::size_t scenario, std::string_view what) const;
@@ -49,6 +51,7 @@ class ScenarioLabels {
 
  private:
   std::vector<Names> all_;
+  std::set<std::string, std::less<>> differing_;  ///< the quantities in which they differ
 };
 
 ScenarioLabels labels_of(const std::vector<Outcome>& outcomes);

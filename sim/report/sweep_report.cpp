@@ -134,7 +134,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   for (const std::string_view name : named_by) {
     const std::string& value = labels.name(0, name);
     const bool is_default = value.empty() || value == "none" || (name == "micro-batches" && value == "1");
-    if (!labels.differ_in(name) && !is_default) document["same"][name] = value;
+    if (!labels.differs_by(name) && !is_default) document["same"][name] = value;
   }
   std::map<std::string, std::string> origin_by_profile;
   for (const ResultRow& row : result.rows) origin_by_profile[row.profile] = row.origin;

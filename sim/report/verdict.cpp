@@ -115,7 +115,7 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
       JsonValue verdict = JsonValue::object();
       if (groups.size() > 1) verdict["group"] = group.title;
       for (const char* name : {"workers", "fidelity"})
-        if (names.differ_in(name)) verdict[name] = names.name(race.order.front(), name);
+        if (names.differs_by(name)) verdict[name] = names.name(race.order.front(), name);
       std::vector<Racer> ranked;
       for (const std::size_t one : race.order)
         ranked.push_back(racer_of(outcomes[one], names.label(one, {"workers", "fidelity"})));
