@@ -16,13 +16,13 @@ using namespace allreplay;
 namespace {
 
 // Width 8, 2 heads of 4, 4 experts of inner width 6, 2 of them for a token.
-constexpr auto small = R"({"family": "llama", "layers": 2, "hidden": 8, "heads": 2, "ffn": 12, "vocab": 10,
+constexpr auto small_mixture = R"({"family": "llama", "layers": 2, "hidden": 8, "heads": 2, "ffn": 12, "vocab": 10,
     "positions": 16, "experts": {"count": 4, "top_k": 2, "ffn": 6}})";
 
-Transformer of(const std::string& text) { return read_transformer(Json::parse(text, "config.json")); }
+Transformer mixture(const std::string& text) { return read_transformer(Json::parse(text, "config.json")); }
 
-Computation part(const std::string& text, std::int64_t tokens, const Split& split = {}) {
-  return build(of(text), tokens, {"command line", "--seq"}, split);
+Computation built_part(const std::string& text, std::int64_t tokens, const Split& split = {}) {
+  return build(mixture(text), tokens, {"command line", "--seq"}, split);
 }
 
 Transformer shipped(const std::string& name) {
@@ -41,7 +41,7 @@ std::string with(std::string text, const std::string& old, const std::string& no
 }
 
 // "forward all-to-all ep 256" of each collective.
-std::vector<std::string> sent(const ComputationLayer& layer) {
+std::vector<std::string> collectives_of(const ComputationLayer& layer) {
   std::vector<std::string> all;
   for (const GroupCollective& one : layer.collectives)
     all.push_back(fmt::format("{} {} {} {:g}", one.backward ? "backward" : "forward", to_string(one.op),
@@ -54,8 +54,9 @@ using Lines = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a mixture's block: shared experts, router, experts, combine") {
-  const std::string shared = with(small, "\"ffn\": 6}", "\"ffn\": 6, \"shared_ffn\": 10, \"shared_gate\": true}");
-  const Computation work = part(shared, 16);
+  const std::string shared =
+      with(small_mixture, "\"ffn\": 6}", "\"ffn\": 6, \"shared_ffn\": 10, \"shared_gate\": true}");
+  const Computation work = built_part(shared, 16);
   Lines names;
   for (const ComputationLayer& one : work.layers)
     if (one.block == 1 && one.model.name.find(".mlp.") != std::string::npos)
@@ -77,11 +78,12 @@ TEST_CASE("a mixture's block: shared experts, router, experts, combine") {
 
 TEST_CASE("experts of a group: the worker's own, and three exchanges of rows in the order of the passes") {
   // 16 tokens, m = 32 rows of width 8.
-  const Computation work = part(small, 16, {.ep = 2});
+  const Computation work = built_part(small_mixture, 16, {.ep = 2});
   const std::string mlp = "model.layers.0.mlp.";
-  CHECK(sent(layer(work, mlp + "router")) == Lines{"forward all-to-all ep 256"});
-  CHECK(sent(layer(work, mlp + "experts")) == Lines{"forward all-to-all ep 256", "backward all-to-all ep 256"});
-  CHECK(sent(layer(work, mlp + "combine")) == Lines{"backward all-to-all ep 256"});
+  CHECK(collectives_of(layer(work, mlp + "router")) == Lines{"forward all-to-all ep 256"});
+  CHECK(collectives_of(layer(work, mlp + "experts")) ==
+        Lines{"forward all-to-all ep 256", "backward all-to-all ep 256"});
+  CHECK(collectives_of(layer(work, mlp + "combine")) == Lines{"backward all-to-all ep 256"});
   CHECK(layer(work, mlp + "combine").model.tensors.empty());
   std::int64_t elements = 0;
   for (const ModelTensor& tensor : layer(work, mlp + "experts").model.tensors) elements += tensor.elements;
@@ -91,8 +93,8 @@ TEST_CASE("experts of a group: the worker's own, and three exchanges of rows in 
   REQUIRE(std::holds_alternative<GroupedProduct>(ops.front()));
   CHECK(std::get<GroupedProduct>(ops.front()).rows == 32);
   CHECK(std::get<GroupedProduct>(ops.front()).groups == 2);
-  CHECK(work.model_flops == part(small, 16).model_flops);
-  CHECK(work.active_parameters == part(small, 16).active_parameters);
+  CHECK(work.model_flops == built_part(small_mixture, 16).model_flops);
+  CHECK(work.active_parameters == built_part(small_mixture, 16).active_parameters);
   // Kept: n·h + n·K at the router; m·h of input, 3·m·f inside, m·h of output.
   CHECK(layer(work, mlp + "router").kept.elements == 16 * 8 + 16 * 4);
   CHECK(layer(work, mlp + "experts").kept.elements == 32 * 8 + 3 * 32 * 6 + 32 * 8);
@@ -102,7 +104,7 @@ TEST_CASE("experts of a group: the worker's own, and three exchanges of rows in 
 TEST_CASE("rows of the busiest worker are those of its mini-batch, rounded up") {
   // 1.03·16·2 = 32.96 rows of a sample: 33; of three samples 98.88: 99.
   const auto rows = [](std::int64_t batch) {
-    const Computation work = part(small, 16, {.ep = 2, .imbalance = 1.03, .batch = batch});
+    const Computation work = built_part(small_mixture, 16, {.ep = 2, .imbalance = 1.03, .batch = batch});
     return static_cast<double>(batch) * layer(work, "model.layers.0.mlp.router").collectives.front().elements / 8;
   };
   CHECK(rows(1) == 33);
@@ -112,16 +114,17 @@ TEST_CASE("rows of the busiest worker are those of its mini-batch, rounded up") 
 
 TEST_CASE("a tensor group cuts each expert, and with sequence parallelism shares its rows") {
   const std::string mlp = "model.layers.0.mlp.";
-  const Computation plain = part(small, 16, {.tp = 2, .ep = 2});
-  CHECK(sent(layer(plain, mlp + "experts")) == Lines{"backward all-reduce tp 256", "forward all-reduce tp 256",
-                                                     "forward all-to-all ep 256", "backward all-to-all ep 256"});
+  const Computation plain = built_part(small_mixture, 16, {.tp = 2, .ep = 2});
+  CHECK(collectives_of(layer(plain, mlp + "experts")) == Lines{"backward all-reduce tp 256",
+                                                               "forward all-reduce tp 256", "forward all-to-all ep 256",
+                                                               "backward all-to-all ep 256"});
   CHECK(layer(plain, mlp + "experts").model.tensors[0].elements == 2 * 8 * 3);
   // 8 tokens a worker and 16 rows, of which it computes those of both workers, half as wide.
-  const Computation cut = part(small, 16, {.tp = 2, .sequence_parallel = true, .ep = 2});
-  CHECK(sent(layer(cut, mlp + "router")) == Lines{"forward all-to-all ep 128"});
-  CHECK(sent(layer(cut, mlp + "experts")) == Lines{"forward all-gather tp 256", "backward reduce-scatter tp 256",
-                                                   "forward reduce-scatter tp 256", "backward all-gather tp 256",
-                                                   "forward all-to-all ep 128", "backward all-to-all ep 128"});
+  const Computation cut = built_part(small_mixture, 16, {.tp = 2, .sequence_parallel = true, .ep = 2});
+  CHECK(collectives_of(layer(cut, mlp + "router")) == Lines{"forward all-to-all ep 128"});
+  CHECK(collectives_of(layer(cut, mlp + "experts")) ==
+        Lines{"forward all-gather tp 256", "backward reduce-scatter tp 256", "forward reduce-scatter tp 256",
+              "backward all-gather tp 256", "forward all-to-all ep 128", "backward all-to-all ep 128"});
   CHECK(std::get<GroupedProduct>(layer(cut, mlp + "experts").operators.front()).rows == 32);
   CHECK(layer(cut, mlp + "router").kept.elements == 8 * 8 + 8 * 4);
   CHECK(layer(cut, mlp + "experts").kept.elements == 16 * 8 + 3 * 32 * 3 + 16 * 8);
@@ -129,7 +132,7 @@ TEST_CASE("a tensor group cuts each expert, and with sequence parallelism shares
 
 TEST_CASE("full recomputation repeats dispatch and combine, and the profile says which layers are experts") {
   const auto made = [](Recompute rule) {
-    return estimate({part(small, 16, {.ep = 2}), read_device(Files(), "h100"), "bf16", 1, rule}).profile;
+    return estimate({built_part(small_mixture, 16, {.ep = 2}), read_device(Files(), "h100"), "bf16", 1, rule}).profile;
   };
   const auto exchanges = [](const Profile& profile, bool backward) {
     std::ptrdiff_t count = 0;
@@ -159,10 +162,10 @@ TEST_CASE("products of several experts are one kernel, whose tiles fill the devi
 }
 
 TEST_CASE("latent attention: heads of keys and of values have widths of their own") {
-  const std::string latent = with(small, "\"experts\"",
+  const std::string latent = with(small_mixture, "\"experts\"",
                                   R"("latent_attention": {"q_lora_rank": 5, "kv_lora_rank": 7, "qk_nope_head_dim": 4,
       "qk_rope_head_dim": 2, "v_head_dim": 3}, "experts")");
-  const Computation work = part(latent, 16);
+  const Computation work = built_part(latent, 16);
   // 8·5 + 5 + 5·2·6; 8·(7 + 2) + 7 + 7·2·(4 + 3); 2·3·8.
   std::int64_t elements = 0;
   for (const ComputationLayer& one : work.layers)
@@ -175,7 +178,7 @@ TEST_CASE("latent attention: heads of keys and of values have widths of their ow
   CHECK(pairs.kept.elements == 16 * (12 + 12 + 6 + 6));
   CHECK(pairs.kept.bytes == 4 * 16 * 2);
   // A context group gathers keys and values: 16·(12 + 6).
-  CHECK(layer(part(latent, 16, {.cp = 2}), "model.layers.0.self_attn").collectives.front().elements == 16 * 18);
+  CHECK(layer(built_part(latent, 16, {.cp = 2}), "model.layers.0.self_attn").collectives.front().elements == 16 * 18);
   const auto* attention = std::get_if<Attention>(&pairs.operators.back());
   REQUIRE(attention);
   CHECK((attention->head_size == 6 && attention->value_size == 3));
@@ -200,7 +203,7 @@ TEST_CASE("attention with equal widths takes what it took: 2 and 5 products of a
 }
 
 TEST_CASE("Hugging Face's configurations of mixtures, and of Qwen3") {
-  const auto parameters = [](const std::string& text) { return part(text, 128).parameters(); };
+  const auto parameters = [](const std::string& text) { return built_part(text, 128).parameters(); };
   // Without numbers, the defaults of the classes: Mixtral 8x7B, DeepSeek-V3 and gpt-oss-120b.
   CHECK(parameters(R"({"model_type": "mixtral"})") == 46'702'792'704);
   CHECK(parameters(R"({"model_type": "deepseek_v3"})") == 671'026'419'200);
@@ -214,9 +217,9 @@ TEST_CASE("Hugging Face's configurations of mixtures, and of Qwen3") {
   CHECK(parameters(R"({"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 36,
       "num_attention_heads": 32, "num_key_value_heads": 8})") == 8'190'735'360);
   // The first of its layers are dense, of the other inner width.
-  const Transformer t = of(R"({"model_type": "qwen3_moe", "mlp_only_layers": [0, 1]})");
+  const Transformer t = mixture(R"({"model_type": "qwen3_moe", "mlp_only_layers": [0, 1]})");
   CHECK(t.experts.dense_layers == 2);
-  CHECK(of(R"({"model_type": "deepseek_v3", "q_lora_rank": null})").latent.query_rank == 0);
+  CHECK(mixture(R"({"model_type": "deepseek_v3", "q_lora_rank": null})").latent.query_rank == 0);
 }
 
 TEST_CASE("DeepSeek-V3's tokens leave out 256 - 8 experts in each of 58 layers") {
@@ -226,13 +229,14 @@ TEST_CASE("DeepSeek-V3's tokens leave out 256 - 8 experts in each of 58 layers")
 }
 
 TEST_CASE("mixtures that cannot be are refused where they are described, and degrees by their options") {
-  const auto refused = [](const std::string& text) { return error_place([&] { of(text); }); };
-  CHECK(refused(with(small, "\"top_k\": 2", "\"top_k\": 5")) == "config.json: /experts/top_k");
-  CHECK(refused(with(small, "\"ffn\": 6", "\"ffn\": 6, \"dense_layers\": 2")) == "config.json: /experts/dense_layers");
-  CHECK(refused(with(small, "llama", "gpt2")) == "config.json: /experts/count");
+  const auto refused = [](const std::string& text) { return error_place([&] { mixture(text); }); };
+  CHECK(refused(with(small_mixture, "\"top_k\": 2", "\"top_k\": 5")) == "config.json: /experts/top_k");
+  CHECK(refused(with(small_mixture, "\"ffn\": 6", "\"ffn\": 6, \"dense_layers\": 2")) ==
+        "config.json: /experts/dense_layers");
+  CHECK(refused(with(small_mixture, "llama", "gpt2")) == "config.json: /experts/count");
   CHECK(refused(R"({"model_type": "qwen3_moe", "decoder_sparse_step": 2})") == "config.json: /decoder_sparse_step");
   CHECK(refused(R"({"model_type": "qwen3_moe", "mlp_only_layers": [3]})") == "config.json: /mlp_only_layers/0");
-  const auto why = [](const Split& split) { return error_place([&] { part(small, 16, split); }); };
+  const auto why = [](const Split& split) { return error_place([&] { built_part(small_mixture, 16, split); }); };
   CHECK(why({.ep = 3}) == "command line: --ep");
   CHECK(error_place([] { build(shipped("llama3-8b"), 128, {"", ""}, {.ep = 2}); }) == "command line: --ep");
 }
