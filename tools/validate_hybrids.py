@@ -3,11 +3,12 @@
 
   tools/validate_hybrids.py DATA [--out PAGE]     DATA: the folder of published measurements; PAGE: that page
 
-Four questions. Of GH200 the layers were measured on the machine that the jobs ran on: step and exposed reduction, nothing
+Five questions. Of GH200 the layers were measured on the machine that the jobs ran on: step and exposed reduction, nothing
 fitted. Of vTrain's A100 each setting's first row (the fewest micro-batches) gives one rate, which fixes how fast its layers
 are; the others are predicted. Of jobs in FP8 and FP4, which no profile is in, another job's rate fixes by how much layers are
 faster than estimated ones in bf16. Of B200 and of Megatron-LM's A100 nothing is known: layers are estimated. Each is compared
 with two null models: no bubble (computing, and nothing waits), and the bubble by formula, 1 + (P - 1) / (V M) times computing.
+Of Qwen3's mixtures of experts nothing is known, either (validation/mixtures.py, with null models of its own).
 """
 
 import argparse
@@ -27,6 +28,7 @@ from typing import NamedTuple
 
 import prose
 from estimation_errors import TIMES
+from validation import mixtures
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build" / "release" / "allreplay"))
@@ -332,7 +334,7 @@ closest of the three. From 70B to 405B it is too slow: it adds the tensor group'
 Megatron can overlap them with it, and the sources do not say whether these jobs did. That one factor serves both widths,
 and that nothing is recomputed, are assumptions, too.
 
-Left out: Qwen's models, since `estimate` knows no experts; fine-tuning, of which weights is not said; MLPerf on Blackwell
+Left out: Qwen's models, which are [below](#qwen3s-mixtures-of-experts-with-megatron-bridge-nothing-known); fine-tuning, of which weights is not said; MLPerf on Blackwell
 (the 8B in FP8 or FP4, the 405B on one system alone), and systems whose degrees are not known.
 """
     yield ("| | known | GPUs | tp, pp, cp, vp | predicted | GPUs | tp, pp, cp, vp | step, s | replayed | no bubble | by formula |\n"
@@ -403,7 +405,7 @@ def main(argv):
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = "\n".join([HEAD, *gh200(options.data, folder), *vtrain(options.data, folder), *narrow(options.data, folder), *unknown(options.data, folder), ""])
+        text = "\n".join([HEAD, *gh200(options.data, folder), *vtrain(options.data, folder), *narrow(options.data, folder), *unknown(options.data, folder), *mixtures.section(program, ROOT, options.data, folder), ""])
     options.out.write_text(prose.wrapped(text), encoding="utf-8")
 
 
