@@ -162,6 +162,21 @@ void append_degree(std::vector<Question>& all, const Outcome& base, std::int64_t
                  }});
 }
 
+// Changes the size of the groups of experts, if the profile does not say of which it is: each worker keeps its experts,
+// and the model has more or fewer of them.
+void append_experts(std::vector<Question>& all, const Outcome& base) {
+  const Degrees degrees = degrees_of(base.scenario);
+  const auto& taken = base.scenario.profile->degrees;
+  if (degrees.ep == 1 || base.scenario.given || (taken && taken->ep)) return;
+  std::vector<std::int64_t> sizes{2 * degrees.ep};
+  if (degrees.ep % 2 == 0) sizes.push_back(degrees.ep / 2);
+  for (const std::int64_t workers : sizes)
+    if (degrees.of_gradients() % workers == 0)
+      all.push_back(option(Kind::Degree,
+                           fmt::format("ep {} instead of {}, with as many experts a worker", workers, degrees.ep), "ep",
+                           std::to_string(workers)));
+}
+
 void append_parallelism(std::vector<Question>& all, const Outcome& base) {
   const Profile& profile = base.scenario.profile;
   const ParallelOptions& parallel = base.scenario.options.parallel;
@@ -170,6 +185,7 @@ void append_parallelism(std::vector<Question>& all, const Outcome& base) {
     append_degree(all, base, 2 * parallel.pp);
     if (parallel.pp % 2 == 0) append_degree(all, base, parallel.pp / 2);
   }
+  append_experts(all, base);
   for (const char* schedule : {"1f1b", "interleaved", "zb-h1", "zbv"})
     if (parallel.pipeline() && !parallel.given && parallel.schedule != schedule)
       all.push_back({Kind::Schedule, fmt::format("schedule {} instead of {}", schedule, parallel.schedule),

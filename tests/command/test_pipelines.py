@@ -537,6 +537,19 @@ class Pipelines(program.Case):
         self.assertEqual(self.result()["iteration_s"], self.result("--ep", 4)["iteration_s"])
         self.assertRegex(self.refusal("--ep", 2), r"ep 2, but .* was taken with ep 4")
 
+    def test_whatif_asks_for_other_groups_of_experts(self):
+        exchange = [{"op": "all-to-all", "group": "ep", "bytes": 960, "pass": "forward"}]
+        self.given(trace([(10, 20)] * 2, collectives=exchange), cluster(8))
+        asked = ["whatif", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", "--ep", 2, "--json"]
+        answer = json.loads(self.run_program(*map(str, asked)).stdout)
+        rows = {row["change"]: row for row in answer["rows"] if row["change"].startswith("ep ")}
+        self.assertEqual({change.split(",")[0] for change in rows}, {"ep 4 instead of 2", "ep 1 instead of 2"})
+        for row in rows.values():
+            replayed = json.loads(self.run_program("run", *map(str, row["flags"]), "--json").stdout)
+            self.assertAlmostEqual(replayed["iteration_s"], row["iteration_s"], delta=1e-12)
+        self.given({**trace([(10, 20)] * 2, collectives=exchange), "parallel": {"ep": 2}}, cluster(8))
+        self.assertNotIn("ep 4", self.run_program(*map(str, asked)).stdout)
+
     def test_refusals(self):
         self.given(trace([(10, 20)] * 4), cluster(8))
         pipeline = ["--pp", 2, "--micro-batches", 2]
