@@ -57,6 +57,32 @@ class Layouts(program.Case):
         row = self.json_of("run", "-p", self.folder / "p.json", *setting)
         self.assertAlmostEqual(row["samples_per_s_per_gpu"] / 3, 1, delta=1e-6)
 
+    # --- mixtures of experts ------------------------------------------------------------------------------------------
+
+    MIXTURE = {"family": "llama", "layers": 8, "hidden": 1024, "heads": 16, "kv_heads": 4, "ffn": 4096, "vocab": 32000, "positions": 1024,
+               "experts": {"count": 12, "top_k": 2, "ffn": 512}}
+
+    def test_groups_of_experts_are_searched(self):
+        (self.folder / "mixture.json").write_text(json.dumps(self.MIXTURE), encoding="utf-8")
+        search = ["recommend", "--model", self.folder / "mixture.json", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 64, "--batch", 1,
+                  "--recompute", "none", "--tp", 1, "--cp", 1, "--pp", 1, "--strategies", "fsdp2"]
+        rows = self.json_of(*search)
+        self.assertEqual(sorted(row.get("ep", 1) for row in rows), [1, 2, 4])  # divisors of 12 and of 16
+        for row in rows:
+            again, ep = row["estimate"], row.get("ep", 1)
+            self.assertEqual(again[again.index("--ep") + 1] if "--ep" in again else "1", str(ep))
+            self.assertEqual(f"--parallelism.expert_parallel_degree {ep}" in row["settings"], ep > 1)
+        self.assertEqual([row["ep"] for row in self.json_of(*search, "--ep", 2)], [2])
+        self.assertIn("--ep: no layout is possible; the nearest fails because ep 5 does not divide 12 experts", self.refused(*search, "--ep", 5))
+        self.assertIn("ep 8 does not divide 12 experts", self.refused(*search, "--ep", 8))
+        self.assertIn("ep 6 does not divide 16 workers", self.refused(*search, "--ep", 6))
+
+    def test_megatron_is_told_of_experts(self):
+        (self.folder / "mixture.json").write_text(json.dumps(self.MIXTURE), encoding="utf-8")
+        [row] = self.json_of("recommend", "--model", self.folder / "mixture.json", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 64, "--batch", 1,
+                             "--recompute", "none", "--tp", 1, "--cp", 1, "--pp", 1, "--ep", 4, "--strategies", "megatron")
+        self.assertIn("--num-experts 12 --moe-router-topk 2 --moe-grouped-gemm --moe-token-dispatcher-type alltoall --expert-model-parallel-size 4", row["settings"])
+
     # --- samples of an iteration --------------------------------------------------------------------------------------
 
     def test_the_samples_of_an_iteration_say_how_many_micro_batches_there_are(self):
