@@ -47,7 +47,9 @@ void rescale(Context& context, const EstimateArguments& arguments) {
     throw InputError(argument("--from"), "changes nothing", "--batch, --device, --precision or --seq");
   const Estimate made = rescaled(context.files(), profile, model, change);
   if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
-  const Outcome outcome = run(Library(context.inputs).resolve(alone_on_a_gpu(), made.profile));
+  Profile alone = made.profile;
+  alone.degrees.reset();
+  const Outcome outcome = run(Library(context.inputs).resolve(alone_on_a_gpu(), std::move(alone)));
   finish(context, arguments, made, model,
          estimate_json(made, model.input, change.device ? &*change.device : nullptr, outcome, false), profile.source);
 }

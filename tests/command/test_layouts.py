@@ -42,6 +42,15 @@ class Layouts(program.Case):
         self.assertGreater(row["layer_comm_s"], 0)
         self.assertIn("--tp: tp 2", self.refused("run", "-p", self.folder / "p.json", *CLUSTER, "-n", 16, "-s", "ddp", "--tp", 2))
 
+    def test_a_profile_of_one_of_a_group_is_rescaled(self):
+        before = json.loads(self.estimate("--tp", 4).read_text(encoding="utf-8"))
+        printed = output("estimate", "--from", self.folder / "p.json", "--batch", 2, "--out", self.folder / "q.json")
+        self.assertIn("tp 4", printed)
+        after = json.loads((self.folder / "q.json").read_text(encoding="utf-8"))
+        self.assertEqual(after["parallel"], before["parallel"])
+        for old, new in zip(before["layers"], after["layers"]):
+            self.assertEqual([2 * one["bytes"] for one in old.get("collectives", [])], [one["bytes"] for one in new.get("collectives", [])])
+
     def test_what_cannot_be_cut_is_refused_by_its_flag(self):
         for flag, words in {"--tp": [*GPT2, "--tp", 3], "--cp": [*GPT2, "--cp", 3], "--sequence-parallel": [*GPT2, "--sequence-parallel"],
                             "--samples-per-second": [*GPT2, "--tp", 2, "--samples-per-second", 9]}.items():
