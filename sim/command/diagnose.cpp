@@ -5,6 +5,7 @@
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/diagnosis/fitted_job.hpp"
+#include "sim/diagnosis/unit_profile.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/html/diagnosis_page.hpp"
 #include "sim/interchange/gzip.hpp"
@@ -12,6 +13,7 @@
 #include "sim/interchange/timelines/readers.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/diagnosis_report.hpp"
+#include "sim/training/collective_pricing.hpp"
 #include "sim/view/diagnosis_picture.hpp"
 #include "sim/view/diagnosis_trace.hpp"
 #include "sim/workload/profile_writer.hpp"
@@ -22,7 +24,7 @@ namespace {
 
 struct DiagnoseArguments {
   std::vector<std::string> files;
-  std::string steps, plot, timeline, html, profile_out, cluster_out;
+  std::string steps, plot, timeline, html, profile_out, cluster_out, cluster;
   bool json = false;
 };
 
@@ -34,6 +36,44 @@ Diagnosis diagnosis_of(Context& context, MeasuredJob job) {
       if (progress) progress->advance();
     };
   });
+}
+
+// Prices the gathers and reductions of a sharded job on a cluster, as those of as many workers from its first one on.
+ExpectedTimes expected_times(Context& context, const MeasuredSteps& job, const std::string& cluster) {
+  ExpectedTimes times;
+  Library library(context.inputs);
+  for (const auto& [unit, size] : job.unit_sizes) {
+    if (size.bytes <= 0 || size.workers < 2 || unit.first == OpKind::UnitReplicate) continue;
+    ScenarioArguments words;
+    words.cluster = cluster;
+    words.workers = std::to_string(size.workers);
+    Scenario scenario = library.resolve_network(words.request(""));
+    scenario.operation = is_gather(unit.first) ? CollectiveOp::AllGather : CollectiveOp::ReduceScatter;
+    scenario.options.parallel = {};
+    times[{unit.second, unit.first}] = price_collective(scenario, {size.bytes}).rows.front().time_s;
+  }
+  return times;
+}
+
+// The profile of the rank with the median compute time.
+std::string median_profile(Context& context, const Diagnosis& known, const std::vector<std::string>& files) {
+  const std::uint32_t median = median_replica(known);
+  const std::string& file = files[median];
+  std::string text;
+  std::vector<std::string> notes;
+  if (!known.job.sharded.empty()) {
+    const UnitProfile units = profile_of_units(known, median, {file, ""});
+    text = profile_json(units.profile, units.notes);
+    notes = units.notes;
+  } else {
+    ByteSource source(context.files(), file);
+    const Imported imported = import_profile(find_importer("kineto", argument("--profile-out")), source, {});
+    text = profile_json(imported.profile, imported.notes);
+  }
+  const std::string_view which = files.size() % 2 == 1 ? "median" : "median (the faster of the middle two)";
+  context.console.print_stderr(fmt::format("note: the profile is that of the {} rank, {}", which, file));
+  for (const std::string& note : notes) context.console.print_stderr("note: " + note);
+  return text;
 }
 
 void execute(Context& context, const DiagnoseArguments& arguments) {
@@ -62,13 +102,13 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
 
   // All is made before anything is written.
   std::string profile, cluster;
-  if (!arguments.profile_out.empty()) {
-    ByteSource source(context.files(), files[median_replica(known)]);
-    const Imported imported = import_profile(find_importer("kineto", argument("--profile-out")), source, {});
-    profile = profile_json(imported.profile, imported.notes);
-    context.console.print_stderr(fmt::format("note: the profile is that of the {} rank, {}",
-                                             files.size() % 2 == 1 ? "median" : "median (the faster of the middle two)",
-                                             source.file()));
+  if (!arguments.profile_out.empty()) profile = median_profile(context, known, files);
+  ExpectedTimes expected;
+  if (!arguments.cluster.empty()) {
+    if (known.job.unit_sizes.empty())
+      throw InputError(argument("--cluster"), "this job has no gathers or reductions of units with known sizes",
+                       "Kineto traces of FSDP or ZeRO-3 on GPUs, by PyTorch 2.2 or later");
+    expected = expected_times(context, known.job, arguments.cluster);
   }
   std::optional<FittedJob> fitted;
   if (!arguments.cluster_out.empty()) {
@@ -92,7 +132,7 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   for (const auto& [file, text] : outputs)
     if (!file.empty()) context.files().write(file, *text);
   if (prints_page) return context.console.print_text(page);
-  const JsonValue json = diagnosis_json(known, fitted ? &*fitted : nullptr);
+  const JsonValue json = diagnosis_json(known, fitted ? &*fitted : nullptr, expected);
   context.console.show(diagnosis_view(), json, arguments.json);
   if (fitted && !arguments.json) {
     context.console.print_text("\n");
@@ -118,11 +158,14 @@ void add_diagnose(CommandLine& app) {
                      "write the replayed steps and the ideal one as a trace for ui.perfetto.dev; .gz is compressed");
   command.add_option("--html", arguments->html, values::file,
                      "write a web page: the report, a step measured and simulated, workers; - prints it");
-  command.add_option("--profile-out", arguments->profile_out, values::file,
-                     "for Kineto traces: write the median rank's profile, as `allreplay import` does");
+  command.add_option(
+      "--profile-out", arguments->profile_out, values::file,
+      "for Kineto traces: write the median rank's profile, as `allreplay import` does (sharded: its units)");
   command.add_option("--cluster-out", arguments->cluster_out, values::file,
                      "for Kineto traces of PyTorch 2.2 or later, which have message sizes: write a cluster file with "
                      "the measured alpha, beta, launch and jitter");
+  command.add_option("-c,--cluster", arguments->cluster, values::cluster,
+                     "for sharded jobs: also say how fast this cluster should carry their gathers and reductions");
   command.footer(
       "The numbers are explained in docs/diagnosis.md.\n"
       "Examples:\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <tuple>
 
@@ -95,6 +96,27 @@ std::vector<WorkerPlace> worst_of(const Diagnosis& known) {
   return workers;
 }
 
+// Adds up the units of a sharded job. Their sizes differ, which would look like varying micro-batches.
+PassTimes sum_of_units(const MeasuredSteps& job, const std::vector<double>& own) {
+  PassTimes passes;
+  passes.job.steps = job.steps;
+  passes.job.graph.replicas = job.graph.replicas;
+  passes.job.graph.stages = job.graph.stages;
+  std::map<std::tuple<std::uint32_t, OpKind, std::uint32_t>, std::size_t> places;
+  std::vector<JobOp>& ops = passes.job.graph.ops;
+  for (const JobOp& op : job.graph.ops)
+    if ((op.kind == OpKind::ForwardCompute || op.kind == OpKind::BackwardCompute) &&
+        places.emplace(std::tuple(op.replica, op.kind, op.seq), ops.size()).second)
+      ops.push_back({.replica = op.replica, .seq = op.seq, .kind = op.kind});
+  passes.own.resize(ops.size() * job.steps.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const JobOp& op = job.graph.ops[i % job.graph.ops.size()];
+    if (const auto place = places.find({op.replica, op.kind, op.seq}); place != places.end())
+      passes.own[i / job.graph.ops.size() * ops.size() + place->second] += own[i];
+  }
+  return passes;
+}
+
 // Evaluates all what-ifs: first those by kind, stage and replica, then those that depend on the worst workers.
 class WhatIfReplays {
  public:
@@ -102,7 +124,8 @@ class WhatIfReplays {
     for (const JobOp& op : known.job.graph.ops)
       kinds_[asked_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
     const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.stages;
-    advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, 4 + known.job.graph.stages));
+    const std::size_t then = 4 + known.job.graph.stages + (known.job.sharded.empty() ? 0 : 3);
+    advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, then));
   }
 
   void run() {
@@ -132,7 +155,7 @@ class WhatIfReplays {
     std::vector<bool> worst(known_.by_worker.size());
     for (const auto& [replica, stage] : known_.worst_workers) worst[known_.job.worker(replica, stage)] = true;
     const std::uint32_t computes = kinds_[name_of(OpKind::ForwardCompute)] | kinds_[name_of(OpKind::BackwardCompute)];
-    known_.steadily_slow = slow_in_every_step(known_.job, known_.durations.own);
+    known_.steadily_slow = slow_in_every_step(known_.computes(), known_.own_computes());
     std::vector<bool> steady(known_.by_worker.size());
     for (const auto& [replica, stage] : known_.steadily_slow) steady[known_.job.worker(replica, stage)] = true;
     known_.worst_replica = static_cast<std::uint32_t>(
@@ -142,8 +165,18 @@ class WhatIfReplays {
                                   {.replica = known_.worst_replica, .inverted = true},
                                   {.kinds = computes, .inverted = true}};
     for (std::int64_t stage = 0; stage < graph.stages; ++stage) mending.push_back({.stage = stage, .inverted = true});
+    if (!known_.job.sharded.empty()) add_sharded(mending);
     std::vector<double> mended;
-    for (const std::vector<double>& steps : ask(mending)) mended.push_back(share_of_waste(mean(steps)));
+    const auto mended_times = ask(mending);
+    for (const std::vector<double>& steps : mended_times) mended.push_back(share_of_waste(mean(steps)));
+    if (!known_.job.sharded.empty()) {
+      const std::size_t behind = mended.size() - 3;
+      known_.what_ifs = {{"gathers take no time", mean(mended_times[behind])},
+                         {"reductions take no time", mean(mended_times[behind + 1])},
+                         {"gaps of the slowest host as the median's", mean(mended_times[behind + 2])},
+                         {"no slow rank", mean(mended_times[0])}};
+      mended.resize(behind);
+    }
     known_.mended_workers = mended[0];
     known_.mended_steady = mended[1];
     known_.mended_replica = mended[2];
@@ -166,6 +199,24 @@ class WhatIfReplays {
   // Returns the step times in seconds: [question][step].
   std::vector<std::vector<double>> ask(const std::vector<Question>& questions) const {
     return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
+  }
+
+  // Adds three questions about sharded jobs.
+  void add_sharded(std::vector<Question>& questions) const {
+    const auto bits = [](std::initializer_list<OpKind> kinds) {
+      std::uint32_t all = 0;
+      for (const OpKind kind : kinds) all |= std::uint32_t{1} << static_cast<unsigned>(kind);
+      return all;
+    };
+    questions.push_back({.no_time = bits({OpKind::UnitForwardGather, OpKind::UnitBackwardGather})});
+    questions.push_back({.no_time = bits({OpKind::UnitReduce, OpKind::UnitReplicate})});
+    const std::vector<double> gaps = gaps_before_ops(known_.job);
+    std::vector<std::int64_t> hosts(gaps.size());
+    std::iota(hosts.begin(), hosts.end(), 0);
+    std::sort(hosts.begin(), hosts.end(), [&](std::int64_t a, std::int64_t b) {
+      return std::pair(gaps[static_cast<std::size_t>(a)], a) < std::pair(gaps[static_cast<std::size_t>(b)], b);
+    });
+    questions.push_back({.gaps_of = hosts.back(), .gaps_as = hosts[(hosts.size() - 1) / 2]});
   }
 
   // The worst 3 % are ranked by the smaller of their replica's and their stage's slowdown, so that they include fast
@@ -195,8 +246,8 @@ void follow_critical_paths(Diagnosis& known) {
   double sum = 0;
   for (std::size_t step = 0; step < known.job.steps.size(); ++step) {
     const double* own = known.durations.own.data() + step * graph.ops.size();
-    const ReplayedStep replayed = replay_step(graph, [own](std::uint32_t op) { return own[op]; });
-    const std::vector<std::uint32_t> path = critical_path(graph, replayed);
+    const ReplayedStep replayed = replay_step(known.job, step, [own](std::uint32_t op) { return own[op]; });
+    const std::vector<std::uint32_t> path = critical_path(known.job, step, replayed);
     for (std::size_t i = 0; i < path.size(); ++i)
       known.critical_share[name_of(graph.ops[path[i]].kind)] +=
           replayed.end[path[i]] - (i + 1 < path.size() ? replayed.end[path[i + 1]] : 0);
@@ -218,6 +269,10 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
   Diagnosis known{.job = lay_out(std::move(measured))};
   const MeasuredSteps& job = known.job;
   known.durations = durations_of(job);
+  if (!job.sharded.empty()) {
+    known.passes = sum_of_units(job, known.durations.own);
+    known.exposure = exposure_of(job);
+  }
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
     const auto size = static_cast<std::ptrdiff_t>(job.graph.ops.size());
     const auto first = job.end.begin() + static_cast<std::ptrdiff_t>(step) * size;
@@ -228,13 +283,13 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
   known.replay_error = 1 - mean(known.replayed_s) / mean(known.measured_s);
   known.launch_slowdown = mean(known.measured_s) / mean(known.replayed_s);
   follow_critical_paths(known);
-  const Moments forward = moments_of_stages(job, known.durations.own, OpKind::ForwardCompute);
-  const Moments backward = moments_of_stages(job, known.durations.own, OpKind::BackwardCompute);
+  const Moments forward = moments_of_stages(known.computes(), known.own_computes(), OpKind::ForwardCompute);
+  const Moments backward = moments_of_stages(known.computes(), known.own_computes(), OpKind::BackwardCompute);
   for (std::uint32_t stage = 0; stage < job.graph.stages; ++stage)
     known.stage_compute_s.push_back(
         {forward.sum[stage] / forward.count[stage] * seconds, backward.sum[stage] / backward.count[stage] * seconds});
   known.microbatch_spread = {spread(forward), spread(backward)};
-  known.fb_correlation = correlation(job, known.durations.own);
+  known.fb_correlation = correlation(known.computes(), known.own_computes());
   known.gap_s = gaps_before_ops(job);
   known.suspects = suspects_of(known);
   known.findings = findings_of(known);

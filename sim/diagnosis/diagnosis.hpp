@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/diagnosis/exposure.hpp"
 #include "sim/diagnosis/job_replay.hpp"
 
 namespace allreplay {
@@ -49,9 +51,24 @@ inline constexpr Word<Finding::What> finding_words[] = {
     {Finding::What::Spread, "spread"},
 };
 
+/// The forward and backward computes of each micro-batch: of a sharded job, the sums over units.
+struct PassTimes {
+  MeasuredSteps job;        ///< its ops, steps and numbers of workers only
+  std::vector<double> own;  ///< by step and op
+};
+
+/// A question about a sharded job, and a step's mean length if it were so.
+struct WhatIfAnswer {
+  std::string what;
+  double step_s = 0;
+};
+
 struct Diagnosis {
   MeasuredSteps job;
   JobDurations durations;
+  std::optional<PassTimes> passes;  ///< of a sharded job, as are the next two
+  std::optional<Exposure> exposure;
+  std::vector<WhatIfAnswer> what_ifs;
   std::vector<double> measured_s, replayed_s, ideal_s;  ///< by step
   double replay_error = 0, launch_slowdown = 1;         ///< 1 − T / measured, measured / T
   double slowdown = 1, waste = 0;
@@ -75,6 +92,8 @@ struct Diagnosis {
   std::vector<std::string> suspects;
   std::vector<Finding> findings;
 
+  const MeasuredSteps& computes() const { return passes ? passes->job : job; }
+  const std::vector<double>& own_computes() const { return passes ? passes->own : durations.own; }
   double mean_replayed_s() const;
   /// The mean step time if this share of the waste is recovered, at most all of it.
   double without_s(double mended) const;

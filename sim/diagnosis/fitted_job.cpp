@@ -28,6 +28,34 @@ std::vector<double> computing(const Diagnosis& known) {
   return sums;
 }
 
+// Collects the gathers of a sharded job or, if their sizes are unknown, its reductions; each counts from its last
+// start.
+MeasurementLog log_of_units(const Diagnosis& known) {
+  const MeasuredSteps& job = known.job;
+  const JobGraph& graph = job.graph;
+  const auto first = std::find_if(job.unit_sizes.begin(), job.unit_sizes.end(),
+                                  [](const auto& one) { return one.second.bytes > 0 && one.second.workers > 1; });
+  if (first == job.unit_sizes.end())
+    throw InputError({job.file, ""}, "does not give the size of any gather or reduction",
+                     "Kineto traces of a job on GPUs, by PyTorch 2.2 or later");
+  MeasurementLog log{
+      .file = job.file, .format = "csv", .benchmark = first->second.name, .workers = first->second.workers};
+  for (const CollectiveOp op : {CollectiveOp::AllGather, CollectiveOp::AllReduce, CollectiveOp::ReduceScatter})
+    if (to_string(op) == first->second.name) log.operation = op;
+  log.total_gathered = log.operation == CollectiveOp::AllGather;
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    const JobOp& op = graph.ops[graph.group_first[group]];
+    const auto size = job.unit_sizes.find({op.kind, op.seq});
+    if (size == job.unit_sizes.end() || size->second.bytes <= 0 || size->second.name != first->second.name ||
+        size->second.workers != first->second.workers)
+      continue;
+    for (std::size_t step = 0; step < job.steps.size(); ++step)
+      if (const double length = known.durations.own[step * graph.ops.size() + graph.group_first[group]]; length > 0)
+        log.points.push_back({size->second.bytes, length * seconds_per_ps});
+  }
+  return log;
+}
+
 // Collects the collectives of the first known operation and group size; each counts from its last start.
 MeasurementLog log_of(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
@@ -61,7 +89,11 @@ std::optional<JobConstant> launch_of(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const JobGraph& graph = job.graph;
   std::vector<double> gaps;
-  for (std::size_t group = 0; group < graph.groups(); ++group) {
+  for (std::size_t step = 0; step < job.sharded.size(); ++step)
+    for (std::uint32_t op = 0; op < graph.ops.size(); ++op)
+      if (!is_compute(graph.ops[op].kind) && !job.sharded[step].followed_by(op).empty())
+        gaps.push_back(job.sharded[step].gap[op] * seconds_per_ps);
+  for (std::size_t group = 0; group < graph.groups() && job.sharded.empty(); ++group) {
     if (graph.ops[graph.group_first[group]].kind != OpKind::GradsReduceScatter) continue;
     for (std::size_t step = 0; step < job.steps.size(); ++step) {
       const std::size_t base = step * graph.ops.size();
@@ -89,7 +121,10 @@ std::optional<JobConstant> sigma_of(const Diagnosis& known) {
 
 }  // namespace
 
-FittedJob fit_job(const Diagnosis& known) { return {calibrate(log_of(known), {}), launch_of(known), sigma_of(known)}; }
+FittedJob fit_job(const Diagnosis& known) {
+  const MeasurementLog log = known.job.sharded.empty() ? log_of(known) : log_of_units(known);
+  return {calibrate(log, {}), launch_of(known), sigma_of(known)};
+}
 
 std::uint32_t median_replica(const Diagnosis& known) {
   const std::vector<double> each = computing(known);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/diagnosis/sharded_order.hpp"
 #include "sim/diagnosis/stage_order.hpp"
 
 namespace allreplay {
@@ -20,8 +21,6 @@ auto key(const MeasuredOp& op) { return std::tuple(op.step, op.replica, op.stage
 std::string worker_name(std::uint32_t replica, std::uint32_t stage) {
   return fmt::format("worker (replica {}, stage {})", replica, stage);
 }
-
-std::string op_name(const JobOp& op) { return fmt::format("{} {}", name_of(op.kind), op.seq); }
 
 // Until find_order() sorts the ops they have raw numbers: op `i` of `stage`, by kind and seq, on `replica` is
 // firsts_[stage] + i * replicas + replica.
@@ -289,8 +288,8 @@ class Layout {
       at = group[leader_[op]];
     }
     const JobOp& one = ops[op];
-    fail(fmt::format("{} of {} waits for itself: the ops' order in the first step is a cycle", op_name(one),
-                     worker_name(one.replica, one.stage)),
+    fail(fmt::format("{} {} of {} waits for itself: the ops' order in the first step is a cycle", name_of(one.kind),
+                     one.seq, worker_name(one.replica, one.stage)),
          "start times of one clock, and seq in their order");
   }
 
@@ -332,6 +331,13 @@ class Layout {
 
 }  // namespace
 
-MeasuredSteps lay_out(MeasuredJob job) { return Layout(std::move(job)).run(); }
+std::string op_name(const MeasuredSteps& job, const JobOp& op) {
+  return job.sharded.empty() ? fmt::format("{} {}", name_of(op.kind), op.seq)
+                             : sharded_op_name(op.kind, op.chunk, op.seq);
+}
+
+MeasuredSteps lay_out(MeasuredJob job) {
+  return is_sharded(job) ? lay_out_sharded(std::move(job)) : Layout(std::move(job)).run();
+}
 
 }  // namespace allreplay

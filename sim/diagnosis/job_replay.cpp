@@ -7,20 +7,21 @@
 #include <utility>
 
 #include "sim/calibration/fit.hpp"
+#include "sim/diagnosis/sharded_replay.hpp"
 
 namespace allreplay {
 
 namespace {
 
-constexpr double least_own = -1e10;  // 10 ms: an op that ends longer before its group's start gets duration 0
-constexpr std::size_t lanes = 8;     // questions that are replayed simultaneously
+constexpr std::size_t lanes = question_lanes;
 
 bool is_mean(OpKind kind) {
   return kind == OpKind::ForwardCompute || kind == OpKind::BackwardCompute || kind == OpKind::Gc ||
          kind == OpKind::Optimizer;
 }
 
-// Returns the ops that can end the step: the optimizers, if there are any.
+}  // namespace
+
 std::vector<std::uint32_t> last_ops(const JobGraph& graph) {
   std::vector<std::uint32_t> found, all(graph.ops.size());
   std::iota(all.begin(), all.end(), 0);
@@ -29,9 +30,20 @@ std::vector<std::uint32_t> last_ops(const JobGraph& graph) {
   return found.empty() ? all : found;
 }
 
-}  // namespace
+std::vector<std::vector<std::uint32_t>> ops_by_replica(const JobGraph& graph) {
+  std::vector<std::vector<std::uint32_t>> ops(graph.replicas);
+  for (std::uint32_t op = 0; op < graph.ops.size(); ++op) ops[graph.ops[op].replica].push_back(op);
+  const auto key = [&](std::uint32_t op) {
+    return std::tuple(graph.ops[op].stage, graph.ops[op].kind, graph.ops[op].seq, graph.ops[op].chunk,
+                      graph.ops[op].part);
+  };
+  for (auto& one : ops)
+    std::sort(one.begin(), one.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  return ops;
+}
 
 JobDurations durations_of(const MeasuredSteps& job) {
+  if (!job.sharded.empty()) return sharded_durations(job);
   const JobGraph& graph = job.graph;
   JobDurations result{.own = std::vector<double>(job.start.size())};
   std::size_t in_groups = 0, early = 0;
@@ -118,22 +130,11 @@ JobGraph first_replicas(const JobGraph& graph, std::uint32_t replicas) {
   return some;
 }
 
-// Returns the ops of each replica, in the same order for all.
-std::vector<std::vector<std::uint32_t>> ops_by_replica(const JobGraph& graph) {
-  std::vector<std::vector<std::uint32_t>> ops(graph.replicas);
-  for (std::uint32_t op = 0; op < graph.ops.size(); ++op) ops[graph.ops[op].replica].push_back(op);
-  const auto key = [&](std::uint32_t op) {
-    return std::tuple(graph.ops[op].stage, graph.ops[op].kind, graph.ops[op].seq);
-  };
-  for (auto& one : ops)
-    std::sort(one.begin(), one.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
-  return ops;
-}
-
 }  // namespace
 
 std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobDurations& durations,
                                             std::span<const Question> questions, const std::function<void()>& advance) {
+  if (!job.sharded.empty()) return sharded_times(job, durations, questions, advance);
   const JobGraph& graph = job.graph;
   const std::size_t size = graph.ops.size();
   const std::vector<std::uint32_t> last = last_ops(graph);
@@ -160,6 +161,11 @@ std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobD
 }
 
 std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const JobDurations& durations) {
+  if (!job.sharded.empty()) {  // whose replicas may have different dependencies
+    std::vector<Question> questions;
+    for (std::int64_t replica = 0; replica < job.graph.replicas; ++replica) questions.push_back({.replica = replica});
+    return step_times(job, durations, questions, [] {});
+  }
   const JobGraph graph = first_replicas(job.graph, 2);  // one that keeps its own durations, and one for all others
   const auto ops = ops_by_replica(job.graph);
   const auto first_ops = ops_by_replica(graph)[0];
@@ -199,14 +205,22 @@ ReplayedStep replay_step(const JobGraph& graph, const std::function<double(std::
   return step;
 }
 
-std::vector<std::uint32_t> critical_path(const JobGraph& graph, const ReplayedStep& step) {
-  std::vector<std::uint32_t> path{step.last};
+ReplayedStep replay_step(const MeasuredSteps& job, std::size_t step,
+                         const std::function<double(std::uint32_t)>& duration) {
+  return job.sharded.empty() ? replay_step(job.graph, duration) : replay_sharded_step(job, step, duration);
+}
+
+std::vector<std::uint32_t> critical_path(const MeasuredSteps& job, std::size_t step, const ReplayedStep& replayed) {
+  if (!job.sharded.empty()) return sharded_critical_path(job, step, replayed);
+  const JobGraph& graph = job.graph;
+  std::vector<std::uint32_t> path{replayed.last};
   while (true) {
     const std::uint32_t group = graph.group_of[path.back()];
     const auto before = graph.followed_by(group);
-    const auto latest = std::max_element(before.begin(), before.end(),
-                                         [&](std::uint32_t a, std::uint32_t b) { return step.end[a] < step.end[b]; });
-    if (latest == before.end() || step.end[*latest] < graph.earliest[group]) return path;
+    const auto latest = std::max_element(before.begin(), before.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return replayed.end[a] < replayed.end[b];
+    });
+    if (latest == before.end() || replayed.end[*latest] < graph.earliest[group]) return path;
     path.push_back(*latest);
   }
 }

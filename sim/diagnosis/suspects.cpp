@@ -48,6 +48,7 @@ std::optional<std::uint32_t> heavy_stage(const Diagnosis& known) {
 
 // True if the ops of a kind differ by seq, equally on all replicas and in all steps.
 bool differ_in_size(const Diagnosis& known, const std::string& name) {
+  if (!known.job.sharded.empty()) return false;  // each unit has its own ideal
   const JobGraph& graph = known.job.graph;
   std::uint32_t kinds = 0, seqs = 0;
   for (const JobOp& op : graph.ops)
@@ -122,6 +123,12 @@ std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std:
 std::vector<double> gaps_before_ops(const MeasuredSteps& job) {
   const JobGraph& graph = job.graph;
   std::vector<double> gaps(std::size_t{graph.replicas} * graph.stages, 0.0);
+  if (!job.sharded.empty()) {
+    for (const ShardedStep& step : job.sharded)
+      for (std::uint32_t op = 0; op < graph.ops.size(); ++op)
+        gaps[graph.ops[op].replica] += step.gap[op] * 1e-12 / static_cast<double>(job.steps.size());
+    return gaps;
+  }
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
     const std::size_t base = step * graph.ops.size();
     for (std::size_t group = 0; group < graph.groups(); ++group) {

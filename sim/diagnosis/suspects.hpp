@@ -47,7 +47,8 @@ Moments moments(const MeasuredSteps& job, const std::vector<double>& own, std::u
 /// worker may be slow in all of them by chance.
 std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std::vector<double>& own);
 
-/// Returns, by worker, seconds per step between an op's dependencies and its start; in a group the last start counts.
+/// Returns, by worker, seconds per step between an op's dependencies and its start; in a group the last start counts,
+/// in a sharded job each rank's own.
 std::vector<double> gaps_before_ops(const MeasuredSteps& job);
 
 /// REQUIRES: all members above `suspects` are set; for findings_of() also `suspects`.

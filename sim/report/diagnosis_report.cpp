@@ -12,7 +12,8 @@ namespace allreplay {
 namespace {
 
 constexpr std::size_t most_slowest = 5;
-constexpr double noteworthy = 0.05;  // share of a step that the replay misses, of ops that contradict the clocks
+constexpr double noticeable = 0.005;  // share of a step for which a rank is waited for
+constexpr double noteworthy = 0.05;   // share of a step that the replay misses, of ops that contradict the clocks
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -142,6 +143,63 @@ void add_rows(const Diagnosis& known, JsonValue& json) {
         {{"worker", worker_name(known, worker)}, {"slowdown", slowdown_of(known, worker)}});
 }
 
+// Makes an object with a value for each worker, by "replica,stage".
+template <class Value>
+JsonValue by_worker(const Diagnosis& known, const Value& value_of) {
+  auto object = JsonValue::object();
+  for (std::uint32_t replica = 0; replica < known.job.graph.replicas; ++replica)
+    for (std::uint32_t stage = 0; stage < known.job.graph.stages; ++stage)
+      object[fmt::format("{},{}", replica, stage)] = value_of(known.job.worker(replica, stage));
+  return object;
+}
+
+JsonValue exposed_json(const ExposedTime& exposed) {
+  return {{"late_rank_s", exposed.late_rank_s}, {"transfer_s", exposed.transfer_s}, {"gap_s", exposed.gap_s}};
+}
+
+// Adds what only sharded jobs have: exposed collectives by unit, who is waited for, what-ifs.
+void add_exposure(const Diagnosis& known, const ExpectedTimes& expected_s, JsonValue& json) {
+  const Exposure& exposure = *known.exposure;
+  json["exposed_gather_s"] = exposure.gathers.total_s();
+  json["exposed_reduce_s"] = exposure.reductions.total_s();
+  json["exposed_gather"] = exposed_json(exposure.gathers);
+  json["exposed_reduce"] = exposed_json(exposure.reductions);
+  std::vector<std::pair<double, JsonValue>> rows;
+  json["exposed_by_unit"] = JsonValue::array();
+  for (const auto& [unit, one] : exposure.units) {
+    JsonValue row{{"unit", unit.first},
+                  {"kind", std::string(name_of(unit.second))},
+                  {"exposed_s", one.exposed.total_s()},
+                  {"length_s", one.length_s}};
+    row.update(exposed_json(one.exposed));
+    if (unit.first < known.job.unit_names.size()) row["name"] = known.job.unit_names[unit.first];
+    if (const auto size = known.job.unit_sizes.find({unit.second, unit.first});
+        size != known.job.unit_sizes.end() && size->second.bytes > 0) {
+      const auto bytes = static_cast<double>(size->second.bytes);
+      row["bytes"] = size->second.bytes;
+      if (one.length_s > 0) row["reached_GBps"] = bytes / one.length_s * 1e-9;
+      if (const auto time = expected_s.find(unit); time != expected_s.end() && time->second > 0)
+        row.update({{"expected_s", time->second}, {"expected_GBps", bytes / time->second * 1e-9}});
+    }
+    rows.emplace_back(one.exposed.total_s(), row);
+    json["exposed_by_unit"].push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  json["most_exposed"] = JsonValue::array();
+  for (std::size_t i = 0; i < std::min(rows.size(), most_slowest); ++i)
+    if (rows[i].first > 0) json["most_exposed"].push_back(rows[i].second);
+  json["waited_for_s"] = by_worker(known, [&](std::size_t worker) { return exposure.waited_for_s[worker]; });
+  const auto last = static_cast<std::uint32_t>(
+      std::max_element(exposure.waited_for_s.begin(), exposure.waited_for_s.end()) - exposure.waited_for_s.begin());
+  if (const double waited = exposure.waited_for_s[last]; waited > noticeable * mean_of(known.measured_s))
+    json["latest"] = {{"worker", worker_name(known, {last, 0})}, {"waited_for_s", waited}};
+  json["what_ifs"] = JsonValue::array();
+  for (const WhatIfAnswer& answer : known.what_ifs)
+    json["what_ifs"].push_back({{"what", answer.what},
+                                {"step_s", answer.step_s},
+                                {"saved_share", 1 - answer.step_s / known.mean_replayed_s()}});
+}
+
 JsonValue fitted_json(const FittedJob& fitted) {
   const Calibration& line = fitted.collectives;
   JsonValue json{{"alpha", line.alpha},
@@ -152,16 +210,6 @@ JsonValue fitted_json(const FittedJob& fitted) {
   if (fitted.launch) json.update({{"launch_s", fitted.launch->value}, {"gaps", fitted.launch->events}});
   if (fitted.sigma) json.update({{"sigma", fitted.sigma->value}, {"ranks", fitted.sigma->events}});
   return json;
-}
-
-// Makes an object with a value for each worker, by "replica,stage".
-template <class Value>
-JsonValue by_worker(const Diagnosis& known, const Value& value_of) {
-  auto object = JsonValue::object();
-  for (std::uint32_t replica = 0; replica < known.job.graph.replicas; ++replica)
-    for (std::uint32_t stage = 0; stage < known.job.graph.stages; ++stage)
-      object[fmt::format("{},{}", replica, stage)] = value_of(known.job.worker(replica, stage));
-  return object;
 }
 
 const View& suspect_view() {
@@ -183,6 +231,25 @@ const View& suspect_view() {
   return view;
 }
 
+const View& sharded_view() {
+  static const View view{{
+      ViewTable{"what_ifs", {{"if", "{what}"}, {"a step takes", "{step_s}"}, {"saved", "{saved_share}"}}},
+      ViewText{},
+      ViewTable{"most_exposed",
+                {{"unit", "{unit}"},
+                 {"name", "{name}"},
+                 {"waits for", "{kind}"},
+                 {"exposed", "{exposed_s}"},
+                 {"late rank", "{late_rank_s}", "exposed"},
+                 {"transfer", "{transfer_s}", "exposed"},
+                 {"gap", "{gap_s}", "exposed"},
+                 {"reached GB/s", "{reached_GBps:1}"},
+                 {"cluster GB/s", "{expected_GBps:1}"}},
+                3},
+  }};
+  return view;
+}
+
 }  // namespace
 
 std::string worker_name(const Diagnosis& known, const WorkerPlace& worker) {
@@ -190,7 +257,7 @@ std::string worker_name(const Diagnosis& known, const WorkerPlace& worker) {
                      worker.first, worker.second);
 }
 
-JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted) {
+JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted, const ExpectedTimes& expected_s) {
   const JobGraph& graph = known.job.graph;
   const double measured = mean_of(known.measured_s);
   JsonValue slowdowns = JsonValue::object(), mended = JsonValue::object(), shares = JsonValue::object(),
@@ -241,6 +308,7 @@ JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted) {
         {"replayed_s", known.replayed_s[slowest]},
         {"slowdown", known.replayed_s[slowest] / known.ideal_s[slowest]}}}};
   add_rows(known, json);
+  if (known.exposure) add_exposure(known, expected_s, json);
   json["notes"] = notes_on(known);
   if (fitted) json["fitted"] = fitted_json(*fitted);
   return json;
@@ -248,13 +316,20 @@ JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted) {
 
 const View& diagnosis_view() {
   static const View view{{
-      ViewFacts{{{"job", "replicas: {replicas}, stages: {stages}, steps: {step_count}, ops of a step: {ops}"},
-                 {"a step, measured", "{mean/measured_s}"},
-                 {"  replayed", "{mean/replayed_s} (off by {replay_error:percent})"},
-                 {"  ideal", "{mean/ideal_s}, if all ops of a kind took equally long"},
-                 {"slowdown", "{slowdown:3}: {waste:percent} of the time is wasted"},
-                 {"slowest step",
-                  "step {slowest_step/step}: {slowest_step/replayed_s}, slowdown {slowest_step/slowdown:3}"}}},
+      ViewFacts{
+          {{"job", "replicas: {replicas}, stages: {stages}, steps: {step_count}, ops of a step: {ops}"},
+           {"a step, measured", "{mean/measured_s}"},
+           {"  replayed", "{mean/replayed_s} (off by {replay_error:percent})"},
+           {"  ideal", "{mean/ideal_s}, if all ops of a kind took equally long"},
+           {"slowdown", "{slowdown:3}: {waste:percent} of the time is wasted"},
+           {"slowest step", "step {slowest_step/step}: {slowest_step/replayed_s}, slowdown {slowest_step/slowdown:3}"},
+           {"waits for gathers",
+            "{exposed_gather_s}: late ranks {exposed_gather/late_rank_s}, transfers {exposed_gather/transfer_s}, "
+            "gaps {exposed_gather/gap_s}"},
+           {"waits for reductions",
+            "{exposed_reduce_s}: late ranks {exposed_reduce/late_rank_s}, transfers {exposed_reduce/transfer_s}, "
+            "gaps {exposed_reduce/gap_s}"}}},
+      ViewText{"Last to arrive at collectives: {latest/worker}. The ranks wait {latest/waited_for_s} a step for it."},
       ViewEach{"findings", &suspect_view()},
       ViewText{},
       ViewNotes{},
@@ -272,6 +347,8 @@ const View& diagnosis_view() {
                  {"backward", "{backward_s}", "forward"}}},
       ViewText{},
       ViewTable{"slowest_workers", {{"slowest workers", "{worker}"}, {"slowdown", "{slowdown:3}"}}},
+      ViewText{},
+      &sharded_view(),
       ViewText{},
       ViewText{"Slowdown: how much longer than the ideal one a step is if only these ops take their measured time; a "
                "worker's is the lesser of its replica's and its stage's. Of the waste: the share that disappears if "

@@ -1,7 +1,9 @@
 // The report of `allreplay diagnose`: sim/diagnosis/diagnosis.hpp.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include "sim/core/json_value.hpp"
 #include "sim/diagnosis/diagnosis.hpp"
@@ -15,7 +17,10 @@ std::string worker_name(const Diagnosis& known, const WorkerPlace& worker);
 
 /// Returns the causes that slow the job down. "fitted" has the constants fitted to its collectives and compute times,
 /// if asked for.
-JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted = nullptr);
+/// `expected_s`: the time of a sharded job's collectives on a cluster, by unit and kind.
+using ExpectedTimes = std::map<std::pair<std::uint32_t, OpKind>, double>;
+JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted = nullptr,
+                         const ExpectedTimes& expected_s = {});
 const View& diagnosis_view();
 /// The constants, if there are any.
 const View& fitted_job_view();

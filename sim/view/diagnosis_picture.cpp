@@ -54,15 +54,14 @@ Look kind_look(OpKind kind) {
     case OpKind::ForwardRecv:
     case OpKind::BackwardSend:
     case OpKind::BackwardRecv:
+    case OpKind::UnitForwardGather:
+    case OpKind::UnitBackwardGather:
       return {.fill = style::yellow};
+    case OpKind::OtherCollective:
+      return {.fill = style::purple};
     default:
       return {.fill = style::orange};
   }
-}
-
-bool is_compute_kind(OpKind kind) {
-  return kind == OpKind::ForwardCompute || kind == OpKind::BackwardCompute || kind == OpKind::Gc ||
-         kind == OpKind::Optimizer;
 }
 
 std::vector<LegendEntry> kinds_legend(const JobGraph& graph, bool waits) {
@@ -79,6 +78,9 @@ std::vector<LegendEntry> kinds_legend(const JobGraph& graph, bool waits) {
   for (const OpKind kind : {OpKind::ParamsAllGather, OpKind::GradsReduceScatter, OpKind::SeparateGradsAllReduce,
                             OpKind::LayernormGradsAllReduce, OpKind::EmbeddingGradsAllReduce})
     add(kind, "collectives");
+  for (const OpKind kind : {OpKind::UnitForwardGather, OpKind::UnitBackwardGather}) add(kind, "gathers");
+  for (const OpKind kind : {OpKind::UnitReduce, OpKind::UnitReplicate}) add(kind, "reductions");
+  add(OpKind::OtherCollective, "other collectives");
   add(OpKind::Gc, "garbage collection");
   add(OpKind::Optimizer, "update");
   if (waits) legend.push_back(swatch("waiting for others (as measured)", waiting_look()));
@@ -133,14 +135,14 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
       const JobOp& one = graph.ops[op];
       if (one.replica != replica || one.stage != stage) continue;
       const OpTimes at = times(op);
-      const double y = top + (is_compute_kind(one.kind) ? 1 : 1 + bar);
+      const double y = top + (is_compute(one.kind) ? 1 : 1 + bar);
       const auto add = [&](double from, double to, const Look& look, const char* kind, std::string_view how) {
         if (to <= from) return;
         drawing.add(Rectangle{
             {field.x + from * scale, y, (to - from) * scale, bar},
             look,
-            {kind, fmt::format("{} {} of {}{}: {}", name_of(one.kind), one.seq, worker_name(known, {replica, stage}),
-                               how, format_duration((to - from) * 1e-12))}});
+            {kind, fmt::format("{} of {}{}: {}", op_name(known.job, one), worker_name(known, {replica, stage}), how,
+                               format_duration((to - from) * 1e-12))}});
       };
       add(at.start, at.waited, waiting_look(), "wait", " waits for others");
       add(at.waited, at.end, kind_look(one.kind), "op", "");
@@ -239,9 +241,9 @@ Drawing step_picture(const Diagnosis& known) {
   for (std::size_t step = 1; step < job.steps.size(); ++step)
     if (known.replayed_s[step] * known.ideal_s[worst] > known.replayed_s[worst] * known.ideal_s[step]) worst = step;
   const double* own = known.durations.own.data() + worst * graph.ops.size();
-  const ReplayedStep replayed = replay_step(graph, [own](std::uint32_t op) { return own[op]; });
-  const ReplayedStep ideal =
-      replay_step(graph, [&](std::uint32_t op) { return known.durations.ideal_of(graph.ops[op].kind); });
+  const auto own_length = [own](std::uint32_t op) { return own[op]; };
+  const auto ideal_length = [&](std::uint32_t op) { return known.durations.ideal_of(graph, op); };
+  const ReplayedStep replayed = replay_step(job, worst, own_length), ideal = replay_step(job, worst, ideal_length);
   const std::size_t base = worst * graph.ops.size();
   const auto measured = [&](std::uint32_t op) {
     const double start = job.start[base + op], end = job.end[base + op];
@@ -266,8 +268,15 @@ Drawing step_picture(const Diagnosis& known) {
     top = add_step(panels, known, {left, top, page - left, 0}, name, times, scale) + 6;
   };
   add("measured", measured);
-  for (const auto& [name, step] : {std::pair("replayed", &replayed), std::pair("ideal", &ideal)})
-    add(name, [&step = *step](std::uint32_t op) { return OpTimes{step.start[op], step.start[op], step.end[op]}; });
+  // In a sharded job each rank has its own start, and may wait.
+  const auto add_replayed = [&](const std::string& name, const ReplayedStep& step, const auto& length) {
+    add(name, [&](std::uint32_t op) {
+      const double moves = job.sharded.empty() ? step.start[op] : std::max(step.start[op], step.end[op] - length(op));
+      return OpTimes{step.start[op], moves, step.end[op]};
+    });
+  };
+  add_replayed("replayed", replayed, own_length);
+  add_replayed("ideal", ideal, ideal_length);
   const FittingUnit unit = unit_of_duration(longest_s);
   const ChartAxis axis{
       .name = fmt::format("time since the step began ({})", unit.name), .from = 0, .to = longest_s / unit.size};

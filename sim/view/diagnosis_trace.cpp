@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/json_value.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -23,15 +25,19 @@ class DiagnosisTrace {
     const JobGraph& graph = known_.job.graph;
     name_threads(0, "replayed");
     name_threads(graph.replicas, "ideal");
-    double start = 0;
+    double start = 0, before = 0;
     for (std::size_t step = 0; step < known_.job.steps.size(); ++step) {
       const double* own = known_.durations.own.data() + step * graph.ops.size();
-      const ReplayedStep replayed = replay_step(graph, [own](std::uint32_t op) { return own[op]; });
+      const ReplayedStep replayed = replay_step(known_.job, step, [own](std::uint32_t op) { return own[op]; });
+      // Steps that follow each other stay as far apart as they were.
+      if (step > 0 && !known_.job.sharded.empty() && !known_.job.sharded[step].chained_gap.empty())
+        start = before + known_.job.sharded[step].ahead;
+      before = start;
       add_step(replayed, start, known_.job.steps[step], 0, "replayed");
       start += *std::max_element(replayed.end.begin(), replayed.end.end());
     }
     const ReplayedStep ideal =
-        replay_step(graph, [&](std::uint32_t op) { return known_.durations.ideal_of(graph.ops[op].kind); });
+        replay_step(known_.job, 0, [&](std::uint32_t op) { return known_.durations.ideal_of(graph, op); });
     add_step(ideal, 0, known_.job.steps.front(), graph.replicas, "ideal");
     return "{\"traceEvents\": [\n" + text_ + "\n]}\n";
   }
@@ -62,11 +68,20 @@ class DiagnosisTrace {
   // last member is ready.
   double own_start(const ReplayedStep& step, std::uint32_t op) const {
     const JobGraph& graph = known_.job.graph;
+    if (!known_.job.sharded.empty()) return step.start[op];
     std::optional<double> start;
     for (const std::uint32_t before : graph.followed_by(graph.group_of[op]))
       if (graph.ops[before].replica == graph.ops[op].replica && graph.ops[before].stage == graph.ops[op].stage)
         start = std::max(start.value_or(step.end[before]), step.end[before]);
     return start.value_or(0);
+  }
+
+  std::string sharded_arguments(const JobOp& op) const {
+    std::string text;
+    if (op.part > 0) text += fmt::format(R"(, "part": {})", op.part);
+    if (op.stream > 0) text += fmt::format(R"(, "stream": {})", op.stream);
+    if (op.group > 0) text += fmt::format(R"(, "group": {})", JsonValue(known_.job.groups[op.group]).dump());
+    return text;
   }
 
   void add_step(const ReplayedStep& step, double start, std::int64_t number, std::uint32_t first,
@@ -76,9 +91,9 @@ class DiagnosisTrace {
       const JobOp& one = graph.ops[op];
       const double begin = own_start(step, op);
       add(R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": {}, "tid": {}, "ts": {}, "dur": {}, )"
-          R"("args": {{"step": {}, "seq_id": {}, "model_chunk": {}}}}})",
+          R"("args": {{"step": {}, "seq_id": {}, "model_chunk": {}{}}}}})",
           category, name_of(one.kind), first + one.replica, thread(one.replica, one.stage), micros(start + begin),
-          micros(step.end[op] - begin), number, one.seq, one.chunk);
+          micros(step.end[op] - begin), number, one.seq, one.chunk, sharded_arguments(one));
     }
   }
 

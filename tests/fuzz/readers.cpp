@@ -24,7 +24,9 @@
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/interchange/timelines/kineto_steps.hpp"
 #include "sim/interchange/timelines/readers.hpp"
+#include "sim/interchange/timelines/sharded_job.hpp"
 #include "sim/jobs/goodput.hpp"
 #include "sim/jobs/jobs_run.hpp"
 #include "sim/jobs/jobs_sweep.hpp"
@@ -394,6 +396,30 @@ void read_a_job(const std::string& text) {
   require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
 }
 
+// The text twice, as traces of two ranks.
+void read_a_kineto_job(const std::string& text) {
+  std::vector<ShardedTrace> ranks;
+  for (const std::int64_t rank : {0, 1}) {
+    ByteSource source(here, text);
+    const kineto::Attribution known = kineto::attributed(read_kineto_events(source));
+    if (const auto marks = kineto::unit_marks(known))
+      ranks.push_back({here, rank, kineto::sharded_steps(known, *marks, 2, {here, ""})});
+    else
+      kineto::rank_steps(known, {here, ""});
+  }
+  if (ranks.empty()) return;
+  const Diagnosis known = diagnose(sharded_job(std::move(ranks)), [](std::size_t) { return [] {}; });
+  require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
+  require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
+}
+
+std::vector<std::string> kineto_jobs() {
+  std::vector<std::string> texts;
+  for (const char* name : {"fsdp2_rank0", "fsdp2_rank1", "fsdp1_rank0", "deepspeed_rank0", "none_rank0"})
+    texts.push_back(Files().read(fmt::format("tests/fuzz/corpus/kineto/{}.json", name)));
+  return texts;
+}
+
 std::vector<std::string> jobs() {
   std::string trace = R"({"traceEvents": [)";
   for (const int replica : {0, 1}) {
@@ -406,7 +432,7 @@ std::vector<std::string> jobs() {
           kind, replica);
   }
   trace.back() = ']';
-  return {Files().read("docs/examples/slow_worker.csv"), trace + "}"};
+  return {Files().read("docs/examples/slow_worker.csv"), Files().read("docs/examples/sharded_job.csv"), trace + "}"};
 }
 
 }  // namespace
@@ -434,6 +460,7 @@ std::span<const TextReader> text_readers() {
       {"range", ranges, read_a_range},
       {"change", change_texts, read_a_change},
       {"job", jobs, read_a_job},
+      {"kineto-job", kineto_jobs, read_a_kineto_job},
       {"jobs-file", jobs_files, read_a_jobs_file},
       {"staged-plan", staged_plans, read_a_staged_plan},
       {"schedule", schedule_texts, read_a_schedule},

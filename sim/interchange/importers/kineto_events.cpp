@@ -1,5 +1,6 @@
 #include "sim/interchange/importers/kineto_events.hpp"
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -60,12 +61,12 @@ Integer integer_or(const std::string& text, Integer otherwise) {
 struct Event {
   std::string ph, category, name, pid, tid, ts, dur;
   std::string external, correlation, sequence, forward_thread, device, dims, type, grid;
-  std::string collective, message_type, in, out, group;
+  std::string collective, message_type, in, out, group, group_name, ranks, stream;
   void clear() {
     for (std::string* text :
-         {&ph,       &category,       &name,   &pid,  &tid,  &ts,   &dur,        &external,     &correlation,
-          &sequence, &forward_thread, &device, &dims, &type, &grid, &collective, &message_type, &in,
-          &out,      &group})
+         {&ph,       &category,       &name,       &pid,   &tid,   &ts,   &dur,        &external,     &correlation,
+          &sequence, &forward_thread, &device,     &dims,  &type,  &grid, &collective, &message_type, &in,
+          &out,      &group,          &group_name, &ranks, &stream})
       text->clear();
   }
 };
@@ -74,6 +75,14 @@ struct Event {
 std::uint32_t hash(std::string_view text, std::uint32_t from = 2166136261U) {
   for (const char c : text) from = (from ^ static_cast<unsigned char>(c)) * 16777619U;
   return from;
+}
+
+// Returns "0,1" for "[0, 1]".
+std::string rank_list(const std::string& text) {
+  std::string list;
+  for (const char c : text)
+    if (c == ',' || c == '.' || (c >= '0' && c <= '9')) list += c;
+  return list.starts_with(',') ? list.substr(1) : list;
 }
 
 class KinetoListener : public EventStreamListener {
@@ -125,6 +134,8 @@ class KinetoListener : public EventStreamListener {
       if (depth == 5 && event_.type.empty()) event_.type = text;
     } else if (field_ == &event_.grid) {
       if (depth == 5) extend(event_.grid.append(","), text);
+    } else if (field_ == &event_.ranks && depth == 5) {
+      extend(event_.ranks.append(","), text);  // some versions write a list instead of a text
     } else if (depth == (in_args_ ? 4 : 3)) {
       *field_ = text;
     }
@@ -163,6 +174,9 @@ class KinetoListener : public EventStreamListener {
     if (key == "In msg nelems") return event_.in;
     if (key == "Out msg nelems") return event_.out;
     if (key == "Group size") return event_.group;
+    if (key == "Process Group Name") return event_.group_name;
+    if (key == "Process Group Ranks") return event_.ranks;
+    if (key == "stream") return event_.stream;
     return ignored_;
   }
 
@@ -253,11 +267,14 @@ class KinetoListener : public EventStreamListener {
     one.correlation = integer_or<std::uint32_t>(event_.correlation, 0);
     one.communication = event_.name.starts_with("nccl");
     if (!event_.grid.empty()) one.work = hash(event_.grid, hash(event_.name));
+    if (one.communication) one.carries = carried_by(event_.collective.empty() ? event_.name : event_.collective);
+    one.stream = integer_or<std::uint16_t>(event_.stream.empty() ? event_.tid : event_.stream, 0);
     if (one.communication && !event_.collective.empty())
       trace_.messages[trace_.kernels.size()] = {
-          event_.collective.substr(0, longest_word), event_.message_type.substr(0, longest_word),
-          integer_or<std::int64_t>(event_.in, -1), integer_or<std::int64_t>(event_.out, -1),
-          integer_or<std::int64_t>(event_.group, -1)};
+          event_.collective.substr(0, longest_word),   event_.message_type.substr(0, longest_word),
+          integer_or<std::int64_t>(event_.in, -1),     integer_or<std::int64_t>(event_.out, -1),
+          integer_or<std::int64_t>(event_.group, -1),  trace_.names.number(event_.group_name),
+          trace_.names.number(rank_list(event_.ranks))};
     ++trace_.used_by[integer_or<std::int64_t>(event_.device, 0)];
     trace_.kernels.push_back(one);
   }
@@ -281,6 +298,17 @@ class KinetoListener : public EventStreamListener {
 };
 
 }  // namespace
+
+KinetoKernel::Carries carried_by(std::string_view name) {
+  std::string letters;
+  for (const char c : name)
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (letters.find("allgather") != letters.npos) return KinetoKernel::Carries::Gather;
+  if (letters.find("reducescatter") != letters.npos) return KinetoKernel::Carries::ReduceScatter;
+  if (letters.find("allreduce") != letters.npos) return KinetoKernel::Carries::AllReduce;
+  return KinetoKernel::Carries::Other;
+}
 
 KinetoTrace read_kineto_events(ByteSource& source) {
   KinetoTrace trace;

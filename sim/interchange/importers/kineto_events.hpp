@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/interchange/importers/byte_source.hpp"
@@ -50,6 +51,9 @@ struct KinetoKernel {
   std::uint32_t correlation = 0;
   std::uint32_t work = 0;      ///< hash of its name and launch size; 0 if the trace has no launch size
   bool communication = false;  ///< an NCCL kernel
+  enum class Carries : std::uint8_t { Other, Gather, ReduceScatter, AllReduce };
+  Carries carries = Carries::Other;  ///< by the name of an NCCL kernel
+  std::uint16_t stream = 0;
 };
 
 /// The arguments of a communication kernel, in traces since PyTorch 2.2.
@@ -58,6 +62,8 @@ struct KinetoMessage {
   std::string type;              ///< "Float", "BFloat16"
   std::int64_t in = 0, out = 0;  ///< elements on one rank, before and after
   std::int64_t workers = 0;      ///< size of its process group
+  std::uint32_t group = 0,
+                ranks = 0;  ///< KinetoTrace::names: of its process group, and its ranks as "0,1"; both may be ""
 };
 
 /// A call of the CUDA runtime: where and when a kernel was launched.
@@ -79,6 +85,10 @@ struct KinetoTrace {
   std::int64_t workers = -1;                      ///< ranks of the job; -1: unknown
   std::int64_t events = 0;
 };
+
+/// Reads names of kernels ("ncclDevKernel_AllGather_RING_LL"), of c10d and gloo ("_allgather_base",
+/// "gloo:reduce_scatter").
+KinetoKernel::Carries carried_by(std::string_view name);
 
 /// Throws InputError if the file is not JSON, or a time is negative, not a number, or longer than an hour.
 KinetoTrace read_kineto_events(ByteSource& source);

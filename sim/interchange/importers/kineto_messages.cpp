@@ -62,6 +62,12 @@ std::optional<MeasuredCollective> measured_collective(const KinetoMessage& messa
                             Time(1000 * nanoseconds)};
 }
 
+Bytes whole_bytes(const KinetoMessage& message) {
+  const Bytes bytes = bytes_of(message.type);
+  const std::int64_t elements = std::max(message.in, message.out);
+  return bytes == 0 || elements <= 0 || elements > std::numeric_limits<Bytes>::max() / bytes ? 0 : elements * bytes;
+}
+
 std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const ShapelessLayer> layers, const Model& model,
                                                          const SourceLocation& file) {
   constexpr auto hint = "a trace of that model, or one with record_shapes=True";

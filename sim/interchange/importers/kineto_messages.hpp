@@ -15,6 +15,9 @@ namespace allreplay {
 /// Returns the collective of a kernel; none if its size is unknown, or it is not simulated (all-to-all, send).
 std::optional<MeasuredCollective> measured_collective(const KinetoMessage& message, std::int64_t nanoseconds);
 
+/// Returns the bytes of the whole buffer: of a gather after it, of a reduction before it; 0 if unknown.
+Bytes whole_bytes(const KinetoMessage& message);
+
 /// A layer in a trace without shapes.
 struct ShapelessLayer {
   std::string name;  ///< of the operator: "conv2d"

@@ -9,6 +9,7 @@
 #include "sim/core/units.hpp"
 #include "sim/interchange/timelines/kineto_steps.hpp"
 #include "sim/interchange/timelines/readers.hpp"
+#include "sim/interchange/timelines/sharded_job.hpp"
 
 namespace allreplay {
 
@@ -120,23 +121,40 @@ std::vector<CollectiveSize> sizes_of(const std::vector<RankStep>& steps) {
   return sizes;
 }
 
-RankTrace read_rank(const Files& files, const std::string& name, std::int64_t place, const StepChoice& steps,
-                    std::int64_t& workers) {
+kineto::Attribution read_attribution(const Files& files, const std::string& name) {
   ByteSource source(files, name);
   KinetoTrace trace = read_kineto_events(source);
   if (trace.events == 0) throw InputError({name, ""}, "has no event", "a PyTorch profiler's trace");
-  const kineto::Attribution known = kineto::attributed(std::move(trace));
-  RankTrace rank{name, known.trace.rank >= 0 ? known.trace.rank : place, kineto::rank_steps(known, {name, ""})};
-  workers = std::max(workers, known.trace.workers);
-  std::sort(rank.steps.begin(), rank.steps.end(),
-            [](const RankStep& a, const RankStep& b) { return a.number < b.number; });
-  const std::int64_t first = rank.steps.front().number, last = rank.steps.back().number;
-  std::erase_if(rank.steps, [&](const RankStep& step) { return !steps.takes(step.number); });
-  if (rank.steps.empty()) throw none_of_these_steps(name, first, last);
-  for (std::size_t i = 1; i < rank.steps.size(); ++i)
-    if (rank.steps[i].number == rank.steps[i - 1].number)
-      throw InputError({name, ""}, fmt::format("has step {} twice", rank.steps[i].number), "each step once");
-  return rank;
+  return kineto::attributed(std::move(trace));
+}
+
+// Sorts a rank's steps and keeps the chosen ones.
+template <class RankSteps>
+void choose_steps(RankSteps& all, const std::string& name, const StepChoice& steps) {
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  const std::int64_t first = all.front().number, last = all.back().number;
+  std::erase_if(all, [&](const auto& step) { return !steps.takes(step.number); });
+  if (all.empty()) throw none_of_these_steps(name, first, last);
+  for (std::size_t i = 1; i < all.size(); ++i)
+    if (all[i].number == all[i - 1].number)
+      throw InputError({name, ""}, fmt::format("has step {} twice", all[i].number), "each step once");
+}
+
+// Sorts the traces by rank.
+template <class Traces>
+void sort_ranks(Traces& ranks) {
+  std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
+  for (std::size_t i = 1; i < ranks.size(); ++i)
+    if (ranks[i].number == ranks[i - 1].number)
+      throw InputError({ranks[i].file, ""}, fmt::format("is of rank {}, like {}", ranks[i].number, ranks[i - 1].file),
+                       "one trace of each rank");
+}
+
+void note_missing_ranks(std::int64_t workers, std::size_t ranks, MeasuredJob& job) {
+  if (workers > static_cast<std::int64_t>(ranks))
+    job.notes.push_back(
+        fmt::format("the job has {} ranks, but these are traces of {}: delays by the others look like slow collectives",
+                    workers, ranks));
 }
 
 void note_time_left_out(const RankTrace& rank, MeasuredJob& job) {
@@ -156,17 +174,35 @@ void note_time_left_out(const RankTrace& rank, MeasuredJob& job) {
 
 MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> names, const StepChoice& steps) {
   std::vector<RankTrace> ranks;
+  std::vector<ShardedTrace> sharded;
   std::int64_t workers = 0;
-  for (const std::string& name : names)
-    ranks.push_back(read_rank(files, name, static_cast<std::int64_t>(ranks.size()), steps, workers));
-  if (ranks.size() < 2)
+  for (const std::string& name : names) {
+    const auto place = static_cast<std::int64_t>(ranks.size() + sharded.size());
+    const kineto::Attribution known = read_attribution(files, name);
+    const std::int64_t number = known.trace.rank >= 0 ? known.trace.rank : place;
+    workers = std::max(workers, known.trace.workers);
+    const auto marks = kineto::unit_marks(known);
+    if (marks && ranks.empty()) {
+      sharded.push_back({name, number, kineto::sharded_steps(known, *marks, std::ssize(names), {name, ""})});
+      choose_steps(sharded.back().rank.steps, name, steps);
+      continue;
+    }
+    if (!sharded.empty())
+      throw InputError({name, ""}, fmt::format("is not of sharded training, unlike {}", names.front()),
+                       "traces of the ranks of one job");
+    ranks.push_back({name, number, kineto::rank_steps(known, {name, ""})});
+    choose_steps(ranks.back().steps, name, steps);
+  }
+  if (names.size() < 2)
     throw InputError({names.front(), ""}, "is a trace of one rank", "the traces of several ranks of one job");
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [](const RankTrace& a, const RankTrace& b) { return a.number < b.number; });
-  for (std::size_t i = 1; i < ranks.size(); ++i)
-    if (ranks[i].number == ranks[i - 1].number)
-      throw InputError({ranks[i].file, ""}, fmt::format("is of rank {}, like {}", ranks[i].number, ranks[i - 1].file),
-                       "one trace of each rank");
+  if (!sharded.empty()) {
+    sort_ranks(sharded);
+    const std::size_t count = sharded.size();
+    MeasuredJob job = sharded_job(std::move(sharded));
+    note_missing_ranks(workers, count, job);
+    return job;
+  }
+  sort_ranks(ranks);
   const std::vector<std::int64_t> others = keep_common_steps(ranks);
   MeasuredJob job;
   job.kineto = true;
@@ -193,10 +229,7 @@ MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> nam
                     others.size() == 1 ? "step" : "steps", fmt::join(others, ", ")));
   job.notes.push_back(
       fmt::format("clocks aligned with that of rank {}: {}", ranks.front().number, fmt::join(shifts, ", ")));
-  if (workers > static_cast<std::int64_t>(ranks.size()))
-    job.notes.push_back(
-        fmt::format("the job has {} ranks, but these are traces of {}: delays by the others look like slow collectives",
-                    workers, ranks.size()));
+  note_missing_ranks(workers, ranks.size(), job);
   return job;
 }
 

@@ -297,7 +297,8 @@ class StepReader {
 std::vector<RankStep> rank_steps(const Attribution& known, const SourceLocation& file) {
   for (const KinetoSpan& span : known.trace.spans)
     if (is_sharded(known.trace, span))
-      throw InputError(file, "is of sharded training (FSDP)", "data-parallel training, such as DDP's");
+      throw InputError(file, "is of sharded training (FSDP), without a span of a unit's forward pass",
+                       "a trace of whole steps");
   for (const ProfiledIteration& iteration : known.iterations)
     if (iteration.micro_batches > 1 && known.steps.marks != Marks::None)
       throw InputError(file, fmt::format("has {} forward and backward passes in a step", iteration.micro_batches),

@@ -157,6 +157,9 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
   op.seq = whole(words.seq, std::numeric_limits<std::uint32_t>::max(), "seq");
   if (!words.chunk.empty() && !is_below_0(words.chunk))
     op.chunk = whole(words.chunk, std::numeric_limits<std::int32_t>::max(), "chunk");
+  if (is_sharded_kind(op.kind) && !words.group.empty()) op.group = job_.group(words.group);
+  if (!words.stream.empty()) op.stream = whole(words.stream, std::numeric_limits<std::uint16_t>::max(), "stream");
+  if (!words.part.empty()) op.part = whole(words.part, std::numeric_limits<std::uint16_t>::max(), "part");
   const auto start = microseconds(words.start_us);
   if (!start)
     throw InputError(place(), fmt::format("the start '{}' is not a number", one_line(words.start_us, 40)),
@@ -192,6 +195,13 @@ void OpReader::require_ops(const std::string& file) const {
   if (!job_.ops.empty()) return;
   if (least_left_out_) throw none_of_these_steps(file, *least_left_out_, *most_left_out_);
   throw InputError({file, ""}, "has no op", "a row or an event for each op");
+}
+
+std::uint32_t MeasuredJob::group(std::string_view name) {
+  const auto known = group_numbers.find(name);
+  if (known != group_numbers.end()) return known->second;
+  groups.emplace_back(name);
+  return group_numbers.emplace(name, static_cast<std::uint32_t>(groups.size() - 1)).first->second;
 }
 
 InputError none_of_these_steps(const std::string& file, std::int64_t first, std::int64_t last) {

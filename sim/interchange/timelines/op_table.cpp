@@ -11,8 +11,8 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::string_view op_columns[] = {"step",     "dp",          "stage", "op",   "seq",
-                                           "start_us", "duration_us", "rank",  "chunk"};
+constexpr std::string_view op_columns[] = {"step",        "dp",   "stage", "op",    "seq",    "start_us",
+                                           "duration_us", "rank", "chunk", "group", "stream", "part"};
 constexpr std::size_t needed_columns = 7;
 constexpr std::size_t longest_row = 1 << 16;
 
@@ -74,10 +74,13 @@ class OpTableReader {
                  .stage = field(2),
                  .kind = field(3),
                  .seq = field(4),
-                 .chunk = field(chunk),
-                 .rank = field(7),
                  .start_us = field(5),
-                 .duration_us = field(6)},
+                 .duration_us = field(6),
+                 .rank = field(7),
+                 .chunk = field(chunk),
+                 .group = field(9),
+                 .stream = field(10),
+                 .part = field(11)},
                 number_);
   }
 

@@ -16,9 +16,10 @@ constexpr std::int64_t threads_of_rank = 5;
 
 // The members of an event, as text; reused for the next event.
 struct TraceEvent {
-  std::string ph, category, name, pid, tid, ts, dur, thread_name, step, seq, chunk;
+  std::string ph, category, name, pid, tid, ts, dur, thread_name, step, seq, chunk, group, stream, part;
   void clear() {
-    for (std::string* text : {&ph, &category, &name, &pid, &tid, &ts, &dur, &thread_name, &step, &seq, &chunk})
+    for (std::string* text :
+         {&ph, &category, &name, &pid, &tid, &ts, &dur, &thread_name, &step, &seq, &chunk, &group, &stream, &part})
       text->clear();
   }
 };
@@ -81,6 +82,9 @@ class OpTraceListener : public EventStreamListener {
     if (key == "step") return &event_.step;
     if (key == "seq_id") return &event_.seq;
     if (key == "model_chunk") return &event_.chunk;
+    if (key == "group") return &event_.group;
+    if (key == "stream") return &event_.stream;
+    if (key == "part") return &event_.part;
     return nullptr;
   }
 
@@ -118,10 +122,13 @@ class OpTraceListener : public EventStreamListener {
                  .stage = thread->second.stage,
                  .kind = event.name,
                  .seq = event.seq,
-                 .chunk = event.chunk,
-                 .rank = rank,
                  .start_us = event.ts,
-                 .duration_us = event.dur},
+                 .duration_us = event.dur,
+                 .rank = rank,
+                 .chunk = event.chunk,
+                 .group = event.group,
+                 .stream = event.stream,
+                 .part = event.part},
                 entry);
   }
 

@@ -16,9 +16,9 @@ class OpReader {
  public:
   OpReader(MeasuredJob& job, const StepChoice& steps) : job_(job), steps_(steps) {}
 
-  /// The fields of an op as text. `rank` and `chunk` may be empty: unknown, and 0.
+  /// The fields of an op as text. `rank`, `chunk` and what follows may be empty: unknown, and 0.
   struct Words {
-    std::string_view step, replica, stage, kind, seq, chunk, rank, start_us, duration_us;
+    std::string_view step, replica, stage, kind, seq, start_us, duration_us, rank, chunk, group, stream, part;
   };
 
   /// Adds the op if its step is chosen. Throws InputError at its entry.
