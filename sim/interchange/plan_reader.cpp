@@ -118,13 +118,18 @@ class PlanReader {
     ShardingConfig step;
     const auto json = json_.find("step");
     if (!json) return step;
-    json->allow_only({"accumulate", "zero", "shard_group"});
+    json->allow_only({"accumulate", "zero", "shard_group", "ep"});
     if (const auto accumulate = json->find("accumulate")) {
       step.accumulate = accumulate->integer(1, 1'000'000);
       require_bearable_passes(step, profile_, accumulate->place());
     }
     if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
     if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
+    if (const auto ep = json->find("ep")) {
+      step.experts = ep->integer(1, most_workers);
+      if (step.has_expert_groups() && !profile_.has_experts())
+        ep->fail(fmt::format("{} has no layers of experts", profile_.name), "1, or leave it out");
+    }
     return step;
   }
 
@@ -171,6 +176,7 @@ class PlanReader {
   Plan plan_in_full(Plan plan) {
     plan.strategy = strategy();
     plan.sharding = read_step();
+    if (plan.pipeline) plan.sharding.experts = profile_.has_experts() ? plan.pipeline->ep : 1;
     if (!plan.pipeline) plan.groups = data_parallel_groups(plan.sharding);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
@@ -278,6 +284,8 @@ class PlanReader {
       for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
       plan.groups.push_back({fmt::format("data {}", rank), degrees.gradients(rank)});
     }
+    for (std::int64_t rank = 0; rank < degrees.pp && degrees.ep > 1 && profile_.has_experts(); ++rank)
+      plan.groups.push_back({fmt::format("expert {}", rank), degrees.expert_gradients(rank)});
     degrees_ = degrees;
     require_all_passes(read_step());
     plan = plan_in_full(std::move(plan));

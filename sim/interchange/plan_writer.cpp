@@ -15,7 +15,8 @@ class PlanWriter {
 
   std::string write() const {
     JsonValue value{{"strategy", plan_.strategy}};
-    if (!(plan_.sharding == ShardingConfig())) value["step"] = step();
+    if (!(plan_.sharding == ShardingConfig{.experts = plan_.pipeline ? plan_.sharding.experts : 1}))
+      value["step"] = step();
     if (dtypes_.gradient) value["gradient_dtype"] = write_dtype(*dtypes_.gradient);
     if (dtypes_.parameter) value["parameter_dtype"] = write_dtype(*dtypes_.parameter);
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
@@ -70,9 +71,11 @@ class PlanWriter {
   }
 
   JsonValue step() const {
-    return {{"accumulate", plan_.sharding.accumulate},
-            {"zero", plan_.sharding.zero},
-            {"shard_group", plan_.sharding.shard_group}};
+    JsonValue value{{"accumulate", plan_.sharding.accumulate},
+                    {"zero", plan_.sharding.zero},
+                    {"shard_group", plan_.sharding.shard_group}};
+    if (!plan_.pipeline && plan_.sharding.has_expert_groups()) value["ep"] = plan_.sharding.experts;
+    return value;
   }
 
   JsonValue holding() const {

@@ -57,6 +57,8 @@ struct Degrees {
   Group context(std::int64_t rank = 0) const { return family(cp, tp, rank); }
   Group expert(std::int64_t rank = 0) const { return family(ep, tp, rank); }
   Group gradients(std::int64_t rank = 0) const { return family(of_gradients(), tp, rank); }
+  /// Workers that hold the same experts: E apart among those that sum their gradients.
+  Group expert_gradients(std::int64_t rank = 0) const { return family(of_gradients() / ep, tp * ep, rank); }
   /// Pairs each worker of one pipeline rank with the worker at the same position of another.
   Group pairs(std::int64_t from, std::int64_t to) const {
     return {.ranks = 2, .stride = 1, .repeats = of_rank(), .members = {from * of_rank(), to * of_rank()}};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/pipeline/planned.hpp"
+#include "sim/schedule/experts.hpp"
 
 namespace allreplay {
 
@@ -33,6 +34,8 @@ void PipelineBuilder::begin(const ProgramShape& shape) {
     for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
     ranks_.emplace_back(pipeline_, rank, profile_, shape);
   }
+  for (std::uint32_t rank = 0; rank < pipeline_.ranks() && has_expert_groups(); ++rank)
+    plan_.groups.push_back({fmt::format("expert {}", rank), degrees.expert_gradients(rank)});
   last_exchange_.resize(ranks_.size());
   reductions_.resize(ranks_.size());
 }
@@ -201,9 +204,14 @@ void PipelineBuilder::add_tied() {
   }
 }
 
+std::uint32_t PipelineBuilder::group_of(std::uint32_t rank, std::uint32_t block) const {
+  const bool experts = has_expert_groups() && is_of_experts(plan_.blocks[block], profile_);
+  return experts ? static_cast<std::uint32_t>(ranks_.size()) + rank : rank;
+}
+
 std::uint32_t PipelineBuilder::add_reduction(std::uint32_t rank, Transfer one) {
-  one.group = rank;
-  one.bytes = wire_bytes(plan_, rank, one.payload, profile_);
+  one.group = group_of(rank, one.payload.block);
+  one.bytes = wire_bytes(plan_, one.group, one.payload, profile_);
   const std::uint32_t index = add(one);
   reductions_[rank].push_back(index);
   return index;
@@ -211,10 +219,11 @@ std::uint32_t PipelineBuilder::add_reduction(std::uint32_t rank, Transfer one) {
 
 std::uint32_t PipelineBuilder::add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane) {
   const Payload payload{Payload::Kind::Parameters, block};
+  const std::uint32_t group = group_of(rank.rank(), block);
   return add({.op = CollectiveOp::AllGather,
-              .group = rank.rank(),
+              .group = group,
               .payload = payload,
-              .bytes = wire_bytes(plan_, rank.rank(), payload, profile_),
+              .bytes = wire_bytes(plan_, group, payload, profile_),
               .lane = lane});
 }
 

@@ -24,7 +24,11 @@ class PipelineBuilder {
   void add_sends();
   Plan finish(bool update_at_start);
 
-  /// Adds a reduction among the workers that sum the rank's gradients. Its bytes follow from its block.
+  /// True if gradients of experts are reduced in groups of their own.
+  bool has_expert_groups() const { return options_.sharding.has_expert_groups(); }
+  /// Returns the group that reduces and gathers the rank's block.
+  std::uint32_t group_of(std::uint32_t rank, std::uint32_t block) const;
+  /// Adds a reduction among the workers that sum the block's gradients. Group and bytes follow from its block.
   std::uint32_t add_reduction(std::uint32_t rank, Transfer one);
   std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/pipeline/pipeline_builder.hpp"
+#include "sim/schedule/experts.hpp"
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/plan_builder.hpp"
 
@@ -60,7 +61,9 @@ class PipelinedFsdp : PipelineBuilder {
     const Chunk& layers = pipeline_.chunks[chunk];
     const Profile part = profile_of_chunk(profile_, layers, std::vector<Time>(profile_.layers.size()));
     std::vector<std::uint32_t> blocks;
-    for (const Unit& unit : units_of_part(part, profile_, options_.fsdp.wrap)) {
+    std::vector<Unit> units = units_of_part(part, profile_, options_.fsdp.wrap);
+    if (has_expert_groups()) units = cut_at_experts(units, part);
+    for (const Unit& unit : units) {
       Block block;
       for (LayerId layer = unit.first; layer <= unit.last; ++layer)
         for (const Slice& slice : block_of_layer(layers.first + layer, profile_).slices) block.slices.push_back(slice);

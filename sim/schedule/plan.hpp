@@ -173,6 +173,19 @@ struct Plan {
     return roles.front().program;
   }
 
+  /// True if the transfer runs among workers that hold the same experts.
+  bool is_among_experts(const Transfer& transfer) const {
+    if (!sharding.has_expert_groups()) return false;
+    return pipeline ? transfer.group >= roles.size() && transfer.group < 2 * roles.size()
+                    : transfer.group == group_expert;
+  }
+  /// In a pipeline, the rank whose gradients or parameters the transfer carries; none for transfers between ranks.
+  std::optional<std::uint32_t> rank_of(const Transfer& transfer) const {
+    const auto ranks = static_cast<std::uint32_t>(roles.size());
+    if (transfer.group < ranks) return transfer.group;
+    return is_among_experts(transfer) ? std::optional(transfer.group - ranks) : std::nullopt;
+  }
+
   /// REQUIRES: the transfer carries a block.
   const Block& block_of(const Transfer& transfer) const {
     assert(transfer.payload.block != Payload::just_bytes);

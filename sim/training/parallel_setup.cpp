@@ -225,13 +225,20 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
   const Degrees degrees = degrees_of(scenario);
   const Network& network = scenario.cluster.network;
   std::vector<Group> groups{degrees.gradients()};
+  if (scenario.options.strategy.sharding.has_expert_groups()) groups.push_back(degrees.expert_gradients());
   for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
   for (const Group& group : groups)
     require_even(network, group, degrees.of_rank(), scenario.workers,
                  place_of_workers(scenario, {"ep", "pp", "cp", "tp"}));
+  if (scenario.options.strategy.sharding.has_expert_groups() && goes_in_legs(*choice.algorithm, choice.options))
+    throw InputError(place_of_collective(scenario),
+                     "local, or servers on hosts of their own, cannot be combined with ep: they sum among all workers",
+                     "colocated servers, or ep 1");
   if (!choice.detailed())
-    price_call(network, {CollectiveOp::AllReduce, degrees.gradients(), choice.algorithm}, scenario.workers,
-               scenario.cluster.workers, choice.options);
+    for (const Group& group : groups)
+      if (group == degrees.gradients() || group == degrees.expert_gradients())
+        price_call(network, {CollectiveOp::AllReduce, group, choice.algorithm}, scenario.workers,
+                   scenario.cluster.workers, choice.options);
   if (!parallel_of(scenario).pipeline()) return;
   require_options_of_pipelines(scenario, choice);
   require_p2p(scenario);
@@ -282,7 +289,8 @@ std::string parallel_caveats(const Scenario& scenario) {
   if (!scenario.profile->degrees && (parallel.tp > 1 || parallel.cp > 1))
     say(fmt::format("{} has no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
                     scenario.profile->name, parallel.tp, parallel.cp));
-  if (parallel.ep > 1) say("gradients of experts are reduced over all data-parallel workers, like all others");
+  if (parallel.ep > 1 && !scenario.profile->has_experts())
+    say("gradients of experts are reduced over all data-parallel workers, like all others");
   return text;
 }
 

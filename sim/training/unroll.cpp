@@ -118,23 +118,29 @@ class Unroller {
   Time update_time(const Label& label, const Profile& profile) const {
     if (!profile.update) return Time(0);
     const std::uint32_t item = label.item;
-    if (item == everything)
-      return scaled(*profile.update, share_of_role(classes_[label.worker_class].role) / static_cast<double>(shards_));
+    if (item == everything) return scaled(*profile.update, share_of_role(classes_[label.worker_class].role));
     Bytes bytes = 0;
     for (const Tensor& tensor : profile.tensors)
       if (tensor.layer == item) bytes += tensor.bytes;
     return scaled(*profile.update, static_cast<double>(bytes) / static_cast<double>(profile.bytes()));
   }
 
+  // Returns the part of the whole update that a worker of the role does. Experts are shared by 1/E of the workers that
+  // share the other elements.
   double share_of_role(std::uint32_t role) const {
-    if (!plan_.pipeline) return 1;
-    std::vector<bool> own(profile_.layers.size(), false);
+    const auto shards = static_cast<double>(shards_);
+    const bool apart = plan_.sharding.has_expert_groups() && shards_ > 1;
+    if (!plan_.pipeline && !apart) return 1 / shards;
+    std::vector<bool> own(profile_.layers.size(), !plan_.pipeline);
     for (const Work& work : plan_.roles[role].program)
       if (work.kind == Activity::Forward) own[work.item] = true;
-    std::int64_t elements = 0;
+    std::int64_t elements = 0, of_experts = 0;
     for (const Tensor& tensor : profile_.tensors)
-      if (own[tensor.layer]) elements += tensor.elements;
-    return static_cast<double>(elements) / static_cast<double>(profile_.elements());
+      if (own[tensor.layer]) (apart && profile_.layers[tensor.layer].expert ? of_experts : elements) += tensor.elements;
+    const auto all = static_cast<double>(profile_.elements());
+    const double share = static_cast<double>(elements) / all / shards;
+    if (!apart) return share;
+    return share + static_cast<double>(of_experts) / all * static_cast<double>(plan_.sharding.experts) / shards;
   }
 
   Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
