@@ -394,6 +394,8 @@ void take_pipeline(Scenario& scenario) {
       refuse_contradiction(scenario, name, options.get(name), has);
   };
   check("schedule", planned.schedule);
+  check("ep_overlap", planned.ep_overlap ? "true" : "false");
+  parallel.ep_overlap = planned.ep_overlap;
   check("barrier", to_string(planned.barrier));
   check("update_barrier", given.plan.together ? "all" : "stage");
   if (parallel.chunks && *parallel.chunks * ranks != chunks)

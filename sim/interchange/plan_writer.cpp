@@ -45,8 +45,15 @@ class PlanWriter {
                          {"update_barrier", plan_.together ? "all" : "stage"},
                          {"barrier", to_string(pipeline.barrier)}};
     for (const std::int64_t layers : pipeline.layers) value["parallel"]["stages"].push_back(layers);
+    if (pipeline.ep_overlap) value["parallel"]["ep_overlap"] = true;
     value["ranks"] = JsonValue::array();
-    for (const Role& role : plan_.roles) value["ranks"].push_back({{"program", program(role)}});
+    for (const Role& role : plan_.roles) {
+      value["ranks"].push_back({{"program", program(role)}});
+      if (!role.pairs.empty()) value["ranks"].back()["pairs"] = JsonValue::array();
+      for (const WorkPair& pair : role.pairs)
+        value["ranks"].back()["pairs"].push_back(
+            {{"forward", pair.forward}, {"backward", pair.backward}, {"end", pair.end}});
+    }
   }
 
   JsonValue blocks() const {
@@ -107,6 +114,7 @@ class PlanWriter {
     if (const auto* one = std::get_if<WorkPoint>(&point)) {
       JsonValue value = work(plan_.roles[one->role].program[one->place]);
       if (plan_.pipeline) value["rank"] = one->role;
+      if (one->computed) value["computed"] = true;
       return value;
     }
     if (const auto* one = std::get_if<TransferPoint>(&point)) return {{"transfer", one->index}};

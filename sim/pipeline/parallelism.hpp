@@ -35,6 +35,7 @@ struct ParallelOptions {
   std::optional<Bytes> p2p_bytes;  ///< size of every send; none: the profile's output_bytes
   bool p2p_split = false;          ///< each worker of a tensor-parallel group sends an equal share
   std::optional<std::int64_t> microbatch_group;
+  bool ep_overlap = false;  ///< a forward and a backward pass run side by side while tokens are exchanged
   std::optional<UpdateBarrier> update_barrier;  ///< none: All, or Stage with barrier layer
   bool align_grad_reduce = true;  ///< megatron: ranks delay a chunk's reductions so that all start together
   bool reduce_grad_waits = true;  ///< fsdp2: the next action waits for reductions

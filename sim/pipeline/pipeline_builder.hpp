@@ -33,8 +33,13 @@ class PipelineBuilder {
   std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
 
   void gate(const PlanPoint& before, const PlanPoint& after, bool next = false);
+  /// Makes `after` wait for the action that ends with the work at `place`, and what runs beside it, and, if that is the
+  /// program's last work, for the rank's last exchange.
+  void gate_after_action(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
   /// Makes `after` wait for the work at `place` and, if that is the program's last one, for the rank's last exchange.
   void gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
+  /// The same for a gradient, which is ready when its layer's computing has ended.
+  void gate_after_gradient(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
   /// Makes the rank's first action, and a receive that is posted before it, wait for the gather.
   void gate_first_action(const RankProgram& rank, std::uint32_t gather);
 
@@ -52,6 +57,8 @@ class PipelineBuilder {
   std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
 
  private:
+  bool joins_actions() const;
+
   // A send between two ranks, not yet added as a transfer.
   struct PendingSend {
     std::uint32_t from = 0, to = 0;  // ranks

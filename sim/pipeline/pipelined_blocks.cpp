@@ -88,10 +88,10 @@ class PipelinedBlocks : PipelineBuilder {
         if (own.queueing.tick > Time(0))
           one.ticks_from = WorkPoint{rank.place(Activity::Mark, pass.chunk, pass.micro_batch), rank.rank()};
         const std::uint32_t reduced = add_reduction(rank.rank(), one);
-        const std::uint32_t made = own.queueing.release == Release::Backward
-                                       ? rank.at(pass.action).last
-                                       : rank.place(pass.kind, layer, pass.micro_batch);
-        gate(rank.point(made), transfer(reduced));  // gradients do not wait for the rank's last exchange
+        // Gradients do not wait for the rank's last exchange.
+        gate(own.queueing.release == Release::Backward ? rank.point(rank.at(pass.action).last)
+                                                       : rank.computed(rank.place(pass.kind, layer, pass.micro_batch)),
+             transfer(reduced));
         if (shards || barrier_ == Barrier::Iteration) continue;
         const auto update = rank.find(Activity::Update, layer, 0);
         gate(transfer(reduced), rank.point(update ? *update : first_pass_of(rank, pass.chunk, layer)), true);

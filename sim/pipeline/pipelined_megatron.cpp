@@ -66,13 +66,12 @@ class PipelinedMegatron : PipelineBuilder {
     return group_of(rank.rank(), bucket) != rank.rank();
   }
 
-  void reduce_bucket(const RankProgram& rank, std::uint32_t bucket, std::uint32_t launched) {
+  std::uint32_t add_bucket(const RankProgram& rank, std::uint32_t bucket) {
     const bool shards = options_.megatron.distributed_optimizer;
-    Transfer one{.op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
-                 .payload = {Payload::Kind::Gradients, bucket},
-                 .lane = (is_expert(rank, bucket) ? expert_lanes_ : reduce_lanes_)[rank.rank()],
-                 .micro_batch = static_cast<std::uint32_t>(pipeline_.index.micro_batches - 1)};
-    gate_after_work(rank, launched, transfer(add_reduction(rank.rank(), one)));
+    return add_reduction(rank.rank(), {.op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+                                       .payload = {Payload::Kind::Gradients, bucket},
+                                       .lane = (is_expert(rank, bucket) ? expert_lanes_ : reduce_lanes_)[rank.rank()],
+                                       .micro_batch = static_cast<std::uint32_t>(pipeline_.index.micro_batches - 1)});
   }
 
   void launch_buckets(const RankProgram& rank, const std::map<std::uint32_t, std::vector<std::uint32_t>>& buckets) {
@@ -90,14 +89,15 @@ class PipelinedMegatron : PipelineBuilder {
     for (const std::uint32_t chunk : chunks)
       for (const std::uint32_t bucket : buckets.at(chunk)) {
         const std::size_t at = launch.at(chunk);
+        const std::uint32_t reduced = add_bucket(rank, bucket);
         if (at == passes.size())
-          reduce_bucket(rank, bucket, rank.last_work());
+          gate_after_work(rank, rank.last_work(), transfer(reduced));
         else if (aligned)
-          reduce_bucket(rank, bucket, rank.at(passes[at].action).last);
+          gate_after_work(rank, rank.at(passes[at].action).last, transfer(reduced));
         else
-          reduce_bucket(
-              rank, bucket,
-              rank.place(passes[at].kind, first_layer(plan_.blocks[bucket], profile_), passes[at].micro_batch));
+          gate_after_gradient(
+              rank, rank.place(passes[at].kind, first_layer(plan_.blocks[bucket], profile_), passes[at].micro_batch),
+              transfer(reduced));
       }
   }
 

@@ -190,13 +190,16 @@ BlockCost price_of_blocks(const Job& job) {
           job.fabric->launch_of_tensor()};
 }
 
-Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes) {
+Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes, bool exchanging) {
   const Scenario& scenario = job.scenario;
   const std::int64_t shards = !plan.pipeline                     ? plan.sharding.shards(scenario.workers)
                               : plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients()
                                                                  : 1;
+  if (!exchanging)
+    return unroll(without_exchanges(*job.parallel), plan, classes, job.fabric.get(), job.compression, shards);
   return unroll(job.parallel ? job.parallel->profile : *scenario.profile, plan, classes, job.fabric.get(),
-                job.compression, shards, scenario.options.start == Start::Ranks);
+                job.compression, shards, scenario.options.start == Start::Ranks,
+                job.parallel ? &job.parallel->exchanges : nullptr);
 }
 
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
@@ -211,7 +214,13 @@ Time inside_layers(const Job& job, const Label& label) {
   const bool backward = label.kind == Activity::Backward || label.kind == Activity::BackwardInput;
   if (!job.parallel || (!backward && label.kind != Activity::Forward)) return Time(0);
   const Layer &with = job.parallel->profile.layers[label.item], &alone = job.parallel->layers_alone->layers[label.item];
-  return backward ? with.backward - alone.backward : with.forward - alone.forward;
+  const Time all = backward ? with.backward - alone.backward : with.forward - alone.forward;
+  return label.in_pair ? all - job.parallel->exchanges.of(label.kind, label.item).total : all;
+}
+
+Time exchanges_of(const Job& job, const Label& label) {
+  const bool pass = is_pass(label.kind) && label.kind != Activity::BackwardWeight;
+  return job.parallel && pass ? job.parallel->exchanges.of(label.kind, label.item).total : Time(0);
 }
 
 void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,

@@ -14,8 +14,9 @@ namespace allreplay {
 
 namespace {
 
-// Returns the bytes of one gradient element.
+// Returns the bytes of one gradient element; without tensors any number will do.
 double gradient_bytes(const Profile& profile) {
+  if (profile.tensors.empty()) return 4;
   const Tensor& any = profile.tensors.front();
   return static_cast<double>(any.bytes) / static_cast<double>(any.elements);
 }

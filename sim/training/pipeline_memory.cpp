@@ -60,7 +60,8 @@ class RankAccountant {
   void hold_gathered(Ledger& ledger) const {
     if (!plan_.sharding.shards_parameters()) return;
     each_transfer(CollectiveOp::AllGather, [&](const Transfer& one, const Span& gathered) {
-      ledger.hold(Ledger::Gathered, gathered.start, span(one.held_until->place).end,
+      const TaskId last = unrolled_.end_of(unrolled_.work(rank_, one.held_until->place));
+      ledger.hold(Ledger::Gathered, gathered.start, spans_[last].end,
                   static_cast<double>(plan_.block_of(one).bytes()) * profile_.parameter_share());
     });
   }

@@ -330,6 +330,7 @@ CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveC
 }  // namespace
 
 CollectiveChoice require_possible(const Scenario& scenario) {
+  require_ep_overlap(scenario);
   CollectiveChoice choice = collective_of(scenario);
   if (scenario.options.parallel.any()) return require_parallel_possible(scenario, std::move(choice));
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();
