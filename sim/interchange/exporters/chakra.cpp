@@ -155,7 +155,7 @@ class Writer {
 
   // Returns COMP_NODE_<what>_<pass>, with micro-batches COMP_NODE_<what>_<number>_<pass>.
   std::string name_of_work(TaskId task) const {
-    const auto& [kind, worker_class, item, batch] = label(task);
+    const auto& [kind, worker_class, item, batch, in_pair] = label(task);
     const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
     const auto named = [&](const std::string& what, std::string_view pass) {
       return fmt::format("COMP_NODE_{}{}_{}", what, number, pass);
