@@ -27,6 +27,8 @@ struct ShardingConfig {
   std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_of(workers) : 1; }
   /// True if gradients of experts are reduced in groups of their own.
   bool has_expert_groups() const { return experts > 1; }
+  /// True if some collectives run in groups of the data-parallel workers.
+  bool has_groups() const { return shard_group > 0 || has_expert_groups(); }
 };
 
 /// A family of equal groups in which a plan's transfers run.
