@@ -3,6 +3,7 @@
 import random
 
 import pipelines
+import test_sharded
 from pipeline_cases import drawn
 from pipeline_programs import written
 from pipeline_scenario import WITH_EXPERTS, Scenario
@@ -72,3 +73,18 @@ def on_one_level(scenario):
 
 
 STRATEGIES = WITH_EXPERTS
+
+
+def random_flat_moe_case(pick, strategy):
+    """A case without pipeline, of several workers."""
+    while True:
+        case = test_sharded.random_case(pick, strategy)
+        if case.cluster["workers"] == 1:
+            continue
+        case = without(case, lambda key, value: key == "shard-group" or key in DROPPED and value != "0")
+        case.words += ["--ep", str(pick.choice(test_sharded.divisors(case.cluster["workers"])[1:]))]
+        for row, layer in zip(case.trace["layers"], case.trace["model"]["layers"]):
+            if layer["tensors"] and pick.random() < 0.5:
+                row["expert"] = True
+        if any(row.get("expert") for row in case.trace["layers"]):
+            return case

@@ -12,7 +12,8 @@ import shlex
 import unittest
 
 import pipelines
-from moe_cases import STRATEGIES, random_moe_case
+import test_sharded
+from moe_cases import STRATEGIES, random_flat_moe_case, random_moe_case
 from pipeline_cases import Case
 from test_peer import SEED
 from test_pipeline_peer import CASES, ROUNDING, Pipelines, check_laws, needs_pipelines
@@ -73,6 +74,44 @@ class MixturesOfExperts(program.Case):
         for strategy in STRATEGIES:
             with self.subTest(strategy):
                 self.check_moe(strategy, True)
+
+
+    def test_a_printed_plan_determines_its_replay(self):
+        for strategy in STRATEGIES:
+            for overlap in (False, True):
+                case = random_moe_case(random.Random(f"{SEED} plan {strategy}"), strategy, overlap)
+                given, complaint = self.given(case)
+                self.assertIsNone(complaint, case.describe())
+                found = self.replayed_from_print(case)
+                for key in given.keys() - {"wall_s", "options"}:
+                    self.assertEqual(found[key], given[key], f"{key}: {case.describe()}")
+
+
+@needs_pipelines
+class WithoutPipeline(program.Case):
+    disagreement = test_sharded.Sharded.disagreement
+
+    def test_random_cases(self):
+        for strategy in STRATEGIES:
+            pick = random.Random(f"{SEED} flat moe {strategy}")
+            for number in range(max(2, CASES // 2)):
+                case = random_flat_moe_case(pick, strategy)
+                self.assertIsNone(self.disagreement(case), f"{strategy}, case {number}")
+
+    def test_a_printed_plan_determines_its_replay(self):
+        for strategy in STRATEGIES:
+            case = random_flat_moe_case(random.Random(f"{SEED} flat plan {strategy}"), strategy)
+            case.write(self.folder)
+            files, words = ["-p", "trace.json", "-c", "cluster.json"], [word for word in case.words if word != "--json"]
+            given = json.loads(self.run_program("run", *files, *words, "--json").stdout)
+            plan = self.run_program("plan", *files, *words, "--json")
+            (self.folder / "plan.json").write_text(plan.stdout, encoding="utf-8")
+            options = [part for place, word in enumerate(words) if word == "-o" for part in words[place:place + 2]]
+            done = self.run_program("run", *files, "--plan", "plan.json", *options, "--json")
+            self.assertEqual(done.returncode, 0, f"{done.stderr}{case.describe()}")
+            found = json.loads(done.stdout)
+            for key in given.keys() - {"wall_s", "options"}:
+                self.assertEqual(found[key], given[key], f"{key}: {case.describe()}")
 
 
 if __name__ == "__main__":
