@@ -12,11 +12,12 @@ import shlex
 import unittest
 
 import pipelines
+import test_pipeline_peer
 import test_sharded
 from moe_cases import STRATEGIES, random_flat_moe_case, random_moe_case
 from pipeline_cases import Case
 from test_peer import SEED
-from test_pipeline_peer import CASES, ROUNDING, Pipelines, check_laws, needs_pipelines
+from test_pipeline_peer import CASES, ROUNDING, check_laws, needs_pipelines
 
 import program
 from program import REFERENCE
@@ -38,7 +39,9 @@ class ThePeer(unittest.TestCase):
 
 @needs_pipelines
 class MixturesOfExperts(program.Case):
-    given, disagreement, replayed_from_print = Pipelines.given, Pipelines.disagreement, Pipelines.replayed_from_print
+    given = test_pipeline_peer.Pipelines.given
+    disagreement = test_pipeline_peer.Pipelines.disagreement
+    replayed_from_print = test_pipeline_peer.Pipelines.replayed_from_print
 
     @program.needs(WORKED)
     def test_worked_cases(self):
