@@ -28,8 +28,8 @@ TransferOrder order_of_transfers(const Plan& plan) {
   const std::size_t works = first_work.back(), count = works + plan.transfers.size();
   const auto node = [&](const PlanPoint& point) {
     if (const auto* one = std::get_if<TransferPoint>(&point)) return works + one->index;
-    const auto& [place, role] = std::get<WorkPoint>(point);
-    return first_work[role] + place;
+    const WorkPoint& work = std::get<WorkPoint>(point);
+    return first_work[work.role] + work.place;
   };
   std::vector<std::vector<std::size_t>> next(count);
   std::vector<std::size_t> left(count, 0);
