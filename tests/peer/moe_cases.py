@@ -6,7 +6,7 @@ import pipelines
 import test_sharded
 from pipeline_cases import drawn
 from pipeline_programs import written
-from pipeline_scenario import WITH_EXPERTS, Scenario
+from pipeline_scenario import WITH_EXPERTS, Scenario, read_command
 from pipeline_schedules import Refused
 
 DROPPED = ["zero", "barrier"]  # of the options: only these strategies' own
@@ -32,6 +32,9 @@ def with_experts(pick, case):
     for row, layer in zip(case.trace["layers"], case.trace["model"]["layers"]):
         if layer["tensors"] and pick.random() < 0.5:
             row["expert"] = True
+    if "parallel" in case.trace:  # "ep" is 1 unless it is stated
+        given = {key: str(value) for key, value in case.cluster.get("parallel", {}).items()} | read_command(case.words)
+        case.trace["parallel"]["ep"] = int(given.get("ep", 1))
     return without(case, lambda key, value: key in DROPPED and value != "0")
 
 

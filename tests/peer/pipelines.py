@@ -307,8 +307,14 @@ def memory(found, rank, counted=PARTS):
 # ---- results --------------------------------------------------------------------------------------------------------
 
 def tasks(s, rank):
-    """Returns (computing, collectives inside layers) of each of a rank's tasks, in ps."""
-    return [s.task(word.kind, layer, rank) for word in s.actions[rank] for layer in s.chunks[word.chunk]]
+    """Returns (computing, collectives inside layers) of each of a rank's tasks, in ps; without token exchanges if these
+    may overlap computing."""
+    found = []
+    for word in s.actions[rank]:
+        for layer in s.chunks[word.chunk]:
+            computing, inside = s.task(word.kind, layer, rank)
+            found.append((computing, inside - sum(s.exchanges(word.kind, layer, rank)) if s.overlap else inside))
+    return found
 
 
 def updates(s, rank):
@@ -317,10 +323,8 @@ def updates(s, rank):
 
 
 def spent(s, rank):
-    """Returns (computing, collectives inside layers, update) of a rank per iteration without slowdowns, in ps; without
-    token exchanges if these may overlap computing."""
-    inside = sum(task[1] for task in tasks(s, rank)) - (exchanged(s, rank) if s.overlap else 0)
-    return sum(task[0] for task in tasks(s, rank)), inside, sum(updates(s, rank))
+    """Returns (computing, collectives inside layers, update) of a rank per iteration without slowdowns, in ps."""
+    return sum(task[0] for task in tasks(s, rank)), sum(task[1] for task in tasks(s, rank)), sum(updates(s, rank))
 
 
 def exchanged(s, rank):
@@ -342,7 +346,6 @@ def lower_bound(s):
     for rank in range(s.ranks):
         work = sum(s.slowed(sum(task), rank) for task in tasks(s, rank))
         if s.overlap:
-            work -= exchanged(s, rank)
             bounds.append(exchanged(s, rank) + updating(rank))
         bounds.append(work + updating(rank))
         before = range(min(s.own[rank]))
