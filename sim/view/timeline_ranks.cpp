@@ -74,7 +74,8 @@ class RankPainter : public BarPainter {
       const auto before = std::count_if(chunks.begin(), chunks.end(), [&](const auto& one) {
         return bar.activity != Activity::Update && one.chunk < bar.item;
       });
-      add_pass(bar, top_of(rank) + shrink_ * lower_ * static_cast<double>(before));
+      const double in_pair = bar.activity == Activity::Forward ? 0 : height() / 2;
+      add_pass(bar, top_of(rank) + (bar.in_pair ? in_pair : shrink_ * lower_ * static_cast<double>(before)));
     }
     const double end = x(timeline_.ends[rank]);
     drawing_.add(Rectangle{
@@ -85,9 +86,7 @@ class RankPainter : public BarPainter {
 
   void add_pass(const Bar& bar, double top) {
     const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
-    // Of two passes in a pair, the forward pass is above the backward pass.
-    const double part = bar.in_pair ? 0.5 : 1, below = bar.in_pair && bar.activity != Activity::Forward ? 0.5 : 0;
-    const Box box{x(start), top + below * shrink_ * pass_height, x(end) - x(start), part * shrink_ * pass_height};
+    const Box box{x(start), top, x(end) - x(start), bar.in_pair ? height() / 2 : shrink_ * pass_height};
     const std::string what = title_of(bar.activity);
     Look look = look_of(bar.activity);
     if (box.width > 3) {
