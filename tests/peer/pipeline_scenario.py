@@ -257,11 +257,14 @@ class Scenario:
                 times.append((group, rounded(a + b * size)))
         return times
 
+    def collective_time(self, layer, which, rank):
+        return sum(time for _, time in self.collective_times(layer, which, rank))
+
     def task(self, kind, layer, rank):
         """Returns (computing, collectives) of a layer's task in an action."""
         row = self.layers[layer]
-        collectives = 0 if kind == "W" else sum(
-            time for _, time in self.collective_times(layer, "forward" if kind == "F" else "backward", rank))
+        which = "forward" if kind == "F" else "backward"
+        collectives = 0 if kind == "W" else self.collective_time(layer, which, rank)
         computing = {"F": row.forward, "B": row.backward, "I": row.backward - row.weight, "W": row.weight}[kind]
         return computing, collectives
 

@@ -105,7 +105,7 @@ TEST_CASE("no block holds both kinds, and every group is the tensors' own") {
         if (one.payload.kind == Payload::Kind::Gradients && is_reduction(one.op))
           (plan.is_among_experts(one) ? experts : dense) += one.bytes;
       }
-      // What is reduced is every gradient, once per micro-batch that reduces.
+      // Every gradient is reduced once per micro-batch that reduces.
       CHECK(dense == experts);
       CHECK(std::fmod(dense, 4000) == 0);
     }
