@@ -93,7 +93,7 @@ void execute(Context& context, const ExportArguments& arguments) {
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   std::vector<Output> outputs;
   for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
-  const bool groups = arguments.per_worker && plan && plan->sharding.shard_group > 0;
+  const bool groups = arguments.per_worker && plan && plan->sharding.has_groups();
   if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
   require_separate(context.files(), outputs, arguments.scenario.files(context.files(), {arguments.plan}));
   const Exported exported = exporter.write(wanted);

@@ -15,8 +15,8 @@
 namespace allreplay {
 
 /// The order within an instant: communication is admitted after all compute tasks that end in this instant, so that
-/// a network sees every gradient of the instant before it admits one.
-enum class Phase : std::uint8_t { Compute, Communication };
+/// a network sees every gradient of the instant before it admits one. Token exchanges come between.
+enum class Phase : std::uint8_t { Compute, Exchange, Communication };
 
 struct ServerUse {
   Server* server = nullptr;  ///< not owned; idle, with no task in flight

@@ -101,7 +101,7 @@ class ReplayLoop {
   }
 
   void dispatch(Time instant) {
-    for (const Phase phase : {Phase::Compute, Phase::Communication}) {
+    for (const Phase phase : {Phase::Compute, Phase::Exchange, Phase::Communication}) {
       if (phase == Phase::Communication) tasks_.change(instant, *this);
       std::vector<std::uint32_t>& touched = touched_[static_cast<std::size_t>(phase)];
       for (const std::uint32_t one : touched) start_admitted(one, instant);
@@ -174,7 +174,7 @@ class ReplayLoop {
   std::vector<Serving> servers_;
   std::vector<QueueAtServer> queues_;
   std::vector<QueueId> by_server_;                            // the queues of server 0, of server 1, …
-  std::array<std::vector<std::uint32_t>, 2> touched_;         // by phase: servers that may have something to start
+  std::array<std::vector<std::uint32_t>, 3> touched_;         // by phase: servers that may have something to start
   std::vector<std::vector<std::uint32_t>> influences_from_;   // by server: the influences that start from it
   std::vector<std::uint32_t> load_changed_;                   // servers with influences whose load may have changed
   std::vector<double> slowdown_of_influence_;                 // by influence

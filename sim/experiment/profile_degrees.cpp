@@ -65,10 +65,11 @@ void require_profile_of_degrees(const Scenario& scenario) {
   };
   check("tp", parallel.tp, Among::Tensor, taken ? taken->tp : 1);
   check("cp", parallel.cp, Among::Context, taken ? taken->cp : 1);
-  if (taken && taken->ep) return check("ep", parallel.ep, Among::Expert, *taken->ep);
+  // Without experts of its own, a profile need not say how many workers share the experts of its collectives.
   const auto is_expert = [](const Layer& layer) { return layer.expert; };
-  if (parallel.ep > 1 && !communicates_among(profile, Among::Expert) &&
-      std::none_of(profile.layers.begin(), profile.layers.end(), is_expert))
+  const bool experts = std::any_of(profile.layers.begin(), profile.layers.end(), is_expert);
+  if (taken && (taken->ep || experts)) return check("ep", parallel.ep, Among::Expert, taken->ep.value_or(1));
+  if (parallel.ep > 1 && !communicates_among(profile, Among::Expert) && !experts)
     throw InputError(place_of_degree(scenario, "ep"),
                      fmt::format("ep {}, but {} has no experts: no layer of it is one or communicates in their groups",
                                  parallel.ep, profile.name),

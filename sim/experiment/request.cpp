@@ -299,9 +299,12 @@ void take_global_batch(Scenario& scenario) {
 }
 
 // Without a pipeline, the plan's groups skip the workers of a tensor group. With one, each rank has its own groups.
-void set_stride(Scenario& scenario) {
+// Experts have groups of their own if the profile has any.
+void set_groups(Scenario& scenario) {
   const ParallelOptions& parallel = scenario.options.parallel;
-  if (!parallel.pipeline()) scenario.options.strategy.sharding.stride = parallel.tp;
+  ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (!parallel.pipeline()) sharding.stride = parallel.tp;
+  sharding.experts = scenario.profile->has_experts() ? parallel.ep : 1;
 }
 
 }  // namespace
@@ -358,9 +361,7 @@ void take_step(Scenario& scenario) {
   check("accumulate", step.accumulate, planned.accumulate);
   check("zero", step.zero, planned.zero);
   check("shard_group", step.shard_group, planned.shard_group);
-  const std::int64_t stride = scenario.given->plan.pipeline ? planned.stride : step.stride;
   step = planned;
-  step.stride = stride;
 }
 
 // Takes the degrees, chunks and schedule of a pipeline from the plan. Throws InputError if an option contradicts it.
@@ -393,6 +394,8 @@ void take_pipeline(Scenario& scenario) {
       refuse_contradiction(scenario, name, options.get(name), has);
   };
   check("schedule", planned.schedule);
+  check("ep_overlap", planned.ep_overlap ? "true" : "false");
+  parallel.ep_overlap = planned.ep_overlap;
   check("barrier", to_string(planned.barrier));
   check("update_barrier", given.plan.together ? "all" : "stage");
   if (parallel.chunks && *parallel.chunks * ranks != chunks)
@@ -414,6 +417,18 @@ void take_pipeline(Scenario& scenario) {
   rows->rows = pipeline_of(given.plan, degrees_of(scenario), scenario.profile, {given.file, ""}).rows;
   parallel.given = std::move(rows);
   require_profile_of_degrees(scenario);
+}
+
+// Takes the expert degree of a plan without pipeline, and sets the groups. Throws InputError if the plan reduces
+// experts among other workers than the profile and the options say.
+void take_groups(Scenario& scenario) {
+  const std::int64_t planned = scenario.given->plan.sharding.experts;
+  ParallelOptions& parallel = scenario.options.parallel;
+  const bool of_profile = scenario.profile->degrees && scenario.profile->degrees->ep;
+  if (planned > 1 && !of_profile && !scenario.options.places.contains("ep")) parallel.ep = planned;
+  set_groups(scenario);
+  if (scenario.options.strategy.sharding.experts != planned)
+    refuse_contradiction(scenario, "ep", std::to_string(parallel.ep), std::to_string(planned));
 }
 
 // Takes the device's memory as limit if the profile has activations: they are most of a worker's memory, and without
@@ -438,10 +453,13 @@ void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
     given->strategy.decode_at = one->decode_at;
     given->strategy.collective = one->collective;
   }
+  GivenPlan& own = *given;
   scenario.given = std::move(given);
   scenario.strategy = &scenario.given->strategy;
   take_step(scenario);
   take_pipeline(scenario);
+  take_groups(scenario);
+  if (!own.plan.pipeline) own.plan.groups = data_parallel_groups(scenario.options.strategy.sharding);
 }
 
 namespace {
@@ -481,7 +499,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   if (options.update) scenario.profile.own().update = options.update;
   take_memory_of_device(scenario);
   take_degrees_of_profile(scenario);
-  set_stride(scenario);
+  set_groups(scenario);
   take_global_batch(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);

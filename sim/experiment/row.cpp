@@ -178,6 +178,11 @@ constexpr Column all[] = {
     of_parallel("exposed_p2p_s", "seconds that sends between ranks add", parallel_cell<&ParallelResult::exposed_p2p_s>),
     of_parallel("layer_comm_s", "seconds of collectives inside layers; mean over the ranks",
                 parallel_cell<&ParallelResult::layer_comm_s>),
+    of_parallel("exposed_ep_s",
+                "of layer_comm_s: seconds that token exchanges among experts add; null (empty) with ep 1",
+                [](const Record& r) {
+                  return r.parallel && r.parallel->degrees.ep > 1 ? Cell(r.parallel->exposed_ep_s) : Cell();
+                }),
     {"fits",
      "whether memory_bytes fits into --memory, or the device's (with less than a tenth free it may fail); null (empty) "
      "without a limit",

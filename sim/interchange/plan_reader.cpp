@@ -118,13 +118,18 @@ class PlanReader {
     ShardingConfig step;
     const auto json = json_.find("step");
     if (!json) return step;
-    json->allow_only({"accumulate", "zero", "shard_group"});
+    json->allow_only({"accumulate", "zero", "shard_group", "ep"});
     if (const auto accumulate = json->find("accumulate")) {
       step.accumulate = accumulate->integer(1, 1'000'000);
       require_bearable_passes(step, profile_, accumulate->place());
     }
     if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
     if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
+    if (const auto ep = json->find("ep")) {
+      step.experts = ep->integer(1, most_workers);
+      if (step.has_expert_groups() && !profile_.has_experts())
+        ep->fail(fmt::format("{} has no layers of experts", profile_.name), "1, or leave it out");
+    }
     return step;
   }
 
@@ -171,6 +176,7 @@ class PlanReader {
   Plan plan_in_full(Plan plan) {
     plan.strategy = strategy();
     plan.sharding = read_step();
+    if (plan.pipeline) plan.sharding.experts = profile_.has_experts() ? plan.pipeline->ep : 1;
     if (!plan.pipeline) plan.groups = data_parallel_groups(plan.sharding);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
@@ -244,7 +250,7 @@ class PlanReader {
                       "holding", "gradient_dtype", "parameter_dtype"});
     if (const auto text = json_.find("description")) text->text();
     const Json parallel = json_.at("parallel");
-    parallel.allow_only({"pp", "tp", "cp", "ep", "schedule", "stages", "update_barrier", "barrier"});
+    parallel.allow_only({"pp", "tp", "cp", "ep", "schedule", "stages", "update_barrier", "barrier", "ep_overlap"});
     Plan plan;
     PlannedPipeline& pipeline = plan.pipeline.emplace();
     const auto degree = [&](const char* key) {
@@ -256,6 +262,7 @@ class PlanReader {
     pipeline.ep = degree("ep");
     pipeline.schedule = parallel.find("schedule") ? name_in(parallel.at("schedule")) : "by-hand";
     if (const auto barrier = parallel.find("barrier")) pipeline.barrier = read_barrier(*barrier);
+    if (const auto overlap = parallel.find("ep_overlap")) pipeline.ep_overlap = overlap->boolean();
     plan.together = true;
     if (const auto barrier = parallel.find("update_barrier")) {
       if (barrier->text() != "all" && barrier->text() != "stage")
@@ -278,6 +285,8 @@ class PlanReader {
       for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
       plan.groups.push_back({fmt::format("data {}", rank), degrees.gradients(rank)});
     }
+    for (std::int64_t rank = 0; rank < degrees.pp && degrees.ep > 1 && profile_.has_experts(); ++rank)
+      plan.groups.push_back({fmt::format("expert {}", rank), degrees.expert_gradients(rank)});
     degrees_ = degrees;
     require_all_passes(read_step());
     plan = plan_in_full(std::move(plan));
@@ -358,8 +367,9 @@ class PlanReader {
     if (plan.pipeline) {
       const std::vector<Json> ranks = json_.at("ranks").items();
       for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-        ranks[rank].allow_only({"program"});
+        ranks[rank].allow_only({"program", "pairs"});
         read_program(ranks[rank].at("program"), plan, plan.roles[rank]);
+        if (const auto pairs = ranks[rank].find("pairs")) read_pairs(*pairs, plan, plan.roles[rank]);
       }
       return;
     }
@@ -370,6 +380,30 @@ class PlanReader {
       plan.program() = one_iteration(profile_, plan.sharding);
     if (const auto wrong = not_an_iteration(plan, profile_)) (list ? *list : json_).fail(wrong->what, wrong->remedy);
     if (!list) places_.emplace_back(plan.program());
+  }
+
+  // Reads pairs of actions; row_of() in pipeline/planned.cpp checks that each action is one run of its chunk's layers.
+  static void read_pairs(const Json& list, const Plan& plan, Role& role) {
+    if (!plan.pipeline->ep_overlap) list.fail("need \"ep_overlap\": true in \"parallel\"", "that, or no pairs");
+    const auto is_run = [&](std::uint32_t from, std::uint32_t to, Activity kind) {
+      const auto other = [&](const Work& one) {
+        return is_pass(one.kind) && (one.kind != kind || one.micro_batch != role.program[to - 1].micro_batch);
+      };
+      return from < to && role.program[to - 1].kind == kind &&
+             std::none_of(role.program.begin() + from, role.program.begin() + to, other);
+    };
+    const auto works = static_cast<std::int64_t>(role.program.size());
+    for (const Json& json : list.items()) {
+      json.allow_only({"forward", "backward", "end"});
+      const auto place = [&](const char* key) { return static_cast<std::uint32_t>(json.at(key).integer(0, works)); };
+      const WorkPair pair{place("forward"), place("backward"), place("end")};
+      const bool in_order = role.pairs.empty() || role.pairs.back().end <= pair.forward;
+      if (!in_order || !is_run(pair.forward, pair.backward, Activity::Forward) ||
+          !is_run(pair.backward, pair.end, Activity::Backward))
+        json.fail("is not a forward action directly followed by a backward action",
+                  "places in the program: the first work of each, and one past the last; pairs in order");
+      role.pairs.push_back(pair);
+    }
   }
 
   void read_program(const Json& list, const Plan& plan, Role& role) {
@@ -385,7 +419,7 @@ class PlanReader {
       const auto item = is_work(kind) ? json.find(word) : std::nullopt;
       if (!item || !(plan.pipeline || occurs_without_pipeline(kind))) continue;
       if (as_point && plan.pipeline)
-        json.allow_only({word, "batch", "rank", "next"});
+        json.allow_only({word, "batch", "rank", "next", "computed"});
       else
         json.allow_only({word, "batch"});
       Work one{kind};
@@ -410,7 +444,8 @@ class PlanReader {
     if (plan.pipeline) rank = static_cast<std::uint32_t>(json.at("rank").integer(0, std::ssize(plan.roles) - 1));
     const auto place = places_[rank].find(work_of(json, plan, true));
     if (!place) json.fail("is not in the program", "one of its works");
-    return {static_cast<std::uint32_t>(*place), rank};
+    const auto computed = plan.pipeline ? json.find("computed") : std::nullopt;
+    return {static_cast<std::uint32_t>(*place), rank, computed && computed->boolean()};
   }
 
   PlanPoint point(const Json& json, const Plan& plan) const {

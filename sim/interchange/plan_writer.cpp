@@ -15,7 +15,8 @@ class PlanWriter {
 
   std::string write() const {
     JsonValue value{{"strategy", plan_.strategy}};
-    if (!(plan_.sharding == ShardingConfig())) value["step"] = step();
+    if (!(plan_.sharding == ShardingConfig{.experts = plan_.pipeline ? plan_.sharding.experts : 1}))
+      value["step"] = step();
     if (dtypes_.gradient) value["gradient_dtype"] = write_dtype(*dtypes_.gradient);
     if (dtypes_.parameter) value["parameter_dtype"] = write_dtype(*dtypes_.parameter);
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
@@ -44,8 +45,15 @@ class PlanWriter {
                          {"update_barrier", plan_.together ? "all" : "stage"},
                          {"barrier", to_string(pipeline.barrier)}};
     for (const std::int64_t layers : pipeline.layers) value["parallel"]["stages"].push_back(layers);
+    if (pipeline.ep_overlap) value["parallel"]["ep_overlap"] = true;
     value["ranks"] = JsonValue::array();
-    for (const Role& role : plan_.roles) value["ranks"].push_back({{"program", program(role)}});
+    for (const Role& role : plan_.roles) {
+      value["ranks"].push_back({{"program", program(role)}});
+      if (!role.pairs.empty()) value["ranks"].back()["pairs"] = JsonValue::array();
+      for (const WorkPair& pair : role.pairs)
+        value["ranks"].back()["pairs"].push_back(
+            {{"forward", pair.forward}, {"backward", pair.backward}, {"end", pair.end}});
+    }
   }
 
   JsonValue blocks() const {
@@ -70,9 +78,11 @@ class PlanWriter {
   }
 
   JsonValue step() const {
-    return {{"accumulate", plan_.sharding.accumulate},
-            {"zero", plan_.sharding.zero},
-            {"shard_group", plan_.sharding.shard_group}};
+    JsonValue value{{"accumulate", plan_.sharding.accumulate},
+                    {"zero", plan_.sharding.zero},
+                    {"shard_group", plan_.sharding.shard_group}};
+    if (!plan_.pipeline && plan_.sharding.has_expert_groups()) value["ep"] = plan_.sharding.experts;
+    return value;
   }
 
   JsonValue holding() const {
@@ -104,6 +114,7 @@ class PlanWriter {
     if (const auto* one = std::get_if<WorkPoint>(&point)) {
       JsonValue value = work(plan_.roles[one->role].program[one->place]);
       if (plan_.pipeline) value["rank"] = one->role;
+      if (one->computed) value["computed"] = true;
       return value;
     }
     if (const auto* one = std::get_if<TransferPoint>(&point)) return {{"transfer", one->index}};

@@ -81,7 +81,7 @@ ActionRows rows_of(const ParallelOptions& parallel, std::int64_t micro_batches, 
   const ScheduleRow& schedule = find_by_name(schedules(), parallel.schedule, places.schedule, "unknown schedule '{}'");
   return make_rows(schedule,
                    {parallel.pp, parallel.chunks.value_or(schedule.chunks), micro_batches, parallel.microbatch_group,
-                    places.schedule, places.chunks, places.micro_batches, places.group});
+                    parallel.ep_overlap, places.schedule, places.chunks, places.micro_batches, places.group});
 }
 
 }  // namespace

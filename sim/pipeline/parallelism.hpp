@@ -35,6 +35,7 @@ struct ParallelOptions {
   std::optional<Bytes> p2p_bytes;  ///< size of every send; none: the profile's output_bytes
   bool p2p_split = false;          ///< each worker of a tensor-parallel group sends an equal share
   std::optional<std::int64_t> microbatch_group;
+  bool ep_overlap = false;  ///< a forward and a backward pass run side by side while tokens are exchanged
   std::optional<UpdateBarrier> update_barrier;  ///< none: All, or Stage with barrier layer
   bool align_grad_reduce = true;  ///< megatron: ranks delay a chunk's reductions so that all start together
   bool reduce_grad_waits = true;  ///< fsdp2: the next action waits for reductions
@@ -57,6 +58,8 @@ struct Degrees {
   Group context(std::int64_t rank = 0) const { return family(cp, tp, rank); }
   Group expert(std::int64_t rank = 0) const { return family(ep, tp, rank); }
   Group gradients(std::int64_t rank = 0) const { return family(of_gradients(), tp, rank); }
+  /// Workers that hold the same experts: E apart among those that sum their gradients.
+  Group expert_gradients(std::int64_t rank = 0) const { return family(of_gradients() / ep, tp * ep, rank); }
   /// Pairs each worker of one pipeline rank with the worker at the same position of another.
   Group pairs(std::int64_t from, std::int64_t to) const {
     return {.ranks = 2, .stride = 1, .repeats = of_rank(), .members = {from * of_rank(), to * of_rank()}};

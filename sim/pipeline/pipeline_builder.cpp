@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/pipeline/planned.hpp"
+#include "sim/schedule/experts.hpp"
 
 namespace allreplay {
 
@@ -17,7 +18,8 @@ PipelineBuilder::PipelineBuilder(const PipelineRequest& request)
   plan_.strategy = request.strategy.name;
   plan_.sharding = options_.sharding;
   const Degrees& degrees = pipeline_.degrees;
-  plan_.pipeline = {degrees.tp, degrees.cp, degrees.ep, request.parallel.schedule, {}, barrier_};
+  plan_.pipeline = {
+      degrees.tp, degrees.cp, degrees.ep, request.parallel.schedule, {}, barrier_, request.parallel.ep_overlap};
   for (const Chunk& chunk : pipeline_.chunks) plan_.pipeline->layers.push_back(chunk.layers());
   plan_.groups.clear();
   plan_.roles.clear();
@@ -32,9 +34,18 @@ void PipelineBuilder::begin(const ProgramShape& shape) {
     Role& role = plan_.roles.emplace_back(Role{fmt::format("rank {}", rank), {}});
     for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
     ranks_.emplace_back(pipeline_, rank, profile_, shape);
+    if (request_.parallel.ep_overlap) ranks_.back().pair_actions(joins_actions());
   }
+  for (std::uint32_t rank = 0; rank < pipeline_.ranks() && has_expert_groups(); ++rank)
+    plan_.groups.push_back({fmt::format("expert {}", rank), degrees.expert_gradients(rank)});
   last_exchange_.resize(ranks_.size());
   reductions_.resize(ranks_.size());
+}
+
+bool PipelineBuilder::joins_actions() const {
+  return std::any_of(pipeline_.rows.begin(), pipeline_.rows.end(), [](const ActionRow& row) {
+    return std::any_of(row.begin(), row.end(), [](const Action& one) { return one.joined; });
+  });
 }
 
 std::uint32_t PipelineBuilder::add_lane(std::string name, const QueueingPolicy& queueing) {
@@ -54,6 +65,18 @@ void PipelineBuilder::gate(const PlanPoint& before, const PlanPoint& after, bool
 void PipelineBuilder::gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after) {
   gate(rank.point(place), after);
   if (place == rank.last_work() && last_exchange_[rank.rank()]) gate(transfer(*last_exchange_[rank.rank()]), after);
+}
+
+void PipelineBuilder::gate_after_gradient(const RankProgram& rank, std::uint32_t place, const PlanPoint& after) {
+  if (rank.pair_of(place))
+    gate(rank.computed(place), after);
+  else
+    gate_after_work(rank, place, after);
+}
+
+void PipelineBuilder::gate_after_action(const RankProgram& rank, std::uint32_t place, const PlanPoint& after) {
+  gate_after_work(rank, place, after);
+  if (const WorkPair* pair = rank.pair_of(place)) gate(rank.point(pair->backward - 1), after);
 }
 
 std::vector<PipelineBuilder::PendingSend> PipelineBuilder::sends_of(std::uint32_t rank) const {
@@ -169,7 +192,10 @@ Plan PipelineBuilder::finish(bool update_at_start) {
   post_first_receipts(update_at_start);
   add_tied();
   if (!plan_.together) await_ends(update_at_start);
-  for (RankProgram& rank : ranks_) plan_.roles[rank.rank()].program = std::move(rank.works);
+  for (RankProgram& rank : ranks_) {
+    plan_.roles[rank.rank()].program = std::move(rank.works);
+    plan_.roles[rank.rank()].pairs = std::move(rank.pairs);
+  }
   set_channels(plan_);
   return std::move(plan_);
 }
@@ -201,9 +227,14 @@ void PipelineBuilder::add_tied() {
   }
 }
 
+std::uint32_t PipelineBuilder::group_of(std::uint32_t rank, std::uint32_t block) const {
+  const bool experts = has_expert_groups() && is_of_experts(plan_.blocks[block], profile_);
+  return experts ? static_cast<std::uint32_t>(ranks_.size()) + rank : rank;
+}
+
 std::uint32_t PipelineBuilder::add_reduction(std::uint32_t rank, Transfer one) {
-  one.group = rank;
-  one.bytes = wire_bytes(plan_, rank, one.payload, profile_);
+  one.group = group_of(rank, one.payload.block);
+  one.bytes = wire_bytes(plan_, one.group, one.payload, profile_);
   const std::uint32_t index = add(one);
   reductions_[rank].push_back(index);
   return index;
@@ -211,10 +242,11 @@ std::uint32_t PipelineBuilder::add_reduction(std::uint32_t rank, Transfer one) {
 
 std::uint32_t PipelineBuilder::add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane) {
   const Payload payload{Payload::Kind::Parameters, block};
+  const std::uint32_t group = group_of(rank.rank(), block);
   return add({.op = CollectiveOp::AllGather,
-              .group = rank.rank(),
+              .group = group,
               .payload = payload,
-              .bytes = wire_bytes(plan_, rank.rank(), payload, profile_),
+              .bytes = wire_bytes(plan_, group, payload, profile_),
               .lane = lane});
 }
 

@@ -24,13 +24,22 @@ class PipelineBuilder {
   void add_sends();
   Plan finish(bool update_at_start);
 
-  /// Adds a reduction among the workers that sum the rank's gradients. Its bytes follow from its block.
+  /// True if gradients of experts are reduced in groups of their own.
+  bool has_expert_groups() const { return options_.sharding.has_expert_groups(); }
+  /// Returns the group that reduces and gathers the rank's block.
+  std::uint32_t group_of(std::uint32_t rank, std::uint32_t block) const;
+  /// Adds a reduction among the workers that sum the block's gradients. Group and bytes follow from its block.
   std::uint32_t add_reduction(std::uint32_t rank, Transfer one);
   std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
 
   void gate(const PlanPoint& before, const PlanPoint& after, bool next = false);
+  /// Makes `after` wait for the action that ends with the work at `place`, and what runs beside it, and, if that is the
+  /// program's last work, for the rank's last exchange.
+  void gate_after_action(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
   /// Makes `after` wait for the work at `place` and, if that is the program's last one, for the rank's last exchange.
   void gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
+  /// The same for a gradient, which is ready when its layer's computing has ended.
+  void gate_after_gradient(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
   /// Makes the rank's first action, and a receive that is posted before it, wait for the gather.
   void gate_first_action(const RankProgram& rank, std::uint32_t gather);
 
@@ -48,6 +57,8 @@ class PipelineBuilder {
   std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
 
  private:
+  bool joins_actions() const;
+
   // A send between two ranks, not yet added as a transfer.
   struct PendingSend {
     std::uint32_t from = 0, to = 0;  // ranks

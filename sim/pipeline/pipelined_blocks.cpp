@@ -50,6 +50,7 @@ class PipelinedBlocks : PipelineBuilder {
     for (const RankProgram& rank : ranks_) {
       if (shards) gather_lanes_.push_back(add_lane(fmt::format("gather {}", rank.rank()), as_listed()));
       reduce_lanes_.push_back(add_lane(fmt::format("{} {}", shards ? "reduce" : "network", rank.rank()), queueing));
+      if (has_expert_groups()) expert_lanes_.push_back(add_lane(fmt::format("expert {}", rank.rank()), queueing));
     }
     add_sends();
     for (const RankProgram& rank : ranks_) {
@@ -81,21 +82,26 @@ class PipelinedBlocks : PipelineBuilder {
         const LayerId layer = first_layer(plan_.blocks[index], profile_);
         Transfer one{.op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
                      .payload = {Payload::Kind::Gradients, index},
-                     .lane = reduce_lanes_[rank.rank()],
+                     .lane = lane_of(rank, index),
                      .priority = priority_of(pass, index, own),
                      .micro_batch = pass.micro_batch};
         if (own.queueing.tick > Time(0))
           one.ticks_from = WorkPoint{rank.place(Activity::Mark, pass.chunk, pass.micro_batch), rank.rank()};
         const std::uint32_t reduced = add_reduction(rank.rank(), one);
-        const std::uint32_t made = own.queueing.release == Release::Backward
-                                       ? rank.at(pass.action).last
-                                       : rank.place(pass.kind, layer, pass.micro_batch);
-        gate(rank.point(made), transfer(reduced));  // gradients do not wait for the rank's last exchange
+        // Gradients do not wait for the rank's last exchange.
+        gate(own.queueing.release == Release::Backward ? rank.point(rank.at(pass.action).last)
+                                                       : rank.computed(rank.place(pass.kind, layer, pass.micro_batch)),
+             transfer(reduced));
         if (shards || barrier_ == Barrier::Iteration) continue;
         const auto update = rank.find(Activity::Update, layer, 0);
         gate(transfer(reduced), rank.point(update ? *update : first_pass_of(rank, pass.chunk, layer)), true);
       }
     }
+  }
+
+  std::uint32_t lane_of(const RankProgram& rank, std::uint32_t block) const {
+    const bool experts = group_of(rank.rank(), block) != rank.rank();
+    return experts ? expert_lanes_[rank.rank()] : reduce_lanes_[rank.rank()];
   }
 
   // Returns a priority that orders blocks by number of the gradient pass, then chunk, then the chunk's own priorities.
@@ -141,6 +147,7 @@ class PipelinedBlocks : PipelineBuilder {
     }
   }
 
+  std::vector<std::uint32_t> expert_lanes_;                        // by rank
   std::map<std::uint32_t, std::vector<std::int64_t>> priorities_;  // by chunk: the rank of each block's priority
 };
 

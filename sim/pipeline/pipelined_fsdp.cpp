@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/pipeline/pipeline_builder.hpp"
+#include "sim/schedule/experts.hpp"
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/plan_builder.hpp"
 
@@ -60,7 +61,9 @@ class PipelinedFsdp : PipelineBuilder {
     const Chunk& layers = pipeline_.chunks[chunk];
     const Profile part = profile_of_chunk(profile_, layers, std::vector<Time>(profile_.layers.size()));
     std::vector<std::uint32_t> blocks;
-    for (const Unit& unit : units_of_part(part, profile_, options_.fsdp.wrap)) {
+    std::vector<Unit> units = units_of_part(part, profile_, options_.fsdp.wrap);
+    if (has_expert_groups()) units = cut_at_experts(units, part);
+    for (const Unit& unit : units) {
       Block block;
       for (LayerId layer = unit.first; layer <= unit.last; ++layer)
         for (const Slice& slice : block_of_layer(layers.first + layer, profile_).slices) block.slices.push_back(slice);
@@ -91,6 +94,7 @@ class PipelinedFsdp : PipelineBuilder {
         for (const std::uint32_t block : units[one.chunk]) {
           const std::uint32_t gather = add_gather(rank, block, gather_lanes_[rank.rank()]);
           gate(rank.point(end), transfer(gather));
+          if (const WorkPair* pair = rank.pair_of(end)) gate(rank.point(pair->backward - 1), transfer(gather));
           gathered[one.chunk].push_back(gather);
           held[one.chunk].push_back(gather);
         }
@@ -101,14 +105,18 @@ class PipelinedFsdp : PipelineBuilder {
                              .lane = reduce_lanes_[rank.rank()],
                              .micro_batch = static_cast<std::uint32_t>(pipeline_.index.micro_batches - 1)};
           const std::uint32_t reduced = add_reduction(rank.rank(), reduction);
-          gate_after_work(rank, end, transfer(reduced));
+          gate_after_action(rank, end, transfer(reduced));
           if (request_.parallel.reduce_grad_waits) awaited.push_back(reduced);
         }
       } else if (one.kind == Activity::Reshard) {
         free(one.chunk, end);
       } else if (is_pass(one.kind)) {
         const Placed& placed = rank.at(rank.actions()[next++]);
-        for (const std::uint32_t reduced : awaited) gate(transfer(reduced), rank.point(placed.entry));
+        for (const std::uint32_t reduced : awaited) {
+          gate(transfer(reduced), rank.point(placed.entry));
+          if (const WorkPair* pair = rank.pair_of(placed.entry); pair && pair->forward == placed.entry)
+            gate(transfer(reduced), rank.point(pair->backward));  // both start after the action before
+        }
         awaited.clear();
         const Activity kind = rank.works[placed.last].kind;
         for (const std::uint32_t gather : gathered[one.chunk]) {

@@ -98,7 +98,7 @@ class PipelineCoverage {
     for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank)
       duties_.push_back({.role = rank, .transfers = {}, .holds = std::vector<bool>(profile.tensors.size(), false)});
     for (std::uint32_t index = 0; index < plan.transfers.size(); ++index)
-      if (is_of_rank(plan.transfers[index])) duties_[plan.transfers[index].group].transfers.push_back(index);
+      if (const auto rank = plan.rank_of(plan.transfers[index])) duties_[*rank].transfers.push_back(index);
     for (TensorId id = 0; id < profile.tensors.size(); ++id)
       duties_[rank_of_layer(pipeline, profile.tensors[id].layer)].holds[id] = true;
   }
@@ -143,7 +143,7 @@ class PipelineCoverage {
     const std::vector<std::int64_t>& members = plan_.groups[one.group].group.members;
     return {rank_of_worker(members[0]), rank_of_worker(members[1])};
   }
-  bool is_of_rank(const Transfer& one) const { return one.group < plan_.roles.size(); }
+  bool is_of_rank(const Transfer& one) const { return plan_.rank_of(one).has_value(); }
   std::uint32_t chunk_of(LayerId layer) const {
     std::uint32_t chunk = 0;
     while (pipeline_.chunks[chunk].last < layer) ++chunk;
@@ -163,12 +163,12 @@ class PipelineCoverage {
       const bool block = one.payload.block != Payload::just_bytes;
       if (block != is_of_rank(one) || (block && one.op == CollectiveOp::Send))
         return Complaint{fmt::format("{} cannot be sent on {}", name(index), plan_.groups[one.group].name),
-                         "blocks on \"data R\"; sends and tied tensors on \"R to S\""};
+                         "blocks on \"data R\" (of experts on \"expert R\"); sends and tied tensors on \"R to S\""};
       if (!block && plan_.lanes[one.lane].tick > Time(0))
         return Complaint{fmt::format("{} is on lane '{}', which has ticks", name(index), plan_.lanes[one.lane].name),
                          "ticks for blocks only"};
       const Transfer& other = plan_.transfers[first.emplace(one.lane, index).first->second];
-      if ((is_of_rank(one) || is_of_rank(other)) && one.group != other.group)
+      if ((is_of_rank(one) || is_of_rank(other)) && plan_.rank_of(one) != plan_.rank_of(other))
         return Complaint{fmt::format("lane '{}' carries {} and {}", plan_.lanes[one.lane].name,
                                      name(first.at(one.lane)), name(index)),
                          "separate lanes for the reductions and gathers of a rank, and for sends"};
@@ -253,9 +253,10 @@ class PipelineCoverage {
     for (std::uint32_t index = 0; index < plan_.transfers.size() && plan_.sharding.shards_parameters(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.op != CollectiveOp::AllGather) continue;
-      const auto read = gates_.read(index, one.group, false);
-      if (!read || !one.held_until || one.held_until->role != one.group || one.held_until->place < *read)
-        return Complaint{fmt::format("{} does not say how long rank {} holds it", name(index), one.group),
+      const std::uint32_t rank = plan_.rank_of(one).value();
+      const auto read = gates_.read(index, rank, false);
+      if (!read || !one.held_until || one.held_until->role != rank || one.held_until->place < *read)
+        return Complaint{fmt::format("{} does not say how long rank {} holds it", name(index), rank),
                          "\"held_until\": the rank's work after which it is freed, after those that read it"};
     }
     return std::nullopt;
@@ -344,7 +345,7 @@ void set_channels(Plan& plan) {
   const auto ranks = static_cast<std::uint32_t>(plan.roles.size());
   std::vector<std::uint32_t> of_rank(plan.lanes.size(), ranks);
   for (const Transfer& one : plan.transfers)
-    if (one.group < ranks) of_rank[one.lane] = one.group;
+    if (const auto rank = plan.rank_of(one)) of_rank[one.lane] = *rank;
   std::uint32_t next = ranks;
   for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane)
     plan.lanes[lane].channel = of_rank[lane] < ranks ? of_rank[lane] : next++;

@@ -42,6 +42,21 @@ RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Pro
   index_.emplace(works);
 }
 
+void RankProgram::pair_actions(bool only_joined) {
+  for (std::size_t i = 0; i + 1 < actions_.size(); ++i) {
+    const Action &one = row_[actions_[i]], &next = row_[actions_[i + 1]];
+    if (one.kind != Activity::Forward || next.kind != Activity::Backward || (only_joined && !next.joined)) continue;
+    pairs.push_back({at(actions_[i]).entry, at(actions_[i + 1]).entry, at(actions_[i + 1]).last + 1});
+    ++i;
+  }
+}
+
+const WorkPair* RankProgram::pair_of(std::uint32_t place) const {
+  const auto after = std::upper_bound(pairs.begin(), pairs.end(), place,
+                                      [](std::uint32_t of, const WorkPair& pair) { return of < pair.forward; });
+  return after != pairs.begin() && place < std::prev(after)->end ? &*std::prev(after) : nullptr;
+}
+
 std::optional<std::uint32_t> RankProgram::find(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const {
   const auto place = index_->find({kind, item, micro_batch});
   return place ? std::optional(static_cast<std::uint32_t>(*place)) : std::nullopt;

@@ -40,6 +40,11 @@ class RankProgram {
   RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Profile& profile, const ProgramShape& shape);
 
   std::vector<Work> works;
+  std::vector<WorkPair> pairs;  ///< see pair_actions()
+
+  /// Pairs each forward action with the whole backward action that directly follows it, from the start of the row.
+  /// `only_joined`: only if the schedule joins them.
+  void pair_actions(bool only_joined);
 
   std::uint32_t rank() const { return rank_; }
   const ActionRow& row() const { return row_; }
@@ -53,6 +58,10 @@ class RankProgram {
   std::uint32_t last_work() const { return static_cast<std::uint32_t>(works.size() - 1); }
 
   PlanPoint point(std::size_t place) const { return work(place, rank_); }
+  /// The end of the work's computing, before the tokens that it sends in a pair have arrived.
+  PlanPoint computed(std::uint32_t place) const { return WorkPoint{place, rank_, pair_of(place) != nullptr}; }
+  /// Returns the pair that the work belongs to; null: none.
+  const WorkPair* pair_of(std::uint32_t place) const;
   /// REQUIRES: the program contains the work.
   std::uint32_t place(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const;
   std::optional<std::uint32_t> find(Activity kind, std::uint32_t item, std::uint32_t micro_batch) const;

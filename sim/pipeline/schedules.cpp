@@ -150,8 +150,9 @@ ActionRow interleaved_row(const ScheduleRequest& request, std::int64_t rank, std
   const std::vector<std::int64_t> forwards = chunks_in_order(request, rank, false),
                                   backwards = chunks_in_order(request, rank, true);
   const auto all = static_cast<std::int64_t>(forwards.size());
-  const std::int64_t ahead =
-      std::min((request.chunks - 1) * group_size(request) + late * (request.ranks - 1 - rank), all);
+  const std::int64_t ahead = std::min(
+      (request.chunks - 1) * group_size(request) + late * (request.ranks - 1 - rank) + (request.one_more_ahead ? 1 : 0),
+      all);
   RowWriter row(request);
   for (std::int64_t i = 0; i < all + ahead; ++i) {
     if (i < all) row.add(forwards[static_cast<std::size_t>(i)], Kind::Forward);

@@ -19,6 +19,9 @@ struct ScheduleRequest {
   std::int64_t micro_batches = 1;  ///< M
   /// G of `interleaved` and `zb-h1`: Megatron's microbatch-group-size-per-virtual-pipeline-stage; none: PyTorch's rule.
   std::optional<std::int64_t> microbatch_group;
+  /// `interleaved`: each rank runs one more forward pass before its first backward pass, so that neighbours in its row
+  /// are of different micro-batches, and can overlap (Megatron-Core's overlap_moe_expert_parallel_comm).
+  bool one_more_ahead = false;
   // Places that errors refer to:
   SourceLocation place_of_schedule, place_of_chunks, place_of_micro_batches, place_of_group;
 };

@@ -51,6 +51,7 @@ const View& run_view() {
           {"    reductions and gathers", "{exposed_dp_s:nonzero}"},
           {"    sends between ranks", "{exposed_p2p_s:nonzero}"},
           {"    inside layers", "{layer_comm_s:nonzero}"},
+          {"      token exchanges", "{exposed_ep_s:nonzero}"},
           {"  bubble", "{bubble_s:nonzero}[, mean of {ranks} ranks]"},
           {"communication in flight", "{comm_busy_s}, collectives: {collectives}"},
           {"efficiency", "{relative_efficiency} per GPU, relative to --workers {reference_workers}"},

@@ -31,6 +31,7 @@ enum class Activity : std::uint8_t {
   ReduceScatter,
   AllGather,
   Send,
+  Exchange,  ///< tokens to their experts or back, beside the computing of another micro-batch
   // Tasks of a replay that only wait:
   LeadIn,   ///< the delay of a class of workers after the earliest one
   Tick,     ///< the wait of a transfer for its lane's tick
@@ -71,6 +72,7 @@ inline constexpr ActivityRow activity_rows[] = {
     {Activity::ReduceScatter, "reduce-scatter"},
     {Activity::AllGather, "all-gather"},
     {Activity::Send, "send"},
+    {Activity::Exchange, "exchange", "token exchange"},
     {Activity::LeadIn, "lead-in"},
     {Activity::Tick, "tick"},
     {Activity::Arrival, "arrival"},

@@ -28,8 +28,8 @@ TransferOrder order_of_transfers(const Plan& plan) {
   const std::size_t works = first_work.back(), count = works + plan.transfers.size();
   const auto node = [&](const PlanPoint& point) {
     if (const auto* one = std::get_if<TransferPoint>(&point)) return works + one->index;
-    const auto& [place, role] = std::get<WorkPoint>(point);
-    return first_work[role] + place;
+    const WorkPoint& work = std::get<WorkPoint>(point);
+    return first_work[work.role] + work.place;
   };
   std::vector<std::vector<std::size_t>> next(count);
   std::vector<std::size_t> left(count, 0);
@@ -101,11 +101,19 @@ class Coverage {
 
   std::optional<Complaint> complaint() {
     for (const auto& [slice, index] :
-         pieces([](const Transfer& one) { return one.payload.block != Payload::just_bytes; }))
+         pieces([](const Transfer& one) { return one.payload.block != Payload::just_bytes; })) {
+      const bool experts = plan_.sharding.has_expert_groups() && profile_.is_expert(slice.tensor);
+      if (plan_.is_among_experts(plan_.transfers[index]) != experts)
+        return Complaint{
+            fmt::format("{} carries '{}' among workers that {}", name(index), profile_.tensors[slice.tensor].name,
+                        experts ? "hold other experts" : "are not all of those that hold it"),
+            fmt::format("axis {} for tensors of experts, and only for these",
+                        plan_.pipeline ? "\"expert R\"" : "\"expert\"")};
       if (!duty_.holds[slice.tensor])
         return Complaint{fmt::format("{} carries '{}', which {} does not hold", name(index),
                                      profile_.tensors[slice.tensor].name, plan_.roles[duty_.role].name),
                          "each tensor on the rank that holds it"};
+    }
     const std::vector<Need> needs = needs_of(plan_.sharding);
     if (auto wrong = last_pass_unreduced(needs.front())) return wrong;
     for (const std::uint32_t micro_batch : reduced_micro_batches(needs.front()))
@@ -408,7 +416,7 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile) {
   }
   if (!plan.sharding.shards_optimizer())
     for (std::uint32_t index = 0; index < plan.transfers.size(); ++index)
-      if (plan.transfers[index].group != group_all)
+      if (plan.transfers[index].group != group_all && !plan.is_among_experts(plan.transfers[index]))
         return Complaint{
             fmt::format("{} is sent in groups, but the plan shards nothing", describe_transfer(plan, index, profile)),
             "\"step\": {\"zero\": 1}, or no axis"};

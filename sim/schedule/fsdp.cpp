@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/schedule/experts.hpp"
 #include "sim/schedule/plan_builder.hpp"
 
 namespace allreplay {
@@ -173,13 +174,19 @@ class Fsdp {
     return range;
   }
 
+  DataParallelGroup group_of(std::uint32_t unit) const {
+    const bool experts = request_.options.sharding.has_expert_groups() &&
+                         is_of_experts(build_.plan().blocks[block_[unit]], request_.profile);
+    return experts ? group_expert : group_shard;
+  }
+
   PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
-    return build_.gather(block_[unit], lane, micro_batch);
+    return build_.gather(block_[unit], lane, micro_batch, group_of(unit));
   }
   // Adds the unit's reduce-scatter and, if there are groups and `sums`, the all-reduce of its shard among them.
   PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch, bool sums = true) {
     const PlanPoint scattered =
-        build_.reduce(CollectiveOp::ReduceScatter, group_shard, block_[unit], lane, micro_batch);
+        build_.reduce(CollectiveOp::ReduceScatter, group_of(unit), block_[unit], lane, micro_batch);
     reductions_.push_back(scattered);
     if (!groups() || !sums) return scattered;
     const PlanPoint summed = build_.sum_shards(block_[unit], replicate_, micro_batch);
@@ -216,7 +223,7 @@ class Fsdp {
 
 class Fsdp2 : Fsdp {
  public:
-  explicit Fsdp2(const PlanRequest& request) : Fsdp2(request, units_of(request.profile, request.options.fsdp.wrap)) {}
+  explicit Fsdp2(const PlanRequest& request) : Fsdp2(request, units_of_kinds(request)) {}
 
   Plan make() {
     gathers_ = build_.add_lane(options_.separate_lanes ? "gather" : "gather and reduce");
@@ -235,6 +242,12 @@ class Fsdp2 : Fsdp {
  private:
   Fsdp2(const PlanRequest& request, const std::vector<Unit>& units)
       : Fsdp("fsdp2", request, Reshard::ButLast, units, std::vector<bool>(units.size(), false)) {}
+
+  // A unit of experts is sharded among other workers than one of other tensors.
+  static std::vector<Unit> units_of_kinds(const PlanRequest& request) {
+    const std::vector<Unit> units = units_of(request.profile, request.options.fsdp.wrap);
+    return request.options.sharding.has_expert_groups() ? cut_at_experts(units, request.profile) : units;
+  }
 
   bool freed(std::uint32_t unit) const {
     return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/schedule/experts.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/plan_builder.hpp"
 
@@ -17,9 +18,8 @@ class Megatron {
         build_("megatron", sharded(request.options), profile_) {
     overlap_gather_ = overlaps_gathers(options_);
     build_.plan().memory_policy.step = megatron_step(profile_);
-    gather_ = build_.add_lane("gather");
-    reduce_ = build_.add_lane("reduce");
-    make_buckets(megatron_bucket_size(options_, request.workers));
+    const std::int64_t least = options_.overlap_grad_reduce ? megatron_bucket_size(options_, request.workers) : 0;
+    for (const PartOfTensors& part : parts_of_tensors(profile_, build_.plan().sharding)) add_list(part, least);
   }
 
   Plan make() {
@@ -48,57 +48,76 @@ class Megatron {
     return sharding;
   }
 
-  void make_buckets(std::int64_t least) {
-    for (Block& bucket : megatron_buckets(profile_, options_.overlap_grad_reduce ? least : 0)) {
-      made_by_.push_back(options_.overlap_grad_reduce ? first_layer(bucket, profile_) : 0);
-      read_by_.push_back(first_layer(bucket, profile_));
+  // The buckets of experts, or of all other tensors, and their communicator's lanes.
+  struct BucketList {
+    bool experts = false;
+    std::uint32_t gather = 0, reduce = 0;   // lanes
+    std::uint32_t first = 0;                // in the plan's blocks
+    std::vector<LayerId> made_by, read_by;  // by bucket: layer that completes its gradients; first one that reads it
+    std::vector<PlanPoint> gathers;         // from the bucket nearest to the input on
+  };
+
+  void add_list(const PartOfTensors& part, std::int64_t least) {
+    BucketList list{.experts = part.experts, .first = static_cast<std::uint32_t>(build_.plan().blocks.size())};
+    list.gather = build_.add_lane(part.experts ? "expert-gather" : "gather");
+    list.reduce = build_.add_lane(part.experts ? "expert" : "reduce");
+    for (Block& bucket : part.blocks_of_whole(megatron_buckets(part.profile, least))) {
+      list.made_by.push_back(options_.overlap_grad_reduce ? first_layer(bucket, profile_) : 0);
+      list.read_by.push_back(first_layer(bucket, profile_));
       build_.add(std::move(bucket));
     }
+    lists_.push_back(std::move(list));
   }
 
-  // Adds gathers, from the bucket nearest to the input on.
   void add_gathers() {
     if (!options_.distributed_optimizer) return;
-    for (std::uint32_t bucket = static_cast<std::uint32_t>(read_by_.size()); bucket-- > 0;)
-      gathers_.push_back(build_.gather(bucket, gather_, 0));
-    for (std::size_t i = 0; i < gathers_.size(); ++i)
-      if (i == 0 || !overlap_gather_) build_.gate(start_of_program(), gathers_[i]);
+    for (BucketList& list : lists_) {
+      for (auto bucket = static_cast<std::uint32_t>(list.read_by.size()); bucket-- > 0;)
+        list.gathers.push_back(
+            build_.gather(list.first + bucket, list.gather, 0, list.experts ? group_expert : group_shard));
+      for (std::size_t i = 0; i < list.gathers.size(); ++i)
+        if (i == 0 || !overlap_gather_) build_.gate(start_of_program(), list.gathers[i]);
+    }
   }
 
-  // Makes the layer wait for its buckets. If gathers overlap, each bucket's gather starts when its predecessor is used.
+  // Makes the layer wait for its buckets. If gathers overlap, each bucket's gather starts when its predecessor in the
+  // list is used.
   void gate_gathers(LayerId layer, std::size_t place) {
-    for (std::size_t i = 0; i < gathers_.size(); ++i) {
-      const LayerId reader = overlap_gather_ ? read_by_[read_by_.size() - 1 - i] : 0;
-      if (reader != layer) continue;
-      build_.gate(gathers_[i], work(place));
-      if (!overlap_gather_ || i + 1 == gathers_.size()) continue;
-      build_.gate(gathers_[i], gathers_[i + 1]);
-      build_.gate(place > 0 ? work(place - 1) : start_of_program(), gathers_[i + 1]);
-    }
+    for (const auto& [experts, gather, reduce, first, made_by, read_by, gathers] : lists_)
+      for (std::size_t i = 0; i < gathers.size(); ++i) {
+        const LayerId reader = overlap_gather_ ? read_by[read_by.size() - 1 - i] : 0;
+        if (reader != layer) continue;
+        build_.gate(gathers[i], work(place));
+        if (!overlap_gather_ || i + 1 == gathers.size()) continue;
+        build_.gate(gathers[i], gathers[i + 1]);
+        build_.gate(place > 0 ? work(place - 1) : start_of_program(), gathers[i + 1]);
+      }
   }
 
   void launch(LayerId layer, std::uint32_t micro_batch) {
     const bool shards = options_.distributed_optimizer;
     const CollectiveOp op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
-    for (std::uint32_t bucket = 0; bucket < made_by_.size(); ++bucket) {
-      if (made_by_[bucket] != layer) continue;
-      const PlanPoint reduced = build_.reduce(op, shards ? group_shard : group_all, bucket, reduce_, micro_batch);
-      build_.gate(build_.so_far(), reduced);
-      reductions_.push_back(reduced);
-      if (!shards || build_.plan().sharding.shard_group == 0) continue;
-      const PlanPoint summed = build_.sum_shards(bucket, reduce_, micro_batch);
-      build_.gate(reduced, summed);
-      reductions_.push_back(summed);
-    }
+    for (const BucketList& list : lists_)
+      for (std::uint32_t i = 0; i < list.made_by.size(); ++i) {
+        if (list.made_by[i] != layer) continue;
+        const DataParallelGroup group = list.experts ? group_expert : shards ? group_shard : group_all;
+        const std::uint32_t bucket = list.first + i;
+        const PlanPoint reduced = build_.reduce(op, group, bucket, list.reduce, micro_batch);
+        build_.gate(build_.so_far(), reduced);
+        reductions_.push_back(reduced);
+        if (!shards || build_.plan().sharding.shard_group == 0) continue;
+        const PlanPoint summed = build_.sum_shards(bucket, list.reduce, micro_batch);
+        build_.gate(reduced, summed);
+        reductions_.push_back(summed);
+      }
   }
 
   const Profile& profile_;
   const MegatronOptions& options_;
   PlanBuilder build_;
   bool overlap_gather_ = false;
-  std::uint32_t gather_ = 0, reduce_ = 0;
-  std::vector<LayerId> made_by_, read_by_;  // by bucket: layer that completes its gradients; first layer that reads it
-  std::vector<PlanPoint> gathers_, reductions_;
+  std::vector<BucketList> lists_;
+  std::vector<PlanPoint> reductions_;
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/schedule/experts.hpp"
+
 namespace allreplay {
 
 Bytes Block::bytes() const {
@@ -168,6 +170,10 @@ class Expansion {
 
   void add_whole(const ProgramIndex& places) {
     plan_.lanes = {{"network", queueing_.order, queueing_.window, queueing_.tick}};
+    if (plan_.sharding.has_expert_groups()) {
+      plan_.lanes.push_back(plan_.lanes.front());
+      plan_.lanes.back().name = "expert";
+    }
     plan_.transfers.reserve(queueing_.split ? 2 * count() : count());
     plan_.gates.reserve(queueing_.split ? 4 * count() : 2 * count());
     const std::int64_t micro_batch = plan_.sharding.accumulate - 1;
@@ -175,8 +181,11 @@ class Expansion {
     constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
     for (std::uint32_t index = 0; index < count(); ++index) {
       const Block& block = plan_.blocks[index];
+      const bool experts = plan_.sharding.has_expert_groups() && is_of_experts(block, profile_);
       add({.op = queueing_.split ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+           .group = experts ? group_expert : group_all,
            .payload = {Payload::Kind::Gradients, index},
+           .lane = experts ? 1U : 0U,
            .priority = queueing_.split ? first : block.priority,
            .micro_batch = static_cast<std::uint32_t>(micro_batch)});
       plan_.gates.push_back({made(places, index, micro_batch), transfer(index)});

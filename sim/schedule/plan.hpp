@@ -43,6 +43,7 @@ struct Payload {
 struct WorkPoint {
   std::uint32_t place = 0;  ///< index into the role's program
   std::uint32_t role = 0;   ///< index into Plan::roles
+  bool computed = false;    ///< the end of its computing; its token exchange (WorkPair) may follow
   auto operator<=>(const WorkPoint&) const = default;
 };
 
@@ -129,12 +130,22 @@ struct MemoryPolicy {
   bool operator==(const MemoryPolicy&) const = default;
 };
 
+/// A forward and a backward action of a pipeline's rank that run as two chains beside each other, so that one computes
+/// while the other exchanges tokens with experts. Both start when the work before the pair has ended; the work after it
+/// starts when both have. Places in the program, where the forward action's works come first.
+struct WorkPair {
+  std::uint32_t forward = 0, backward = 0;  ///< the first work of each
+  std::uint32_t end = 0;                    ///< one past the last work of the backward action
+  bool operator==(const WorkPair&) const = default;
+};
+
 /// Workers that run the same program. The program is one period of the work on their compute streams. It starts at an
 /// instant at which no transfer is in flight; in a pipeline, which has no such instant, with the update.
 struct Role {
   std::string name;
   std::vector<Work> program;
   std::vector<std::int64_t> workers = {};  ///< empty: all
+  std::vector<WorkPair> pairs = {};        ///< in order, without overlaps
   bool operator==(const Role&) const = default;
 };
 
@@ -144,6 +155,7 @@ struct PlannedPipeline {
   std::string schedule;                  ///< its name, only shown
   std::vector<std::int64_t> layers;      ///< by chunk: number of layers
   Barrier barrier = Barrier::Iteration;  ///< what the first forward pass waits for
+  bool ep_overlap = false;               ///< roles have pairs, in which tokens are exchanged beside computing
   bool operator==(const PlannedPipeline&) const = default;
 };
 
@@ -171,6 +183,19 @@ struct Plan {
   std::vector<Work>& program() {
     assert(roles.size() == 1);
     return roles.front().program;
+  }
+
+  /// True if the transfer runs among workers that hold the same experts.
+  bool is_among_experts(const Transfer& transfer) const {
+    if (!sharding.has_expert_groups()) return false;
+    return pipeline ? transfer.group >= roles.size() && transfer.group < 2 * roles.size()
+                    : transfer.group == group_expert;
+  }
+  /// In a pipeline, the rank whose gradients or parameters the transfer carries; none for transfers between ranks.
+  std::optional<std::uint32_t> rank_of(const Transfer& transfer) const {
+    const auto ranks = static_cast<std::uint32_t>(roles.size());
+    if (transfer.group < ranks) return transfer.group;
+    return is_among_experts(transfer) ? std::optional(transfer.group - ranks) : std::nullopt;
   }
 
   /// REQUIRES: the transfer carries a block.

@@ -35,8 +35,9 @@ class PlanBuilder {
   }
 
   // Append a transfer of a block's parameters or gradients to a lane.
-  PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
-    return add(CollectiveOp::AllGather, group_shard, {Payload::Kind::Parameters, block}, lane, micro_batch);
+  PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch,
+                   DataParallelGroup group = group_shard) {
+    return add(CollectiveOp::AllGather, group, {Payload::Kind::Parameters, block}, lane, micro_batch);
   }
   PlanPoint reduce(CollectiveOp op, DataParallelGroup group, std::uint32_t block, std::uint32_t lane,
                    std::uint32_t micro_batch) {

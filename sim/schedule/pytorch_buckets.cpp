@@ -62,7 +62,7 @@ constexpr std::string_view class_of_buckets = R"(class Buckets:
 )";
 
 bool is_sent_by_hooks(const Plan& plan) {
-  if (!plan.queueing || plan.sharding.shards_optimizer()) return false;
+  if (!plan.queueing || plan.sharding.shards_optimizer() || plan.sharding.has_expert_groups()) return false;
   const QueueingPolicy& travel = *plan.queueing;
   return travel.order != Order::Priority && travel.window.count == 1 && travel.window.bytes == Window::unlimited &&
          travel.barrier == Barrier::Iteration && travel.release == Release::Layer && travel.tick == Time(0) &&

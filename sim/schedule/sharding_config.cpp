@@ -5,6 +5,11 @@ namespace allreplay {
 std::vector<NamedGroup> data_parallel_groups(ShardingConfig sharding) {
   const std::int64_t size = sharding.shard_group, stride = sharding.stride;
   const Group all = of_equal_place(stride);
+  if (sharding.has_expert_groups())
+    return {{"all", all},
+            {"shard", all},
+            {"replica", consecutive(1)},
+            {"expert", of_equal_place(stride * sharding.experts)}};
   if (size == 0) return {{"all", all}, {"shard", all}, {"replica", consecutive(1)}};
   return {{"all", all},
           {"shard", {.ranks = size, .stride = stride, .repeats = 0}},

@@ -14,6 +14,7 @@ struct ShardingConfig {
   std::int64_t zero = 0;         ///< ZeRO's stage, 0 to 3
   std::int64_t shard_group = 0;  ///< G: workers in a shard group; 0: all
   std::int64_t stride = 1;       ///< distance between members of a group; the degree of tensor parallelism
+  std::int64_t experts = 1;      ///< E: workers that together hold all experts; 1 also if the profile has none
   bool operator==(const ShardingConfig&) const = default;
 
   // Each stage shards what the lower ones do, and more.
@@ -24,6 +25,10 @@ struct ShardingConfig {
   /// F: the number of workers that share one copy of the sharded state.
   std::int64_t group_of(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers / stride; }
   std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_of(workers) : 1; }
+  /// True if gradients of experts are reduced in groups of their own.
+  bool has_expert_groups() const { return experts > 1; }
+  /// True if some collectives run in groups of the data-parallel workers.
+  bool has_groups() const { return shard_group > 0 || has_expert_groups(); }
 };
 
 /// A family of equal groups in which a plan's transfers run.
@@ -39,6 +44,7 @@ enum DataParallelGroup : std::uint32_t {
   group_all,      ///< all workers
   group_shard,    ///< the shard groups
   group_replica,  ///< workers at the same position of the shard groups; they sum their 1/G of the bytes
+  group_expert,   ///< workers that hold the same experts; only with has_expert_groups()
 };
 /// Takes its argument by value: for a reference to `{}`, GCC 12 warns (-Wdangling-pointer).
 std::vector<NamedGroup> data_parallel_groups(ShardingConfig sharding);

@@ -7,6 +7,7 @@
 
 #include "sim/core/named.hpp"
 #include "sim/schedule/dear.hpp"
+#include "sim/schedule/experts.hpp"
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/megatron.hpp"
@@ -54,18 +55,18 @@ Bytes Partition::of(const Profile& profile) const {
 
 std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all{
-      {"s-sgd",
-       {"S-SGD", 4},
-       "plain synchronous SGD: every tensor alone, none before the backward pass ends",
-       {},
-       offer_s_sgd,
-       schedule_s_sgd},
-      {"wfbp",
-       {"WFBP", 0},
-       "every tensor alone, as soon as it is ready (wait-free backpropagation)",
-       {},
-       offer_wfbp,
-       schedule_wfbp},
+      {.name = "s-sgd",
+       .look = {"S-SGD", 4},
+       .summary = "plain synchronous SGD: every tensor alone, none before the backward pass ends",
+       .offer = offer_s_sgd,
+       .schedule = schedule_s_sgd,
+       .takes_experts = true},
+      {.name = "wfbp",
+       .look = {"WFBP", 0},
+       .summary = "every tensor alone, as soon as it is ready (wait-free backpropagation)",
+       .offer = offer_wfbp,
+       .schedule = schedule_wfbp,
+       .takes_experts = true},
       {"sync-easgd",
        {"SyncEASGD", 1},
        "all tensors in one collective after the backward pass, as in Sync EASGD",
@@ -79,7 +80,13 @@ std::span<const Strategy> strategies() {
        .offer = offer_optimal_merge,
        .schedule = schedule_optimal_merge,
        .comparisons = merges},
-      {"ddp", {"DDP", 5}, "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, schedule_ddp},
+      {.name = "ddp",
+       .look = {"DDP", 5},
+       .summary = "PyTorch DDP's buckets",
+       .options = {"bucket_cap", "first_bucket"},
+       .offer = offer_ddp,
+       .schedule = schedule_ddp,
+       .takes_experts = true},
       {.name = "horovod",
        .look = {"Horovod", 6},
        .summary = "Horovod's fusion of the tensors that are ready at each tick of its loop",
@@ -144,7 +151,8 @@ std::span<const Strategy> strategies() {
        .options = {"wrap", "reshard", "reduce", "lanes", "prefetch", "reduce_buffers", "copy", "reduce_grad"},
        .offer = offer_fsdp2,
        .plan = plan_fsdp2,
-       .sharded = {3, true}},
+       .sharded = {3, true},
+       .takes_experts = true},
       {.name = "fsdp1",  // after its successor
        .look = {"FSDP1", 15},
        .summary = "PyTorch's FullyShardedDataParallel (1.11 to 2.x)",
@@ -187,7 +195,8 @@ std::span<const Strategy> strategies() {
                    "align_grad_reduce"},
        .offer = offer_megatron,
        .plan = plan_megatron,
-       .sharded = {1, true, shares_the_optimizer}},
+       .sharded = {1, true, shares_the_optimizer},
+       .takes_experts = true},
       {"best",
        {"Best found", 17},
        "the best plan that a search finds among those without sharding, or at --zero's stage",
@@ -251,8 +260,28 @@ StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options,
   return options;
 }
 
+namespace {
+
+// Forms blocks separately of tensors of experts and of all others, if their gradients are reduced separately.
+BucketSchedule schedule_in_parts(const Strategy& strategy, const PlanRequest& request) {
+  if (!request.options.sharding.has_expert_groups()) return strategy.schedule(request);
+  BucketSchedule whole;
+  for (const PartOfTensors& part : parts_of_tensors(request.profile, request.options.sharding)) {
+    if (part.ids.empty()) continue;
+    BucketSchedule schedule =
+        strategy.schedule({part.profile, request.cost, request.options, request.splits, request.workers});
+    std::vector<Block> blocks = std::move(whole.blocks);
+    for (Block& block : part.blocks_of_whole(std::move(schedule.blocks))) blocks.push_back(std::move(block));
+    whole = std::move(schedule);
+    whole.blocks = std::move(blocks);
+  }
+  return whole;
+}
+
+}  // namespace
+
 BucketSchedule make_bucket_schedule(const Strategy& strategy, const PlanRequest& request) {
-  BucketSchedule schedule = strategy.schedule(request);
+  BucketSchedule schedule = schedule_in_parts(strategy, request);
   schedule.split = schedule.split && request.splits;
   schedule.barrier = request.options.barrier.value_or(schedule.barrier);
   return schedule;

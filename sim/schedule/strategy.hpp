@@ -135,6 +135,7 @@ struct Strategy {
   std::string_view collective = {};
   Barrier barrier = Barrier::Iteration;  ///< of its schedules
   bool in_pipelines = true;              ///< can plan the chunks of a pipeline
+  bool takes_experts = false;            ///< can reduce gradients of experts in groups of their own
 
   bool shards() const { return plan != nullptr; }
   /// Returns the sharding of plans with these options. REQUIRES: shards().

@@ -114,9 +114,13 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   const Degrees degrees = degrees_of(scenario);
   std::vector<Call> calls = layer_calls(scenario, choice);
   const bool shards = shards_state(scenario) || scenario.strategy->searched();
+  const bool experts = scenario.options.strategy.sharding.has_expert_groups();
   for (std::int64_t rank = 0; rank < degrees.pp; ++rank)
-    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
-      if (shards || op == CollectiveOp::AllReduce) calls.emplace_back(op, degrees.gradients(rank), &choice.of(op));
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
+      if (!shards && op != CollectiveOp::AllReduce) continue;
+      calls.emplace_back(op, degrees.gradients(rank), &choice.of(op));
+      if (experts) calls.emplace_back(op, degrees.expert_gradients(rank), &choice.of(op));
+    }
   const Pipeline pipeline = pipeline_of(scenario);
   for (const auto& [from, to] : pairs_of(pipeline, scenario.profile))
     calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
@@ -186,13 +190,16 @@ BlockCost price_of_blocks(const Job& job) {
           job.fabric->launch_of_tensor()};
 }
 
-Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes) {
+Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes, bool exchanging) {
   const Scenario& scenario = job.scenario;
   const std::int64_t shards = !plan.pipeline                     ? plan.sharding.shards(scenario.workers)
                               : plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients()
                                                                  : 1;
+  if (!exchanging)
+    return unroll(without_exchanges(*job.parallel), plan, classes, job.fabric.get(), job.compression, shards);
   return unroll(job.parallel ? job.parallel->profile : *scenario.profile, plan, classes, job.fabric.get(),
-                job.compression, shards, scenario.options.start == Start::Ranks);
+                job.compression, shards, scenario.options.start == Start::Ranks,
+                job.parallel ? &job.parallel->exchanges : nullptr);
 }
 
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
@@ -207,25 +214,33 @@ Time inside_layers(const Job& job, const Label& label) {
   const bool backward = label.kind == Activity::Backward || label.kind == Activity::BackwardInput;
   if (!job.parallel || (!backward && label.kind != Activity::Forward)) return Time(0);
   const Layer &with = job.parallel->profile.layers[label.item], &alone = job.parallel->layers_alone->layers[label.item];
-  return backward ? with.backward - alone.backward : with.forward - alone.forward;
+  const Time all = backward ? with.backward - alone.backward : with.forward - alone.forward;
+  return label.in_pair ? all - job.parallel->exchanges.of(label.kind, label.item).total : all;
+}
+
+Time exchanges_of(const Job& job, const Label& label) {
+  const bool pass = is_pass(label.kind) && label.kind != Activity::BackwardWeight;
+  return job.parallel && pass ? job.parallel->exchanges.of(label.kind, label.item).total : Time(0);
 }
 
 void add_interference(System& system, std::uint32_t first_stream, std::uint32_t network, CallId first_call,
                       const Job& job, const std::vector<WorkerClass>& classes) {
   const std::vector<Call>& calls = job.fabric->calls();
-  const auto add = [&](const std::optional<Group>& among, std::vector<std::uint32_t> on) {
+  const auto add = [&](std::vector<Group> among, std::vector<std::uint32_t> on) {
     for (std::uint32_t& stream : on) stream += first_stream;
-    const auto is_felt = [&calls, first_call, among](CallId call) {
+    const auto is_felt = [&calls, first_call, among = std::move(among)](CallId call) {
       const CallId own = call - first_call;  // wraps around, and is too large, for another job's call before first_call
-      return own < calls.size() && (!among || calls[own].group == *among);
+      return own < calls.size() &&
+             (among.empty() || std::find(among.begin(), among.end(), calls[own].group) != among.end());
     };
     system.influences.push_back(felt(*job.scenario.cluster.interference, network, std::move(on)));
     system.influences.back().load_of = [is_felt](const Server& from) { return from.load_of(is_felt); };
   };
   const std::int64_t ranks = job.scenario.options.parallel.pp;
-  if (ranks == 1) add(std::nullopt, classes_of(classes, std::nullopt));
+  if (ranks == 1) add({}, classes_of(classes, std::nullopt));
   for (std::uint32_t rank = 0; ranks > 1 && rank < ranks; ++rank)
-    add(job.parallel->degrees.gradients(rank), classes_of(classes, rank));
+    add({job.parallel->degrees.gradients(rank), job.parallel->degrees.expert_gradients(rank)},
+        classes_of(classes, rank));
 }
 
 Job prepared_for(const Plan& plan, Job job) {

@@ -35,15 +35,19 @@ BlockCost price_of_blocks(const Job& job);
 /// Returns the job with a fabric that offers the plan's calls. Throws InputError if the collective has no halves.
 Job prepared_for(const Plan& plan, Job job);
 
-/// Calls unroll() with the job's profile, fabric, codec and shards.
-Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes);
+/// Calls unroll() with the job's profile, fabric, codec and shards. `exchanging`: token exchanges take their time; only
+/// for plans of pipelines, whose classes have the job's profile.
+Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes, bool exchanging = true);
 
 /// Draws a task's time in one iteration; none for tasks that are not a worker's. `random`: by class.
 std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
                           const Jitter& jitter, std::vector<Random>& random);
 
-/// Returns the part of a task's time that collectives inside its layer take.
+/// Returns the part of a task's time that collectives inside its layer take, without token exchanges in a pair.
 Time inside_layers(const Job& job, const Label& label);
+
+/// Returns the token exchanges of the task's pass, whether they are a part of its time or follow it.
+Time exchanges_of(const Job& job, const Label& label);
 
 /// Slows the job's workers while the job's own transfers are in flight on a network that several jobs, or ranks, share.
 /// In a pipeline, a rank is slowed by its own reductions and gathers. In the system, the job's streams start at

@@ -64,10 +64,10 @@ LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
 
 }  // namespace
 
-Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> group) {
+Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> rank) {
   std::array<Time, channel_count> sums{};
   for (const Transfer& transfer : plan.transfers) {
-    if (group && transfer.group != *group) continue;
+    if (rank && plan.rank_of(transfer) != rank) continue;
     const Call call(transfer.op, plan.groups[transfer.group].group);
     const Channels channels = fabric.channels(call);
     const Time time = fabric.at_best(transfer.bytes, call);
@@ -80,6 +80,16 @@ Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start) {
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
   if (per_rank_start) return busiest_link(plan, fabric);
+  if (plan.sharding.has_expert_groups()) {  // two kinds of gradients, each in its own groups
+    LowerBound bound;
+    if (!plan.sharding.shards_optimizer() && plan.program().front().kind == Activity::Backward) {
+      const bool experts = profile.is_expert(0);
+      const Call call(CollectiveOp::AllReduce, plan.groups[experts ? group_expert : group_all].group);
+      bound = LowerBound(profile, [&](Bytes bytes) { return fabric.least(static_cast<double>(bytes), call, true); });
+    }
+    bound.all = sending(plan, fabric, std::nullopt);
+    return bound;
+  }
   // Plans that expand() makes begin with a backward pass.
   if (!plan.sharding.shards_optimizer() && plan.program().front().kind == Activity::Backward)
     return LowerBound(profile, [&](Bytes bytes) {

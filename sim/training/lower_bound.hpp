@@ -37,8 +37,9 @@ struct LowerBound {
 /// in flight before the last worker is ready. REQUIRES: the fabric offers the plan's calls.
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start = false);
 
-/// Returns the time of a plan's transfers in a group, or of all, at the best speed on the busiest channel.
-Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> group);
+/// Returns the time of a plan's transfers, or of the reductions and gathers of a pipeline's rank, at the best speed on
+/// the busiest channel.
+Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> rank);
 
 /// True for compute tasks of workers, a codec's excluded.
 bool is_work(const Label& label);

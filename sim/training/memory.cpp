@@ -14,8 +14,9 @@ namespace allreplay {
 
 namespace {
 
-// Returns the bytes of one gradient element.
+// Returns the bytes of one gradient element; without tensors any number will do.
 double gradient_bytes(const Profile& profile) {
+  if (profile.tensors.empty()) return 4;
   const Tensor& any = profile.tensors.front();
   return static_cast<double>(any.bytes) / static_cast<double>(any.elements);
 }
@@ -60,7 +61,9 @@ class Accountant {
     if (plan_.memory_policy.resident)
       for (const Slice& slice : plan_.blocks[*plan_.memory_policy.resident].slices)
         resident += static_cast<double>(slice.bytes) / gradient_;
-    return standing_memory(scenario_, plan_, static_cast<double>(profile_.elements()), resident,
+    Elements elements;
+    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor) elements.add(plan_, profile_, tensor);
+    return standing_memory(scenario_, plan_, elements, resident,
                            static_cast<double>(plan_.sharding.shards(scenario_.workers)));
   }
 
@@ -186,7 +189,7 @@ class Accountant {
         plan_.sharding.shards_optimizer() ? static_cast<double>(plan_.sharding.shards(scenario_.workers)) : 1;
     for (const UpdatePlace& update : update_places(plan_, 0, profile_))
       ledger.hold_step(start(c, update.work), update.takes_time ? end(c, update.work) : start(c, update.work),
-                       step_memory(scenario_, plan_, update.elements / shards));
+                       step_memory(scenario_, plan_, update.elements.shared_by(shards, plan_)));
   }
 
   const Scenario& scenario_;
@@ -222,7 +225,18 @@ void nothing_fits(const Scenario& scenario, double bytes, std::string_view small
                     fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
 }
 
-MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double elements, double resident,
+void Elements::add(const Plan& plan, const Profile& profile, TensorId tensor) {
+  const auto more = static_cast<double>(profile.tensors[tensor].elements);
+  all += more;
+  if (plan.sharding.has_expert_groups() && profile.is_expert(tensor)) experts += more;
+}
+
+double Elements::shared_by(double shards, const Plan& plan) const {
+  if (experts == 0 || shards == 1) return all / shards;
+  return (all - experts) / shards + experts / (shards / static_cast<double>(plan.sharding.experts));
+}
+
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements, double resident,
                             double shards) {
   const MemoryPolicy& policy = plan.memory_policy;
   const double gradient = gradient_bytes(scenario.profile);
@@ -231,29 +245,38 @@ MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, double e
   const double made = policy.gradient > 0 ? static_cast<double>(policy.gradient) : gradient;
   const auto share = [&](bool shared) { return shared ? shards : 1; };
   MemoryParts parts;
-  parts.parameters = held * ((elements - resident) / share(plan.sharding.shards_parameters()) + resident);
-  parts.gradients = made * elements / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
-  parts.optimizer =
-      elements * scenario.options.memory.state.value_or(held == 2 ? 12 : 8) / share(plan.sharding.shards_optimizer());
+  const auto held_elements = [&](const Elements& all, bool shared) { return all.shared_by(share(shared), plan); };
+  parts.parameters =
+      held * (held_elements({elements.all - resident, elements.experts}, plan.sharding.shards_parameters()) + resident);
+  const double state = scenario.options.memory.state.value_or(held == 2 ? 12 : 8);
+  if (elements.experts == 0) {  // the order of factors decides the last bit
+    parts.gradients = made * elements.all / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
+    parts.optimizer = elements.all * state / share(plan.sharding.shards_optimizer());
+  } else {
+    parts.gradients = made * held_elements(elements, !policy.whole_gradients && plan.sharding.shards_gradients());
+    parts.optimizer = state * held_elements(elements, plan.sharding.shards_optimizer());
+  }
   return parts;
 }
 
 std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile) {
   const std::vector<Work>& program = plan.roles[role].program;
-  std::vector<double> elements(profile.layers.size(), 0);
-  for (const Tensor& tensor : profile.tensors) elements[tensor.layer] += static_cast<double>(tensor.elements);
-  double own = 0;  // of all layers of the role
+  std::vector<Elements> elements(profile.layers.size());
+  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
+    elements[profile.tensors[tensor].layer].add(plan, profile, tensor);
+  Elements own;  // of all layers of the role
   std::vector<UpdatePlace> updates;
   std::optional<std::size_t> first_pass;
   std::vector<bool> passed(profile.layers.size(), false);
   for (std::size_t place = 0; place < program.size(); ++place) {
     const Work& work = program[place];
     if (work.kind == Activity::Update)
-      updates.push_back({place, true, work.item == everything ? 0 : elements[work.item]});
+      updates.push_back({place, true, work.item == everything ? Elements() : elements[work.item]});
     // A pipeline's program begins with its update, and its first forward pass may be of any micro-batch.
     if (work.kind != Activity::Forward || (!plan.pipeline && work.micro_batch != 0) || passed[work.item]) continue;
     passed[work.item] = true;
-    own += elements[work.item];
+    own.all += elements[work.item].all;
+    own.experts += elements[work.item].experts;
     if (!first_pass) first_pass = place;
   }
   if (updates.empty() && first_pass) updates.push_back({*first_pass, false, own});

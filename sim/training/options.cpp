@@ -342,6 +342,11 @@ std::span<const OptionRow> option_rows() {
        .of_step = true},
       of_step(choice<yes_or_no, &Options::parallel, &P::p2p_split>(
           "p2p_split", "each worker of a tensor group sends its share of the bytes", in_pipelines)),
+      of_step(choice<yes_or_no, &Options::parallel, &P::ep_overlap>(
+          "ep_overlap",
+          "tokens go to experts and back while another micro-batch computes: a forward and a backward pass side by "
+          "side",
+          "interleaved and dualpipe-v with ep above 1")),
       with_default(of_step(choice<update_barriers, &Options::parallel, &P::update_barrier>(
                        "update_barrier",
                        "a rank's update waits for all ranks (all, for a global norm), or only for its own (stage)",

@@ -213,6 +213,25 @@ void refuse_pipelines(const Scenario& scenario, std::string_view what, std::stri
                    fmt::format("pp 1; or {}", instead));
 }
 
+bool overlaps_exchanges(const Scenario& scenario) { return parallel_of(scenario).ep_overlap; }
+
+void require_ep_overlap(const Scenario& scenario) {
+  const ParallelOptions& parallel = parallel_of(scenario);
+  if (!parallel.ep_overlap || scenario.given) return;
+  const auto refuse = [&](const std::string& wrong, std::string_view right) {
+    throw InputError(
+        scenario.options.place_of("ep_overlap"),
+        fmt::format("ep_overlap exchanges tokens of one micro-batch while another computes, but {}", wrong),
+        fmt::format("{}; or ep_overlap=false", right));
+  };
+  if (!parallel.pipeline()) refuse("there is no pipeline", "pp above 1");
+  if (parallel.ep == 1) refuse("every worker has all experts", "ep above 1");
+  if (parallel.given) refuse("a schedule file gives the order of actions", "schedule=interleaved or dualpipe-v");
+  if (parallel.schedule != "interleaved" && parallel.schedule != "dualpipe-v")
+    refuse(fmt::format("{} runs none side by side", parallel.schedule), "schedule=interleaved or dualpipe-v");
+  if (parallel.p2p != P2p::Overlap) refuse("with p2p=blocking sends hold up computing", "p2p=overlap");
+}
+
 void require_strategy_of_pipelines(const Scenario& scenario) {
   if (!parallel_of(scenario).pipeline() || scenario.given) return;
   if (!plans_pipelines(*scenario.strategy))
@@ -225,13 +244,20 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
   const Degrees degrees = degrees_of(scenario);
   const Network& network = scenario.cluster.network;
   std::vector<Group> groups{degrees.gradients()};
+  if (scenario.options.strategy.sharding.has_expert_groups()) groups.push_back(degrees.expert_gradients());
   for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
   for (const Group& group : groups)
     require_even(network, group, degrees.of_rank(), scenario.workers,
                  place_of_workers(scenario, {"ep", "pp", "cp", "tp"}));
+  if (scenario.options.strategy.sharding.has_expert_groups() && goes_in_legs(*choice.algorithm, choice.options))
+    throw InputError(place_of_collective(scenario),
+                     "local, or servers on hosts of their own, cannot be combined with ep: they sum among all workers",
+                     "colocated servers, or ep 1");
   if (!choice.detailed())
-    price_call(network, {CollectiveOp::AllReduce, degrees.gradients(), choice.algorithm}, scenario.workers,
-               scenario.cluster.workers, choice.options);
+    for (const Group& group : groups)
+      if (group == degrees.gradients() || group == degrees.expert_gradients())
+        price_call(network, {CollectiveOp::AllReduce, group, choice.algorithm}, scenario.workers,
+                   scenario.cluster.workers, choice.options);
   if (!parallel_of(scenario).pipeline()) return;
   require_options_of_pipelines(scenario, choice);
   require_p2p(scenario);
@@ -244,10 +270,31 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
   send_bytes(scenario, pipeline);
 }
 
+namespace {
+
+// Returns the time of the layer's collectives in a pass, and sets that of its token exchanges.
+Time inside(const Layer& layer, bool backward, LayerPrices& prices, PassExchanges& exchanges) {
+  double all = 0, others = 0;
+  for (const LayerCollective& one : layer.collectives) {
+    if (one.backward != backward) continue;
+    const double seconds = prices.seconds(one);
+    all += seconds;
+    if (one.group != LayerCollective::Among::Expert)
+      others += seconds;
+    else if (const Time time = to_time(seconds); time > Time(0))
+      exchanges.each.push_back(time);
+  }
+  exchanges.total = to_time(all) - to_time(others);
+  return to_time(all);
+}
+
+}  // namespace
+
 ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& choice, const Fabric* fabric) {
   ParallelSetup setup{.degrees = degrees_of(scenario),
                       .layers_alone = scenario.profile,
                       .profile = *scenario.profile,
+                      .exchanges = {},
                       .pipeline = {},
                       .sends = {},
                       .slowdowns = {}};
@@ -255,11 +302,9 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
   const std::vector<Time> weights = setup.profile.weight_times();
   for (LayerId l = 0; l < setup.profile.layers.size(); ++l) {
     Layer& layer = setup.profile.layers[l];
-    double forward = 0, backward = 0;
-    for (const LayerCollective& one : layer.collectives) (one.backward ? backward : forward) += prices.seconds(one);
     layer.backward_weight = weights[l];
-    layer.forward = add(layer.forward, to_time(forward));
-    layer.backward = add(layer.backward, to_time(backward));
+    layer.forward = add(layer.forward, inside(layer, false, prices, setup.exchanges.forward.emplace_back()));
+    layer.backward = add(layer.backward, inside(layer, true, prices, setup.exchanges.backward.emplace_back()));
   }
   if (!parallel_of(scenario).pipeline()) return setup;
   setup.pipeline = pipeline_of(scenario);
@@ -268,6 +313,15 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
   for (auto rank = slow.begin(); rank != slow.end(); rank += setup.degrees.of_rank())
     setup.slowdowns.push_back(*std::max_element(rank, rank + setup.degrees.of_rank()));
   return setup;
+}
+
+Profile without_exchanges(const ParallelSetup& setup) {
+  Profile profile = setup.profile;
+  for (LayerId l = 0; l < profile.layers.size(); ++l) {
+    profile.layers[l].forward -= setup.exchanges.forward[l].total;
+    profile.layers[l].backward -= setup.exchanges.backward[l].total;
+  }
+  return profile;
 }
 
 PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost) {
@@ -282,7 +336,8 @@ std::string parallel_caveats(const Scenario& scenario) {
   if (!scenario.profile->degrees && (parallel.tp > 1 || parallel.cp > 1))
     say(fmt::format("{} has no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
                     scenario.profile->name, parallel.tp, parallel.cp));
-  if (parallel.ep > 1) say("gradients of experts are reduced over all data-parallel workers, like all others");
+  if (parallel.ep > 1 && !scenario.profile->has_experts())
+    say("gradients of experts are reduced over all data-parallel workers, like all others");
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/pipeline/pipeline_plan.hpp"
 #include "sim/training/collective_choice.hpp"
+#include "sim/training/unroll.hpp"
 
 namespace allreplay {
 
@@ -15,6 +16,7 @@ struct ParallelSetup {
   Degrees degrees;
   Shared<Profile> layers_alone;  ///< without collectives inside layers
   Profile profile;               ///< layers' times include them
+  TokenExchanges exchanges;      ///< those among experts
   // With pp above 1:
   std::optional<Pipeline> pipeline;
   std::vector<double> sends;      ///< by chunk: bytes
@@ -28,6 +30,12 @@ void refuse_pipelines(const Scenario& scenario, std::string_view what, std::stri
 
 /// Throws InputError if the strategy or its barrier does not support a pipeline.
 void require_strategy_of_pipelines(const Scenario& scenario);
+
+/// Throws InputError if tokens are to be exchanged beside computing (ep_overlap), but nothing could overlap.
+void require_ep_overlap(const Scenario& scenario);
+
+/// True if tokens are exchanged beside computing.
+bool overlaps_exchanges(const Scenario& scenario);
 
 /// Throws InputError, naming the option, for settings that these degrees of parallelism do not support.
 void require_parallel(const Scenario& scenario, const CollectiveChoice& choice);
@@ -58,6 +66,9 @@ bool settled_in_pipelines(const Scenario& scenario, std::string_view option);
 /// Returns the number of micro-batches for the requested samples per iteration; none if it is not an integer.
 /// REQUIRES: global_batch, and a profile with a batch size.
 std::optional<std::int64_t> micro_batches_of_samples(const Scenario& scenario);
+
+/// Returns the profile's layers without the time of the token exchanges.
+Profile without_exchanges(const ParallelSetup& setup);
 
 /// Returns notes for the user on how the profile is interpreted.
 std::string parallel_caveats(const Scenario& scenario);

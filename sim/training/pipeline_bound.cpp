@@ -22,8 +22,8 @@ class PipelineBound {
     Time most{0};
     const bool in_turn = plan_.pipeline->barrier == Barrier::Iteration && (plan_.together || !splits());
     for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank) {
-      const Time work = working(rank);
-      most = std::max({most, add(work, updating(rank)), sending(plan_, *job_.fabric, rank)});
+      const Time work = working(rank), update = updating(rank);
+      most = std::max({most, add(work, update), add(exchanging(rank), update), sending(plan_, *job_.fabric, rank)});
       if (in_turn) most = std::max(most, add(work, around(rank)));
     }
     return most;
@@ -31,6 +31,25 @@ class PipelineBound {
 
  private:
   bool splits() const { return has(pipeline_.rows, Activity::BackwardInput); }
+
+  bool exchanges() const { return plan_.pipeline->ep_overlap && !job_.choice.detailed(); }
+
+  // Returns the time of the work on the compute stream: without token exchanges if they may overlap.
+  Time computing(const Work& work) const {
+    const Time time = time_of(work);
+    if (!exchanges() || work.kind == Activity::BackwardWeight) return time;
+    return time - job_.parallel->exchanges.of(work.kind, work.item).total;
+  }
+
+  // Returns the rank's token exchanges, which go one at a time.
+  Time exchanging(std::uint32_t rank) const {
+    Time sum{0};
+    if (!exchanges()) return sum;
+    for (const Work& work : plan_.roles[rank].program)
+      if (is_pass(work.kind) && work.kind != Activity::BackwardWeight)
+        sum = add(sum, job_.parallel->exchanges.of(work.kind, work.item).total);
+    return sum;
+  }
 
   Time time_of(const Work& work) const {
     const Layer& layer = profile_.layers[work.item];
@@ -55,7 +74,7 @@ class PipelineBound {
   Time working(std::uint32_t rank) const {
     Time sum{0};
     for (const Work& work : plan_.roles[rank].program)
-      if (work.kind != Activity::Update && work.kind != Activity::Mark) sum = add(sum, on(rank, time_of(work)));
+      if (work.kind != Activity::Update && work.kind != Activity::Mark) sum = add(sum, on(rank, computing(work)));
     return sum;
   }
 

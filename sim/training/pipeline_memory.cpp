@@ -40,9 +40,9 @@ class RankAccountant {
   }
 
   MemoryParts standing() const {
-    double elements = 0;
+    Elements elements;
     for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor)
-      if (is_own(tensor)) elements += static_cast<double>(profile_.tensors[tensor].elements);
+      if (is_own(tensor)) elements.add(plan_, profile_, tensor);
     return standing_memory(job_.scenario, plan_, elements, 0,
                            static_cast<double>(job_.parallel->degrees.of_gradients()));
   }
@@ -53,15 +53,15 @@ class RankAccountant {
   void each_transfer(CollectiveOp op, Hold hold) const {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
       if (const Transfer& one = plan_.transfers[index];
-          one.op == op && one.payload.block != Payload::just_bytes && plan_.groups[one.group].group == own_group())
+          one.op == op && one.payload.block != Payload::just_bytes && plan_.rank_of(one) == rank_)
         hold(one, spans_[unrolled_.transfer(index)]);
   }
-  Group own_group() const { return job_.parallel->degrees.gradients(rank_); }
 
   void hold_gathered(Ledger& ledger) const {
     if (!plan_.sharding.shards_parameters()) return;
     each_transfer(CollectiveOp::AllGather, [&](const Transfer& one, const Span& gathered) {
-      ledger.hold(Ledger::Gathered, gathered.start, span(one.held_until->place).end,
+      const TaskId last = unrolled_.end_of(unrolled_.work(rank_, one.held_until->place));
+      ledger.hold(Ledger::Gathered, gathered.start, spans_[last].end,
                   static_cast<double>(plan_.block_of(one).bytes()) * profile_.parameter_share());
     });
   }
@@ -97,7 +97,7 @@ class RankAccountant {
     for (const UpdatePlace& update : update_places(plan_, rank_, profile_)) {
       const Span& work = span(update.work);
       ledger.hold_step(work.start, update.takes_time ? work.end : work.start,
-                       step_memory(job_.scenario, plan_, update.elements / shards));
+                       step_memory(job_.scenario, plan_, update.elements.shared_by(shards, plan_)));
     }
   }
 

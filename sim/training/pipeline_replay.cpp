@@ -84,9 +84,12 @@ class Iterations final : public Observer {
 
 class PipelineReplay {
  public:
-  /// `slowed`: with the job's stragglers.
-  PipelineReplay(const Job& job, const Plan& plan, bool slowed = true)
-      : job_(job), plan_(plan), roles_(ranks_of(job, plan, slowed)), unrolled_(unroll_job(job, plan, roles_)) {
+  /// `slowed`: with the job's stragglers. `exchanging`: token exchanges take their time.
+  PipelineReplay(const Job& job, const Plan& plan, bool slowed = true, bool exchanging = true)
+      : job_(job),
+        plan_(plan),
+        roles_(ranks_of(job, plan, slowed)),
+        unrolled_(unroll_job(job, plan, roles_, exchanging)) {
     for (const Task& task : unrolled_.graph.tasks()) bytes_.push_back(task.bytes);
   }
 
@@ -222,7 +225,8 @@ class PipelineReplay {
 StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t rank) {
   const Pipeline& pipeline = *job.parallel->pipeline;
   StageResult stage;
-  Time compute{0}, inside{0}, update{0};
+  const bool overlap = overlaps_exchanges(job.scenario);
+  Time compute{0}, inside{0}, exchanging{0}, update{0};
   for (std::size_t place = 0; place < unrolled.works(rank); ++place) {
     const TaskId id = unrolled.work(rank, place);
     const Label& label = unrolled.labels[id];
@@ -233,11 +237,14 @@ StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t ran
     }
     if (!is_on_stream(label.kind)) continue;
     const Time collectives = inside_layers(job, label);
-    inside = add(inside, collectives);
+    const Time exchanges = exchanges_of(job, label);
+    exchanging = add(exchanging, exchanges);
+    inside = add(inside, overlap && !label.in_pair ? collectives - exchanges : collectives);
     compute = add(compute, time - collectives);
   }
   stage.compute_s = to_seconds(compute);
   stage.layer_comm_s = to_seconds(inside);
+  stage.exchange_s = to_seconds(exchanging);
   stage.update_s = to_seconds(update);
   for (const std::uint32_t chunk : pipeline.chunks_of(rank))
     stage.chunks.push_back({chunk, pipeline.chunks[chunk].first, pipeline.chunks[chunk].layers()});
@@ -264,15 +271,26 @@ std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const Pi
 // Iteration times of the same plan, in seconds, each without one more cause of delay.
 struct Parts {
   double without_stragglers = 0, without_gradients = 0, without_sends = 0;
+  double without_exchanges = without_sends;  ///< only if they overlap computing
 };
 
 Parts parts_of(const Job& job, const Plan& plan, PipelineReplay& slowed, double iteration) {
   if (!job.scenario.parts) return {iteration, iteration, iteration};
   const std::vector<double>& slowdowns = job.parallel->slowdowns;
-  if (std::all_of(slowdowns.begin(), slowdowns.end(), [](double one) { return one == 1; }))
-    return {iteration, slowed.run(Timed::OnlySends).seconds, slowed.run(Timed::Nothing).seconds};
-  PipelineReplay even(job, plan, false);
-  return {even.run(Timed::All).seconds, even.run(Timed::OnlySends).seconds, even.run(Timed::Nothing).seconds};
+  Parts parts{.without_stragglers = iteration};
+  if (std::all_of(slowdowns.begin(), slowdowns.end(), [](double one) { return one == 1; })) {
+    parts.without_gradients = slowed.run(Timed::OnlySends).seconds;
+    parts.without_sends = slowed.run(Timed::Nothing).seconds;
+  } else {
+    PipelineReplay even(job, plan, false);
+    parts.without_stragglers = even.run(Timed::All).seconds;
+    parts.without_gradients = even.run(Timed::OnlySends).seconds;
+    parts.without_sends = even.run(Timed::Nothing).seconds;
+  }
+  parts.without_exchanges = overlaps_exchanges(job.scenario)
+                                ? PipelineReplay(job, plan, false, false).run(Timed::Nothing).seconds
+                                : parts.without_sends;
+  return parts;
 }
 
 ParallelResult parallel_result(const Job& job) {
@@ -315,12 +333,18 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
-    stage.bubble_s = settled(parts.without_sends - stage.compute_s - stage.layer_comm_s - stage.update_s);
+    stage.bubble_s = settled(parts.without_exchanges - stage.compute_s - stage.layer_comm_s - stage.update_s);
     stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
   parallel.bubble_s = settled(mean_of(parallel.stages, &StageResult::bubble_s));
   parallel.layer_comm_s = mean_of(parallel.stages, &StageResult::layer_comm_s);
+  if (overlaps_exchanges(job.scenario)) {
+    parallel.exposed_ep_s = settled(parts.without_sends - parts.without_exchanges);
+    parallel.layer_comm_s += parallel.exposed_ep_s;
+  } else {
+    parallel.exposed_ep_s = mean_of(parallel.stages, &StageResult::exchange_s);
+  }
   const auto most = std::max_element(parallel.stages.begin(), parallel.stages.end(),
                                      [](const auto& a, const auto& b) { return a.memory.peak < b.memory.peak; });
   result.memory = most->memory;
@@ -354,6 +378,10 @@ void add_parallel_result(const Job& job, const Plan& plan, Result& result) {
   const double computing = micro_batches * (metrics.forward_s + metrics.backward_s);
   parallel.layer_comm_s = micro_batches * to_seconds(add(setup.profile.forward() - setup.layers_alone->forward(),
                                                          setup.profile.backward() - setup.layers_alone->backward()));
+  Time exchanging{0};
+  for (const std::vector<PassExchanges>* passes : {&setup.exchanges.forward, &setup.exchanges.backward})
+    for (const PassExchanges& one : *passes) exchanging = add(exchanging, one.total);
+  parallel.exposed_ep_s = micro_batches * to_seconds(exchanging);
   const double exposed = metrics.iteration_s - metrics.straggler_s - computing - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = settled(exposed);
   parallel.exposed_dp_s = settled(exposed - parallel.layer_comm_s);

@@ -236,6 +236,8 @@ void require_hosts_of_switches(const Scenario& scenario, const CollectiveChoice&
   const auto spec = topology_of(scenario.cluster.network);
   if (spec && !has_switch_trees(spec->kind))
     refuse(fmt::format("has no tree of switches on a {}", kind_name(spec->kind)), "star, leaf-spine, fat-tree or rail");
+  if (scenario.options.strategy.sharding.has_expert_groups())
+    refuse("sums among all workers, not among those that hold the same experts (ep)", "ring, for example");
   if (const auto& group = scenario.options.strategy.sharding.shard_group; group != 0 && group != scenario.workers)
     refuse("sums among all workers, not in shard groups", "ring, for example");
   const std::int64_t gpus = gpus_of_a_host(scenario.cluster.network);
@@ -282,9 +284,10 @@ std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoic
   if (scenario.operation)
     return {{*scenario.operation, everybody().of(scenario.workers), &choice.of(*scenario.operation)}};
   std::vector<Call> calls;
-  for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.sharding)) {
-    if (!calls.empty() && !shards_state(scenario)) break;
-    const Group group = one.group.of(scenario.workers);
+  const std::vector<NamedGroup> groups = data_parallel_groups(scenario.options.strategy.sharding);
+  for (std::size_t family = 0; family < groups.size(); ++family) {
+    if (family != group_all && family != group_expert && !shards_state(scenario)) continue;
+    const Group group = groups[family].group.of(scenario.workers);
     for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
       if (const Call call(op, group, &choice.of(op));
           choice.has(op) && std::find(calls.begin(), calls.end(), call) == calls.end())
@@ -327,6 +330,7 @@ CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveC
 }  // namespace
 
 CollectiveChoice require_possible(const Scenario& scenario) {
+  require_ep_overlap(scenario);
   CollectiveChoice choice = collective_of(scenario);
   if (scenario.options.parallel.any()) return require_parallel_possible(scenario, std::move(choice));
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/training/job.hpp"
 #include "sim/training/parallel_setup.hpp"
@@ -12,7 +13,9 @@ namespace allreplay {
 bool shards_state(const Scenario& scenario) {
   if (scenario.given && !scenario.given->plan.pipeline) {
     const std::vector<Transfer>& transfers = scenario.given->plan.transfers;
-    return std::any_of(transfers.begin(), transfers.end(), [](const Transfer& one) { return one.group != group_all; });
+    return std::any_of(transfers.begin(), transfers.end(), [](const Transfer& one) {
+      return one.group != group_all && !(one.group == group_expert && one.op == CollectiveOp::AllReduce);
+    });
   }
   return scenario.options.strategy.sharding.shards_optimizer() || (scenario.strategy && scenario.strategy->plan);
 }
@@ -58,6 +61,34 @@ void require_groups(const Scenario& scenario) {
            "fsdp1, fsdp2, megatron with its distributed optimizer, or zero=1 or 2 under a plan of blocks");
 }
 
+// The names of the strategies that reduce gradients of experts in groups of their own.
+std::string names_of_strategies_with_experts() {
+  std::vector<std::string_view> names;
+  for (const Strategy& one : strategies())
+    if (one.takes_experts) names.push_back(one.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Rejects what reduces all gradients among the same workers, if experts have groups of their own.
+void require_experts(const Scenario& scenario) {
+  const ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (!sharding.has_expert_groups()) return;
+  const auto refuse_experts = [&](const SourceLocation& place, std::string_view what, std::string_view remedy) {
+    throw InputError(place,
+                     fmt::format("{} cannot be combined with ep {}, which reduces experts among other workers", what,
+                                 sharding.experts),
+                     fmt::format("{}; or ep 1", remedy));
+  };
+  if (sharding.shard_group > 0) refuse_experts(scenario.options.place_of("shard_group"), "shard_group", "none");
+  if (scenario.codec) refuse_experts(scenario.place_of_codec, "a codec", "none");
+  if (scenario.given) return;
+  if (!scenario.strategy->takes_experts)
+    refuse_experts({"strategy", std::string(scenario.strategy->name)}, scenario.strategy->name,
+                   names_of_strategies_with_experts());
+  if (!scenario.strategy->shards() && sharding.shards_optimizer())
+    refuse_experts(scenario.options.place_of("zero"), "zero", "zero=0, or megatron or fsdp2");
+}
+
 }  // namespace
 
 bool goes_with(const Scenario& scenario) {
@@ -83,6 +114,7 @@ std::vector<std::string> options_not_taken(const Scenario& scenario) {
 void require_sharding(const Scenario& scenario) {
   if (!scenario.strategy) return;
   require_strategy_of_pipelines(scenario);
+  require_experts(scenario);
   require_groups(scenario);
   const StrategyOptions& options = scenario.options.strategy;
   if (scenario.codec && !scenario.strategy->plan && scenario.options.places.contains("zero") && shards_state(scenario))

@@ -116,6 +116,7 @@ struct StageResult {
   };
   std::vector<OwnChunk> chunks;
   double compute_s = 0, layer_comm_s = 0, update_s = 0, bubble_s = 0;
+  double exchange_s = 0;  ///< token exchanges among experts; in layer_comm_s only if nothing overlaps them
   MemoryUse memory;
 };
 
@@ -126,6 +127,7 @@ struct ParallelResult {
   std::optional<std::int64_t> chunks;  ///< per rank; none if ranks hold different numbers
   std::int64_t micro_batches = 1;
   double bubble_s = 0, exposed_dp_s = 0, exposed_p2p_s = 0, layer_comm_s = 0;
+  double exposed_ep_s = 0;          ///< of token exchanges; a part of layer_comm_s
   std::vector<StageResult> stages;  ///< by rank
   bool repeats = true;              ///< a period was found; else values are means
 };

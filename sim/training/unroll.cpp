@@ -15,8 +15,15 @@ namespace {
 class Unroller {
  public:
   Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
-           const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start)
-      : profile_(profile), plan_(plan), classes_(classes), fabric_(fabric), compression_(compression), shards_(shards) {
+           const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start,
+           const TokenExchanges* exchanges)
+      : profile_(profile),
+        plan_(plan),
+        classes_(classes),
+        fabric_(fabric),
+        compression_(compression),
+        shards_(shards),
+        exchanges_(exchanges) {
     all_.classes = classes.size();
     all_.lead_ins = {0};
     classes_of_role_.resize(plan.roles.size());
@@ -31,6 +38,7 @@ class Unroller {
     all_.per_rank_start = per_rank_start && classes.size() > 1 && !plan.pipeline;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
+    for (const Role& role : plan.roles) all_.pairs = all_.pairs || !role.pairs.empty();
     const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // in most plans, that is all
     all_.labels.reserve(tasks);
     all_.nominal.reserve(tasks);
@@ -38,12 +46,18 @@ class Unroller {
   }
 
   Unrolled make() {
-    for (std::uint32_t c = 0; c < all_.classes; ++c) add_works(c);
+    last_ends_.resize(all_.classes);
+    for (std::uint32_t c = 0; c < all_.classes; ++c) {
+      const bool paired = !plan_.roles[classes_[c].role].pairs.empty();
+      paired ? add_paired_works(c) : add_works(c);
+      last_ends_[c] = {all_.last_work(c)};
+    }
     add_transfers();
     if (compression_) {
       const std::vector<Visit> visits = this->visits();
       for (std::uint32_t c = 0; c < all_.classes; ++c) add_codec(c, visits);
     }
+    if (all_.pairs) link_pairs();
     for (const Gate& gate : plan_.gates)
       if (!gate.next) for_each_edge(gate, [&](TaskId before, TaskId after) { all_.graph.precede(before, after); });
     // If all start together, carry() leads only to the first class's lead-in, which the others wait for.
@@ -75,7 +89,8 @@ class Unroller {
 
   TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
     const WorkerClass& whose = classes_[label.worker_class];
-    const Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
+    Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
+    if (label.in_pair && exchanges_) time -= exchanges_->of(label.kind, label.item).total;
     const double slowdown = whose.slowdown;
     return add(label, {.queue = queue, .position = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)},
                time);
@@ -116,25 +131,31 @@ class Unroller {
 
   // A layer's share of the update is proportional to its bytes, a rank's to its elements.
   Time update_time(const Label& label, const Profile& profile) const {
-    if (!profile.update) return Time(0);
+    if (!profile.update || profile.tensors.empty()) return Time(0);
     const std::uint32_t item = label.item;
-    if (item == everything)
-      return scaled(*profile.update, share_of_role(classes_[label.worker_class].role) / static_cast<double>(shards_));
+    if (item == everything) return scaled(*profile.update, share_of_role(classes_[label.worker_class].role));
     Bytes bytes = 0;
     for (const Tensor& tensor : profile.tensors)
       if (tensor.layer == item) bytes += tensor.bytes;
     return scaled(*profile.update, static_cast<double>(bytes) / static_cast<double>(profile.bytes()));
   }
 
+  // Returns the part of the whole update that a worker of the role does. Experts are shared by 1/E of the workers that
+  // share the other elements.
   double share_of_role(std::uint32_t role) const {
-    if (!plan_.pipeline) return 1;
-    std::vector<bool> own(profile_.layers.size(), false);
+    const auto shards = static_cast<double>(shards_);
+    const bool apart = plan_.sharding.has_expert_groups() && shards_ > 1;
+    if (!plan_.pipeline && !apart) return 1 / shards;
+    std::vector<bool> own(profile_.layers.size(), !plan_.pipeline);
     for (const Work& work : plan_.roles[role].program)
       if (work.kind == Activity::Forward) own[work.item] = true;
-    std::int64_t elements = 0;
+    std::int64_t elements = 0, of_experts = 0;
     for (const Tensor& tensor : profile_.tensors)
-      if (own[tensor.layer]) elements += tensor.elements;
-    return static_cast<double>(elements) / static_cast<double>(profile_.elements());
+      if (own[tensor.layer]) (apart && profile_.layers[tensor.layer].expert ? of_experts : elements) += tensor.elements;
+    const auto all = static_cast<double>(profile_.elements());
+    const double share = static_cast<double>(elements) / all / shards;
+    if (!apart) return share;
+    return share + static_cast<double>(of_experts) / all * static_cast<double>(plan_.sharding.experts) / shards;
   }
 
   Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
@@ -148,6 +169,79 @@ class Unroller {
           all_.stream(c), rank++);
       all_.graph.precede(id - 1, id);
     }
+  }
+
+  // Adds the works of a role with pairs. In a pair, the backward chain goes first if both can start.
+  void add_paired_works(std::uint32_t c) {
+    const Role& role = plan_.roles[classes_[c].role];
+    add({Activity::LeadIn, c, 0}, {.queue = all_.stream(c)});
+    auto pair = role.pairs.begin();
+    for (std::uint32_t place = 0; place < role.program.size(); ++place) {
+      const Work& work = role.program[place];
+      while (pair != role.pairs.end() && place >= pair->end) ++pair;
+      const bool in_pair = pair != role.pairs.end() && place >= pair->forward;
+      const TaskId id = add_timed({work.kind, c, work.item, work.micro_batch, in_pair && is_pass(work.kind)},
+                                  all_.stream(c), place + 1);
+      all_.graph.task(id).priority = in_pair && place < pair->backward ? 1 : 0;
+    }
+  }
+
+  // Adds the token exchanges of pairs, and links the works of roles with pairs.
+  void link_pairs() {
+    all_.ends.resize(all_.lead_in(all_.classes));
+    std::iota(all_.ends.begin(), all_.ends.end(), TaskId{0});
+    for (std::uint32_t c = 0; c < all_.classes; ++c) {
+      const Role& role = plan_.roles[classes_[c].role];
+      if (role.pairs.empty()) continue;
+      std::int64_t position = 0;
+      for (const WorkPair& pair : role.pairs) {  // of exchanges issued at the same instant, the backward one goes first
+        for (std::uint32_t place = pair.backward; place < pair.end; ++place) add_exchanges(c, place, position);
+        for (std::uint32_t place = pair.forward; place < pair.backward; ++place) add_exchanges(c, place, position);
+      }
+      last_ends_[c] = link_works(c, role);
+    }
+  }
+
+  // Adds the exchanges that follow the work, one after another.
+  void add_exchanges(std::uint32_t c, std::uint32_t place, std::int64_t& position) {
+    const TaskId work = all_.work(c, place);
+    const Label label = all_.labels[work];
+    if (!exchanges_ || !label.in_pair) return;
+    for (const Time time : exchanges_->of(label.kind, label.item).each) {
+      const TaskId id = add({Activity::Exchange, c, label.item, label.micro_batch},
+                            {.queue = all_.exchanges(c), .position = position++, .duration = time}, time);
+      all_.graph.precede(all_.ends[work], id);
+      all_.ends[work] = id;
+      all_.exchange_of.push_back(work);
+    }
+  }
+
+  // Links the works of a role with pairs, and returns the ends of its program.
+  std::vector<TaskId> link_works(std::uint32_t c, const Role& role) {
+    std::vector<TaskId> before{all_.lead_in(c)};
+    const auto follow = [&](std::uint32_t place, const std::vector<TaskId>& ends) {
+      for (const TaskId end : ends) all_.graph.precede(end, all_.work(c, place));
+    };
+    // Links works first … last − 1 and returns the end of the last one.
+    const auto chain = [&](std::uint32_t first, std::uint32_t last, const std::vector<TaskId>& ends) {
+      follow(first, ends);
+      for (std::uint32_t place = first + 1; place < last; ++place)
+        all_.graph.precede(all_.ends[all_.work(c, place - 1)], all_.work(c, place));
+      return all_.ends[all_.work(c, last - 1)];
+    };
+    std::uint32_t next = 0;
+    for (const WorkPair& pair : role.pairs) {
+      if (next < pair.forward) before = {chain(next, pair.forward, before)};
+      const TaskId forward = chain(pair.forward, pair.backward, before);
+      const Work &made = role.program[pair.backward - 1], &reads = role.program[pair.backward];
+      const bool same = made.item == reads.item && made.micro_batch == reads.micro_batch;  // chunk and micro-batch
+      const TaskId backward = chain(pair.backward, pair.end, same ? std::vector{forward} : before);
+      before = {forward, backward};
+      next = pair.end;
+    }
+    const auto end = static_cast<std::uint32_t>(role.program.size());
+    if (next < end) before = {chain(next, end, before)};
+    return before;
   }
 
   // Returns by transfer the number of tensors that it is the first to launch. Transfers are visited by micro-batch,
@@ -262,19 +356,24 @@ class Unroller {
         if (all_.graph.successors(id).empty()) all_.carried.push_back({id, all_.lead_in(0)});
       return;
     }
-    for (std::size_t c = 0; c < all_.classes; ++c) all_.carried.push_back({all_.last_work(c), all_.lead_in(c)});
+    for (std::size_t c = 0; c < all_.classes; ++c)
+      for (const TaskId end : last_ends_[c]) all_.carried.push_back({end, all_.lead_in(c)});
     for (const Gate& gate : plan_.gates)
       if (gate.next) for_each_edge(gate, [&](TaskId before, TaskId after) { all_.carried.push_back({before, after}); });
   }
 
   TaskId end_of(const PlanPoint& point, std::size_t c) const {
-    if (const auto* work = std::get_if<WorkPoint>(&point)) return all_.work(c, work->place);
+    if (const auto* work = std::get_if<WorkPoint>(&point)) {
+      const TaskId id = all_.work(c, work->place);
+      return work->computed ? id : all_.end_of(id);
+    }
     if (const auto* transfer = std::get_if<TransferPoint>(&point)) return all_.transfer(transfer->index);
     return all_.lead_in(c);
   }
 
   TaskId start_of(const PlanPoint& point, std::size_t c) const {
     if (const auto* transfer = std::get_if<TransferPoint>(&point)) return departure(transfer->index, c);
+    if (const auto* work = std::get_if<WorkPoint>(&point)) return all_.work(c, work->place);
     return end_of(point, c);
   }
 
@@ -347,6 +446,8 @@ class Unroller {
   const Fabric* fabric_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
+  const TokenExchanges* exchanges_;
+  std::vector<std::vector<TaskId>> last_ends_;           // by class: the tasks that end its program
   std::map<const Profile*, std::vector<Time>> weights_;  // by layer, made when first needed
   std::map<WorkPoint, std::int64_t> origins_;            // numbers of ticks' origins, by the work that sets them
   std::vector<CallId> call_ids_;                         // by transfer; empty without a fabric
@@ -359,8 +460,9 @@ class Unroller {
 }  // namespace
 
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
-                const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start) {
-  return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start).make();
+                const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start,
+                const TokenExchanges* exchanges) {
+  return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start, exchanges).make();
 }
 
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on) {
@@ -374,7 +476,8 @@ Influence felt(const Interference& interference, std::uint32_t network, std::vec
 
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
                  const std::vector<ServerUse>& channels, const std::optional<Interference>& interference) {
-  streams.assign(unrolled.beside ? 2 * unrolled.classes : unrolled.classes, Stream());
+  const std::size_t computing = unrolled.beside ? 2 * unrolled.classes : unrolled.classes;
+  streams.assign(computing + (unrolled.pairs ? unrolled.classes : 0), Stream());
   System system;
   const auto serve = [&](const ServerUse& server) {
     system.servers.push_back(server);
@@ -382,13 +485,15 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   };
   // The program is a chain of tasks; the codec's tasks run between them, first come, first served.
   for (std::size_t c = 0; c < unrolled.classes; ++c)
-    system.queues.push_back({"compute", {}, serve({&streams[c], Phase::Compute})});
+    system.queues.push_back({"compute",
+                             {.order = unrolled.pairs ? Order::Priority : Order::FirstReady},
+                             serve({&streams[c], Phase::Compute})});
   const auto first = static_cast<std::uint32_t>(system.servers.size());
   for (const ServerUse& channel : channels) serve(channel);
   if (unrolled.per_rank_start) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, first});
   for (const Lane& lane : plan.lanes)
     system.queues.push_back({lane.name, {lane.order, lane.window}, first + (channels.size() > 1 ? lane.channel : 0)});
-  for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
+  for (std::size_t i = unrolled.classes; i < computing; ++i)
     system.queues.push_back({"codec", {}, serve({&streams[i], Phase::Compute})});
   if (interference) {
     std::vector<std::uint32_t> compute(unrolled.classes);  // the streams are the first servers
@@ -397,6 +502,8 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   }
   if (unrolled.ticks)
     system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve({&clock, Phase::Compute})});
+  for (std::size_t i = computing; i < streams.size(); ++i)
+    system.queues.push_back({"ep", {}, serve({&streams[i], Phase::Exchange})});
   return system;
 }
 

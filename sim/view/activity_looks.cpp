@@ -30,6 +30,7 @@ constexpr ActivityLook activity_looks[] = {
     {Activity::ReduceScatter, style::pale_green},
     {Activity::AllGather, style::yellow},
     {Activity::Send, style::purple},
+    {Activity::Exchange, style::vermilion, white},
 };
 
 const ActivityLook& row_of_look(Activity activity) {

@@ -74,14 +74,16 @@ double add_iteration(const TimelineCanvas& canvas, bool pipeline, double top) {
 }
 
 std::string notes_on_pipelines(const std::vector<DrawnIteration>& timelines) {
-  bool any = false, chunks = false;
+  bool any = false, chunks = false, pairs = false;
   for (const DrawnIteration& one : timelines) {
     if (!one.pipeline()) continue;
     any = true;
+    pairs |= one.outcome.result.unrolled.pairs;
     for (const StageResult& stage : one.outcome.result.parallel->stages) chunks |= stage.chunks.size() > 1;
   }
   return std::string(any ? "Numbers on passes are micro-batches, as in the schedule's rows. " : "") +
-         (chunks ? "A rank's later chunks are lower. " : "");
+         (chunks ? "A rank's later chunks are lower. " : "") +
+         (pairs ? "Two passes side by side: the forward pass is above the backward pass, whatever their chunks. " : "");
 }
 
 bool has_blocks(const std::vector<DrawnIteration>& timelines) {

@@ -74,7 +74,8 @@ class RankPainter : public BarPainter {
       const auto before = std::count_if(chunks.begin(), chunks.end(), [&](const auto& one) {
         return bar.activity != Activity::Update && one.chunk < bar.item;
       });
-      add_pass(bar, top_of(rank) + shrink_ * lower_ * static_cast<double>(before));
+      const double in_pair = bar.activity == Activity::Forward ? 0 : height() / 2;
+      add_pass(bar, top_of(rank) + (bar.in_pair ? in_pair : shrink_ * lower_ * static_cast<double>(before)));
     }
     const double end = x(timeline_.ends[rank]);
     drawing_.add(Rectangle{
@@ -85,7 +86,7 @@ class RankPainter : public BarPainter {
 
   void add_pass(const Bar& bar, double top) {
     const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
-    const Box box{x(start), top, x(end) - x(start), shrink_ * pass_height};
+    const Box box{x(start), top, x(end) - x(start), bar.in_pair ? height() / 2 : shrink_ * pass_height};
     const std::string what = title_of(bar.activity);
     Look look = look_of(bar.activity);
     if (box.width > 3) {
@@ -98,11 +99,13 @@ class RankPainter : public BarPainter {
         {what, fmt::format("{}{}: {}, from {} to {}", what, bar.activity == Activity::Update ? "" : " " + bar.name,
                            format_duration(end - start), format_duration(start), format_duration(end))}});
     const std::string number = std::to_string(bar.micro_batch + timeline_.rows.first_micro_batch);
-    const double zoom = (text_width(number, number_size) + 1) / box.width;
-    if (bar.activity == Activity::Update || box.height < number_size + 2 || zoom > zoom_) return;
-    drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.1},
+    const double size = bar.in_pair ? std::min(number_size, box.height - 1) : number_size;
+    const double zoom = (text_width(number, size) + 1) / box.width;
+    const double room = bar.in_pair ? 7.5 : number_size + 2;
+    if (bar.activity == Activity::Update || box.height < room || zoom > zoom_) return;
+    drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 0.36 * size},
                       .text = number,
-                      .size = number_size,
+                      .size = size,
                       .align = Align::Middle,
                       .colour = ink_on(bar.activity),
                       .kind = "micro-batch",

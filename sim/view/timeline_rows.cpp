@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -45,19 +47,23 @@ std::uint32_t chunk_of(const StageResult& stage, std::size_t layer) {
   return above->chunk;
 }
 
-// Merges layers of a rank that follow each other without a gap into passes.
+// Merges layers of a rank that follow each other without a gap, or in a pair, into passes.
 TimelineRow passes_of(const TimelineRow& stream, const StageResult& stage) {
+  constexpr std::size_t in_pair = 2;  // the passes of a pair are the last bars
   TimelineRow row{.name = stream.name, .bars = {}};
   for (const Bar& bar : stream.bars) {
     const bool pass = is_pass(bar.activity);
     const std::uint32_t chunk = pass ? chunk_of(stage, bar.item) : 0;
-    if (!row.bars.empty()) {
-      Bar& last = row.bars.back();
-      if (last.activity == bar.activity && last.item == chunk && last.micro_batch == bar.micro_batch &&
-          last.end == bar.start) {
-        last.end = bar.end;
-        continue;
-      }
+    const auto continues = [&](const Bar& one) {
+      return one.activity == bar.activity && one.item == chunk && one.micro_batch == bar.micro_batch &&
+             (bar.in_pair || one.end == bar.start);
+    };
+    const auto latest =
+        std::find_if(row.bars.rbegin(),
+                     row.bars.rbegin() + static_cast<std::ptrdiff_t>(std::min(in_pair, row.bars.size())), continues);
+    if (latest != row.bars.rend() && latest - row.bars.rbegin() < (bar.in_pair ? 2 : 1)) {
+      latest->end = bar.end;
+      continue;
     }
     row.bars.push_back(bar);
     row.bars.back().item = chunk;
@@ -82,6 +88,7 @@ class RowMaker {
     rows_.streams.resize(unrolled_.beside ? 2 * unrolled_.classes : unrolled_.classes);
     add_streams();
     if (result_.plan.pipeline) add_passes();
+    if (unrolled_.pairs) add_exchanges();
     find_makers();
     std::vector<std::size_t> by_start(unrolled_.transfers);
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
@@ -90,6 +97,8 @@ class RowMaker {
     });
     for (const std::size_t index : by_start) add_transfer(index);
     join_lanes();
+    for (TimelineRow& row : exchanges_)
+      if (!row.bars.empty()) rows_.network.push_back(std::move(row));
     add_memory();
     return std::move(rows_);
   }
@@ -107,12 +116,15 @@ class RowMaker {
     const Profile& profile = outcome_.scenario.profile;
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
     const bool layer = is_pass(activity) || activity == Activity::Update;
-    const bool transfer = label(task).kind == Activity::Transfer;
-    const std::size_t item = transfer ? result_.plan.transfers[label(task).item].payload.block : label(task).item;
+    const bool transfer = label(task).kind == Activity::Transfer, exchange = label(task).kind == Activity::Exchange;
+    const std::size_t item = transfer   ? result_.plan.transfers[label(task).item].payload.block
+                             : exchange ? std::size_t{Payload::just_bytes}
+                                        : label(task).item;
     const bool block = !layer && item != Payload::just_bytes;
     return {.activity = activity,
             .name = activity == Activity::Update && item == everything ? "update"
                     : layer                                            ? profile.layers[item].name
+                    : exchange                                         ? ""
                     : block                                            ? describe(result_.plan, item, profile)
                             : result_.plan.lanes[result_.plan.transfers[label(task).item].lane].name,
             .tensors = block ? names_of(result_.plan.blocks[item], profile) : "",
@@ -121,7 +133,8 @@ class RowMaker {
             .bytes = bytes_of(task),
             .ready = clock(span(task).ready),
             .start = clock(span(task).start),
-            .end = clock(span(task).end)};
+            .end = clock(span(task).end),
+            .in_pair = label(task).in_pair};
   }
 
   void add_streams() {
@@ -151,6 +164,33 @@ class RowMaker {
     for (std::size_t rank = 0; rank < rows_.streams.size(); ++rank)
       rows_.passes.push_back(passes_of(rows_.streams[rank], result_.parallel->stages[rank]));
     rows_.first_micro_batch = 0;
+  }
+
+  // Adds a lane of token exchanges for each rank, and extends the passes of pairs until their last exchange has ended.
+  void add_exchanges() {
+    std::map<std::tuple<std::uint32_t, Activity, std::size_t, std::uint32_t>, Bar*> passes;
+    for (std::uint32_t rank = 0; rank < rows_.passes.size(); ++rank) {
+      for (Bar& bar : rows_.passes[rank].bars)
+        if (bar.in_pair) passes[{rank, bar.activity, bar.item, bar.micro_batch}] = &bar;
+      exchanges_.push_back({.name = fmt::format("ep {}", rank),
+                            .bars = {},
+                            .lane = static_cast<std::uint32_t>(unrolled_.lanes) + rank,
+                            .from = rank,
+                            .to = rank});
+    }
+    for (std::size_t i = 0; i < unrolled_.exchange_of.size(); ++i) {
+      const TaskId task = unrolled_.exchange(i);
+      const Label& work = label(unrolled_.exchange_of[i]);
+      const std::uint32_t chunk = chunk_of(result_.parallel->stages[work.worker_class], work.item);
+      Bar bar = bar_of(task);
+      bar.name = fmt::format("{} of {}", to_string(Action{work.kind, chunk, work.micro_batch}),
+                             outcome_.scenario.profile->layers[work.item].name);
+      if (const auto pass = passes.find({work.worker_class, work.kind, chunk, work.micro_batch}); pass != passes.end())
+        pass->second->end = std::max(pass->second->end, bar.end);
+      exchanges_[work.worker_class].bars.push_back(std::move(bar));
+    }
+    for (TimelineRow& row : exchanges_)
+      std::stable_sort(row.bars.begin(), row.bars.end(), [](const Bar& a, const Bar& b) { return a.start < b.start; });
   }
 
   // Returns the first and last rank of a transfer; 0 without a pipeline.
@@ -253,6 +293,7 @@ class RowMaker {
   std::vector<bool> left_out_;                  // by task: it has no bar, and places_ gives the next one
   std::vector<std::optional<TaskId>> made_by_;  // by task, for transfers
   std::vector<std::vector<TimelineRow>> lanes_;
+  std::vector<TimelineRow> exchanges_;                     // by rank
   std::vector<std::pair<InLane, BarPlace>> made_, gates_;  // each with the stream's bar at the other end
   TimelineRows rows_;
 };

@@ -16,13 +16,14 @@ struct Bar {
   std::uint32_t micro_batch = 0;    ///< from 0
   Bytes bytes = 0;                  ///< for collectives: bytes sent, after compression
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
+  bool in_pair = false;             ///< of one of two passes that run beside each other (WorkPair)
 };
 
 struct TimelineRow {
   std::string name;       ///< "3 workers like worker 0", "worker 1 (x1.5 as slow)", "collectives", "gather 2"
-  std::vector<Bar> bars;  ///< in order of time, without overlaps
+  std::vector<Bar> bars;  ///< in order of time, without overlaps, except of two passes in a pair
   // Only for rows of the network:
-  std::uint32_t lane = 0;          ///< the plan's lane
+  std::uint32_t lane = 0;          ///< the plan's lane; from their number on, the lanes of token exchanges by rank
   std::uint32_t from = 0, to = 0;  ///< in a pipeline: the rows of `streams` that take part; sender and receiver
 };
 
@@ -45,7 +46,8 @@ struct TimelineRows {
   /// A compute stream per class of workers: the program with encodings and decodings. If codecs run on streams of their
   /// own, these follow, one per class. Copies that take no time are left out.
   std::vector<TimelineRow> streams;
-  /// In a pipeline, by rank: its passes ("1F0") and updates. A gap between layers splits a pass into several bars.
+  /// In a pipeline, by rank: its passes ("1F0") and updates. A gap between layers splits a pass into several bars, but
+  /// not in a pair, where a pass lasts until its last token exchange has ended.
   std::vector<TimelineRow> passes;
   /// The rows of each lane: as many as it ever has blocks in flight. A block takes the lane's first free row.
   std::vector<TimelineRow> network;

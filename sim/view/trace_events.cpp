@@ -111,7 +111,8 @@ class Writer {
     first_micro_batch_ = rows.first_micro_batch;
     for (std::size_t row = 0; row < rows.passes.size(); ++row)
       for (const Bar& bar : rows.passes[row].bars)
-        if (bar.activity != Activity::Update && bar.end > bar.start) write_pass(bar, process(row), thread(row));
+        if (bar.activity != Activity::Update && bar.end > bar.start)
+          write_pass(bar, process(row), bar.in_pair ? thread_of_pairs(bar.activity) : thread(row));
     for (std::size_t row = 0; row < rows.streams.size(); ++row)
       for (const Bar& bar : rows.streams[row].bars)
         if (bar.end > bar.start)
@@ -156,6 +157,9 @@ class Writer {
   int process(std::size_t row) const { return static_cast<int>(row) % network_; }
   int thread(std::size_t row) const { return static_cast<int>(row) / network_; }
 
+  // The two passes of a pair overlap, so that each has a thread of its own.
+  static int thread_of_pairs(Activity activity) { return activity == Activity::Forward ? 1 : 2; }
+
   static std::string name_of(const Bar& bar) {
     if (is_pass(bar.activity)) return fmt::format("{} {}", row_of(bar.activity).action, bar.name);
     if (bar.activity == Activity::Update) return bar.name == "update" ? bar.name : "update of " + bar.name;
@@ -167,6 +171,9 @@ class Writer {
       const int one = process(row), stream = thread(row);
       if (stream == 0) events_.push_back(metadata("process_name", one, 0, rows.streams[row].name));
       events_.push_back(metadata("thread_name", one, stream, stream == 0 ? "compute" : "codec"));
+      if (!result_.unrolled.pairs) continue;
+      events_.push_back(metadata("thread_name", one, thread_of_pairs(Activity::Forward), "forward passes in pairs"));
+      events_.push_back(metadata("thread_name", one, thread_of_pairs(Activity::Backward), "backward passes in pairs"));
     }
     for (const TimelineRow& row : rows.network) {
       const auto [thread, fresh] = threads_.emplace(row.name, static_cast<int>(threads_.size()));
@@ -204,13 +211,16 @@ class Writer {
     const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
                            : bar.activity == Activity::AllGather   ? "AllGather"
                            : bar.activity == Activity::Send        ? "Send"
+                           : bar.activity == Activity::Exchange    ? "AllToAll"
                                                                    : "AllReduce";
     return fmt::format("ncclKernel_{} {}", op, bar.name);
   }
 
   void write_transfer(const Bar& bar, const TimelineRow& row) {
-    const bool send = bar.activity == Activity::Send;
-    std::vector<Field> args{{"activity", json(send ? "send" : "collective")},
+    const bool send = bar.activity == Activity::Send, exchange = bar.activity == Activity::Exchange;
+    std::vector<Field> args{{"activity", json(send       ? "send"
+                                              : exchange ? title_of(bar.activity)
+                                                         : "collective")},
                             {"what", json(name_of(bar))},
                             {"bytes", json(bar.bytes)},
                             {"waited_us", us(nanoseconds(bar.start) - nanoseconds(bar.ready))}};

@@ -41,6 +41,10 @@ bool Profile::has_activations() const {
   return std::any_of(layers.begin(), layers.end(), [](const Layer& one) { return one.activation_bytes.has_value(); });
 }
 
+bool Profile::has_experts() const {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& one) { return layers[one.layer].expert; });
+}
+
 std::vector<Time> Profile::weight_times() const {
   std::vector<Time> times;
   for (const Layer& layer : layers) times.push_back(layer.backward_weight.value_or(Time(0)));

@@ -104,6 +104,8 @@ struct Profile {
   std::int64_t elements() const;
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
   bool has_activations() const;    ///< true if any layer has activation_bytes
+  bool has_experts() const;        ///< true if any tensor belongs to experts
+  bool is_expert(TensorId tensor) const { return layers[tensors[tensor].layer].expert; }
 
   /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0.
   std::vector<Time> weight_times() const;

@@ -332,7 +332,8 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
     for (Layer& layer : profile.layers) layer.forward = scaled(layer.backward, *forward_ratio);
   if (profile.layers.empty()) throw InputError({file, json ? "/layers" : ""}, "has no layers", "at least one layer");
   require_bearable_layers(profile, {file, json ? "/layers" : ""});
-  if (profile.tensors.empty())
+  const auto is_silent = [](const Layer& layer) { return layer.collectives.empty(); };
+  if (profile.tensors.empty() && std::all_of(profile.layers.begin(), profile.layers.end(), is_silent))
     throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing would be communicated",
                      "at least one layer with parameters");
   if (add(profile.forward(), profile.backward()) == Time(0))

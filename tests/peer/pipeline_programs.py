@@ -37,6 +37,15 @@ class Step(Item):
     def __init__(self, name, rank, iteration, after=(), computing=0, collectives=0):
         super().__init__(name, rank, iteration, after)
         self.computing, self.collectives = computing, collectives
+        self.pair = self.side = None  # in a pair: which one, and F or B
+
+
+class Exchange(Item):
+    """Tokens go to experts or back, in the rank's lane for that. side: F or B."""
+
+    def __init__(self, name, rank, iteration, after, duration, side):
+        super().__init__(name, rank, iteration, after)
+        self.duration, self.side = duration, side
 
 
 class Send(Item):
@@ -50,11 +59,13 @@ class Send(Item):
 class Transfer(Item):
     """A reduction or a gather among the replicas of a rank. key: its order among those waiting in its lane.
 
-    tick: None, or (the step from whose start ticks count, the number of its own tick, ps between ticks).
+    tick: None, or (the step from whose start ticks count, the number of its own tick, ps between ticks). group: "data",
+    or "experts" for tensors of experts.
     """
 
-    def __init__(self, name, rank, iteration, after, lane, operation, size, key=(), tick=None):
+    def __init__(self, name, rank, iteration, after, lane, operation, size, key=(), tick=None, group="data"):
         super().__init__(name, rank, iteration, after)
+        self.group = group
         self.lane, self.operation, self.size, self.key, self.tick = lane, operation, Fraction(size), key, tick
 
 
@@ -67,7 +78,7 @@ class Tied(Item):
 class Program:
     """Several iterations of all ranks."""
 
-    LANES = ["shared", "gather", "reduce"]  # in the order of admission within an instant
+    LANES = ["shared", "gather", "reduce", "expert-gather", "expert"]  # in the order of admission within an instant
 
     def __init__(self, scenario):
         self.scenario = scenario
@@ -154,23 +165,25 @@ class RankWriter:
         return [end(self.updated)] if self.updated else []
 
     def before(self):
-        """The end of the previous compute task; at the start of a row, that of the update."""
-        return [end(self.computed)] if self.computed else self.after_update()
+        """The end of the previous action; at the start of a row, that of the update."""
+        return [end(item) for item in self.ends] if self.ends else self.after_update()
 
     def step(self, name, after=(), computing=0, collectives=0):
         item = Step(name, self.rank, self.iteration, [*after, *self.held], computing, collectives)
         self.held = []
         return self.program.add(item)
 
-    def transfer(self, name, lane, operation, size, after, key=(), tick=None):
-        item = Transfer(f"{name}@{self.rank}", self.rank, self.iteration, after, lane, operation, size, key, tick)
+    def transfer(self, name, lane, operation, size, after, key=(), tick=None, group="data"):
+        item = Transfer(f"{name}@{self.rank}", self.rank, self.iteration, after, lane, operation, size, key, tick, group)
         self.program.add(item)
-        if lane == "reduce" or operation != "all-gather":
+        if lane in ("reduce", "expert") or operation != "all-gather":
             self.reductions.append(item)
         return item
 
     def begin(self, iteration):
         self.iteration, self.held, self.action_held, self.computed = iteration, [], [], None
+        self.ends = []  # what the next action follows: the end of the last one, or of both of a pair
+        self.pair_starts = None  # in a pair: what its second action follows
         self.passes, self.forwards, self.reductions, self.results, self.sends = [], {}, [], {}, {}
         self.open()
 
@@ -192,7 +205,7 @@ class RankWriter:
                 self.instruction(word)
         if self.s.blocking:
             self.exchange(place, messages)
-        self.ended = self.step("end")
+        self.ended = self.step("end", map(end, self.ends))
         self.close()
         # Transfers that follow the end of a row also follow its last exchange; reductions of blocks follow only their
         # gradients.
@@ -203,13 +216,25 @@ class RankWriter:
     def act(self, place, word):
         layers = self.s.chunks[word.chunk]
         opening = place == self.first_forward[word.chunk]
+        leads, follows = place in self.s.pairs[self.rank], place - 1 in self.s.pairs[self.rank]
+        paired = (self.iteration, place - follows) if leads or follows else None
         waits = [*map(end, self.whole_row_waits())] if place == 0 and not self.s.blocking else []
         waits += map(end, self.action_held)
+        if leads:
+            self.pair_starts = list(self.ends), list(self.action_held)
+            waits += map(end, self.ends)
+        elif follows:
+            same = self.actions[place - 1].chunk == word.chunk and self.actions[place - 1].micro == word.micro
+            waits += map(end, self.chain_end if same else [item for items in self.pair_starts for item in items])
+        elif len(self.ends) > 1:
+            waits += map(end, self.ends)
         self.action_held = []
+        before = []  # in a pair: what the next layer of its chain follows
         steps = {}
         for count, layer in enumerate(layers if word.kind == "F" else reversed(layers)):
             share = self.share(layer) if opening and word.kind == "F" else None
             if share:
+                require(not paired, "an update in a pair")
                 update = self.step(f"U{layer}", map(end, share[1]), share[0])
                 if self.s.update:
                     self.updates([layer], start(update), end(update))
@@ -217,13 +242,24 @@ class RankWriter:
             if opening and word.kind == "F":
                 after += map(end, self.layer_waits(layer))
             name = f"{word.chunk}{word.kind}{word.micro}.{layer}"
-            steps[layer] = self.step(name, after, *self.s.task(word.kind, layer, self.rank))
+            computing, collectives = self.s.task(word.kind, layer, self.rank)
+            own = self.s.exchanges(word.kind, layer, self.rank) if paired else []
+            steps[layer] = self.step(name, [*after, *map(end, before)], computing, collectives - sum(own))
+            before = [steps[layer]] if paired else []
+            steps[layer].pair, steps[layer].side = paired, word.kind if paired else None
+            for number, duration in enumerate(own):
+                before = [self.program.add(Exchange(f"{name} tokens {number}", self.rank, self.iteration,
+                                                    [end(before[0])], duration, word.kind))]
             if opening and place == min(self.first_forward.values()) and count == 0 and self.by_shares():
                 self.updates(self.s.of_rank(self.rank), start(steps[layer]), start(steps[layer]))
             if count == 0:
                 steps[layer].after += waits
                 self.results[word, "first"] = steps[layer]
-        self.computed = self.results[word, "last"] = steps[layers[-1] if word.kind == "F" else layers[0]]
+        self.computed = steps[layers[-1] if word.kind == "F" else layers[0]]
+        own_end = before[0] if paired else self.computed
+        self.results[word, "last"] = own_end
+        self.ends = [*self.chain_end, own_end] if follows else [own_end]
+        self.chain_end = [own_end]
         if word.kind == "F":
             self.forwards[word.chunk, word.micro] = steps
         if word.kind in GRADIENTS:
@@ -265,8 +301,9 @@ class RankWriter:
             return
         kind = "F" if word.kind == "F" else "B"
         lane = self.rank, self.s.homes[to]
+        after = self.before() if self.s.with_sends else [end(self.chain_end[0])]
         self.sends[kind, word.chunk, word.micro] = self.program.add(
-            Send(f"send {word.chunk}{kind}{word.micro}", self.rank, self.iteration, self.before(), lane,
+            Send(f"send {word.chunk}{kind}{word.micro}", self.rank, self.iteration, after, lane,
                  self.s.send_time(word.chunk, to)))
 
     def post(self, messages, keys, after=()):
@@ -320,13 +357,13 @@ class RankWriter:
 
     def updates(self, layers, since, until):
         """Holds the additional memory of an update of some layers."""
-        elements = Fraction(self.s.elements(layers), self.s.shards)
+        elements = self.s.shared(layers)
         self.program.hold(self.rank, "step", sharded.step_memory(self.s, elements), since, until)
 
 
 # ---- strategies -----------------------------------------------------------------------------------------------------
 
-Block = namedtuple("Block", "index slices key tick")  # slices: (layer, bytes of gradients)
+Block = namedtuple("Block", "index slices key tick expert", defaults=(False,))  # slices: (layer, bytes of gradients)
 
 
 class BlockWriter(RankWriter):
@@ -336,7 +373,7 @@ class BlockWriter(RankWriter):
         name = self.s.strategy
         self.after_pass = name == "s-sgd" or name == "byteps" and self.s.options.get("release") == "backward"
         order = {"ddp": "listed", "bytescheduler": "priority", "p3": "priority"}.get(name, "first-ready")
-        self.program.lanes["reduce"] = Lane(order, self.s.number("credit", 1))
+        self.program.lanes["reduce"] = self.program.lanes["expert"] = Lane(order, self.s.number("credit", 1))
         self.blocks = {chunk: self.partitions(chunk) if name in PARTITIONED else self.merged(chunk)
                        for chunk in self.own}
         self.pending = collections.defaultdict(list)  # by layer, transfers of the previous iteration
@@ -354,13 +391,21 @@ class BlockWriter(RankWriter):
         return [Block(index, [piece], index, None) for index, piece in enumerate(pieces)]
 
     def merged(self, chunk):
+        """Blocks of each kind of tensors, which are numbered one kind after the other."""
+        blocks = [block for kind in self.s.kinds() for block in self.merged_of(chunk, kind)]
+        return [block._replace(index=index, key=index) for index, block in enumerate(blocks)]
+
+    def merged_of(self, chunk, kind):
         """The plans of reference.py, for the chunk as a separate model with the times of its last pass."""
         word, layers = self.actions[self.last_pass[chunk]], self.s.chunks[chunk]
         rows = [reference.Layer(self.s.layers[layer].name, self.s.slowed(self.s.long("F", layer, self.rank), self.rank),
                                 self.s.slowed(self.s.long(word.kind, layer, self.rank), self.rank),
                                 [(str(place), elements * self.s.gradient)
-                                 for place, elements in enumerate(self.s.layers[layer].tensors)]) for layer in layers]
+                                 for place, elements in enumerate(self.s.layers[layer].tensors)
+                                 if self.s.is_kind(layer, kind)]) for layer in layers]
         tensors = reference.backward_order(rows)
+        if not tensors:
+            return []
         a, b = self.s.price("reduce-scatter" if self.s.zero else "all-reduce", "data", self.rank)
         cost = reference.Cost(a + self.s.launch(), b, self.s.replicas)
         given = self.s.options
@@ -368,7 +413,7 @@ class BlockWriter(RankWriter):
         options |= {"cycle": rounded(coded.duration(given["cycle"]))} if "cycle" in given else {}
         plan = reference.STRATEGIES[self.s.strategy](tensors, reference.ready_times(rows, tensors), cost, **options)
         return [Block(index, [(layers[tensors[place].layer], tensors[place].bytes) for place in block], index,
-                      (plan.ticks[index], plan.tick) if plan.tick else None)
+                      (plan.ticks[index], plan.tick) if plan.tick else None, bool(kind))
                 for index, block in enumerate(plan.blocks)]
 
     def open(self):
@@ -405,20 +450,20 @@ class BlockWriter(RankWriter):
         chunk = done.word.chunk
         if self.s.zero != 2 and done.place != self.last_pass[chunk]:
             return
-        last = done.steps[self.s.chunks[chunk][0]]
         opening = done.steps[self.s.chunks[chunk][-1]]
         if done.place == self.last_pass[chunk] and self.s.by_layer and not self.s.zero:
             for layer in self.s.chunks[chunk]:
                 self.pending[layer] = []
         for block in self.blocks[chunk]:
             lowest = min(layer for layer, _ in block.slices)
-            ready = last if self.after_pass else done.steps[lowest]
+            ready = self.results[done.word, "last"] if self.after_pass else done.steps[lowest]
             place = (self.iteration, done.number, lowest, block.key) if self.s.strategy in ("bytescheduler", "p3") \
                 else (done.place, block.key)
             operation = "reduce-scatter" if self.s.zero else "all-reduce"
-            sent = self.transfer(f"R{chunk}.{block.index}", "reduce", operation,
+            sent = self.transfer(f"R{chunk}.{block.index}", "expert" if block.expert else "reduce", operation,
                                  sum(held for _, held in block.slices), [end(ready)], place,
-                                 (opening, *block.tick) if block.tick else None)
+                                 (opening, *block.tick) if block.tick else None,
+                                 "experts" if block.expert else "data")
             for layer, held in block.slices:
                 if self.s.zero == 2:
                     self.program.hold(self.rank, "in_reduction", held, start(done.steps[layer]), end(sent))
@@ -435,45 +480,46 @@ class MegatronWriter(RankWriter):
         both = "true" if self.sharded and self.overlaps else "false"
         self.ahead = s.flag("overlap_param_gather", both)
         self.aligned = s.flag("align_grad_reduce") and self.overlaps and len(self.own) > 1
-        self.buckets = {chunk: self.fill(chunk) for chunk in self.own}
-        self.gathers = []
+        self.buckets = {(chunk, kind): self.fill(chunk, kind) for chunk in self.own for kind in s.kinds()}
+        self.gathers = {}  # by kind
 
-    def fill(self, chunk):
+    def fill(self, chunk, kind):
         """Fills buckets in backward order; each closes once it is large enough."""
         enough = self.s.number("bucket_size") or max(40 * 10**6, 10**6 * self.s.replicas)
         several = self.overlaps and self.rank == 0 and chunk == self.own[0]
         buckets = []
-        for layer, size in self.s.backward_tensors(chunk):
+        for layer, size in self.s.backward_tensors(chunk, kind):
             if not buckets or several and sum(held for _, held in buckets[-1]) >= enough:
                 buckets.append([])
             buckets[-1].append((layer, size))
         return buckets
 
     def open(self):
-        self.gathers, self.waiting = [], {}
+        self.gathers, self.waiting = {kind: [] for kind in self.s.kinds()}, {}
         if not self.sharded:
             return
-        for chunk in sorted(self.own, key=self.first_forward.get):
-            for bucket in reversed(self.buckets[chunk]):
-                size = sum(held for _, held in bucket) * self.s.parameter
-                first = not self.gathers or not self.ahead
-                gather = self.transfer(f"G{len(self.gathers)}", "gather", "all-gather", size,
-                                       self.after_update() if first else [])
-                if self.ahead:
-                    layer = bucket[-1][0]  # the first in forward order
-                    self.waiting.setdefault(layer, []).append(len(self.gathers))
-                self.gathers.append(gather)
+        for kind, gathers in self.gathers.items():
+            for chunk in sorted(self.own, key=self.first_forward.get):
+                for bucket in reversed(self.buckets[chunk, kind]):
+                    size = sum(held for _, held in bucket) * self.s.parameter
+                    first = not gathers or not self.ahead
+                    gather = self.transfer(f"G{len(gathers)}", "expert-gather" if kind else "gather", "all-gather", size,
+                                           self.after_update() if first else [], group=group_of(kind))
+                    if self.ahead:
+                        layer = bucket[-1][0]  # the first in forward order
+                        self.waiting.setdefault(layer, []).append((gathers, len(gathers)))
+                    gathers.append(gather)
 
     def whole_row_waits(self):
-        return [] if self.ahead else self.gathers
+        return [] if self.ahead else [gather for gathers in self.gathers.values() for gather in gathers]
 
     def layer_waits(self, layer):
-        """Returns the gathers of the buckets that begin in a layer; each of them launches the next."""
-        numbers, previous = self.waiting.get(layer, []), self.previous_task()
-        for number in numbers:
-            if number + 1 < len(self.gathers):
-                self.gathers[number + 1].after += [end(self.gathers[number]), *previous]
-        return [self.gathers[number] for number in numbers]
+        """Returns the gathers of the buckets that begin in a layer; each of them launches the next of its kind."""
+        places, previous = self.waiting.get(layer, []), self.previous_task()
+        for gathers, number in places:
+            if number + 1 < len(gathers):
+                gathers[number + 1].after += [end(gathers[number]), *previous]
+        return [gathers[number] for gathers, number in places]
 
     def previous_task(self):
         """The end of the compute task before the one that is being written."""
@@ -485,7 +531,8 @@ class MegatronWriter(RankWriter):
         gradient_passes, launches = self.passes, []
         for chunk in self.own:
             index = max(place for place, done in enumerate(gradient_passes) if done.word.chunk == chunk)
-            for number, bucket in enumerate(self.buckets[chunk]):
+            listed = [(kind, bucket) for kind in self.s.kinds() for bucket in self.buckets[chunk, kind]]
+            for number, (kind, bucket) in enumerate(listed):
                 if not self.overlaps or self.aligned and index + self.rank >= len(gradient_passes):
                     launches.append(((1, chunk, number), self.ended))
                 elif self.aligned:
@@ -493,11 +540,16 @@ class MegatronWriter(RankWriter):
                     launches.append(((0, index + self.rank, number), self.results[behind.word, "last"]))
                 else:
                     launches.append(((0, index, number), gradient_passes[index].steps[bucket[-1][0]]))
-                launches[-1] = (*launches[-1], chunk, number)
-        for _, step, chunk, number in sorted(launches, key=lambda launch: launch[0]):
-            size = sum(held for _, held in self.buckets[chunk][number]) * self.s.gradient
-            self.transfer(f"R{chunk}.{number}", "reduce", "reduce-scatter" if self.sharded else "all-reduce", size,
-                          [end(step)])
+                launches[-1] = (*launches[-1], f"R{chunk}.{number}", kind, bucket)
+        for _, step, name, kind, bucket in sorted(launches, key=lambda launch: launch[0]):
+            size = sum(held for _, held in bucket) * self.s.gradient
+            self.transfer(name, "expert" if kind else "reduce", "reduce-scatter" if self.sharded else "all-reduce", size,
+                          [end(step)], group=group_of(kind))
+
+
+def group_of(kind):
+    """kind: True for tensors of experts."""
+    return "experts" if kind else "data"
 
 
 class Fsdp2Writer(RankWriter):
@@ -523,7 +575,23 @@ class Fsdp2Writer(RankWriter):
         else:
             units = self.filled(layers, size_of(wrap))
         units = [[layers[place] for place in unit] for unit in units]
-        return sharded.joined(units, self.s.elements)
+        units = sharded.joined(units, self.s.elements)
+        return [part for unit in units for part in self.cut(unit)] if s.apart else units
+
+    def cut(self, unit):
+        """Cuts a unit where the kind of tensors changes; layers without tensors stay with those before them."""
+        parts, kind = [[]], None
+        for layer in unit:
+            if self.s.layers[layer].tensors:
+                if kind not in (None, self.s.layers[layer].expert):
+                    parts.append([])
+                kind = self.s.layers[layer].expert
+            parts[-1].append(layer)
+        return parts
+
+    def group(self, unit):
+        return group_of(self.s.apart and any(self.s.layers[layer].expert and self.s.layers[layer].tensors
+                                             for layer in unit))
 
     def filled(self, layers, size):
         units, held = [[]], 0
@@ -545,7 +613,7 @@ class Fsdp2Writer(RankWriter):
         require((chunk not in self.gathered), "UNSHARD")
         self.gathered[chunk] = [
             self.transfer(f"G{chunk}.{number}", self.gather_lane, "all-gather",
-                          self.s.elements(unit) * self.s.parameter, self.before())
+                          self.s.elements(unit) * self.s.parameter, self.before(), group=self.group(unit))
             for number, unit in enumerate(self.units[chunk])]
 
     def unit_waits(self, layer):
@@ -559,7 +627,7 @@ class Fsdp2Writer(RankWriter):
 
     def reduce_grad(self, chunk):
         sent = [self.transfer(f"R{chunk}.{number}", self.reduce_lane, "reduce-scatter",
-                              self.s.elements(unit) * self.s.gradient, self.before())
+                              self.s.elements(unit) * self.s.gradient, self.before(), group=self.group(unit))
                 for number, unit in enumerate(self.units[chunk])]
         if self.s.options["reduce_grad"] == "wait":
             self.action_held += sent
@@ -567,7 +635,7 @@ class Fsdp2Writer(RankWriter):
     def after_action(self, word, place):
         if not self.told and place == self.last_pass[word.chunk]:
             self.reduce_grad(word.chunk)
-            self.free(word.chunk, self.computed)
+            self.free(word.chunk, self.chain_end[0])
 
     def instruction(self, word):
         if word.kind == "UNSHARD":

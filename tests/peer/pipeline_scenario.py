@@ -23,6 +23,7 @@ MERGED = ["wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "hor
 PARTITIONED = ["byteps", "bytescheduler", "p3"]
 BLOCKS = MERGED + PARTITIONED  # these take --zero
 STRATEGIES = BLOCKS + ["megatron", "fsdp2"]
+WITH_EXPERTS = ["s-sgd", "wfbp", "ddp", "megatron", "fsdp2"]  # these reduce experts in groups of their own
 
 DEFAULTS = {
     "byteps": {"partition": "4096000 B", "credit": "4"},
@@ -38,8 +39,8 @@ SHAPE = ["pp", "tp", "cp", "ep", "schedule", "chunks", "stages"]  # keys of "par
 # ---- scenario -------------------------------------------------------------------------------------------------------
 
 # forward, backward, weight (the part of backward that computes weight gradients): ps. tensors: elements of each.
-# output: bytes sent to the next chunk, or None. collectives: (op, group, bytes, pass).
-Layer = namedtuple("Layer", "name forward backward weight tensors group activation output collectives")
+# output: bytes sent to the next chunk, or None. collectives: (op, group, bytes, pass). expert: has experts' tensors.
+Layer = namedtuple("Layer", "name forward backward weight tensors group activation output collectives expert")
 
 
 def read_layers(trace):
@@ -53,7 +54,8 @@ def read_layers(trace):
                        for one in row.get("collectives", [])]
         layers.append(Layer(row["name"], rounded(exact(row["forward"]) * unit), backward, weight,
                             [math.prod(tensor["shape"]) for tensor in model["tensors"]], row.get("group"),
-                            row.get("activation_bytes"), row.get("output_bytes"), collectives))
+                            row.get("activation_bytes"), row.get("output_bytes"), collectives,
+                            row.get("expert", False)))
     return layers
 
 
@@ -89,6 +91,7 @@ class Scenario:
         self.update = rounded(coded.duration(given["update"])) if "update" in given else in_trace
         self.zero = self.number("zero", 0)
         self.read_degrees(trace.get("parallel"))
+        self.read_experts()
         self.read_stragglers(cluster.get("stragglers", []))
         self.read_rows(files or {})
         self.read_cut()
@@ -100,7 +103,7 @@ class Scenario:
         self.barrier = self.options.get("update_barrier", "stage" if self.by_layer else "all")
         self.tied = self.read_tied(trace)
         self.prices = {}
-        for group in ("tp", "cp", "ep", "data"):  # all have to fit evenly into nodes, even if nothing is sent in them
+        for group in ("tp", "cp", "ep", "data", *(["experts"] if self.apart else [])):  # all have to fit evenly into nodes, even if nothing is sent in them
             for rank in range(self.ranks):
                 self.price("all-reduce", group, rank)
         node = self.node_size()
@@ -121,8 +124,10 @@ class Scenario:
         """profile: the trace's "parallel", or None. A group's member needs a profile of its part: the trace states it,
         or its layers communicate in such groups."""
         said, profile = profile is not None, profile or {}
-        self.ranks, self.experts = self.number("pp", 1), self.number("ep", 1)
+        self.ranks = self.number("pp", 1)
         self.tensors, self.contexts = self.number("tp", profile.get("tp", 1)), self.number("cp", profile.get("cp", 1))
+        self.experts = self.number("ep", profile.get("ep", 1))
+        require(self.experts == profile.get("ep", self.experts), "ep")
         whole = self.ranks * self.tensors * self.contexts
         require(self.workers % whole == 0, "workers")
         self.data = self.workers // whole
@@ -130,8 +135,27 @@ class Scenario:
         self.stride = self.tensors * self.replicas  # S
         require(self.replicas % self.experts == 0, "ep")
         talk = {group for layer in self.layers for _, group, _, _ in layer.collectives}
+        talk |= {"ep" for layer in self.layers if layer.expert}
         for group, size in (("tp", self.tensors), ("cp", self.contexts), ("ep", self.experts)):
             require(size == 1 or group in talk or said and group != "ep", group)
+
+    def read_experts(self):
+        """apart: gradients of experts are reduced in groups of their own. overlap: tokens are exchanged in pairs."""
+        self.apart = self.experts > 1 and any(layer.expert and layer.tensors for layer in self.layers)
+        require(not self.apart or self.strategy in WITH_EXPERTS, self.strategy)
+        require(not self.apart or not self.zero, "ep")
+        self.overlap = self.flag("ep_overlap")
+        if self.overlap:
+            possible = self.experts > 1 and self.ranks > 1 and self.options.get("p2p", "overlap") == "overlap" and \
+                self.options.get("schedule") in ("interleaved", "dualpipe-v")
+            require(possible, "ep_overlap")
+
+    def kinds(self):
+        """The kinds of tensors that are planned separately: True for those of experts."""
+        return [False, True] if self.apart else [None]
+
+    def is_kind(self, layer, kind):
+        return kind is None or self.layers[layer].expert == kind
 
     def read_rows(self, files):
         name = self.options.get("schedule", "1f1b")
@@ -142,13 +166,33 @@ class Scenario:
             held = pipeline_schedules.micro_batches_of(self.rows)
             require(self.number("accumulate", held) == held, "micro-batches")
         else:
-            self.rows = pipeline_schedules.rows_of(name, self.ranks, self.number("accumulate", 1), chunks, group)
+            self.rows = pipeline_schedules.rows_of(name, self.ranks, self.number("accumulate", 1), chunks, group,
+                                                   1 if self.overlap else 0)
         self.with_sends = pipeline_schedules.has_sends(self.rows)
         self.schedule, self.micro_batches = name, pipeline_schedules.micro_batches_of(self.rows)
         self.homes = pipeline_schedules.homes_of(self.rows)
         self.words = [flat(row) for row in self.rows]
         self.actions = [[word for word in words if word.kind in COMPUTING] for words in self.words]
+        self.pairs = [self.pairs_of(row) if self.overlap else set() for row in self.rows]
         self.split = any(word.kind == "W" for words in self.words for word in words)
+
+    def pairs_of(self, row):
+        """Returns the places (among the actions) of the forwards that run beside the backward that follows."""
+        words, joined = flat(row), set()  # joined: in one cell with the word before
+        for cell in row:
+            place = sum(len(other) for other in row[:row.index(cell)])
+            joined |= set(range(place + 1, place + len(cell)))
+        found, place = set(), 0
+        while place + 1 < len(words):
+            is_pair = (words[place].kind, words[place + 1].kind) == ("F", "B")
+            if is_pair and (self.schedule_name() != "dualpipe-v" or place + 1 in joined):
+                found.add(place)
+                place += 1
+            place += 1
+        return found
+
+    def schedule_name(self):
+        return self.options.get("schedule", "1f1b")
 
     def read_cut(self):
         count, units = len(self.homes), units_of(self.layers)
@@ -191,28 +235,44 @@ class Scenario:
     def all_elements(self):
         return self.elements(range(len(self.layers)))
 
-    def backward_tensors(self, chunk):
-        """Returns (layer, elements) in backward order."""
-        return [(index, size) for index in reversed(self.chunks[chunk])
+    def backward_tensors(self, chunk, kind=None):
+        """Returns (layer, elements) in backward order, of one kind of tensors."""
+        return [(index, size) for index in reversed(self.chunks[chunk]) if self.is_kind(index, kind)
                 for size in reversed(self.layers[index].tensors)]
+
+    def shared(self, layers):
+        """Returns the elements of which a worker keeps the sharded state; experts are shared by fewer."""
+        experts = sum(self.elements([layer]) for layer in layers if self.apart and self.layers[layer].expert)
+        fewer = Fraction(self.shards, self.experts) if self.shards > 1 else 1
+        return Fraction(self.elements(layers) - experts, self.shards) + experts / Fraction(fewer)
 
     # ---- times ----
 
-    def collective_time(self, layer, which, rank):
-        """ps of a layer's own collectives in a forward or a backward pass."""
-        total = 0
+    def collective_times(self, layer, which, rank):
+        """(group, ps) of a layer's own collectives in a forward or a backward pass that take time."""
+        times = []
         for operation, group, size, during in self.layers[layer].collectives:
             a, b = self.price(operation, group, rank)
-            total += rounded(a + b * size) if during == which and (a or b) and size else 0
-        return total
+            if during == which and (a or b) and size:
+                times.append((group, rounded(a + b * size)))
+        return times
+
+    def collective_time(self, layer, which, rank):
+        return sum(time for _, time in self.collective_times(layer, which, rank))
 
     def task(self, kind, layer, rank):
         """Returns (computing, collectives) of a layer's task in an action."""
         row = self.layers[layer]
-        if kind == "F":
-            return row.forward, self.collective_time(layer, "forward", rank)
-        computing = {"B": row.backward, "I": row.backward - row.weight, "W": row.weight}[kind]
-        return computing, self.collective_time(layer, "backward", rank) if kind != "W" else 0
+        which = "forward" if kind == "F" else "backward"
+        collectives = 0 if kind == "W" else self.collective_time(layer, which, rank)
+        computing = {"F": row.forward, "B": row.backward, "I": row.backward - row.weight, "W": row.weight}[kind]
+        return computing, collectives
+
+    def exchanges(self, kind, layer, rank):
+        """ps of each token exchange of a layer's task."""
+        return [] if kind == "W" else [
+            time for group, time in self.collective_times(layer, "forward" if kind == "F" else "backward", rank)
+            if group == "ep"]
 
     def long(self, kind, layer, rank):
         return sum(self.task(kind, layer, rank))
@@ -223,7 +283,7 @@ class Scenario:
 
     def update_of(self, layers):
         """Returns the share of U for some layers, rounded."""
-        return rounded(Fraction(self.update * self.elements(layers), self.all_elements() * self.shards))
+        return rounded(self.update * self.shared(layers) / self.all_elements()) if self.all_elements() else 0
 
     # ---- prices ----
 
@@ -238,6 +298,9 @@ class Scenario:
                     for own in range(t)]
         if group == "ep":
             return [[first + own + t * (start + place) for place in range(e)] for start in range(0, c * d, e)
+                    for own in range(t)]
+        if group == "experts":
+            return [[first + own + t * (start + e * place) for place in range(c * d // e)] for start in range(e)
                     for own in range(t)]
         return [[first + own + t * place for place in row] for own in range(t)]
 

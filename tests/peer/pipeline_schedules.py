@@ -49,8 +49,9 @@ class Row:
             self.add(pair)
 
 
-def rows_of(name, ranks, micro_batches, chunks=None, group=None):
-    """Rows of a schedule. chunks: per rank. group: Megatron's microbatch-group-size-per-virtual-pipeline-stage."""
+def rows_of(name, ranks, micro_batches, chunks=None, group=None, ahead=0):
+    """Rows of a schedule. chunks: per rank. group: Megatron's microbatch-group-size-per-virtual-pipeline-stage. ahead:
+    additional warm-up forwards of interleaved."""
     require(name in NAMES, "schedule")
     chunks = chunks or DEFAULT_CHUNKS.get(name, 1)
     require(name not in ("gpipe", "1f1b") or chunks == 1, "chunks")
@@ -61,6 +62,8 @@ def rows_of(name, ranks, micro_batches, chunks=None, group=None):
         group = group_size(ranks, micro_batches, group)
     makers = {"gpipe": gpipe, "looped-bfs": looped, "1f1b": one_forward_one_backward, "interleaved": interleaved,
               "zb-h1": zero_bubble, "zbv": zbv, "dualpipe-v": dualpipe_v}
+    if name == "interleaved":
+        return [interleaved(rank, ranks, micro_batches, chunks, group, ahead) for rank in range(ranks)]
     return [makers[name](rank, ranks, micro_batches, chunks, group) for rank in range(ranks)]
 
 
@@ -122,9 +125,9 @@ def orders(rank, ranks, micro_batches, chunks, group):
     return in_groups(mine, micro_batches, group), in_groups(mine[::-1], micro_batches, group)
 
 
-def interleaved(rank, ranks, micro_batches, chunks, group):
+def interleaved(rank, ranks, micro_batches, chunks, group, ahead=0):
     forwards, backwards = orders(rank, ranks, micro_batches, chunks, group)
-    warm_up = min((chunks - 1) * group + 2 * (ranks - 1 - rank), micro_batches * chunks)
+    warm_up = min((chunks - 1) * group + 2 * (ranks - 1 - rank) + ahead, micro_batches * chunks)
     return alternating(Row(micro_batches), forwards, backwards, warm_up).cells
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import coded
 import pipeline_schedules
-from pipeline_programs import Program, Send, Tied, Transfer, written
+from pipeline_programs import Exchange, Program, Send, Tied, Transfer, written
 from pipeline_scenario import Scenario
 from pipeline_schedules import Refused, require
 from reference import SECOND
@@ -34,8 +34,8 @@ from sharded import PARTS, occupied
 # ---- replay ---------------------------------------------------------------------------------------------------------
 
 class Replay:
-    """Gives every item of a program its times. free: items that take no time ("reductions", "sends"); "stragglers": no
-    worker is slow."""
+    """Gives every item of a program its times. free: items that take no time ("reductions", "sends", "exchanges");
+    "stragglers": no worker is slow."""
 
     def __init__(self, program, free=()):
         self.program, self.s, self.free = program, program.scenario, free
@@ -44,6 +44,8 @@ class Replay:
         self.channels, self.in_flight = [sharing() for _ in ranks], [0 for _ in ranks]
         self.now, self.events, self.counter, self.admitted = 0, [], itertools.count(), 0
         self.next, self.running = [0 for _ in ranks], [None for _ in ranks]
+        self.chains = [None for _ in ranks]  # in a pair: the steps that are left of each action
+        self.issued, self.exchanging = [[] for _ in ranks], [False for _ in ranks]
         self.waiting = {(rank, lane): [] for rank in ranks for lane in Program.LANES}
         self.listed = {key: collections.deque() for key in self.waiting}
         self.flying, self.launched = collections.Counter(), collections.Counter()
@@ -63,7 +65,7 @@ class Replay:
                 self.ready(item)
         while True:
             self.settle()
-            while self.admit_everywhere():
+            while any([self.exchange(rank) for rank in range(self.s.ranks)]) or self.admit_everywhere():
                 self.settle()
             upcoming = [self.events[0][0]] if self.events else []
             upcoming += [channel.next() for rank, channel in enumerate(self.channels) if self.in_flight[rank]]
@@ -107,6 +109,12 @@ class Replay:
                 self.send_lanes[item.lane].append(item)
             else:
                 self.start_for(item, 0 if "sends" in self.free else item.duration)
+        elif isinstance(item, Exchange):
+            if "exchanges" in self.free:
+                item.start = self.now
+                self.over(item)
+            else:
+                heapq.heappush(self.issued[item.rank], (self.now, item.side == "F", item.place, item))
         elif isinstance(item, Tied):
             self.start_for(item, 0 if "reductions" in self.free else item.duration)
         elif isinstance(item, Transfer):
@@ -127,15 +135,55 @@ class Replay:
 
     def begin(self, rank):
         """Starts the next step of a stream if it can."""
-        stream, place = self.program.streams[rank], self.next[rank]
-        if self.running[rank] or place == len(stream) or stream[place].missing:
+        step = None if self.running[rank] else self.next_step(rank)
+        if not step:
             return False
-        step = stream[place]
-        self.next[rank], self.running[rank], step.start = place + 1, step, self.now
+        self.running[rank], step.start = step, self.now
         time = step.computing + step.collectives
+        if "exchanges" in self.free and not step.pair and step.name[0].isdigit():
+            word, layer = step.name.split(".")
+            kind = next(letter for letter in word if letter.isalpha())
+            time -= sum(self.s.exchanges(kind, int(layer), rank))
         self.at(self.now + (time if "stragglers" in self.free else self.s.slowed(time, rank)), self.step_over, step)
         self.reached(step, "start")
         return True
+
+    def next_step(self, rank):
+        """The step that a free stream starts now, taken from the stream; None if there is none. In a pair, the backward
+        action goes first."""
+        stream, place = self.program.streams[rank], self.next[rank]
+        if not self.chains[rank]:
+            if place == len(stream):
+                return None
+            if not stream[place].pair:
+                if stream[place].missing:
+                    return None
+                self.next[rank] += 1
+                return stream[place]
+            pair = list(itertools.takewhile(lambda step: step.pair == stream[place].pair, stream[place:]))
+            self.chains[rank] = {side: collections.deque(step for step in pair if step.side == side) for side in "BF"}
+            self.next[rank] += len(pair)
+        for side in "BF":
+            chain = self.chains[rank][side]
+            if chain and not chain[0].missing:
+                step = chain.popleft()
+                if not any(self.chains[rank].values()):
+                    self.chains[rank] = None
+                return step
+        return None
+
+    def exchange(self, rank):
+        """Starts the next token exchange of a rank, first issued first."""
+        if self.exchanging[rank] or not self.issued[rank]:
+            return False
+        item = heapq.heappop(self.issued[rank])[-1]
+        self.exchanging[rank], item.start = True, self.now
+        self.at(self.now + item.duration, self.exchanged, item)
+        return True
+
+    def exchanged(self, item):
+        self.exchanging[item.rank] = False
+        self.over(item)
 
     def step_over(self, step):
         self.running[step.rank] = None
@@ -183,8 +231,8 @@ class Replay:
         item.start, item.sequence = self.now, self.admitted
         self.admitted += 1
         self.flying[key] += 1
-        a, b = self.s.price(item.operation, "data", item.rank)
-        if self.s.replicas == 1 or not item.size or "reductions" in self.free:
+        a, b = self.s.price(item.operation, item.group, item.rank)
+        if len(self.s.groups(item.group, item.rank)[0]) == 1 or not item.size or "reductions" in self.free:
             self.arrived(item)
             return
         self.launched[key] = max(self.launched[key], self.now) + self.s.launch()
@@ -230,9 +278,10 @@ def constant_memory(s, rank):
     held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
     state = Fraction(s.options.get("state", 12 if held == 2 else 8))
     parts = dict.fromkeys(PARTS, Fraction(0))
-    parts["parameters"] = Fraction(elements * held, s.shards if fsdp else 1)
+    shared = s.shared(s.of_rank(rank))
+    parts["parameters"] = Fraction(shared * held if fsdp else elements * held)
     parts["gradients"] = Fraction(elements * gradient, s.shards if s.stage == 2 else 1)
-    parts["optimizer"] = elements * state / s.shards
+    parts["optimizer"] = shared * state
     return parts
 
 
@@ -258,8 +307,14 @@ def memory(found, rank, counted=PARTS):
 # ---- results --------------------------------------------------------------------------------------------------------
 
 def tasks(s, rank):
-    """Returns (computing, collectives inside layers) of each of a rank's tasks, in ps."""
-    return [s.task(word.kind, layer, rank) for word in s.actions[rank] for layer in s.chunks[word.chunk]]
+    """Returns (computing, collectives inside layers) of each of a rank's tasks, in ps; without token exchanges if these
+    may overlap computing."""
+    found = []
+    for word in s.actions[rank]:
+        for layer in s.chunks[word.chunk]:
+            computing, inside = s.task(word.kind, layer, rank)
+            found.append((computing, inside - sum(s.exchanges(word.kind, layer, rank)) if s.overlap else inside))
+    return found
 
 
 def updates(s, rank):
@@ -270,6 +325,12 @@ def updates(s, rank):
 def spent(s, rank):
     """Returns (computing, collectives inside layers, update) of a rank per iteration without slowdowns, in ps."""
     return sum(task[0] for task in tasks(s, rank)), sum(task[1] for task in tasks(s, rank)), sum(updates(s, rank))
+
+
+def exchanged(s, rank):
+    """Returns the time of a rank's token exchanges in an iteration."""
+    return sum(time for word in s.actions[rank] for layer in s.chunks[word.chunk]
+               for time in s.exchanges(word.kind, layer, rank))
 
 
 def lower_bound(s):
@@ -284,6 +345,8 @@ def lower_bound(s):
     bounds = []
     for rank in range(s.ranks):
         work = sum(s.slowed(sum(task), rank) for task in tasks(s, rank))
+        if s.overlap:
+            bounds.append(exchanged(s, rank) + updating(rank))
         bounds.append(work + updating(rank))
         before = range(min(s.own[rank]))
         if not s.by_layer and not (s.split and s.barrier == "stage"):
@@ -298,7 +361,7 @@ def moved(program):
     s, totals = program.scenario, collections.Counter()
     for item in program.items:
         if isinstance(item, Transfer) and item.iteration == 1:
-            totals[item.rank] += s.price(item.operation, "data", item.rank)[1] * item.size
+            totals[item.rank] += s.price(item.operation, item.group, item.rank)[1] * item.size
     return list(totals.values())
 
 
@@ -324,12 +387,13 @@ def simulate(trace, cluster, words, files=None):
     found, even, without, ideal = (steady(s, free) for free in (
         (), ("stragglers",), ("stragglers", "reductions"), ("stragglers", "reductions", "sends")))
     iteration, unslowed, bare, alone = map(period, (found, even, without, ideal))
+    least = period(steady(s, ("stragglers", "reductions", "sends", "exchanges"))) if s.overlap else alone
     each = [spent(s, rank) for rank in range(s.ranks)]
     held = [memory(found, rank) for rank in range(s.ranks)]
     bare_held = [memory(found, rank, PARTS[:-1])[0] for rank in range(s.ranks)]
     forward, backward = (sum(getattr(layer, which) for layer in s.layers) for which in ("forward", "backward"))
     work = s.micro_batches * (forward + backward) + s.update
-    bubbles = [alone - sum(parts) for parts in each]
+    bubbles = [least - sum(parts) for parts in each]
 
     def mean(values):
         return Fraction(sum(values)) / s.ranks
@@ -337,7 +401,9 @@ def simulate(trace, cluster, words, files=None):
     times = {"iteration_s": iteration, "forward_s": forward, "backward_s": backward,
              "comm_busy_s": time_in_flight(found), "lower_bound_s": max(lower_bound(s) + moved(found.program)),
              "bubble_s": mean(bubbles), "straggler_s": iteration - unslowed, "exposed_dp_s": unslowed - bare, "exposed_p2p_s": bare - alone,
-             "layer_comm_s": mean(parts[1] for parts in each), "update_s": mean(parts[2] for parts in each)}
+             "layer_comm_s": mean(parts[1] for parts in each) + alone - least, "update_s": mean(parts[2] for parts in each)}
+    if s.experts > 1:
+        times["exposed_ep_s"] = alone - least if s.overlap else mean(exchanged(s, rank) for rank in range(s.ranks))
     if s.tied:  # the contract does not say if the all-reduce of tied tensors counts
         del times["comm_busy_s"]
     times["exposed_comm_s"] = times["layer_comm_s"] + times["exposed_p2p_s"] + times["exposed_dp_s"]
@@ -359,7 +425,7 @@ def simulate(trace, cluster, words, files=None):
             "memory_bytes": held[rank][0], "memory": held[rank][1], "without_step": bare_held[rank]})
     own = sorted((item for item in found.program.items
                   if isinstance(item, Transfer) and item.iteration == found.first),
-                 key=lambda item: (item.start, item.rank, item.sequence))
+                 key=lambda item: (item.start, item.sequence))
     return Result(answers, [item.name for item in own], timeline(found))
 
 
@@ -375,7 +441,7 @@ def timeline(found):
 # ---- comparison -----------------------------------------------------------------------------------------------------
 
 TIMES = ["iteration_s", "forward_s", "backward_s", "bubble_s", "straggler_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s",
-         "update_s", "exposed_comm_s", "comm_busy_s", "lower_bound_s"]
+         "exposed_ep_s", "update_s", "exposed_comm_s", "comm_busy_s", "lower_bound_s"]
 RATIOS = ["speedup", "efficiency", "samples_per_s"]
 COUNTS = ["pp", "tp", "cp", "ep", "dp", "micro_batches", "chunks"]
 

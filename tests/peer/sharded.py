@@ -51,8 +51,9 @@ DEFAULTS = {
 
 # ---- scenario -------------------------------------------------------------------------------------------------------
 
-# forward, backward: ps. tensors: elements of each. group: a name or None. activation: bytes or None.
-Layer = namedtuple("Layer", "name forward backward tensors group activation")
+# forward, backward: ps. tensors: elements of each. group: a name or None. activation: bytes or None. expert: its tensors
+# belong to experts.
+Layer = namedtuple("Layer", "name forward backward tensors group activation expert")
 
 
 def per_byte(text):
@@ -76,7 +77,7 @@ def read_layers(trace):
     unit = coded.UNITS[trace["unit"]]
     return [Layer(row["name"], rounded(exact(row["forward"]) * unit), rounded(exact(row["backward"]) * unit),
                   [math.prod(tensor["shape"]) for tensor in model["tensors"]], row.get("group"),
-                  row.get("activation_bytes"))
+                  row.get("activation_bytes"), row.get("expert", False))
             for row, model in zip(trace["layers"], trace["model"]["layers"])]
 
 
@@ -87,11 +88,11 @@ def read_command(words):
         parser.add_argument(*names)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("-o", "--option", action="append", default=[])
-    for flag in ("--zero", "--accumulate", "--shard-group"):
+    for flag in ("--zero", "--accumulate", "--shard-group", "--ep"):
         parser.add_argument(flag)
     known = parser.parse_args([str(word) for word in words])
     options = dict(pair.split("=", 1) for pair in known.option)
-    flags = {key: getattr(known, key) for key in ("zero", "accumulate", "shard_group")}
+    flags = {key: getattr(known, key) for key in ("zero", "accumulate", "shard_group", "ep")}
     return known.strategy, options | {key: value for key, value in flags.items() if value is not None}
 
 
@@ -115,6 +116,8 @@ class Scenario:
         self.group = self.number("shard_group", self.workers)  # ranks that reduce-scatter and gather together
         self.shards = self.group if self.stage else 1  # F
         self.hybrid = bool(self.stage) and "shard_group" in given
+        self.experts = self.number("ep", 1)  # E
+        self.apart = self.experts > 1 and any(layer.expert and layer.tensors for layer in self.layers)
 
     def sharding(self):
         """The ZeRO stage. 0: nothing is sharded; 1: the optimizer; 2: gradients, too; 3: parameters, too."""
@@ -137,27 +140,38 @@ class Scenario:
         """The elements of one layer."""
         return sum(self.layers[index].tensors)
 
+    def kinds(self):
+        """The kinds of tensors that are planned separately: True for those of experts."""
+        return [False, True] if self.apart else [None]
+
+    def shared(self, layers):
+        """Returns the elements of which a worker keeps the sharded state; experts are shared by 1/E of the workers."""
+        experts = sum(self.elements(index) for index in layers if self.apart and self.layers[index].expert)
+        fewer = Fraction(self.shards, self.experts) if self.shards > 1 else 1
+        return Fraction(sum(self.elements(index) for index in layers) - experts, self.shards) + experts / Fraction(fewer)
+
     def all_elements(self):
         return sum(self.elements(index) for index in range(len(self.layers)))
 
-    def backward_tensors(self):
-        """Returns (layer, elements) of all tensors in backward order."""
+    def backward_tensors(self, kind=None):
+        """Returns (layer, elements) of all tensors, or those of a kind, in backward order."""
         return [(index, size) for index in reversed(range(len(self.layers)))
-                for size in reversed(self.layers[index].tensors)]
+                if kind in (None, self.layers[index].expert) for size in reversed(self.layers[index].tensors)]
 
-    def in_bytes(self):
-        """Converts to layers of reference.py, with tensors in bytes of gradients on the wire."""
+    def in_bytes(self, kind=None):
+        """Converts to layers of reference.py, with tensors (of a kind) in bytes of gradients on the wire."""
         return [reference.Layer(layer.name, layer.forward, layer.backward,
                                 [(f"{layer.name}.{place}", size * self.gradient)
-                                 for place, size in enumerate(layer.tensors)]) for layer in self.layers]
+                                 for place, size in enumerate(layer.tensors) if kind in (None, layer.expert)])
+                for layer in self.layers]
 
     def computing(self):
         """K (t_f + t_b) of a worker without slowdown."""
         return self.accumulate * sum(layer.forward + layer.backward for layer in self.layers)
 
     def own_update(self):
-        """U, or U/F if the optimizer's state is sharded."""
-        return Fraction(self.update, self.shards)
+        """U, or U/F if the optimizer's state is sharded, F being smaller for experts."""
+        return self.update * self.shared(range(len(self.layers))) / self.all_elements()
 
     def price(self, operation, ranks):
         """Returns (a, b) of a collective over this many ranks, in ps and ps per byte of the whole, unsharded."""
@@ -221,7 +235,7 @@ class Transfer:
 class Plan:
     """Iterations of one worker's compute stream and of the transfers, in the order of issue."""
 
-    LANES = ["shared", "gather", "reduce", "replicate"]  # in the order of admission within an instant
+    LANES = ["shared", "gather", "reduce", "replicate", "expert-gather", "expert"]  # in the order of admission within an instant
 
     def __init__(self, scenario):
         self.scenario, self.iteration, self.micro = scenario, 0, 0
@@ -237,13 +251,12 @@ class Plan:
         self.held = []
         self.steps.append(step)
         if name.startswith("U") and (self.scenario.update or not name[1:]):
-            updated = self.scenario.elements(int(name[1:]) - 1) if name[1:] else self.scenario.all_elements()
-            self.updates(updated, start(step), end(step))
+            self.updates([int(name[1:]) - 1] if name[1:] else range(len(self.scenario.layers)), start(step), end(step))
         return step
 
-    def updates(self, elements, since, until):
-        """Holds the additional memory of updating this many elements."""
-        self.occupy("step", step_memory(self.scenario, Fraction(elements, self.scenario.shards)), since, until)
+    def updates(self, layers, since, until):
+        """Holds the additional memory of updating these layers."""
+        self.occupy("step", step_memory(self.scenario, self.scenario.shared(layers)), since, until)
 
     def hold(self, *transfers):
         """Makes the next step wait for these transfers."""
@@ -271,10 +284,12 @@ class Plan:
     def occupy(self, part, size, since, until):
         self.holdings.append(Held(part, Fraction(size), since, until))
 
-    def send(self, name, lane, operation, size, after=(), key=None):
-        """Issues a collective over the shards' ranks (an all-reduce: over all). size: unsharded bytes."""
+    def send(self, name, lane, operation, size, after=(), key=None, experts=False):
+        """Issues a collective over the shards' ranks (an all-reduce: over all); of experts, over those that hold the
+        same. size: unsharded bytes."""
         s = self.scenario
         ranks = s.workers if operation == "all-reduce" else s.group
+        ranks = s.workers // s.experts if experts else ranks
         return self.issue(Transfer(name, lane, operation, self.iteration, size, s.price(operation, ranks), ranks),
                           after, key)
 
@@ -344,23 +359,40 @@ def joined(units, has_tensors):
     return result
 
 
+def cut_at_experts(scenario, unit):
+    """Cuts a unit where the kind of tensors changes; layers without tensors stay with those before them."""
+    parts, kind = [[]], None
+    for index in unit:
+        if scenario.layers[index].tensors:
+            if kind not in (None, scenario.layers[index].expert):
+                parts.append([])
+            kind = scenario.layers[index].expert
+        parts[-1].append(index)
+    return parts
+
+
 class Units:
     """The common part of FSDP1 and FSDP2: units are gathered before use, and their gradients are reduced."""
 
     def __init__(self, scenario, plan):
         self.s, self.plan, self.units = scenario, plan, wrapped(scenario)
+        if scenario.apart:
+            self.units = [part for unit in self.units for part in cut_at_experts(scenario, unit)]
+        self.of_experts = [scenario.apart and any(scenario.layers[index].expert and scenario.layers[index].tensors
+                                                  for index in unit) for unit in self.units]
         self.elements = [sum(scenario.elements(index) for index in unit) for unit in self.units]
         self.last = len(self.units) - 1
         self.opening, self.reductions = [], []  # opening: the first gathers wait for these; R and A of this iteration
 
     def gather(self, kind, unit, lane, after=()):
         name = f"{kind}{unit + 1}{self.plan.suffix()}"
-        return self.plan.send(name, lane, "all-gather", self.elements[unit] * self.s.parameter, after)
+        return self.plan.send(name, lane, "all-gather", self.elements[unit] * self.s.parameter, after,
+                              experts=self.of_experts[unit])
 
     def reduce(self, unit, lane, sums=True):
         """Adds R(u) and, in hybrid sharding, A(u) after it if `sums`. Their dependencies are added later."""
         size, name = self.elements[unit] * self.s.gradient, f"{unit + 1}{self.plan.suffix()}"
-        reduction = self.plan.send("R" + name, lane, "reduce-scatter", size)
+        reduction = self.plan.send("R" + name, lane, "reduce-scatter", size, experts=self.of_experts[unit])
         self.reductions.append(reduction)
         if self.s.hybrid and sums:
             self.reductions.append(self.plan.replicate("A" + name, "replicate", size, reduction))
@@ -722,21 +754,23 @@ class Megatron:
         self.sharded, self.overlaps = scenario.flag("distributed_optimizer"), scenario.flag("overlap_grad_reduce")
         both = "true" if self.sharded and self.overlaps else "false"
         self.ahead = scenario.flag("overlap_param_gather", both)
-        self.buckets, self.sent, self.gathers = self.fill(), [], []
+        self.buckets = {kind: self.fill(kind) for kind in scenario.kinds()}
+        self.sent, self.gathers = [], {kind: [] for kind in scenario.kinds()}
 
-    def fill(self):
+    def fill(self, kind):
         """Fills buckets in backward order; each closes once it is large enough. Without overlap there is one."""
         enough = self.s.number("bucket_size") or max(40 * 10**6, 10**6 * self.s.workers)
-        buckets = [[]]
-        for layer, size in self.s.backward_tensors():
-            if self.overlaps and sum(held for _, held in buckets[-1]) >= enough:
+        buckets = []
+        for layer, size in self.s.backward_tensors(kind):
+            if not buckets or self.overlaps and sum(held for _, held in buckets[-1]) >= enough:
                 buckets.append([])
             buckets[-1].append((layer, size))
         return buckets
 
-    def size(self, bucket):
+    @staticmethod
+    def size(bucket):
         """The elements of a bucket."""
-        return sum(size for _, size in self.buckets[bucket])
+        return sum(size for _, size in bucket)
 
     def micro_batch(self):
         layers = range(len(self.s.layers))
@@ -748,48 +782,58 @@ class Megatron:
                 self.launch(layer, step)
 
     def forward(self, layer):
-        """Adds F of a layer, after the gathers of the buckets that begin in it; it launches the next gather."""
-        before, arrived = self.plan.before(), []
-        while self.gathers and self.first_layer(self.gathers[0]) == layer:
-            arrived.append(self.gathers.pop(0)[1])
-            if self.gathers and self.first_layer(self.gathers[0]) == layer:
-                self.gathers[0][1].after += [end(arrived[-1]), *before]
+        """Adds F of a layer, after the gathers of the buckets that begin in it; it launches the next of each kind."""
+        before, arrived, next_gathers = self.plan.before(), [], []
+        for gathers in self.gathers.values():
+            own = []
+            while gathers and self.first_layer(gathers[0]) == layer:
+                own.append(gathers.pop(0)[1])
+                if gathers and self.first_layer(gathers[0]) == layer:
+                    gathers[0][1].after += [end(own[-1]), *before]
+            if own and gathers:
+                next_gathers.append((gathers[0][1], own[-1]))
+            arrived += own
         step = self.plan.forward(layer, arrived)
-        if arrived and self.gathers:
-            self.gathers[0][1].after.append(start(step))
+        for gather, previous in next_gathers:  # the layer may wait for another kind, too
+            gather.after += [end(previous), *before] if self.s.apart else [start(step)]
 
-    def first_layer(self, gather):
+    @staticmethod
+    def first_layer(gather):
         """The first layer in forward order with a tensor in the gather's bucket."""
-        return self.buckets[gather[0]][-1][0]
+        return gather[0][-1][0]
 
     def launch(self, layer, step):
-        for place, bucket in enumerate(self.buckets):
-            if layer != (bucket[-1][0] if self.overlaps else 0):
-                continue
-            name, size = f"{place + 1}{self.plan.suffix()}", self.size(place) * self.s.gradient
-            operation = "reduce-scatter" if self.sharded else "all-reduce"
-            self.sent.append(self.plan.send("R" + name, "reduce", operation, size, [end(step)]))
-            if self.s.hybrid:
-                self.sent.append(self.plan.replicate("A" + name, "reduce", size, self.sent[-1]))
+        for kind, buckets in self.buckets.items():
+            for place, bucket in enumerate(buckets):
+                if layer != (bucket[-1][0] if self.overlaps else 0):
+                    continue
+                name, size = f"{place + 1}{self.plan.suffix()}", self.size(bucket) * self.s.gradient
+                operation = "reduce-scatter" if self.sharded else "all-reduce"
+                self.sent.append(self.plan.send("R" + name, "expert" if kind else "reduce", operation, size,
+                                                [end(step)], experts=bool(kind)))
+                if self.s.hybrid:
+                    self.sent.append(self.plan.replicate("A" + name, "reduce", size, self.sent[-1]))
 
     def update(self):
         step = self.plan.step("U", self.s.own_update(), self.sent)
         self.sent = []
         if not self.sharded:
             return
-        for count, bucket in enumerate(reversed(range(len(self.buckets)))):
-            gather = self.plan.send(f"G{count + 1}", "gather", "all-gather", self.size(bucket) * self.s.parameter)
-            if not self.ahead or count == 0:
-                gather.after.append(end(step))
-            if self.ahead:
-                self.gathers.append((bucket, gather))
-            else:
-                self.plan.hold(gather)
+        for kind, buckets in self.buckets.items():
+            for count, bucket in enumerate(reversed(buckets)):
+                gather = self.plan.send(f"G{count + 1}", "expert-gather" if kind else "gather", "all-gather",
+                                        self.size(bucket) * self.s.parameter, experts=bool(kind))
+                if not self.ahead or count == 0:
+                    gather.after.append(end(step))
+                if self.ahead:
+                    self.gathers[kind].append((bucket, gather))
+                else:
+                    self.plan.hold(gather)
 
 
 # ---- ZeRO with the plans of version 1 -------------------------------------------------------------------------------
 
-Block = namedtuple("Block", "slices priority")  # slices: (layer, bytes of gradients)
+Block = namedtuple("Block", "slices priority expert", defaults=(False,))  # slices: (layer, bytes of gradients)
 
 
 class Blocks:
@@ -804,7 +848,7 @@ class Blocks:
         self.by_layer = scenario.options.get("barrier", "layer" if partitioned else "iteration") == "layer"
         self.after_backward = name == "s-sgd"
         window = scenario.number("credit") if name == "bytescheduler" else 1
-        plan.lanes["reduce"] = plan.lanes["replicate"] = Lane(self.order, window)
+        plan.lanes["reduce"] = plan.lanes["replicate"] = plan.lanes["expert"] = Lane(self.order, window)
         self.sent, self.gates = [], collections.defaultdict(list)  # gates: by layer, of its next first forward
 
     def partitions(self):
@@ -815,15 +859,22 @@ class Blocks:
                 for place in range(math.ceil(total / size))]
 
     def merged(self):
+        """Blocks of each kind of tensors, one kind after the other."""
+        return [block for kind in self.s.kinds() for block in self.merged_of(kind)]
+
+    def merged_of(self, kind):
         """The plans of reference.py, for the micro-batch that overlaps with the backward pass."""
-        layers = self.s.in_bytes()
+        layers = self.s.in_bytes(kind)
         tensors = reference.backward_order(layers)
+        if not tensors:
+            return []
         ready = reference.ready_times(reference.slowed(layers, max(self.s.factors)), tensors)
         ranks = self.s.group if self.s.stage else self.s.workers
         cost = reference.Cost(*self.s.price("reduce-scatter" if self.s.stage else "all-reduce", ranks), ranks)
         caps = {key: size_of(self.s.options[key]) for key in ("bucket_cap", "first_bucket") if key in self.s.options}
         plan = reference.STRATEGIES[self.s.strategy](tensors, ready, cost, **caps)
-        return [Block([(tensors[place].layer, tensors[place].bytes) for place in block], 0) for block in plan.blocks]
+        return [Block([(tensors[place].layer, tensors[place].bytes) for place in block], 0, bool(kind))
+                for block in plan.blocks]
 
     def micro_batch(self):
         layers = range(len(self.s.layers))
@@ -844,7 +895,7 @@ class Blocks:
         step = self.plan.forward(layer)
         # An update by layers that takes no time needs a single step.
         if layer == 0 and self.plan.micro == 0 and self.by_layer and not self.s.zero and not self.s.update:
-            self.plan.updates(self.s.all_elements(), start(step), start(step))
+            self.plan.updates(range(len(self.s.layers)), start(step), start(step))
 
     def reduce(self, steps):
         """Issues the blocks of a micro-batch, each ready after B of its lowest layer."""
@@ -855,7 +906,8 @@ class Blocks:
             key = (self.plan.iteration, self.plan.micro, block.priority, index)
             after = [end(steps[0 if self.after_backward else lowest])]
             if not self.s.zero:
-                self.sent.append(self.plan.send("AR" + name, "reduce", "all-reduce", size, after, key))
+                self.sent.append(self.plan.send("AR" + name, "expert" if block.expert else "reduce", "all-reduce", size,
+                                                after, key, block.expert))
                 continue
             self.sent.append(self.plan.send("R" + name, "reduce", "reduce-scatter", size, after, key))
             for layer, held in block.slices if self.s.zero == 2 else []:
@@ -1097,6 +1149,7 @@ def whole_gradients(scenario):
 def constant_memory(scenario):
     """Returns the bytes of the parts that do not change during an iteration."""
     s, elements = scenario, scenario.all_elements()
+    shared = s.shared(range(len(s.layers)))
     fsdp = s.strategy in ("fsdp1", "fsdp2")
     held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
     persistent = 0
@@ -1105,9 +1158,10 @@ def constant_memory(scenario):
         persistent = sum(size for layer in s.layers for size in layer.tensors if size <= limit)
     state = Fraction(s.options.get("state", 12 if held == 2 else 8))
     parts = dict.fromkeys(PARTS, Fraction(0))
-    parts["parameters"] = Fraction((elements - persistent) * held, s.shards if s.stage == 3 else 1) + persistent * held
-    parts["gradients"] = Fraction(elements * gradient, s.shards if s.stage >= 2 and not whole_gradients(s) else 1)
-    parts["optimizer"] = elements * state / s.shards
+    parts["parameters"] = (shared - Fraction(persistent, s.shards) if s.stage == 3 else elements - persistent) * held \
+        + Fraction(persistent * held)
+    parts["gradients"] = Fraction((shared if s.stage >= 2 and not whole_gradients(s) else elements) * gradient)
+    parts["optimizer"] = shared * state
     if s.strategy in ("zero-1", "zero-2"):
         buckets = 2 if s.flag("overlap_comm") else 1
         parts["in_reduction"] = Fraction(min(elements, buckets * s.number("reduce_bucket")) * s.gradient)
@@ -1165,15 +1219,29 @@ def copy_time(plan):
 def lower_bound(plan):
     """Returns a lower bound of the iteration in ps, on the slowest worker, for plans of the same kind."""
     s, slowest = plan.scenario, max(plan.scenario.factors)
-    if s.stage == 0 and s.strategy not in SHARDED:
-        return all_reduce_bound(s, slowest)
     moved = sum(transfer.size * transfer.cost[1] for transfer in plan.transfers
                 if transfer.iteration == 0 and not transfer.nothing)
+    if s.stage == 0 and s.strategy not in SHARDED:
+        return all_reduce_bound(s, slowest, moved)
     return max((s.computing() + s.own_update() + copy_time(plan)) * slowest, moved)
 
 
-def all_reduce_bound(s, slowest):
+def experts_bound(s, slowest, moved):
+    """The same for two kinds of gradients, which share bandwidth only."""
+    layers = reference.slowed(s.in_bytes(), slowest)
+    first = next(index for index, layer in enumerate(layers) if layer.tensors)
+    before = reference.forward_time(layers[:first]) + reference.backward_time(layers[:first])
+    total = s.accumulate * (reference.forward_time(layers) + reference.backward_time(layers)) + s.update * slowest
+    ranks = s.workers // s.experts if s.layers[first].expert else s.workers
+    a, b = s.price("all-reduce", ranks)
+    size = sum(size for _, size in layers[first].tensors)
+    return max(total - before + max(before, a + b * size), moved)
+
+
+def all_reduce_bound(s, slowest, moved):
     """The bound of version 1 with K and U."""
+    if s.apart:
+        return experts_bound(s, slowest, moved)
     layers = reference.slowed(s.in_bytes(), slowest)
     cost = reference.Cost(*s.price("all-reduce", s.workers), s.workers)
     first = next(index for index, layer in enumerate(layers) if layer.tensors)

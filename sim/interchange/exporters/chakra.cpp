@@ -155,7 +155,7 @@ class Writer {
 
   // Returns COMP_NODE_<what>_<pass>, with micro-batches COMP_NODE_<what>_<number>_<pass>.
   std::string name_of_work(TaskId task) const {
-    const auto& [kind, worker_class, item, batch] = label(task);
+    const auto& [kind, worker_class, item, batch, in_pair] = label(task);
     const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
     const auto named = [&](const std::string& what, std::string_view pass) {
       return fmt::format("COMP_NODE_{}{}_{}", what, number, pass);
@@ -252,7 +252,7 @@ class Writer {
         ChakraKind::Collective, std::move(waits));
     node.attributes["comm_type"] = static_cast<std::int64_t>(type);
     node.attributes["comm_size"] = comm_size(transfer);
-    if (plan_.sharding.shard_group > 0 && transfer.group != group_all)
+    if (plan_.sharding.has_groups() && transfer.group != group_all)
       node.attributes["pg_name"] = std::to_string(group_number(plan_, transfer.group, workers_, worker_));
     add_priority(node, transfer);
   }
@@ -368,6 +368,11 @@ std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan
                     "of workers at the same place in them; this is worker {1}'s file, and --per-worker writes those of "
                     "all workers and the file of groups",
                     plan.sharding.shard_group, request.worker));
+  if (plan.sharding.has_expert_groups())
+    notes.push_back(fmt::format(
+        "groups: pg_name is a number; those of experts come last; this is worker {}'s file, and --per-worker "
+        "writes those of all workers and the file of groups",
+        request.worker));
   if (plan.sharding.accumulate > 1)
     notes.push_back(
         fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay import` reads "
@@ -421,7 +426,7 @@ Built build(const ExportRequest& request) {
   Writer writer(request.profile, plan, request.workers, request.worker);
   ChakraTrace trace = writer.trace();
   return {std::move(trace), notes_of(request, plan, writer.vanished()),
-          plan.sharding.shard_group > 0 ? groups_text(plan, request.workers) : ""};
+          plan.sharding.has_groups() ? groups_text(plan, request.workers) : ""};
 }
 
 JsonValue value_of(const ChakraValue& value) {
