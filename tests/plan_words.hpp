@@ -9,8 +9,8 @@
 #include "sim/schedule/plan.hpp"
 
 /// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U. Transfers by the layers that they
-/// carry, in order: G1+2 a gather, R2+1 a reduction, A1 an all-reduce among groups; what comes again in a micro-batch
-/// has a ' more. Micro-batches from the second on are named: F1/2.
+/// carry, in order: G1+2 a gather, R2+1 a reduction; among groups A1 an all-reduce, S1 a reduce-scatter, O1 a gather;
+/// what comes again in a micro-batch has a ' more. Micro-batches from the second on are named: F1/2.
 class PlanWords {
  public:
   PlanWords(const allreplay::Plan& plan, const allreplay::Profile& profile) : plan_(plan) {
@@ -67,9 +67,12 @@ class PlanWords {
   }
 
   std::string name_of(const allreplay::Transfer& transfer, const allreplay::Profile& profile) const {
-    std::string name = transfer.op == allreplay::CollectiveOp::AllGather ? "G"
-                       : transfer.group == allreplay::group_replica      ? "A"
-                                                                         : "R";
+    using allreplay::CollectiveOp;
+    const bool outer = transfer.group == allreplay::group_replica;
+    std::string name = transfer.op == CollectiveOp::AllGather                ? (outer ? "O" : "G")
+                       : outer && transfer.op == CollectiveOp::ReduceScatter ? "S"
+                       : outer                                               ? "A"
+                                                                             : "R";
     std::string last;
     for (const allreplay::Slice& slice : plan_.block_of(transfer).slices) {
       const std::string layer = std::to_string(profile.tensors[slice.tensor].layer + 1);

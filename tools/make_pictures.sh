@@ -23,7 +23,7 @@ folder=$pictures/strategies
 mkdir -p "$folder"
 compare --plot "$folder/all.svg"
 compare --strategies s-sgd,wfbp --timeline "$folder/wfbp.svg"
-for strategy in sync-easgd mg-wfbp optimal-merge ddp horovod bytescheduler p3 byteps us-byte dear mergecomp fsdp2 fsdp1 composer zero-1 zero-2 zero-3 megatron best; do
+for strategy in sync-easgd mg-wfbp optimal-merge ddp horovod bytescheduler p3 byteps us-byte dear mergecomp fsdp2 fsdp1 composer simple-fsdp zero-1 zero-2 zero-3 megatron megatron-fsdp best; do
   compare --strategies "wfbp,$strategy" --timeline "$folder/$strategy.svg"
 done
 

@@ -126,6 +126,7 @@ std::string strategy_help(const Strategy& strategy, std::size_t width) {
   std::string text = with_options(strategy.name, strategy.summary, entries(strategy.name, &strategy, width), width);
   if (!strategy.offer.framework.empty())
     text += fmt::format("Framework: {}{}\n", strategy.offer.framework, strategy.offer.maintained() ? "" : ", research");
+  if (!strategy.source.empty()) text += wrapped(fmt::format("Source: {}.\n", strategy.source), width, 2);
   text += wrapped(fmt::format("Every strategy also reads: {}.\n", fmt::join(step_options(), ", ")), width, 2);
   return text + footer_lines(fmt::format("Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe "
                                          "--strategy {}\n",

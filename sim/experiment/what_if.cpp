@@ -138,6 +138,9 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
       options.sharding.shard_group > 0 && options.fsdp.reduce == Reduce::Every)
     all.push_back(
         option(Kind::Reduce, "all-reduces among groups in the last micro-batch only", "reduce", "replicas-last"));
+  if (scenario.strategy->name == "megatron-fsdp" && options.sharding.shard_group > 0 &&
+      !options.megatron_fsdp.outer_optimizer)
+    all.push_back(option(Kind::Reduce, "the optimizer shared among groups as well", "outer", "optim"));
   if (scenario.profile->batch_size)
     all.push_back(
         change(Kind::Batch,

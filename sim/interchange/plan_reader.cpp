@@ -118,7 +118,7 @@ class PlanReader {
     ShardingConfig step;
     const auto json = json_.find("step");
     if (!json) return step;
-    json->allow_only({"accumulate", "zero", "shard_group", "ep"});
+    json->allow_only({"accumulate", "zero", "shard_group", "ep", "outer"});
     if (const auto accumulate = json->find("accumulate")) {
       step.accumulate = accumulate->integer(1, 1'000'000);
       require_bearable_passes(step, profile_, accumulate->place());
@@ -129,6 +129,14 @@ class PlanReader {
       step.experts = ep->integer(1, most_workers);
       if (step.has_expert_groups() && !profile_.has_experts())
         ep->fail(fmt::format("{} has no layers of experts", profile_.name), "1, or leave it out");
+    }
+    if (const auto outer = json->find("outer")) {
+      if (outer->text() != outer_word)
+        outer->fail(fmt::format("'{}' is not a way to shard over groups", outer->text()), "\"optim\", or no \"outer\"");
+      if (!step.shards_optimizer() || step.shard_group == 0)
+        outer->fail("shards the optimizer over groups, but there are none",
+                    "\"shard_group\" and \"zero\" above 0, or no \"outer\"");
+      step.outer_optimizer = true;
     }
     return step;
   }
@@ -208,7 +216,7 @@ class PlanReader {
       json.allow_only(
           {"op", "block", "lane", "priority", "axis", "batch", "after", "before", "ticks_from", "held_until"});
     else
-      json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before"});
+      json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before", "held_until"});
     if (plan.pipeline)
       transfer.group = axis_of_pipeline(json.at("axis"), plan);
     else if (const auto axis = json.find("axis"))

@@ -36,7 +36,7 @@ class PlanNames {
 };
 
 /// The start of a program, as an end of a gate; the whole model, as the item of an update.
-constexpr std::string_view start_word = "start", everything_word = "everything";
+constexpr std::string_view start_word = "start", everything_word = "everything", outer_word = "optim";
 
 /// True if a work's item is a layer; the item of a mark is a chunk, that of other works a block.
 bool is_of_layer(Activity kind);

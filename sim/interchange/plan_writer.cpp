@@ -82,6 +82,7 @@ class PlanWriter {
                     {"zero", plan_.sharding.zero},
                     {"shard_group", plan_.sharding.shard_group}};
     if (!plan_.pipeline && plan_.sharding.has_expert_groups()) value["ep"] = plan_.sharding.experts;
+    if (plan_.sharding.outer_optimizer) value["outer"] = outer_word;
     return value;
   }
 

@@ -14,7 +14,8 @@ constexpr std::array series_colours{
     style::blue,      style::vermilion, style::green,     style::black,     style::purple,    style::orange,
     style::sky,       colour(0x882255), colour(0x999933), colour(0x332288), colour(0x44AA99), colour(0x8A4B08),
     colour(0x9467BD), colour(0x225522), colour(0xE7298A), colour(0x5B6C8F), colour(0x76B041), colour(0xB22222),
-    colour(0x8C8C8C), colour(0x005F73), colour(0xC9A227), colour(0x5E2A7E)};
+    colour(0x8C8C8C), colour(0x005F73), colour(0xC9A227), colour(0x5E2A7E), colour(0xD0679D), colour(0x1B7837),
+    colour(0x4F81BD), colour(0x6A5A00)};
 static_assert(series_colours.size() == different_looks);
 
 const std::vector<std::vector<double>> series_dashes{
@@ -53,8 +54,16 @@ const std::vector<std::vector<Position>>& markers() {
       turned(triangle, 0, 1),
       around(5, 1.15, 1.15),
       around(10, 1.45, 0.6),  // a star
+      around(6, 1.2, 1.2),    // beyond the first 22 looks
+      around(12, 1.45, 0.75),
   };
   return known;
+}
+
+// Eleven markers, filled and hollow, then one more for each two looks.
+const std::vector<Position>& marker_of(std::size_t place) {
+  constexpr std::size_t first = 11;
+  return markers()[place < 2 * first ? place % first : first + (place - 2 * first) / 2];
 }
 
 }  // namespace
@@ -64,7 +73,7 @@ SeriesLook series_look(std::size_t place) {
                                Hatch::Falling, Hatch::Crossed, Hatch::Upright};
   return {.colour = series_colours[place % series_colours.size()],
           .dashes = series_dashes[place % series_dashes.size()],
-          .marker = markers()[place % markers().size()],
+          .marker = marker_of(place % different_looks),
           .hollow = place % 2 == 1,
           .hatch = hatches[place % hatches.size()]};
 }

@@ -17,7 +17,7 @@ struct SeriesLook {
 };
 
 /// The number of series with different looks.
-constexpr std::size_t different_looks = 22;
+constexpr std::size_t different_looks = 26;
 
 /// The look of a series by index, repeating after the last one. The first ones differ most.
 SeriesLook series_look(std::size_t place);

@@ -119,14 +119,20 @@ class Coverage {
     for (const std::uint32_t micro_batch : reduced_micro_batches(needs.front()))
       if (auto wrong = unreduced(needs, micro_batch)) return wrong;
     if (auto wrong = untimely(needs.front())) return wrong;
-    for (const Need& need : needs)
-      if (need.payload == Payload::Kind::Parameters)
-        if (auto wrong = gathers_in_time(need)) return wrong;
+    std::vector<Piece> before, gathered;  // for the first forward pass, by consecutive needs
+    for (const Need& need : needs) {
+      if (need.payload != Payload::Kind::Parameters) continue;
+      if (auto wrong = gathers_in_time(need, gathered)) return wrong;
+      if (!before.empty())
+        if (auto wrong = out_of_order(before, gathered)) return wrong;
+      before = std::move(gathered);
+    }
     return std::nullopt;
   }
 
  private:
   const std::vector<Work>& program() const { return plan_.roles[duty_.role].program; }
+  // True for transfers among the shard groups.
   bool sums_shards(const Transfer& one) const { return !plan_.pipeline && one.group == group_replica; }
 
   // The micro-batches that are reduced: the one that the need names and, with shards, possibly others. A pipeline may
@@ -205,11 +211,13 @@ class Coverage {
       return {{pieces(reduces), "reduced", once}, {pieces(arrives), "sent to all workers", once}};
     }
     const auto of_micro_batch = [&](std::uint32_t micro_batch, std::uint32_t group) {
+      const bool sums = group == group_replica;
       return pieces([=, this](const Transfer& one) {
-        return one.micro_batch == micro_batch && reduces(one) && sums_shards(one) == (group == group_replica);
+        return one.micro_batch == micro_batch && reduces(one) && sums_shards(one) == sums &&
+               (!sums || one.op == need.op || one.op == CollectiveOp::AllReduce);
       });
     };
-    if (need.op == CollectiveOp::ReduceScatter)
+    if (need.group == group_shard)
       return {{of_micro_batch(need.micro_batch, need.group), "reduced" + where,
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
     // All-reduces among all workers have summed the shards, too.
@@ -221,7 +229,8 @@ class Coverage {
     std::vector<Piece> summed = of_micro_batch(need.micro_batch, need.group);
     if (summed.empty()) summed = of_micro_batch(static_cast<std::uint32_t>(plan_.sharding.accumulate - 1), need.group);
     return {{std::move(summed), "summed over the groups" + where,
-             "an all-reduce of axis replica after each reduce-scatter"}};
+             need.op == CollectiveOp::AllReduce ? "an all-reduce of axis replica after each reduce-scatter"
+                                                : "a reduce-scatter of axis replica after each of axis shard"}};
   }
 
   std::string name(std::uint32_t index) const { return describe_transfer(plan_, index, profile_); }
@@ -339,12 +348,15 @@ class Coverage {
     return uses;
   }
 
-  std::optional<Complaint> gathers_in_time(const Need& need) const {
+  // Sets `first` to the gathers that serve the first forward pass.
+  std::optional<Complaint> gathers_in_time(const Need& need, std::vector<Piece>& first) const {
+    const bool shards = need.group == group_replica;
     const std::size_t update = places_(need.after, everything, 0);
     // By use: the gathers that surely end before it, but not before an earlier use.
     const bool freed = plan_.sharding.shards_parameters();
     std::map<std::size_t, std::vector<Piece>> serving;
-    for (const Piece& piece : pieces([](const Transfer& one) { return one.op == CollectiveOp::AllGather; })) {
+    for (const Piece& piece :
+         pieces([&](const Transfer& one) { return one.op == CollectiveOp::AllGather && sums_shards(one) == shards; })) {
       const LayerId layer = profile_.tensors[piece.slice.tensor].layer;
       const std::vector<std::size_t> uses = uses_of(layer);
       const bool update_first = update < uses.front();
@@ -360,8 +372,12 @@ class Coverage {
                          fmt::format("before a pass of '{}'", layer_of(piece.slice.tensor))};
       serving[use].push_back(piece);
     }
-    if (auto wrong = gap({serving[0], "gathered before the first forward pass",
-                          "every byte of every parameter in one all-gather of axis shard"}))
+    first = serving[0];
+    if (auto wrong = gap(
+            {first,
+             shards ? "gathered among the groups before the first forward pass"
+                    : "gathered before the first forward pass",
+             fmt::format("every byte of every parameter in one all-gather of axis {}", shards ? "replica" : "shard")}))
       return wrong;
     for (const auto& [use, pieces] : serving)
       if (auto wrong = use > 0 && freed ? twice(pieces) : std::nullopt) return wrong;
@@ -380,12 +396,28 @@ class Coverage {
     return std::nullopt;
   }
 
+  // The transfers that each one waits for: by gates, and before it in a lane that sends one at a time as listed.
+  std::vector<std::vector<std::uint32_t>> waits_in_lanes() const {
+    std::vector<std::vector<std::uint32_t>> waits = gates_.waits;
+    std::vector<std::optional<std::uint32_t>> last(plan_.lanes.size());
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const std::uint32_t lane = plan_.transfers[index].lane;
+      if (plan_.lanes[lane].order != Order::AsListed || plan_.lanes[lane].window.count != 1) continue;
+      if (last[lane]) waits[index].push_back(*last[lane]);
+      last[lane] = index;
+    }
+    return waits;
+  }
+
   // Returns a complaint unless transfer `before` ends before `after` starts.
   std::optional<Complaint> early(std::uint32_t before, std::uint32_t after) {
     const std::vector<std::uint32_t>& direct = gates_.waits[after];  // the usual case: a gather waits for its reduction
     if (std::find(direct.begin(), direct.end(), before) != direct.end()) return std::nullopt;
     if (latest_[before] < earliest_[after]) return std::nullopt;  // through the program
-    if (!precedence_) precedence_.emplace(gates_.waits, gates_.order);
+    if (!precedence_) {
+      waits_in_lanes_ = waits_in_lanes();
+      precedence_.emplace(waits_in_lanes_, gates_.order);
+    }
     if (precedence_->waits(after, before)) return std::nullopt;
     if (precedence_->tired())
       return Complaint{fmt::format("it takes too long to determine whether {} waits for {}", name(after), name(before)),
@@ -402,6 +434,7 @@ class Coverage {
   // By transfer: the number of works that have ended before it can start; the first work that waits for it, directly
   // or through other transfers.
   std::vector<std::size_t> earliest_, latest_;
+  std::vector<std::vector<std::uint32_t>> waits_in_lanes_;
   std::optional<Precedence> precedence_;  // of transfers, made when first needed
 };
 
@@ -420,6 +453,12 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile) {
         return Complaint{
             fmt::format("{} is sent in groups, but the plan shards nothing", describe_transfer(plan, index, profile)),
             "\"step\": {\"zero\": 1}, or no axis"};
+  for (std::uint32_t index = 0; index < plan.transfers.size(); ++index)
+    if (const Transfer& one = plan.transfers[index];
+        one.group == group_replica && one.op != CollectiveOp::AllReduce && !plan.sharding.outer_optimizer)
+      return Complaint{fmt::format("{} is sent among groups that do not share the optimizer",
+                                   describe_transfer(plan, index, profile)),
+                       "\"step\": {\"outer\": \"optim\"}, or an all-reduce"};
   return uncovered(plan, profile, duties);
 }
 

@@ -108,15 +108,19 @@ double parameter_bytes_of(const Unit& unit, const Profile& profile) {
 
 }  // namespace
 
+std::vector<bool> beyond_blocks(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
+  std::vector<bool> beyond(units.size(), false);
+  if (!has_groups(profile) || (wrap.by != Wrap::By::Default && wrap.by != Wrap::By::Group)) return beyond;
+  for (std::size_t unit = 0; unit < units.size(); ++unit) beyond[unit] = !is_numbered(name_of(units[unit], profile));
+  if (std::find(beyond.begin(), beyond.end(), false) == beyond.end()) beyond.assign(units.size(), false);
+  return beyond;
+}
+
 std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
-  std::vector<bool> root(units.size(), units.size() == 1);
-  if (units.size() == 1) return root;
-  if (wrap.by == Wrap::By::Size) {
+  if (units.size() == 1) return {true};
+  std::vector<bool> root = beyond_blocks(profile, units, wrap);
+  if (wrap.by == Wrap::By::Size)
     root.back() = parameter_bytes_of(units.back(), profile) < static_cast<double>(wrap.size);
-  } else if (has_groups(profile) && wrap.by != Wrap::By::Layer && wrap.by != Wrap::By::Given) {
-    for (std::size_t unit = 0; unit < units.size(); ++unit) root[unit] = !is_numbered(name_of(units[unit], profile));
-    if (std::find(root.begin(), root.end(), false) == root.end()) root.assign(units.size(), false);
-  }
   return root;
 }
 

@@ -20,6 +20,10 @@ std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
 /// groups; a part without group names is then one unit.
 std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const Wrap& wrap);
 
+/// Returns by unit whether it is beyond the model's blocks (embedding, head): units are groups, and its name has no
+/// number while others have one ("h.0").
+std::vector<bool> beyond_blocks(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
+
 /// Returns by unit whether FSDP1's root holds it, since the wrapping policy does not (docs/sharding.md, "The root").
 std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
 

@@ -15,8 +15,12 @@ std::vector<Need> needs_of(const ShardingConfig& sharding) {
     return {{CollectiveOp::AllReduce, group_all, Gradients, last, Activity::Backward, Activity::Update}};
   std::vector<Need> needs{
       {CollectiveOp::ReduceScatter, group_shard, Gradients, last, Activity::Backward, Activity::Update}};
-  if (sharding.shard_group > 0)
-    needs.push_back({CollectiveOp::AllReduce, group_replica, Gradients, last, Activity::Backward, Activity::Update});
+  const bool groups = sharding.shard_group > 0, outer = groups && sharding.outer_optimizer;
+  if (groups)
+    needs.push_back({outer ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce, group_replica, Gradients, last,
+                     Activity::Backward, Activity::Update});
+  if (outer)
+    needs.push_back({CollectiveOp::AllGather, group_replica, Parameters, 0, Activity::Update, Activity::Forward});
   needs.push_back({CollectiveOp::AllGather, group_shard, Parameters, 0, Activity::Update, Activity::Forward});
   return needs;
 }

@@ -23,8 +23,9 @@ struct Need {
 
 /// Returns the needs that follow from the sharding. Unsharded: gradients are summed among all workers after the last
 /// micro-batch's backward pass and before the update (or before the layer's next forward pass, if the program has no
-/// update). Sharded: gradients are reduced in the shard groups, shards are summed over the groups if there are several,
-/// and parameters are gathered after the update and before the first forward pass.
+/// update). Sharded: gradients are reduced in the shard groups, shards are summed over the groups if there are several
+/// (reduced to shards of shards, if groups share the optimizer), and parameters are gathered after the update and
+/// before the first forward pass (first the shards among the groups, if these share the optimizer).
 std::vector<Need> needs_of(const ShardingConfig& sharding);
 
 /// An error in a plan, and what would be right.

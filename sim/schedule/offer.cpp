@@ -193,6 +193,28 @@ Trainer(parallelism_config={{"fsdp": {{"sharding_strategy": "{2}", "backward_pre
   return text + R"(, "limit_all_gathers": True}})";
 }
 
+// Flags of torchtitan's graph_trainer. A bucket is an entry of its plan: each block, embedding, and norm with head.
+std::string simple_fsdp(const StrategyOptions& options, const Profile& profile) {
+  constexpr std::string_view reshards[] = {"default", "always", "never"};
+  const FsdpOptions& own = options.fsdp;
+  std::string text =
+      fmt::format("--module graph_trainer.MODEL --compile.enable --parallelism.fsdp_reshard_after_forward {}",
+                  reshards[static_cast<std::size_t>(own.reshard.value_or(Reshard::ButLast))]);
+  if (options.sharding.shard_group > 0)
+    text += fmt::format(
+        " --parallelism.data_parallel_shard_degree {0} --parallelism.data_parallel_replicate_degree WORLD_SIZE/{0}",
+        options.sharding.shard_group);
+  if (own.separate_lanes) text += " --compile.enable_fsdp_ag_rs_overlap";
+  if (!own.reorder) text += " --compile.disable_passes joint_transformer_block_bucketing_reordering_pass";
+  // By default, parameters travel in bf16 and gradients in fp32.
+  if (parameter_bytes(profile) == 4) text += " --training.mixed_precision_param float32";
+  if (bytes_of_gradient(profile) == 2) text += " --training.mixed_precision_reduce " + dtype(2, profile).substr(6);
+  const auto [one, all] = wrapped(own.wrap, profile);
+  if (one != "block" && own.reorder)
+    text += fmt::format("\njoint_transformer_block_bucketing_reordering_pass(gm, module_bucket_plans={})", all);
+  return text;
+}
+
 std::string zero(int stage, const StrategyOptions& options, const Profile& profile) {
   const ZeroOptions& zero = options.zero;
   std::string text =
@@ -216,6 +238,17 @@ std::string zero1(const StrategyOptions& options, const Profile& profile) { retu
 std::string zero2(const StrategyOptions& options, const Profile& profile) { return zero(2, options, profile); }
 std::string zero3(const StrategyOptions& options, const Profile& profile) { return zero(3, options, profile); }
 
+std::string instances(const ShardingConfig& sharding) {
+  return fmt::format("--num-distributed-optimizer-instances WORLD_SIZE/{} ", sharding.shard_group);
+}
+
+// By default, --bf16 reduces in fp32 and --fp16 in fp16 (megatron/training/arguments.py).
+std::string gradient_flag(const Profile& profile) {
+  if (bytes_of_gradient(profile) == 2 && profile.precision != "fp16") return "--grad-reduce-in-bf16 ";
+  if (bytes_of_gradient(profile) == 4 && profile.precision == "fp16") return "--accumulate-allreduce-grads-in-fp32 ";
+  return "";
+}
+
 std::string megatron(const StrategyOptions& options, const Profile& profile) {
   const MegatronOptions& own = options.megatron;
   std::string text;
@@ -224,13 +257,30 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
   if (own.overlap_param_gather.value_or(own.distributed_optimizer && own.overlap_grad_reduce))
     text += "--overlap-param-gather ";
   if (own.bucket_size > 0) text += fmt::format("--ddp-bucket-size {} ", own.bucket_size);
-  if (options.sharding.shard_group > 0)
-    text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.sharding.shard_group) + " ";
-  // By default, --bf16 reduces in fp32 and --fp16 in fp16 (megatron/training/arguments.py).
-  if (bytes_of_gradient(profile) == 2 && profile.precision != "fp16") text += "--grad-reduce-in-bf16 ";
-  if (bytes_of_gradient(profile) == 4 && profile.precision == "fp16") text += "--accumulate-allreduce-grads-in-fp32 ";
+  if (options.sharding.shard_group > 0) text += instances(options.sharding);
+  text += gradient_flag(profile);
   if (text.empty()) return "no flags";
   text.pop_back();
+  return text;
+}
+
+// The trainer waits only at the end of an iteration; fully_shard() by default after each micro-batch. Megatron's units
+// are its transformer layers.
+std::string megatron_fsdp(const StrategyOptions& options, const Profile& profile) {
+  const MegatronFsdpOptions& own = options.megatron_fsdp;
+  std::string text = "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params ";
+  if (own.double_buffer) text += "--fsdp-double-buffer ";
+  if (own.unit_size > 0) text += fmt::format("--suggested-communication-unit-size {} ", own.unit_size);
+  if (options.fsdp.separate_lanes) text += "--create-all-gather-group ";
+  if (options.sharding.shard_group > 0)
+    text += fmt::format("{}--outer-dp-sharding-strategy {} ", instances(options.sharding),
+                        own.outer_optimizer ? "optim" : "no_shard");
+  text += gradient_flag(profile);
+  text.pop_back();
+  const auto [one, all] = wrapped(options.fsdp.wrap, profile);
+  if (one != "block") text += fmt::format("\nfully_shard(model, fsdp_unit_modules={})", all);
+  if (own.sync_every && options.sharding.accumulate > 1)
+    text += "\nfully_shard(model, sync_model_each_microbatch=True)";
   return text;
 }
 
@@ -244,10 +294,12 @@ constinit const Offer offer_s_sgd{"", Offered::AsCode, no_overlap}, offer_wfbp{"
     offer_us_byte{"us-byte", Offered::AsCode, us_byte}, offer_p3{"mxnet-p3", Offered::AsCode, p3, whole_slices},
     offer_byteps{"byteps", Offered::AsCode, byteps}, offer_dear{"dear", Offered::AsCode, dear},
     offer_fsdp2{"pytorch", Offered::Maintained, fsdp2}, offer_fsdp1{"pytorch", Offered::Replaced, fsdp1},
-    offer_composer{"composer", Offered::Replaced, composer}, offer_zero1{"deepspeed", Offered::Maintained, zero1},
+    offer_composer{"composer", Offered::Replaced, composer},
+    offer_simple_fsdp{"torchtitan", Offered::AsCode, simple_fsdp}, offer_zero1{"deepspeed", Offered::Maintained, zero1},
     offer_zero2{"deepspeed", Offered::Maintained, zero2}, offer_zero3{"deepspeed", Offered::Maintained, zero3},
     offer_megatron{
-        "megatron", Offered::Maintained, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}};
+        "megatron", Offered::Maintained, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}},
+    offer_megatron_fsdp{"megatron", Offered::Maintained, megatron_fsdp};
 
 std::vector<Framework> frameworks() {
   std::vector<Framework> all;
@@ -264,7 +316,10 @@ std::vector<Framework> frameworks() {
 std::vector<Framework> frameworks_by_any_name() {
   std::vector<Framework> all = frameworks();
   // torchtitan uses PyTorch's DDP and FSDP2, also in pipelines (torchtitan/models/llama3/infra).
-  all.push_back({"torchtitan", {row_named(strategies(), "ddp"), row_named(strategies(), "fsdp2")}});
+  const auto torchtitan =
+      std::find_if(all.begin(), all.end(), [](const Framework& one) { return one.name == "torchtitan"; });
+  torchtitan->strategies.insert(torchtitan->strategies.begin(),
+                                {row_named(strategies(), "ddp"), row_named(strategies(), "fsdp2")});
   return all;
 }
 

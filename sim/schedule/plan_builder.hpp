@@ -48,6 +48,32 @@ class PlanBuilder {
     return reduce(CollectiveOp::AllReduce, group_replica, block, lane, micro_batch);
   }
 
+  /// Appends an all-gather among the shard groups, which gives each its shard of the block's parameters.
+  PlanPoint gather_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
+    return add(CollectiveOp::AllGather, group_replica, {Payload::Kind::Parameters, block}, lane, micro_batch);
+  }
+
+  // A program with places, as PyTorch runs one: a collective starts after the works that precede it in the program, and
+  // after the transfers that the program has waited for by then.
+  /// Adds a work at this place.
+  std::size_t compute(const Work& work) {
+    const std::size_t place = add(work);
+    gate(waits_, allreplay::work(place));
+    waits_.clear();
+    return place;
+  }
+  /// Issues a transfer at this place.
+  PlanPoint issue(const PlanPoint& transfer) {
+    gate(so_far(), transfer);
+    gate(waits_, transfer);
+    return transfer;
+  }
+  /// Makes everything after this place wait for a transfer.
+  void wait_for(const PlanPoint& transfer) { waits_.push_back(transfer); }
+  void wait_for(std::span<const PlanPoint> transfers) {
+    waits_.insert(waits_.end(), transfers.begin(), transfers.end());
+  }
+
   void gate(const PlanPoint& before, const PlanPoint& after) { plan_.gates.push_back({before, after}); }
   void gate(std::span<const PlanPoint> before, const PlanPoint& after) {
     for (const PlanPoint& one : before) gate(one, after);
@@ -65,6 +91,7 @@ class PlanBuilder {
 
   const Profile& profile_;
   Plan plan_;
+  std::vector<PlanPoint> waits_;  // transfers waited for since the last work
 };
 
 /// Returns a block of the layer's whole tensors.

@@ -15,6 +15,8 @@ struct ShardingConfig {
   std::int64_t shard_group = 0;  ///< G: workers in a shard group; 0: all
   std::int64_t stride = 1;       ///< distance between members of a group; the degree of tensor parallelism
   std::int64_t experts = 1;      ///< E: workers that together hold all experts; 1 also if the profile has none
+  /// Within the shard groups everything is sharded as `zero` says; the optimizer is also sharded over the groups.
+  bool outer_optimizer = false;
   bool operator==(const ShardingConfig&) const = default;
 
   // Each stage shards what the lower ones do, and more.
@@ -29,6 +31,10 @@ struct ShardingConfig {
   bool has_expert_groups() const { return experts > 1; }
   /// True if some collectives run in groups of the data-parallel workers.
   bool has_groups() const { return shard_group > 0 || has_expert_groups(); }
+  /// The number of workers that share one copy of the optimizer's state, and its step.
+  std::int64_t optimizer_shards(std::int64_t workers) const {
+    return outer_optimizer ? workers / stride : shards(workers);
+  }
 };
 
 /// A family of equal groups in which a plan's transfers run.

@@ -33,10 +33,11 @@ struct FsdpOptions {
   std::optional<Reshard> reshard;  ///< none: but-last in fsdp2, all in fsdp1
   // fsdp2:
   Reduce reduce = Reduce::Every;
-  bool separate_lanes = false;      ///< one communicator for gathers, one for reductions
-  std::int64_t prefetch = 1;        ///< units that are gathered ahead
+  bool separate_lanes = false;  ///< also simple-fsdp, megatron-fsdp: one communicator for gathers, one for reductions
+  std::int64_t prefetch = 1;    ///< units that are gathered ahead
   std::int64_t reduce_buffers = 1;  ///< reductions that may be pending
   std::optional<double> copy;       ///< bytes per second of copies; none: they take no time
+  bool reorder = true;              ///< simple-fsdp: a compiler pass buckets and moves collectives
   // fsdp1:
   BackwardPrefetch backward_prefetch = BackwardPrefetch::Pre;
   std::int64_t limit = 2;  ///< units that may be gathered in the forward pass
@@ -62,6 +63,13 @@ struct MegatronOptions {
   bool overlap_grad_reduce = true;
   std::optional<bool> overlap_param_gather;  ///< none: true if both options above are
   SourceLocation place;                      ///< of overlap_param_gather, for errors
+};
+
+struct MegatronFsdpOptions {
+  std::int64_t unit_size = 0;    ///< elements; 0: max(1,000,000,000, twice the mean unit)
+  bool double_buffer = false;    ///< one unit is gathered ahead, whatever `unit_size` says
+  bool sync_every = false;       ///< each micro-batch ends as the last one does
+  bool outer_optimizer = false;  ///< in groups: the optimizer is sharded over all workers
 };
 
 }  // namespace allreplay

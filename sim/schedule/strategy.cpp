@@ -11,11 +11,13 @@
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/megatron.hpp"
+#include "sim/schedule/megatron_fsdp.hpp"
 #include "sim/schedule/mergecomp.hpp"
 #include "sim/schedule/merging.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/schedule/partitioning.hpp"
+#include "sim/schedule/simple_fsdp.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
 #include "sim/schedule/us_byte.hpp"
 #include "sim/schedule/zero.hpp"
@@ -167,6 +169,15 @@ std::span<const Strategy> strategies() {
        .offer = offer_composer,
        .plan = plan_composer,
        .sharded = {3, true}},
+      {.name = "simple-fsdp",
+       .look = {"SimpleFSDP", 21},
+       .summary = "torchtitan's SimpleFSDP: PyTorch's compiler buckets the collectives of blocks and moves them",
+       .options = {"wrap", "reshard", "reorder", "lanes"},
+       .offer = offer_simple_fsdp,
+       .plan = plan_simple_fsdp,
+       .sharded = {3, true},
+       .source = "pytorch: torch/_inductor/fx_passes/overlap_manual_scheduling.py (022cd6e0); torchtitan: "
+                 "torchtitan/experiments/graph_trainer/fsdp_passes.py (b5bcd76c)"},
       {.name = "zero-1",
        .look = {"ZeRO-1", 12},
        .summary = "DeepSpeed's ZeRO stage 1 (0.14 and later): buckets, then all parameters gathered",
@@ -197,6 +208,14 @@ std::span<const Strategy> strategies() {
        .plan = plan_megatron,
        .sharded = {1, true, shares_the_optimizer},
        .takes_experts = true},
+      {.name = "megatron-fsdp",
+       .look = {"Megatron-FSDP", 22},
+       .summary = "Megatron-LM's Megatron-FSDP (optim_grads_params): units gathered ahead up to a number of elements",
+       .options = {"wrap", "unit_size", "double_buffer", "lanes", "sync", "outer"},
+       .offer = offer_megatron_fsdp,
+       .plan = plan_megatron_fsdp,
+       .sharded = {3, true},
+       .source = "Megatron-LM: megatron/core/distributed/fsdp/src/megatron_fsdp/ (d98e8a64)"},
       {"best",
        {"Best found", 17},
        "the best plan that a search finds among those without sharding, or at --zero's stage",

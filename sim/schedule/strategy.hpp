@@ -61,6 +61,7 @@ struct StrategyOptions {
   FsdpOptions fsdp;
   ZeroOptions zero;
   MegatronOptions megatron;
+  MegatronFsdpOptions megatron_fsdp;
 };
 
 struct PlanRequest {
@@ -136,6 +137,7 @@ struct Strategy {
   Barrier barrier = Barrier::Iteration;  ///< of its schedules
   bool in_pipelines = true;              ///< can plan the chunks of a pipeline
   bool takes_experts = false;            ///< can reduce gradients of experts in groups of their own
+  std::string_view source = {};          ///< the code that it follows, with commits; "": see the pages
 
   bool shards() const { return plan != nullptr; }
   /// Returns the sharding of plans with these options. REQUIRES: shards().

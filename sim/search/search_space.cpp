@@ -101,6 +101,12 @@ Values overlaps(const Scenario& scenario) {
   return scenario.strategy->name == "zero-3" ? Values{"true", "false"} : Values{"false", "true"};
 }
 
+Values buffers(const Scenario&) { return {"false", "true"}; }
+
+Values outer_shardings(const Scenario& scenario) {
+  return scenario.options.strategy.sharding.shard_group > 0 ? Values{"no_shard", "optim"} : Values{};
+}
+
 Values bucket_ops(const Scenario&) { return {"all-reduce", "reduce-scatter"}; }
 
 // Returns 0, for all workers, and the smallest possible sizes of groups of whole nodes.
@@ -135,6 +141,8 @@ constexpr Choice tuned_choices[] = {{"wrap", wraps},
                                     {"backward_prefetch", prefetches},
                                     {"overlap_comm", overlaps},
                                     {"bucket_op", bucket_ops},
+                                    {"double_buffer", buffers},
+                                    {"outer", outer_shardings},
                                     {"shard_group", groups}};
 
 bool is_of_the_step(std::string_view option) {

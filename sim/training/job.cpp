@@ -192,7 +192,7 @@ BlockCost price_of_blocks(const Job& job) {
 
 Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes, bool exchanging) {
   const Scenario& scenario = job.scenario;
-  const std::int64_t shards = !plan.pipeline                     ? plan.sharding.shards(scenario.workers)
+  const std::int64_t shards = !plan.pipeline                     ? plan.sharding.optimizer_shards(scenario.workers)
                               : plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients()
                                                                  : 1;
   if (!exchanging)

@@ -124,6 +124,7 @@ class Accountant {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.memory_policy.resident) continue;
+      if (one.group == group_replica) continue;  // gathers shards
       for (const Slice& slice : plan_.block_of(one).slices) {
         auto& own = gathers[unit_of_[profile_.tensors[slice.tensor].layer]];
         if (own.empty() || own.back().transfer != index) own.push_back({0, index, 0});
@@ -142,9 +143,12 @@ class Accountant {
                        [](const Gather& a, const Gather& b) { return a.pass < b.pass; });
       for (std::size_t i = 0; i < gathers[unit].size(); ++i) {
         const Gather& one = gathers[unit][i];
-        const std::size_t next = i + 1 < gathers[unit].size() ? gathers[unit][i + 1].pass : passes.size();
-        const ProgramRange& last = passes[std::max(one.pass, next - 1)];
-        ledger.hold(Ledger::Gathered, spans_[unrolled_.transfer(one.transfer)].start, end(c, last.last),
+        const auto again = std::find_if(gathers[unit].begin() + static_cast<std::ptrdiff_t>(i), gathers[unit].end(),
+                                        [&](const Gather& other) { return other.pass > one.pass; });
+        std::size_t last = passes[(again == gathers[unit].end() ? passes.size() : again->pass) - 1].last;
+        if (const auto& until = plan_.transfers[one.transfer].held_until)
+          last = std::max<std::size_t>(until->place, passes[one.pass].last);
+        ledger.hold(Ledger::Gathered, spans_[unrolled_.transfer(one.transfer)].start, end(c, last),
                     static_cast<double>(one.bytes) * profile_.parameter_share());
       }
     }
@@ -157,7 +161,7 @@ class Accountant {
       return;
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.op != CollectiveOp::ReduceScatter) continue;
+      if (one.op != CollectiveOp::ReduceScatter || one.group == group_replica) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
         const Unit& unit = units_[unit_of_[profile_.tensors[slice.tensor].layer]];
         ledger.hold(Ledger::InReduction, start(c, places_(Activity::Backward, unit.last, one.micro_batch)),
@@ -185,8 +189,7 @@ class Accountant {
   }
 
   void hold_step(Ledger& ledger, std::uint32_t c) const {
-    const double shards =
-        plan_.sharding.shards_optimizer() ? static_cast<double>(plan_.sharding.shards(scenario_.workers)) : 1;
+    const auto shards = static_cast<double>(plan_.sharding.optimizer_shards(scenario_.workers));
     for (const UpdatePlace& update : update_places(plan_, 0, profile_))
       ledger.hold_step(start(c, update.work), update.takes_time ? end(c, update.work) : start(c, update.work),
                        step_memory(scenario_, plan_, update.elements.shared_by(shards, plan_)));
@@ -249,9 +252,11 @@ MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const El
   parts.parameters =
       held * (held_elements({elements.all - resident, elements.experts}, plan.sharding.shards_parameters()) + resident);
   const double state = scenario.options.memory.state.value_or(held == 2 ? 12 : 8);
+  const double owners =
+      plan.sharding.outer_optimizer ? static_cast<double>(plan.sharding.optimizer_shards(scenario.workers)) : shards;
   if (elements.experts == 0) {  // the order of factors decides the last bit
     parts.gradients = made * elements.all / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
-    parts.optimizer = elements.all * state / share(plan.sharding.shards_optimizer());
+    parts.optimizer = elements.all * state / (plan.sharding.shards_optimizer() ? owners : 1);
   } else {
     parts.gradients = made * held_elements(elements, !policy.whole_gradients && plan.sharding.shards_gradients());
     parts.optimizer = state * held_elements(elements, plan.sharding.shards_optimizer());

@@ -33,6 +33,9 @@ constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
 constexpr Word<Reshard> reshards[] = {{Reshard::ButLast, "but-last"}, {Reshard::All, "all"}, {Reshard::None, "none"}};
 constexpr Word<Reduce> reduces[] = {
     {Reduce::Every, "every"}, {Reduce::ReplicasLast, "replicas-last"}, {Reduce::Last, "last"}};
+constexpr Word<bool> reorders[] = {{true, "blocks"}, {false, "none"}};
+constexpr Word<bool> syncs[] = {{false, "last"}, {true, "every"}};
+constexpr Word<bool> outers[] = {{false, "no_shard"}, {true, "optim"}};
 constexpr Word<bool> lane_choices[] = {{false, "shared"}, {true, "separate"}};
 constexpr Word<BackwardPrefetch> backward_prefetches[] = {
     {BackwardPrefetch::Pre, "pre"}, {BackwardPrefetch::Post, "post"}, {BackwardPrefetch::None, "none"}};
@@ -137,6 +140,7 @@ using S = StrategyOptions;
 using F = FsdpOptions;
 using Z = ZeroOptions;
 using M = MegatronOptions;
+using MF = MegatronFsdpOptions;
 using P = ParallelOptions;
 constexpr std::string_view in_pipelines = "with pp above 1";
 constexpr std::string_view all_strategies = "all strategies";
@@ -147,14 +151,15 @@ OptionRow with_default(OptionRow row, std::string_view default_text) {
   return row;
 }
 
-// Only fsdp2 accepts but-last.
+// But-last is the default of those that accept it.
+bool takes_but_last(const Strategy& strategy) { return strategy.name == "fsdp2" || strategy.name == "simple-fsdp"; }
 OptionRow reshard() {
   OptionRow row = choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
       "reshard", "which units are freed after their forward pass", "", [](const Strategy& strategy) {
-        return std::string(!reads(strategy, "reshard") ? "" : strategy.name == "fsdp2" ? "but-last" : "all");
+        return std::string(!reads(strategy, "reshard") ? "" : takes_but_last(strategy) ? "but-last" : "all");
       });
   row.takes = [](const Strategy& strategy, std::string_view word) {
-    return strategy.name == "fsdp2" || word != name_of(reshards, Reshard::ButLast);
+    return takes_but_last(strategy) || word != name_of(reshards, Reshard::ButLast);
   };
   return row;
 }
@@ -357,7 +362,7 @@ std::span<const OptionRow> option_rows() {
           "all strategies that make blocks")),
       with_default(of_step(count<0, most_workers, &Options::strategy, &S::sharding, &ShardingConfig::shard_group>(
                        "shard_group", "G: the state is sharded among this many consecutive workers; 0: all", {},
-                       "with zero, fsdp1, fsdp2, megatron")),
+                       "with zero, fsdp1, fsdp2, simple-fsdp, megatron, megatron-fsdp")),
                    "all workers"),
       with_default(of_step(choice<barriers, &Options::strategy, &S::barrier>(
                        "barrier", "the next forward pass waits for all blocks (iteration) or layer by layer (layer)",
@@ -425,6 +430,8 @@ std::span<const OptionRow> option_rows() {
            [](const Options& o) {
              return o.strategy.fsdp.copy ? fmt::format("{} B/s", *o.strategy.fsdp.copy) : std::string();
            }},
+      choice<reorders, &Options::strategy, &S::fsdp, &F::reorder>(
+          "reorder", "the compiler buckets collectives by unit and moves them (blocks), or each tensor's stay (none)"),
       choice<backward_prefetches, &Options::strategy, &S::fsdp, &F::backward_prefetch>(
           "backward_prefetch",
           "the next unit is gathered before this one computes (pre), after (post), or late (none)"),
@@ -457,6 +464,18 @@ std::span<const OptionRow> option_rows() {
           "distributed_optimizer", "the optimizer is sharded (the framework's default: false)"),
       choice<yes_or_no, &Options::strategy, &S::megatron, &M::overlap_grad_reduce>(
           "overlap_grad_reduce", "buckets are reduced during the backward pass (the framework's default: false)"),
+      count<0, most_elements, &Options::strategy, &S::megatron_fsdp, &MF::unit_size>(
+          "unit_size",
+          "elements whose reductions may be pending; half of them are gathered ahead; 0: the larger of 1,000,000,000 "
+          "and "
+          "two mean units",
+          Tuned{1e7, 1e10}),
+      choice<yes_or_no, &Options::strategy, &S::megatron_fsdp, &MF::double_buffer>(
+          "double_buffer", "one unit is gathered ahead, whatever unit_size says"),
+      choice<syncs, &Options::strategy, &S::megatron_fsdp, &MF::sync_every>(
+          "sync", "reductions and groups are waited for at the end of the last micro-batch (last) or of each (every)"),
+      choice<outers, &Options::strategy, &S::megatron_fsdp, &MF::outer_optimizer>(
+          "outer", "with shard_group: groups all hold the optimizer (no_shard), or share it too (optim)"),
       choice<yes_or_no, &Options::parallel, &P::align_grad_reduce>(
           "align_grad_reduce",
           "in pipelines with several chunks per rank, all ranks launch a chunk's buckets together"),

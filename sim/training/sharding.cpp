@@ -58,7 +58,8 @@ void require_groups(const Scenario& scenario) {
                      "a divisor of the number of workers");
   if (!scenario.given && !takes_groups(scenario))
     refuse(scenario, "shard_group",
-           "fsdp1, fsdp2, megatron with its distributed optimizer, or zero=1 or 2 under a plan of blocks");
+           "fsdp1, fsdp2, simple-fsdp, megatron-fsdp, megatron with its distributed optimizer, or zero=1 or 2 under a "
+           "plan of blocks");
 }
 
 // The names of the strategies that reduce gradients of experts in groups of their own.
@@ -140,7 +141,7 @@ void require_sharding(const Scenario& scenario) {
   if (options.sharding.shards_optimizer() && scenario.strategy->split)
     refuse(scenario, "zero", "zero=0: it sends reduce-scatters and all-gathers already");
   if (options.sharding.shards_parameters() && scenario.strategy->schedule)
-    refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, zero-3, or best");
+    refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, simple-fsdp, megatron-fsdp, zero-3, or best");
   if (options.sharding.shards_parameters() && options.barrier)
     throw InputError(
         scenario.options.place_of("barrier"), "barrier cannot be combined with zero=3",

@@ -16,7 +16,8 @@ import program  # noqa: E402
 from program import listed, needs_program, run  # noqa: E402
 
 FIDELITIES = ("alpha-beta", "fluid", "message")
-SHARDING = {"fsdp2": 3, "fsdp1": 3, "composer": 3, "zero-1": 1, "zero-2": 2, "zero-3": 3, "megatron": 1}  # ZeRO's stage of each
+SHARDING = {"fsdp2": 3, "fsdp1": 3, "composer": 3, "simple-fsdp": 3, "zero-1": 1, "zero-2": 2, "zero-3": 3, "megatron": 1,
+            "megatron-fsdp": 3}  # ZeRO's stage of each
 PROFILES = ("vgg16_p100_b64", "resnet50_k80_b16", "bert_base_v100_b32", "googlenet_k80_b32")
 CLUSTERS = ("star-64-10gbe", "dgx-8x8-100gbps", "fat-tree-4")
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "fat-tree-4"]

@@ -25,6 +25,7 @@ VALUES = {
     "tree_bandwidth": "paper", "chunks": "4", "iterations": "7",
     "accumulate": "3", "global_batch": "1024", "zero": "1", "shard_group": "4", "barrier": "iteration", "update": "5 ms", "gradient_dtype": "bf16",
     "parameter_dtype": "fp16", "state": "4", "memory": "150 MB",
+    "reorder": "none", "unit_size": "7000000", "double_buffer": "true", "sync": "every", "outer": "optim",
     "wrap": "layer", "reshard": "none", "reduce": "last", "lanes": "separate", "prefetch": "3", "reduce_buffers": "2", "copy": "10000000000 B/s",
     "backward_prefetch": "post", "limit": "3", "reduce_bucket": "3000000", "allgather_bucket": "5000000", "overlap_comm": "true",
     "bucket_op": "reduce-scatter", "prefetch_bucket": "3000000", "persistence": "3000", "max_live": "9000000", "max_reuse": "9000000",
@@ -107,7 +108,7 @@ class Constraints(program.Case):
     def test_tune(self):
         """What is given is not varied, and the best is what `run` says with it."""
         for option in VALUES:
-            for strategy in ("ddp", "bytescheduler", "fsdp2", "zero-2", "megatron"):
+            for strategy in ("ddp", "bytescheduler", "fsdp2", "zero-2", "megatron", "megatron-fsdp"):
                 with self.subTest(option=option, strategy=strategy):
                     words = [*self.given(option), "--strategy", strategy]
                     answer = self.answer("tune", *words, "--budget", "3")

@@ -173,7 +173,7 @@ class Readers(Case):
         """Durations are whole microseconds, so half of one is lost between two waits of the compute stream. Whoever sends several blocks at
         a time has no counterpart: ByteScheduler is itself there with a credit of one."""
         cases = [(strategy,) for strategy in ("wfbp", "ddp", "s-sgd", "mg-wfbp", "us-byte", "dear", "p3", "fsdp2", "fsdp1", "zero-1", "zero-2",
-                                              "zero-3", "megatron")]
+                                              "zero-3", "megatron", "simple-fsdp", "megatron-fsdp")]
         for case in [*cases, ("bytescheduler", "--option", "credit=1"), ("wfbp", "--zero", 1), ("ddp", "--accumulate", 2)]:
             with self.subTest(case):
                 ours, theirs = self.replayed(*case)

@@ -373,7 +373,7 @@ class RealClusters(program.Case):
         self.assertIn("--reshard all|none ", self.output("help", "composer"))
         self.assertNotIn("but-last", self.output("help", "composer") + self.output("help", "fsdp1"))
         self.assertIn("--reshard but-last|all|none\n", self.output("help", "fsdp2"))
-        self.assertIn("but-last (fsdp2), all or none. Default: but-last; fsdp1: all; composer: all", " ".join(self.output("help", "reshard").split()))
+        self.assertIn("but-last (fsdp2, simple-fsdp), all or none. Default: but-last; fsdp1: all; composer: all", " ".join(self.output("help", "reshard").split()))
 
     def test_next_smaller_number(self):
         self.write("base.json", json.dumps({"name": "base", "workers": 8, "network": {"alpha": "0 us", "beta": "1 ns/B"}}))

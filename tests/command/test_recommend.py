@@ -28,6 +28,8 @@ SCENARIOS = [
     [*LENET5, "--cluster", "a100x8-8x200gbps", "--workers", "16", "--memory", "80GB", "--latency", "20us"],
     [*A100, "--accumulate", "2", "--strategies", "ddp,horovod,bytescheduler,p3,dear,optimal-merge,fsdp1,fsdp2,megatron,zero-1,zero-2,zero-3"],
     [*A100, "--option", "gradient_dtype=fp32", "--option", "launch=20us", "--strategies", "fsdp1,fsdp2,megatron,zero-2"],
+    [*A100, "--accumulate", "2", "--shard-group", "8", "--option", "outer=optim", "--option", "lanes=separate", "--option", "sync=every",
+     "--strategies", "simple-fsdp,megatron-fsdp"],
     [*LENET5, "--cluster", "k80-10gbe", "--zero", "1", "--shard-group", "4"],
     [*RESNET20, "--zero", "2", "--accumulate", "3", "--strategies", "ddp,horovod,bytescheduler"],
     [*RESNET20, "--codec", "topk", "--option", "density=0.01"],
@@ -152,8 +154,35 @@ def megatron(words, size):
     return {**options, **({"bucket_size": bucket[1]} if bucket else {}), **({"shard_group": group[1]} if group else {})}
 
 
+def units(words, name):
+    """Blocks, unless a list of other modules is named."""
+    modules = re.search(rf"\b{name}=(\w+)\)", words)
+    part = modules and re.fullmatch(r"parts_of_(\d+)_bytes", modules[1])
+    return {"wrap": f"{part[1]} B" if part else "layer" if modules else "group"}
+
+
+def simple_fsdp(words, size):
+    assert ("mixed_precision_reduce" in words) == (size == 2), words
+    group = re.search(r"data_parallel_shard_degree (\d+)", words)
+    reshard = re.search(r"fsdp_reshard_after_forward (\w+)", words)[1]
+    return {**units(words, "module_bucket_plans"), "reshard": {"default": "but-last", "always": "all", "never": "none"}[reshard],
+            "lanes": "separate" if "enable_fsdp_ag_rs_overlap" in words else "shared",
+            "reorder": "none" if "disable_passes" in words else "blocks", **({"shard_group": group[1]} if group else {})}
+
+
+def megatron_fsdp(words, size):
+    assert ("--grad-reduce-in-bf16" in words) == (size == 2) and "--use-megatron-fsdp" in words, words
+    group = re.search(r"WORLD_SIZE/(\d+)", words)
+    unit = re.search(r"--suggested-communication-unit-size (\d+)", words)
+    outer = re.search(r"--outer-dp-sharding-strategy (\w+)", words)
+    return {**units(words, "fsdp_unit_modules"), "double_buffer": str("--fsdp-double-buffer" in words).lower(),
+            "lanes": "separate" if "--create-all-gather-group" in words else "shared",
+            "sync": "every" if "sync_model_each_microbatch=True" in words else "last",
+            **({"unit_size": unit[1]} if unit else {}), **({"shard_group": group[1], "outer": outer[1]} if group else {})}
+
+
 READ = {"ddp": ddp, "horovod": horovod, "bytescheduler": bytescheduler, "us-byte": us_byte, "p3": p3, "byteps": byteps, "dear": dear, "fsdp2": fsdp2, "fsdp1": fsdp1, "composer": composer,
-        "zero-1": zero, "zero-2": zero, "zero-3": zero, "megatron": megatron, "s-sgd": lambda *_: {}, "wfbp": lambda *_: {}, "sync-easgd": lambda *_: {}}
+        "simple-fsdp": simple_fsdp, "megatron-fsdp": megatron_fsdp, "zero-1": zero, "zero-2": zero, "zero-3": zero, "megatron": megatron, "s-sgd": lambda *_: {}, "wfbp": lambda *_: {}, "sync-easgd": lambda *_: {}}
 
 
 @needs_program
@@ -292,7 +321,7 @@ class Recommend(program.Case):
 
     def test_torchtitan_trains_with_pytorch_s(self):
         done = self.run_program("recommend", *RESNET20, "--framework", "torchtitan", *BUDGET, "--json")
-        self.assertEqual((done.returncode, sorted(row["strategy"] for row in json.loads(done.stdout))), (0, ["ddp", "fsdp2"]), done.stderr)
+        self.assertEqual((done.returncode, sorted(row["strategy"] for row in json.loads(done.stdout))), (0, ["ddp", "fsdp2", "simple-fsdp"]), done.stderr)
 
     def test_best_s_plan_is_a_file_and_buckets_are_code(self):
         for strategy in ("optimal-merge", "mg-wfbp", "ddp", "wfbp", "sync-easgd"):

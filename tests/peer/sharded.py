@@ -31,7 +31,7 @@ from reference import SECOND, rounded
 ELEMENT = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-SHARDED = ["fsdp1", "fsdp2", "zero-1", "zero-2", "zero-3", "megatron"]
+SHARDED = ["fsdp1", "fsdp2", "simple-fsdp", "zero-1", "zero-2", "zero-3", "megatron", "megatron-fsdp"]
 PLANNED = ["wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "ddp", "bytescheduler", "p3"]  # these take --zero
 
 DEFAULTS = {
@@ -43,6 +43,9 @@ DEFAULTS = {
                "bucket_op": "all-reduce"},
     "zero-3": {"prefetch_bucket": "50000000", "persistence": "100000", "max_live": "1000000000",
                "max_reuse": "1000000000", "reduce_bucket": "500000000", "overlap_comm": "true"},
+    "simple-fsdp": {"reshard": "but-last", "reorder": "blocks", "lanes": "shared"},
+    "megatron-fsdp": {"unit_size": "0", "double_buffer": "false", "lanes": "shared", "sync": "last",
+                      "outer": "no_shard"},
     "megatron": {"distributed_optimizer": "true", "overlap_grad_reduce": "true", "bucket_size": "0"},
     "bytescheduler": {"partition": "4 MB", "credit": "4"},
     "p3": {"partition": "160 kB"},
@@ -115,13 +118,15 @@ class Scenario:
         self.stage = self.sharding()
         self.group = self.number("shard_group", self.workers)  # ranks that reduce-scatter and gather together
         self.shards = self.group if self.stage else 1  # F
-        self.hybrid = bool(self.stage) and "shard_group" in given
+        self.hybrid = bool(self.stage) and "shard_group" in given and self.group < self.workers
+        outer = self.hybrid and self.options.get("outer") == "optim"
+        self.owners = self.workers if outer else self.shards  # ranks that share the optimizer
         self.experts = self.number("ep", 1)  # E
         self.apart = self.experts > 1 and any(layer.expert and layer.tensors for layer in self.layers)
 
     def sharding(self):
         """The ZeRO stage. 0: nothing is sharded; 1: the optimizer; 2: gradients, too; 3: parameters, too."""
-        if self.strategy in ("fsdp1", "fsdp2", "zero-3"):
+        if self.strategy in ("fsdp1", "fsdp2", "simple-fsdp", "zero-3", "megatron-fsdp"):
             return 3
         if self.strategy == "megatron":
             return int(self.flag("distributed_optimizer"))
@@ -144,11 +149,12 @@ class Scenario:
         """The kinds of tensors that are planned separately: True for those of experts."""
         return [False, True] if self.apart else [None]
 
-    def shared(self, layers):
+    def shared(self, layers, shards=None):
         """Returns the elements of which a worker keeps the sharded state; experts are shared by 1/E of the workers."""
+        shards = shards or self.shards
         experts = sum(self.elements(index) for index in layers if self.apart and self.layers[index].expert)
-        fewer = Fraction(self.shards, self.experts) if self.shards > 1 else 1
-        return Fraction(sum(self.elements(index) for index in layers) - experts, self.shards) + experts / Fraction(fewer)
+        fewer = Fraction(shards, self.experts) if shards > 1 else 1
+        return Fraction(sum(self.elements(index) for index in layers) - experts, shards) + experts / Fraction(fewer)
 
     def all_elements(self):
         return sum(self.elements(index) for index in range(len(self.layers)))
@@ -171,7 +177,7 @@ class Scenario:
 
     def own_update(self):
         """U, or U/F if the optimizer's state is sharded, F being smaller for experts."""
-        return self.update * self.shared(range(len(self.layers))) / self.all_elements()
+        return self.update * self.shared(range(len(self.layers)), self.owners) / self.all_elements()
 
     def price(self, operation, ranks):
         """Returns (a, b) of a collective over this many ranks, in ps and ps per byte of the whole, unsharded."""
@@ -256,7 +262,7 @@ class Plan:
 
     def updates(self, layers, since, until):
         """Holds the additional memory of updating these layers."""
-        self.occupy("step", step_memory(self.scenario, self.scenario.shared(layers)), since, until)
+        self.occupy("step", step_memory(self.scenario, self.scenario.shared(layers, self.scenario.owners)), since, until)
 
     def hold(self, *transfers):
         """Makes the next step wait for these transfers."""
@@ -295,10 +301,19 @@ class Plan:
 
     def replicate(self, name, lane, size, reduction, key=None):
         """Issues the all-reduce of a reduced shard over the ranks with the same index in their groups."""
+        return self.outer(name, lane, "all-reduce", size, [end(reduction)], key)
+
+    def outer(self, name, lane, operation, size, after, key=None):
+        """Issues a collective of shards over the ranks with the same index in their groups."""
         s = self.scenario
         ranks = s.workers // s.group
-        return self.issue(Transfer(name, lane, "replicate", self.iteration, Fraction(size) / s.group,
-                                   s.price("all-reduce", ranks), ranks), [end(reduction)], key)
+        kind = "replicate" if operation == "all-reduce" else f"outer {operation}"
+        return self.issue(Transfer(name, lane, kind, self.iteration, Fraction(size) / s.group,
+                                   s.price(operation, ranks), ranks), after, key)
+
+    def place(self):
+        """What a collective that PyTorch issues here waits for: the step before, and what has been waited for since."""
+        return self.before() + [end(transfer) for transfer in self.held]
 
     def issue(self, transfer, after, key):
         transfer.after, transfer.key = list(after), key or (self.iteration, self.micro)
@@ -604,6 +619,166 @@ class Fsdp1(Units):
             self.gathered(unit, gathers[unit] if unit in self.freed else kept[unit], steps[-1])
             reductions[unit].after.append(end(steps[-1]))
             self.reducing(unit, first[unit], reductions[unit])
+
+
+# ---- SimpleFSDP and Megatron-FSDP -------------------------------------------------------------------------------------
+
+class SimpleFsdp(Units):
+    """torchtitan's SimpleFSDP with its pass: each rule of the contract as it is written there."""
+
+    def __init__(self, scenario, plan):
+        super().__init__(scenario, plan)
+        self.separate = scenario.options["lanes"] == "separate"
+        self.gathers, self.reduces = ("gather", "reduce") if self.separate else ("shared", "shared")
+        self.freed = range({"all": self.last + 1, "but-last": self.last, "none": 0}[scenario.options["reshard"]])
+
+    def micro_batch(self):
+        if self.s.options["reorder"] == "none":
+            self.graph_order()
+        else:
+            self.backward_pass(*self.forward_pass())
+        self.close()
+
+    def forward_pass(self):
+        """Returns (gathers by unit, the end of F(K))."""
+        ends, gathers = [], []
+        for unit in range(self.last + 1):
+            gathers.append(self.gather("G_f", unit, self.gathers, [end(ends[unit - 2])] if unit > 1 else self.opening))
+            ends.append(self.forwards(unit, [gathers[unit]])[1])
+            if unit in self.freed:
+                self.gathered(unit, gathers[unit], ends[unit])
+        return gathers, ends[-1]
+
+    def backward_pass(self, kept, forward):
+        fetched, reductions, ends = {}, {}, {}
+        for unit in range(self.last + 1, -1, -1):  # the order of issue
+            if unit - 1 in self.freed:
+                fetched[unit - 1] = self.gather("G_b", unit - 1, self.gathers)
+            if unit <= self.last:
+                reductions[unit] = self.reduce(unit, self.reduces)
+        for unit in range(self.last, -1, -1):
+            behind = [reductions[unit + 2]] if unit + 2 in reductions else []
+            first, ends[unit] = self.backwards(unit, behind + ([fetched[unit]] if unit in fetched else []))
+            self.gathered(unit, fetched.get(unit, kept[unit]), ends[unit])
+            reductions[unit].after.append(end(ends[unit]))
+            self.reducing(unit, first, reductions[unit])
+        for unit, gather in fetched.items():
+            gather.after.append(end(ends[unit + 2] if unit + 2 in ends else forward))
+            if self.separate and unit + 3 in reductions:
+                gather.after.append(end(reductions[unit + 3]))
+
+    def graph_order(self):
+        """Tensor by tensor, each awaited where it stands."""
+        kept, element = {}, self.s.parameter
+        parted = [(layer, unit in self.freed) for unit, layers in enumerate(self.units) for layer in layers]
+
+        def fetch(kind, layer):
+            for place, size in enumerate(self.s.layers[layer].tensors):
+                name = f"{kind}{layer + 1}.{place}{self.plan.suffix()}"
+                gather = self.plan.send(name, self.gathers, "all-gather", size * element, self.plan.place())
+                self.plan.hold(gather)
+                yield gather, size * element
+
+        for layer, freed in parted:
+            gathers = list(fetch("G_f", layer))
+            step = self.plan.forward(layer)
+            kept[layer] = [] if freed else gathers
+            for gather, size in gathers if freed else []:
+                self.plan.occupy("gathered", size, start(gather), end(step))
+        for layer, freed in reversed(parted):
+            gathers = list(fetch("G_b", layer)) if freed else kept[layer]
+            step = self.plan.backward(layer)
+            for gather, size in gathers:
+                self.plan.occupy("gathered", size, start(gather), end(step))
+            for place, size in reversed(list(enumerate(self.s.layers[layer].tensors))):
+                name = f"{layer + 1}.{place}{self.plan.suffix()}"
+                sent = self.plan.send("R" + name, self.reduces, "reduce-scatter", size * self.s.gradient,
+                                      self.plan.place())
+                self.plan.occupy("in_reduction", size * self.s.gradient, start(step), end(sent))
+                self.plan.hold(sent)
+                if self.s.hybrid:
+                    self.plan.hold(self.plan.replicate("A" + name, "replicate", size * self.s.gradient, sent))
+
+
+def outside(scenario, units):
+    """The units that no list of modules holds: those without a number in their name, where some have one."""
+    named = any(layer.group is not None for layer in scenario.layers)
+    if scenario.options.get("wrap", "group" if named else "layer") != "group":
+        return []
+    names = [next((scenario.layers[index].group for index in unit if scenario.layers[index].group), "")
+             for unit in units]
+    blocks = [any(part[-1:].isdigit() for part in name.split(".")) for name in names]
+    return [unit for unit, block in enumerate(blocks) if not block] if any(blocks) else []
+
+
+class MegatronFsdp(Units):
+    """Megatron-LM's Megatron-FSDP (optim_grads_params), with groups that copy or share the optimizer."""
+
+    def __init__(self, scenario, plan):
+        super().__init__(scenario, plan)
+        separate = scenario.options["lanes"] == "separate"
+        self.gathers, self.reduces = ("gather", "reduce") if separate else ("shared", "shared")
+        self.outside = outside(scenario, self.units)
+        own = [size for unit, size in enumerate(self.elements) if unit not in self.outside]
+        self.unit_size = scenario.number("unit_size") or max(10**9, 2 * sum(own) // len(own))
+        self.here, self.pending = {}, []  # gathers by unit; units and reductions that nothing waits for yet
+
+    def micro_batch(self):
+        ends = self.plan.micro == self.s.accumulate - 1 or self.s.options["sync"] == "every"
+        order = range(self.last + 1)
+        for unit in order:
+            self.fetch("G_f", unit, order[unit + 1:])
+            self.used(unit, self.forwards(unit)[1])
+        for unit in reversed(order):
+            self.fetch("G_b", unit, order[:unit][::-1])
+            first, done = self.backwards(unit)
+            self.used(unit, done)
+            while unit > 0 and sum(self.elements[other] for other, _ in self.pending) > self.unit_size:
+                self.plan.hold(self.pending.pop(0)[1])
+            self.reducing(unit, first, self.scatter(unit, ends))
+        if ends:
+            self.plan.hold(*self.reductions)
+            self.pending = []
+        if self.plan.micro == self.s.accumulate - 1:
+            for unit in self.outside:
+                self.gathered(unit, self.here.pop(unit), self.plan.steps[-1])
+
+    def fetch(self, kind, unit, following):
+        """Gathers a unit and those ahead of it; its pass waits for it."""
+        self.get(kind, unit)
+        ahead = 0
+        for other in following:
+            if other in self.outside:
+                continue
+            if ahead if self.s.flag("double_buffer") else 2 * ahead >= self.unit_size:
+                break
+            self.get(kind, other)
+            ahead += self.elements[other]
+        self.plan.hold(self.here[unit])
+
+    def get(self, kind, unit):
+        if unit in self.here:
+            return
+        after = self.plan.place()
+        if self.s.owners > self.s.shards and self.plan.micro == 0:
+            size = self.elements[unit] * self.s.parameter
+            after = after + [end(self.plan.outer(f"O{unit + 1}", "replicate", "all-gather", size, after))]
+        self.here[unit] = self.gather(kind, unit, self.gathers, after)
+
+    def used(self, unit, done):
+        if unit not in self.outside:
+            self.gathered(unit, self.here.pop(unit), done)
+
+    def scatter(self, unit, ends):
+        name, size = f"{unit + 1}{self.plan.suffix()}", self.elements[unit] * self.s.gradient
+        sent = self.plan.send("R" + name, self.reduces, "reduce-scatter", size, self.plan.place())
+        self.pending.append((unit, sent))
+        self.reductions.append(sent)
+        if ends and self.s.options["outer"] == "optim" and self.s.hybrid:
+            self.reductions.append(self.plan.outer("S" + name, "replicate", "reduce-scatter", size, [end(sent)]))
+        elif ends and self.s.hybrid:
+            self.reductions.append(self.plan.replicate("A" + name, "replicate", size, sent))
+        return sent
 
 
 # ---- DeepSpeed ------------------------------------------------------------------------------------------------------
@@ -939,7 +1114,8 @@ class Blocks:
                 self.gates[layer].append(gather)
 
 
-WRITERS = {"fsdp1": Fsdp1, "fsdp2": Fsdp2, "zero-1": Zero12, "zero-2": Zero12, "zero-3": Zero3, "megatron": Megatron}
+WRITERS = {"fsdp1": Fsdp1, "fsdp2": Fsdp2, "simple-fsdp": SimpleFsdp, "zero-1": Zero12, "zero-2": Zero12,
+           "zero-3": Zero3, "megatron": Megatron, "megatron-fsdp": MegatronFsdp}
 
 
 def written(scenario, iterations):
@@ -1137,7 +1313,7 @@ def step_memory(scenario, elements):
     if s.strategy == "megatron":
         return elements * (own if s.gradient < own else 0)
     pytorch = s.framework.startswith("PyTorch") or s.framework in ("none", "unknown") or s.strategy in (
-        "ddp", "optimal-merge", "fsdp1", "fsdp2")
+        "ddp", "optimal-merge", "fsdp1", "fsdp2", "simple-fsdp", "megatron-fsdp")
     return elements * (own if pytorch and Fraction(s.options.get("state", 8)) >= 8 else 0)
 
 
@@ -1150,7 +1326,7 @@ def constant_memory(scenario):
     """Returns the bytes of the parts that do not change during an iteration."""
     s, elements = scenario, scenario.all_elements()
     shared = s.shared(range(len(s.layers)))
-    fsdp = s.strategy in ("fsdp1", "fsdp2")
+    fsdp = s.strategy in ("fsdp1", "fsdp2", "simple-fsdp", "megatron-fsdp")
     held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
     persistent = 0
     if s.strategy == "zero-3":
@@ -1161,7 +1337,7 @@ def constant_memory(scenario):
     parts["parameters"] = (shared - Fraction(persistent, s.shards) if s.stage == 3 else elements - persistent) * held \
         + Fraction(persistent * held)
     parts["gradients"] = Fraction((shared if s.stage >= 2 and not whole_gradients(s) else elements) * gradient)
-    parts["optimizer"] = shared * state
+    parts["optimizer"] = s.shared(range(len(s.layers)), s.owners) * state
     if s.strategy in ("zero-1", "zero-2"):
         buckets = 2 if s.flag("overlap_comm") else 1
         parts["in_reduction"] = Fraction(min(elements, buckets * s.number("reduce_bucket")) * s.gradient)
@@ -1344,7 +1520,7 @@ def main():
         failed += bool(lines)
         print(f"{case['name']}: {'; '.join(lines) or 'agrees'}")
         if arguments.names:
-            print(case["derivation"], result.timeline, sep="\n")
+            print(case.get("derivation", ""), result.timeline, sep="\n")
     return 1 if failed else 0
 
 

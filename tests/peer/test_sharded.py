@@ -23,7 +23,7 @@ import program  # found where test_peer looks
 from program import REFERENCE
 
 CASES = int(os.environ.get("ALLREPLAY_SHARDED_CASES", "60"))
-WORKED = REFERENCE.parent / "cases" / "sharded.json"
+WORKED = [REFERENCE.parent / "cases" / name for name in ("sharded.json", "strategies.json")]
 SHOWN = 3  # disagreements per strategy, each with its files
 
 COLLECTIVES = ["ring", "ring", "ring", "halving-doubling", "recursive-doubling", "binary-tree", "double-binary-tree",
@@ -133,6 +133,14 @@ def strategy_options(pick, strategy, numbers, total):
     if strategy == "fsdp1":
         return wrap_options(pick, numbers) | chance(pick, 0.5, {
             "reshard": ["all", "none"], "backward_prefetch": ["pre", "post", "none"], "limit": [1, 2, 3]})
+    if strategy == "simple-fsdp":
+        return wrap_options(pick, numbers) | chance(pick, 0.5, {
+            "reshard": ["all", "none", "but-last"], "lanes": ["separate", "shared"],
+            "reorder": ["none", "blocks", "blocks"]})
+    if strategy == "megatron-fsdp":
+        return wrap_options(pick, numbers) | chance(pick, 0.5, {
+            "unit_size": [some(), some(), 0], "double_buffer": ["true", "false"], "lanes": ["separate", "shared"],
+            "sync": ["every", "last"], "outer": ["optim", "no_shard"]})
     if strategy in ("zero-1", "zero-2"):
         return {"reduce_bucket": str(some())} | chance(pick, 0.5, {
             "allgather_bucket": [0, some(), max(1, total // 3)], "overlap_comm": ["true", "false"],
@@ -221,12 +229,16 @@ def random_flags(pick, strategy, options, workers):
         flags += ["--zero", str(zero)] if zero or pick.random() < 0.5 else []
     if pick.random() < 0.5:
         flags += ["--accumulate", str(pick.choice([1, 2, 2, 3, 4]))]
-    groups = strategy in ("fsdp1", "fsdp2") or zero or (
+    groups = strategy in ("fsdp1", "fsdp2", "simple-fsdp", "megatron-fsdp") or zero or (
         strategy == "megatron" and options.get("distributed_optimizer") != "false")
     if groups and pick.random() < 0.5:
         group = pick.choice([part for part in divisors(workers) if strategy != "mg-wfbp" or part > 1])
         flags += ["--shard-group", str(group)]
     return flags, group
+
+
+def worked_cases():
+    return [case for file in WORKED for case in json.loads(file.read_text(encoding="utf-8"))]
 
 
 # ---- orders of transfers ---------------------------------------------------------------------------------------------
@@ -243,7 +255,7 @@ def lanes_of_plan(plan, scenario):
         axis = one.get("axis", "all")
         if ranks[axis] > 1 and size > 0:
             name = LANE_NAMES.get(one["lane"], one["lane"])
-            kind = "replicate" if axis == "replica" else one["op"]
+            kind = one["op"] if axis != "replica" else "replicate" if one["op"] == "all-reduce" else f"outer {one['op']}"
             lanes.setdefault(name, []).append((kind, Fraction(size, scenario.gradient)))
     ordered = {LANE_NAMES.get(lane["name"], lane["name"])
                for lane in plan["lanes"] if lane["order"] == "as-listed"}
@@ -255,8 +267,8 @@ def lanes_of_peer(scenario):
     lanes = {}
     for one in sharded.written(scenario, 3).transfers:
         if one.iteration == 1 and not one.nothing:
-            element = scenario.parameter if one.operation == "all-gather" else scenario.gradient
-            whole = one.size * (scenario.group if one.operation == "replicate" else 1)
+            element = scenario.parameter if one.operation.endswith("all-gather") else scenario.gradient
+            whole = one.size * (scenario.group if one.lane == "replicate" or one.operation == "replicate" else 1)
             lanes.setdefault(one.lane, []).append((one.operation, whole / element))
     return lanes
 
@@ -271,9 +283,9 @@ def is_turned(ours, theirs):
 class TheReplay(unittest.TestCase):
     """What holds of the peer's own answers, without the program."""
 
-    @program.needs(WORKED)
+    @program.needs(WORKED[-1])
     def test_worked_cases(self):
-        for case in json.loads(WORKED.read_text(encoding="utf-8")):
+        for case in worked_cases():
             with self.subTest(case["name"]):
                 self.assertEqual(sharded.replay_case(case)[1], [])
 
@@ -330,6 +342,12 @@ REFUSALS = [  # (arguments, a word of the complaint)
     ("-s fsdp2 -o reduce_buffers=0", "reduce_buffers"), ("-s fsdp1 -o limit=0", "limit"),
     ("-s megatron -o overlap_grad_reduce=false -o overlap_param_gather=true", "overlap_param_gather"),
     ("-s megatron -o distributed_optimizer=false -o overlap_param_gather=true", "overlap_param_gather"),
+    ("-s simple-fsdp --zero 3", "zero"), ("-s megatron-fsdp --zero 1", "zero"),
+    ("-s simple-fsdp --shard-group 3", "shard"), ("-s megatron-fsdp --shard-group 3", "shard"),
+    ("-s simple-fsdp -o barrier=layer", "barrier"), ("-s megatron-fsdp --codec fp16", "codec"),
+    ("-s simple-fsdp -o reorder=tensors", "reorder"), ("-s megatron-fsdp -o outer=full", "outer"),
+    ("-s megatron-fsdp -o unit_size=-1", "unit_size"), ("-s megatron-fsdp -o sync=never", "sync"),
+    ("-s simple-fsdp --pp 2", "pp"), ("-s megatron-fsdp --pp 2", "pp"),
     ("-s wfbp --accumulate 0", "accumulate"), ("-s fsdp1 -o gradient_dtype=fp7", "gradient_dtype"),
 ]
 
@@ -393,12 +411,12 @@ class Sharded(program.Case):
                             self.assertEqual(sorted(ours[lane]), sorted(theirs[lane]), case.describe())
         self.assertGreater(kept, CASES)
 
-    @program.needs(WORKED)
+    @program.needs(WORKED[-1])
     def test_worked_cases(self):
-        for case in json.loads(WORKED.read_text(encoding="utf-8")):
+        for case in worked_cases():
             with self.subTest(case["name"]):
                 own = Case(case["trace"], case["cluster"], shlex.split(case["command"])[6:])
-                self.assertIsNone(self.disagreement(own), case["derivation"])
+                self.assertIsNone(self.disagreement(own), case.get("derivation"))
 
     def test_refusals(self):
         """Exit 2 and one line that names what is wrong."""

@@ -190,7 +190,7 @@ TEST_CASE("best --zero 3 leaves alone what is given: all of it, and only the fra
                                         {"lanes", "separate"}})
       scenario.options.set(option, value, {});
     double least = std::numeric_limits<double>::infinity();
-    for (const char* name : {"fsdp2", "fsdp1", "zero-3"}) {
+    for (const char* name : {"fsdp2", "fsdp1", "simple-fsdp", "zero-3", "megatron-fsdp"}) {
       if (name == std::string_view("zero-3") && scenario.options.strategy.sharding.shard_group > 0) continue;
       Scenario other = scenario;
       other.strategy = &find_strategy(name, {});
@@ -216,7 +216,7 @@ TEST_CASE("best --zero 3 with jitter, or on links, is never worse than the frame
       scenario.fidelity = round % 4 == 1 ? "fluid" : "message";
     }
     const double best = simulate(scenario).metrics.iteration_s;
-    for (const char* name : {"fsdp2", "fsdp1", "zero-3"}) {
+    for (const char* name : {"fsdp2", "fsdp1", "simple-fsdp", "zero-3", "megatron-fsdp"}) {
       if (name == std::string_view("zero-3") && scenario.options.strategy.sharding.shard_group > 0) continue;
       Scenario other = scenario;
       other.strategy = &find_strategy(name, {});

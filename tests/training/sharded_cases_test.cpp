@@ -1,71 +1,8 @@
 // Sharded iterations worked out by hand, in microseconds, and what a worker's memory holds meanwhile.
-#include <map>
-
-#include "tests/catch.hpp"
-#include "tests/plan_words.hpp"
-#include "tests/training/scenario.hpp"
+#include "tests/training/worked.hpp"
 
 using namespace allreplay;
-
-namespace {
-
-constexpr double us = 1e-6;
-
-struct Times {
-  double forward, backward;
-};
-
-// Layers with a tensor of 250 elements, 1000 B, each. On a ring of two without start-ups, 2 ns/B, an all-reduce of it
-// takes 2 us, a reduce-scatter or an all-gather 1 us.
-Profile profile_of(const std::vector<Times>& layers, double update = 0) {
-  Profile profile;
-  profile.name = "by hand";
-  for (LayerId layer = 0; layer < layers.size(); ++layer) {
-    profile.layers.push_back(
-        {"l" + std::to_string(layer + 1), to_time(layers[layer].forward * us), to_time(layers[layer].backward * us)});
-    profile.tensors.push_back({"t" + std::to_string(layer + 1), 250, 1000, layer});
-  }
-  if (update > 0) profile.update = to_time(update * us);
-  return profile;
-}
-
-// Two workers, or as many as there are.
-Scenario on_ring(Profile profile, std::string_view strategy, std::int64_t workers = 2) {
-  return scenario_of(std::move(profile), strategy, workers, 0, 2e-9);
-}
-
-// When each task of the first worker and each transfer begins and ends: "G1 0-1 F1 1-2 …", by starts.
-std::string course(const Scenario& scenario, const Result& result) {
-  const PlanWords words(result.plan, scenario.profile);
-  const Episode& episode = result.episodes.back();
-  std::multimap<Time, std::string> lines;
-  const auto add = [&](const std::string& name, TaskId id) {
-    const Span& span = episode.timeline.spans[id];
-    const auto in_us = [](Time time) { return std::to_string(time.count() / 1'000'000); };
-    REQUIRE(span.start.count() % 1'000'000 == 0);
-    if (span.start != span.end) lines.emplace(span.start, name + " " + in_us(span.start) + "-" + in_us(span.end));
-  };
-  for (std::size_t i = 0; i < words.works().size(); ++i) add(words.works()[i], result.unrolled.work(0, i));
-  for (std::size_t i = 0; i < words.transfers().size(); ++i) add(words.transfers()[i], result.unrolled.transfer(i));
-  std::string text;
-  for (const auto& line : lines) text += (text.empty() ? "" : " ") + line.second;
-  return text;
-}
-
-struct Expected {
-  double iteration, exposed;  // us
-  std::string course;
-};
-
-Result check(const Scenario& scenario, const Expected& expected) {
-  Result result = simulate(scenario);
-  CHECK(course(scenario, result) == expected.course);
-  CHECK(result.metrics.iteration_s / us == Approx(expected.iteration));
-  CHECK(result.metrics.exposed_comm_s / us == Approx(expected.exposed).margin(1e-9));
-  return result;
-}
-
-}  // namespace
+using namespace worked;
 
 TEST_CASE("fsdp2: copies take the compute stream") {
   // 1 GB/s: a copy of 1000 B lasts 1 us. The copy-in of the first unit waits for the reduction of the second.
@@ -74,8 +11,8 @@ TEST_CASE("fsdp2: copies take the compute stream") {
   const Result result = check(scenario, {13, 7,
                                          "G1 0-1 C1 1-2 G2 1-2 F1 2-3 C2 3-4 F2 4-5 G1' 4-5 B2 5-7 D2 7-8 c1 8-9 "
                                          "R2 8-9 B1 9-11 D1 11-12 R1 12-13"});
-  CHECK(result.metrics.copy_s / us == Approx(5));
-  CHECK(*result.metrics.lower_bound_s / us == Approx(6 + 5));  // five transfers take 5 us
+  CHECK(result.metrics.copy_s / microsecond == Approx(5));
+  CHECK(*result.metrics.lower_bound_s / microsecond == Approx(6 + 5));  // five transfers take 5 us
 }
 
 TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductions") {
@@ -85,9 +22,9 @@ TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductio
   scenario.options.strategy.sharding.shard_group = 2;
   const Result result =
       check(scenario, {10, 3, "G1 0-1 F1 1-2 G2 1-2 F2 2-3 B2 3-5 B1 5-7 R2 5-6 A2 6-7 R1 7-8 A1 8-9 U 9-10"});  // U/2
-  CHECK(result.metrics.update_s / us == Approx(1));
+  CHECK(result.metrics.update_s / microsecond == Approx(1));
   CHECK(result.metrics.speedup == Approx(4 * (6 + 2) / 10.0));
-  CHECK(*result.metrics.lower_bound_s / us == Approx(7));
+  CHECK(*result.metrics.lower_bound_s / microsecond == Approx(7));
 }
 
 TEST_CASE("fsdp2: the last micro-batch alone is reduced, and each gathers anew") {
@@ -270,7 +207,7 @@ TEST_CASE("gradients of a unit are held from its first backward pass on, of whic
   scenario.options.strategy.fsdp.wrap = {.by = Wrap::By::Size, .size = 2000};
   scenario.options.strategy.fsdp.reshard = Reshard::None;
   const Result result = simulate(scenario);
-  CHECK(result.metrics.iteration_s / us == Approx(16));
+  CHECK(result.metrics.iteration_s / microsecond == Approx(16));
   CHECK(result.memory.parts.in_reduction == 4000);
 }
 

@@ -13,7 +13,8 @@ using namespace allreplay;
 
 namespace {
 
-constexpr const char* sharding[] = {"fsdp2", "fsdp1", "zero-1", "zero-2", "zero-3", "megatron"};
+constexpr const char* sharding[] = {"fsdp2",  "fsdp1",  "simple-fsdp", "zero-1",
+                                    "zero-2", "zero-3", "megatron",    "megatron-fsdp"};
 constexpr const char* planned[] = {"wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "ddp", "bytescheduler", "p3"};
 
 std::vector<std::string_view> all_strategies() {
@@ -43,6 +44,9 @@ void set_options(StrategyOptions& options, Random& random, std::int64_t elements
   fsdp.reduce_buffers = pick<std::int64_t>(random, {1, 1, 2, 3});
   fsdp.backward_prefetch = static_cast<BackwardPrefetch>(random.below(3));
   fsdp.limit = pick<std::int64_t>(random, {1, 2, 2, 3});
+  fsdp.reorder = random.below(3) != 0;
+  options.megatron_fsdp = {
+      .unit_size = yes() ? some() : 0, .double_buffer = yes(), .sync_every = yes(), .outer_optimizer = yes()};
   ZeroOptions& zero = options.zero;
   zero.reduce_bucket = some();
   if (yes()) zero.allgather_bucket = elements / 5 + some();
@@ -77,13 +81,14 @@ Scenario random_sharded_scenario(Random& random, std::string_view strategy) {
     if (random.below(3) == 0) layer.activation_bytes = static_cast<Bytes>(random.below(1'000'000));
   StrategyOptions& options = scenario.options.strategy;
   set_options(options, random, profile.elements());
-  if (strategy == "fsdp2")
+  if (among(strategy, {"fsdp2", "simple-fsdp"}))
     options.fsdp.reshard = pick<Reshard>(random, {Reshard::ButLast, Reshard::All, Reshard::None});
   if (strategy == "fsdp1") options.fsdp.reshard = pick<Reshard>(random, {Reshard::All, Reshard::None});
   options.sharding.accumulate = pick<std::int64_t>(random, {1, 1, 2, 3});
   if (std::find(std::begin(planned), std::end(planned), strategy) != std::end(planned))
     options.sharding.zero = 1 + static_cast<std::int64_t>(random.below(2));
-  const bool groups = options.sharding.zero > 0 || among(strategy, {"fsdp1", "fsdp2"}) ||
+  const bool groups = options.sharding.zero > 0 ||
+                      among(strategy, {"fsdp1", "fsdp2", "simple-fsdp", "megatron-fsdp"}) ||
                       (strategy == "megatron" && options.megatron.distributed_optimizer);
   if (groups) options.sharding.shard_group = size;
   scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
@@ -113,11 +118,17 @@ double computing(const Scenario& scenario) {
          to_seconds(scenario.profile->forward() + scenario.profile->backward());
 }
 
+bool shares_outer_optimizer(const StrategyOptions& options, std::string_view strategy) {
+  return strategy == "megatron-fsdp" && options.sharding.shard_group > 0 && options.megatron_fsdp.outer_optimizer;
+}
+
 // U, or a worker's share of it.
 double update_of(const Scenario& scenario, std::string_view strategy) {
   const StrategyOptions& options = scenario.options.strategy;
   const bool shared = strategy != "megatron" || options.megatron.distributed_optimizer;
-  const double shards = shared ? static_cast<double>(options.sharding.group_of(scenario.workers)) : 1;
+  const std::int64_t owners =
+      shares_outer_optimizer(options, strategy) ? scenario.workers : options.sharding.group_of(scenario.workers);
+  const double shards = shared ? static_cast<double>(owners) : 1;
   return to_seconds(scaled(scenario.profile->update.value_or(Time(0)), 1 / shards));
 }
 
@@ -126,14 +137,16 @@ bool reduces(const Scenario& scenario, std::string_view strategy, std::int64_t b
   const StrategyOptions& options = scenario.options.strategy;
   const bool last = batch + 1 == options.sharding.accumulate;
   if (strategy == "fsdp2") return options.fsdp.reduce != Reduce::Last || last;
-  if (among(strategy, {"fsdp1", "zero-2", "zero-3"})) return true;
+  if (among(strategy, {"fsdp1", "simple-fsdp", "zero-2", "zero-3", "megatron-fsdp"})) return true;
   return last || options.sharding.zero == 2;  // zero-1, megatron, stage 1
 }
 
 // True if the shards reduced in that micro-batch are then summed among groups.
 bool sums_replicas(const Scenario& scenario, std::string_view strategy, std::int64_t batch) {
   const StrategyOptions& options = scenario.options.strategy;
-  return strategy != "fsdp2" || options.fsdp.reduce == Reduce::Every || batch + 1 == options.sharding.accumulate;
+  const bool only_last = (strategy == "fsdp2" && options.fsdp.reduce != Reduce::Every) ||
+                         (strategy == "megatron-fsdp" && !options.megatron_fsdp.sync_every);
+  return !only_last || batch + 1 == options.sharding.accumulate;
 }
 
 // By micro-batch and tensor, the slices that transfers of a kind carry.
@@ -165,9 +178,10 @@ std::int64_t times(std::vector<Slice> slices, const Tensor& tensor) {
   return sum / tensor.bytes;
 }
 
-bool is_gather(const Transfer& one) { return one.op == CollectiveOp::AllGather; }
+bool is_gather(const Transfer& one) { return one.op == CollectiveOp::AllGather && one.group != group_replica; }
 bool reduces_shards(const Transfer& one) { return !is_gather(one) && one.group != group_replica; }
-bool is_replica(const Transfer& one) { return one.group == group_replica; }
+bool is_replica(const Transfer& one) { return one.group == group_replica && one.op != CollectiveOp::AllGather; }
+bool gathers_shards(const Transfer& one) { return one.group == group_replica && one.op == CollectiveOp::AllGather; }
 
 const Span& span_of(const Result& result, TaskId id) { return result.episodes.back().timeline.spans[id]; }
 
@@ -205,7 +219,7 @@ TEST_CASE("copies of every gather and every reduction, at their rate") {
 TEST_CASE("without computing an iteration is the chain of its transfers, where they share a lane") {
   Random random(203, 0);
   for (int round = 0; round < 60; ++round)
-    for (const char* strategy : {"fsdp2", "fsdp1", "zero-1", "zero-2"}) {
+    for (const char* strategy : {"fsdp2", "fsdp1", "simple-fsdp", "zero-1", "zero-2", "megatron-fsdp"}) {
       Scenario scenario = random_sharded_scenario(random, strategy);
       scenario.stragglers.slow.clear();
       scenario.profile.own().update.reset();
@@ -237,7 +251,7 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
     const Plan plan = plan_of(scenario);
     const StrategyOptions& options = scenario.options.strategy;
     const CarriedSlices reduced = carried(plan, reduces_shards), gathered = carried(plan, is_gather),
-                        summed = carried(plan, is_replica);
+                        summed = carried(plan, is_replica), shards = carried(plan, gathers_shards);
     for (TensorId id = 0; id < scenario.profile->tensors.size(); ++id) {
       const Tensor& tensor = scenario.profile->tensors[id];
       std::int64_t gathers = 0;
@@ -250,9 +264,12 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
         const bool sums = options.sharding.shard_group > 0 && sums_replicas(scenario, strategy, batch);
         REQUIRE(count(summed) == (sums ? count(reduced) : 0));
         gathers += count(gathered);
-        if (among(strategy, {"fsdp2", "fsdp1"})) {
+        // Each gather of the first micro-batch follows one among groups that share the optimizer.
+        REQUIRE(count(shards) == (shares_outer_optimizer(options, strategy) && batch == 0 ? count(gathered) : 0));
+        if (strategy == "megatron-fsdp") REQUIRE(count(gathered) == 2);
+        if (among(strategy, {"fsdp2", "fsdp1", "simple-fsdp"})) {
           // Twice where the unit is freed between; fsdp1's root is not.
-          const std::vector<Unit>& units = plan.memory_policy.units;
+          const std::vector<Unit> units = units_of(scenario.profile, options.fsdp.wrap);
           const bool last = tensor.layer >= units.back().first;
           const auto unit =
               std::find_if(units.begin(), units.end(), [&](const Unit& one) { return tensor.layer <= one.last; });
@@ -269,7 +286,7 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
       }
       if (strategy == "megatron" && !options.megatron.distributed_optimizer)
         REQUIRE(gathers == 0);
-      else if (!among(strategy, {"fsdp1", "fsdp2"}) &&
+      else if (!among(strategy, {"fsdp1", "fsdp2", "simple-fsdp", "megatron-fsdp"}) &&
                (strategy != "zero-3" || tensor.elements <= options.zero.persistence))
         REQUIRE(gathers == 1);  // once after the update
     }
@@ -291,7 +308,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
         for (const Slice& slice : plan.block_of(transfer).slices) {
           if (is_gather(transfer))
             arrivals[{transfer.micro_batch, slice.tensor}].push_back(span);
-          else
+          else if (!gathers_shards(transfer))
             REQUIRE(span_of(result,
                             result.unrolled.work(c, places(Activity::Backward, layer_of(slice), transfer.micro_batch)))
                         .end <= span.start);
@@ -365,7 +382,8 @@ TEST_CASE("groups of all workers are no groups, and groups of one are plain data
     const Result whole = simulate(scenario);
     const auto elements = static_cast<double>(scenario.profile->elements());
     REQUIRE(whole.memory.parts.optimizer ==
-            (scenario.profile->parameter_bytes == 2 && whole.plan.memory_policy.parameter == 0 ? 12 : 8) * elements);
+            (scenario.profile->parameter_bytes == 2 && whole.plan.memory_policy.parameter == 0 ? 12 : 8) * elements /
+                (whole.plan.sharding.outer_optimizer ? static_cast<double>(scenario.workers) : 1));
   });
 }
 

@@ -399,6 +399,50 @@ iteration over the same strategy's there, with {half} / {tenth} / {bit} / {twice
   others {times(min(cost[resnet, strategy, tenth] for strategy in strategies if strategy not in ("bytescheduler", "dear")))} and more. Where the link carries more than an iteration of computing has time for (VGG-16, BERT-Large), no order helps much."""
 
 
+def hybrids(sweeps):
+    """Sharding inside nodes against sharding over all workers, on three networks between the nodes."""
+    config = "finding_hybrids"
+    described = sweeps.config(config)
+    clusters, batches = described["clusters"], described["strategies"][0]["accumulate"]
+    ways = {"`fsdp2`, over all": {"strategy": "fsdp2", "shard_group": None}, "`zero-3`, over all": {"strategy": "zero-3"},
+            "`megatron-fsdp`, over all": {"strategy": "megatron-fsdp", "shard_group": None}, "HSDP: `fsdp2`, groups of 8": {"strategy": "fsdp2", "shard_group": "8", "reduce": "every"},
+            "the same, `reduce=replicas-last`": {"strategy": "fsdp2", "shard_group": "8", "reduce": "replicas-last"},
+            "`megatron-fsdp`, groups of 8": {"strategy": "megatron-fsdp", "shard_group": "8", "outer": "no_shard"},
+            "`megatron-fsdp`, groups of 8, `outer=optim`": {"strategy": "megatron-fsdp", "shard_group": "8", "outer": "optim"}}
+    all_over, *_, hsdp, once, copies, shares = ways
+
+    def row(way, cluster, batch):
+        return sweeps.row(config, cluster=cluster, accumulate=None if batch == 1 else str(batch), **ways[way])
+
+    def time(way, cluster, batch):
+        return row(way, cluster, batch)["iteration_s"]
+
+    def memory(way):
+        return max(float(row(way, cluster, 1)["memory_bytes"]) for cluster in clusters) / 1e9
+    rows = [[way] + [f"{time(way, cluster, batch):.2f} s" for cluster in clusters for batch in batches] + [f"{memory(way):.0f} GB"] for way in ways]
+    fast, *_, slow = clusters
+    first, last = batches[0], batches[-1]
+
+    def fastest(cluster, batch):
+        return min(ways, key=lambda way: time(way, cluster, batch))
+
+    def gains(way, other, batch):  # by cluster
+        return ", ".join(times(time(other, cluster, batch) / time(way, cluster, batch)) for cluster in clusters)
+    speed = [name.rsplit("-", 1)[1].replace("gbps", " Gbit/s") for name in clusters]
+    return f"""LLaMA-3 8B in bf16 on 64 H100 as [estimated](../estimation.md), eight to a node behind one port of {", ".join(speed)}: sharded over all, or in groups of a node's eight ([sharding](../sharding.md)); settings as shipped. The iteration with {first} and {last}
+micro-batches on each network, and what a worker holds:
+
+{table(["sharded by", *(f"{name}, {batch}" for name in speed for batch in batches), "memory"], rows)}
+
+- The slower the network, the more groups pay: with one micro-batch HSDP is {gains(hsdp, all_over, first)} as fast as `fsdp2` over all, with {last} {gains(hsdp, all_over, last)}. An all-reduce of shards crosses between nodes
+  instead of two gathers and a reduction of everything.
+- With {last} micro-batches `megatron-fsdp` in groups is {gains(copies, hsdp, last)} as fast as HSDP: it all-reduces in the last micro-batch only, `fsdp2` by default in each. With `reduce=replicas-last` HSDP is within
+  {percent(max(abs(time(once, cluster, last) / time(copies, cluster, last) - 1) for cluster in clusters))} of it.
+- `outer=optim` holds {memory(shares):.0f} GB instead of {memory(copies):.0f}, since all 64 share the optimizer's state. In the first micro-batch it gathers shards among the groups twice, as the source does: with one micro-batch it takes
+  {gains(copies, shares, first)} the time of `no_shard`, with {last} {gains(copies, shares, last)}.
+- The fastest of these: {"; ".join(f"{name}: {fastest(cluster, first)} with one micro-batch, {fastest(cluster, last)} with {last}" for name, cluster in zip(speed, clusters))}."""
+
+
 FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("Algorithm 1 of MG-WFBP against the exact optimum", algorithm1, ("finding_algorithm1",), "finding_algorithm1.svg"),
     ("How far each strategy is from the lower bound", lower_bound, ("finding_lower_bound",), "finding_lower_bound.svg"),
@@ -411,4 +455,5 @@ FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("What pipelines hide of the gradients, and what a better order is worth", pipelines, ("finding_pipelines",), "finding_pipelines.svg"),
     ("How much of a shared Fat-Tree's slow-down placement and staggering give back", shared_fat_tree, ("finding_shared_fat_tree",), "finding_shared_fat_tree.svg"),
     ("What one slow link or one slow worker costs each schedule", slow_link, ("finding_slow_link",), "finding_slow_link.svg"),
+    ("Hybrid sharding between slower and slower networks", hybrids, ("finding_hybrids",), "finding_hybrids.svg"),
 )

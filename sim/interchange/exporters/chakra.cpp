@@ -54,7 +54,7 @@ class Writer {
         workers_(workers),
         worker_(worker),
         unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, nullptr, std::nullopt,
-                         plan.sharding.shards(workers))),
+                         plan.sharding.optimizer_shards(workers))),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
