@@ -201,24 +201,31 @@ void UnitTimeline::mark_by_spans(UnitMarks marks) {
   std::set<Id> ended;
   Id next = 0, step = none;
   std::uint32_t batch = 0;
+  std::size_t recomputed = 0;  // passes that are open, of units inside a backward pass
   for (const auto& [time, opens, unit] : events) {
     const Id now = known_.steps.at(time);
-    if (now == none) continue;
-    const PassPlace place = place_of(now, time);
-    if (place.pass != PassPlace::Pass::Forward) continue;  // recomputed in a backward pass
-    if (now != step || place.batch != batch) {
+    const PassPlace place = now == none ? PassPlace{} : place_of(now, time);
+    if (opens && place.pass != PassPlace::Pass::Forward) {
+      ++recomputed;
+      continue;
+    }
+    if (opens && (now != step || place.batch != batch)) {
       open.clear();
+      recomputed = 0;
       next = 0;
       step = now;
       batch = place.batch;
     }
-    if (opens)
+    if (opens) {
       open.push_back(unit != none ? unit : next++);
-    else if (!open.empty()) {
+      units_ = std::max(units_, std::size_t{open.back()} + 1);
+    } else if (recomputed > 0) {
+      --recomputed;
+      continue;
+    } else if (!open.empty()) {
       if (ended.insert(open.back()).second) ended_.push_back(open.back());
       open.pop_back();
     }
-    if (opens) units_ = std::max(units_, std::size_t{open.back()} + 1);
     if (!open.empty()) marks_.emplace_back(time, open.back());  // the loss follows the last unit
   }
 }
