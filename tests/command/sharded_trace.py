@@ -236,7 +236,6 @@ class Trace:
 
         for batch in range(self.job.batches):
             wrapped(0, batch)
-            self.now += 1  # the loss
             # Autograd's sequence numbers: a part of the root ran last in the forward pass.
             last = units - 1
             self.compute_backward(by, 0, batch, 1, 0)
