@@ -32,6 +32,8 @@ pkg-config           pkgconf-pkg-config  pkgconf            pkgconf           pk
 libcairo2-dev        cairo-devel         cairo              cairo-dev         cairo
 fonts-dejavu-core    dejavu-sans-fonts   ttf-dejavu         font-dejavu       font-dejavu
 rapidjson-dev        rapidjson-devel     rapidjson          rapidjson-dev     rapidjson
+libtomlplusplus-dev  tomlplusplus-devel  tomlplusplus       tomlplusplus-dev  tomlplusplus
+libyaml-cpp-dev      yaml-cpp-devel      yaml-cpp           yaml-cpp-dev      yaml-cpp
 zlib1g-dev           zlib-devel          zlib               zlib-dev          zlib
 libprotobuf-dev      protobuf-devel      protobuf           protobuf-dev      protobuf
 protobuf-compiler    protobuf-compiler   -                  protoc            -

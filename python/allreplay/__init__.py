@@ -55,7 +55,7 @@ while _folder != os.path.dirname(_folder):
 Words = Union[str, Sequence[str], None]
 
 
-def run(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Result:
+def run(profile: Given | None = None, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Result:
     """Simulates one strategy, or `plan=`, and shows where the time goes."""
     return _run({"profile": profile, "cluster": cluster, "strategy": strategy, **options})
 
@@ -65,7 +65,7 @@ def simulate(profile: Given, cluster: Given | None = None, plan: Given | None = 
     return _run({"profile": profile, "cluster": cluster, "plan": plan, **options})
 
 
-def compare(profile: Given, cluster: Given | Sequence[Given] | None = None, strategies: Words = None, **options: Any) -> Table:
+def compare(profile: Given | None = None, cluster: Given | Sequence[Given] | None = None, strategies: Words = None, **options: Any) -> Table:
     """Compares several strategies (all, unless some are named); returns a row for each.
 
     With several values of `cluster`, `workers`, `collective`, `fidelity` or `codec`, compares every combination, in order.
@@ -92,7 +92,7 @@ def recommend(profile: Given | None = None, cluster: Given | None = None, strate
     return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 
-def whatif(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Table:
+def whatif(profile: Given | None = None, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Table:
     """Computes the gain of many changes, separately and combined: a row each; column `part` is base, rows or together.
 
     `call("whatif", ...)` also returns the bound, and the changes left out.

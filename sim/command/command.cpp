@@ -17,6 +17,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
+#include "sim/estimate/estimate.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/interchange/gzip.hpp"
@@ -225,10 +226,28 @@ std::vector<std::string> one_by_one(const Files& files, const std::vector<std::s
   return all;
 }
 
+namespace {
+
+// Rejects what only an estimate uses where there is a profile.
+void require_model(const ScenarioArguments& arguments) {
+  if (!arguments.model.empty()) return;
+  for (const auto& [given, flag] : {std::pair(!arguments.device.empty(), "--device"),
+                                    {!arguments.tokens.empty(), "--seq"},
+                                    {arguments.sequence_parallel, "--sequence-parallel"}})
+    if (given) throw InputError(argument(flag), "needs --model", "--model NAME, whose profiles are estimated");
+}
+
+}  // namespace
+
 Request ScenarioArguments::request(const std::string& strategy, const std::string& plan) const {
   Request request;
   request.plan = plan;
   request.profile = profile;
+  request.model = model;
+  request.device = device;
+  request.tokens = tokens;
+  request.sequence_parallel = sequence_parallel;
+  require_model(*this);
   request.cluster = cluster;
   request.cluster_words = words_of_cluster(cluster_words);
   request.strategy = strategy;
@@ -438,7 +457,11 @@ std::string find_in_folders(const Files& files, const std::vector<std::string_vi
 }
 
 std::vector<std::string> ScenarioArguments::files(const Files& files, std::vector<std::string> more) const {
-  for (const auto& [folder, name] : {std::pair("traces", profile), {"topologies", cluster}, {"models/codecs", codec}})
+  for (const auto& [folder, name] : {std::pair("traces", profile),
+                                     {"models/transformers", model},
+                                     {"models/devices", device},
+                                     {"topologies", cluster},
+                                     {"models/codecs", codec}})
     more.push_back(file_behind(files, folder, name));
   return more;
 }
@@ -538,6 +561,19 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
   command.add_option("--forward-ratio", arguments.forward_ratio, values::ratio,
                      "set every layer's forward time to this multiple of its backward time");
   return profile;
+}
+
+void add_model_options(Command command, Option profile, ScenarioArguments& arguments) {
+  const auto add = [](Option option) { option.group("Estimate the profile, instead of --profile"); };
+  const Option model = command.add_option("--model", arguments.model, values::model,
+                                          "a model, a file of one, or a config.json; needs --device and --batch");
+  profile.unless(model);
+  add(model);
+  add(command.add_option("--device", arguments.device, values::device, "a device, or a file of one"));
+  add(command.add_option("--seq", arguments.tokens, values::number, "tokens of a sample (the model's positions)"));
+  add(command.add_flag("--sequence-parallel", arguments.sequence_parallel,
+                       "tensor groups also split the tokens where they split no product (Megatron-LM)"));
+  command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
 }
 
 }  // namespace allreplay

@@ -70,13 +70,15 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 
 /// The values of --profile, --cluster and the other options that make up a scenario.
 struct ScenarioArguments {
-  std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
+  std::string profile, model, device, tokens;  ///< a profile, or a model, its device and the tokens of a sample
+  std::string cluster, workers, collective, fidelity, codec, forward_ratio;
   ClusterWordArguments cluster_words;
   std::vector<std::string> options;                          ///< key=value
   std::string accumulate, zero, shard_group, memory;         ///< strategy options with flags of their own
   std::map<std::string, std::string, std::less<>> parallel;  ///< the same for parallelism and its schedule, by flag
   ChangeArguments changes;
-  bool no_reuse = false;
+  std::vector<std::string> configs;  ///< files of --config, whose settings are among the others (config_words.hpp)
+  bool no_reuse = false, sequence_parallel = false;
 
   /// True if a cluster was given, by --cluster or by flags that describe one.
   bool has_cluster() const;
@@ -96,6 +98,9 @@ struct SeveralArguments {
 
 /// Adds the options of a scenario to `command`. With `several`, the options in it take lists. Returns --profile.
 Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+
+/// Adds --model and the other options that estimate a profile instead of `profile` (--profile).
+void add_model_options(Command command, Option profile, ScenarioArguments& arguments);
 
 /// The same without the options of the profile. Returns --cluster, which is not required here.
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,

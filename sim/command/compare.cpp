@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/command/config_words.hpp"
 #include "sim/command/help.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
@@ -301,7 +302,9 @@ void execute(Context& context, const CompareArguments& arguments) {
 void add_compare(CommandLine& app) {
   auto arguments = std::make_shared<CompareArguments>();
   Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
-  add_scenario_options(command, arguments->scenario, &arguments->several);
+  add_model_options(command, add_scenario_options(command, arguments->scenario, &arguments->several),
+                    arguments->scenario);
+  add_config_option(command, arguments->scenario.configs);
   add_winning_options(command, arguments->winning);
   command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");

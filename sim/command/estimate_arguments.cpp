@@ -8,6 +8,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
+#include "sim/experiment/estimated_profile.hpp"
 #include "sim/workload/model_file.hpp"
 
 namespace allreplay {
@@ -113,11 +114,6 @@ void refuse_words(const EstimateArguments& arguments) {
     if (!text.empty()) throw InputError(argument(name), "cannot be combined with --model", "one of them");
 }
 
-// Transformers come first: they have units and activations, which the files of models/ do not.
-std::string find_model(const Files& files, const std::string& name) {
-  return find_in_folders(files, {"models/transformers", "models"}, name, "--model");
-}
-
 // True if the model is BERT with the layers that pre-training adds.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
@@ -173,21 +169,17 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
     return build(t, tokens(t.tokens()), argument("--seq"), split);
   }
   refuse_words(arguments);
-  const std::string file = find_model(context.files(), arguments.model);
-  const Json json = Json::read(context.files(), file);
-  if (!json.is_object()) json.fail("is not a model", "a file of models/, or a config.json");
-  if (json.find("layers") && json.at("layers").is_array()) {
-    const Model model = read_model(json);
+  const std::string file = file_of_model(context.files(), arguments.model, argument("--model"));
+  const auto named = read_named_model(context.files(), file);
+  if (std::holds_alternative<Model>(named)) {
+    const auto& model = std::get<Model>(named);
     if (with_mlm(arguments))
       throw InputError(argument("--head"), fmt::format("{} has the layers that its file gives", model.name),
                        "a transformer, such as bert-base");
     refuse_split(split, model.name);
     return from_model(model, {file, ""}, tokens(0));
   }
-  if (!json.find("family") && !json.find("model_type"))
-    json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
-  Transformer t = read_transformer(json);
-  t.name = name_of_transformer(file);
+  auto t = std::get<Transformer>(named);
   take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(
@@ -265,11 +257,7 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
   request.work = computation_of(context, arguments);
   refuse_without_experts(arguments, request.work);
   request.device = read_device(context.files(), arguments.device);
-  request.precision = arguments.precision;
-  if (request.precision.empty()) {
-    const auto known = precisions_of(request.device);  // bf16 where there is, else fp32, unasked
-    request.precision = known.front() == "bf16" ? "bf16" : known.back();
-  }
+  request.precision = arguments.precision.empty() ? usual_precision(request.device) : arguments.precision;
   request.batch = whole_number(arguments.batch, "--batch");
   if (!arguments.recompute.empty())
     request.recompute =

@@ -7,6 +7,7 @@
 
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/estimated_profile.hpp"
 #include "sim/experiment/layouts.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/picture/picture_file.hpp"
@@ -33,10 +34,11 @@ std::string change(const ScenarioArguments& scenario, const std::string& name) {
 }
 
 Transformer transformer_named(const Files& files, const std::string& name) {
-  const std::string file = files.find_data("models/transformers", name, "transformer");
-  Transformer t = read_transformer(Json::read(files, file));
-  t.name = name_of_transformer(file);
-  return t;
+  const std::string file = file_of_model(files, name, argument("--model"));
+  const auto model = read_named_model(files, file);
+  if (const auto* transformer = std::get_if<Transformer>(&model)) return *transformer;
+  throw InputError(argument("--model"), fmt::format("{} has no blocks to divide among workers", name),
+                   "a transformer of `allreplay list models`, or a config.json");
 }
 
 // The request of all layouts: the options given, without those that restrict which layouts are searched.
@@ -46,6 +48,7 @@ Request base_of(ScenarioArguments scenario) {
     if (given != scenario.parallel.end()) given->second.clear();
   }
   for (const char* name : {"batch", "precision", "recompute"}) scenario.changes.erase(name);
+  scenario.model = scenario.device = scenario.tokens = "";
   return scenario.request("");
 }
 

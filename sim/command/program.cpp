@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/command/config_words.hpp"
 #include "sim/command/definitions.hpp"
 #include "sim/command/help.hpp"
 #include "sim/core/version.hpp"
@@ -134,9 +135,15 @@ void run_words(const std::vector<std::string>& given, Context& context) {
   require_no_empty(given);
   CommandLine app = command_line();
   add_commands(app, given.empty() ? "" : given.front());
-  const std::vector<std::string> words = with_flags_as_options(app, given);
-  require_known_words(app, words);
-  app.parse(words, context);
+  const ConfiguredWords configured = with_config(app, given, context);
+  try {
+    const std::vector<std::string> words = with_flags_as_options(app, configured.words);
+    require_known_words(app, words);
+    add_model_of_arguments(words, context);
+    app.parse(words, context);
+  } catch (const InputError& error) {
+    throw InputError(configured.located(error));
+  }
 }
 
 Failure current_failure() {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/command/config_words.hpp"
 #include "sim/command/layouts.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/tuning.hpp"
@@ -24,7 +25,6 @@ struct RecommendArguments {
   ScenarioArguments scenario;
   WinningArguments winning;
   std::vector<std::string> strategies, frameworks;
-  std::string model, device, tokens;
   std::string budget, seed = "1", jobs = "2", line = "0.8";
   std::string plot, engine;
   bool json = false;
@@ -188,16 +188,14 @@ void execute_of_model(Context& context, const RecommendArguments& arguments) {
     throw InputError(argument("--framework"), "none of these has a strategy for pipelines, which --model searches",
                      "megatron or pytorch");
   recommend_layouts(context,
-                    {arguments.model, arguments.device, arguments.tokens, arguments.budget, arguments.jobs,
-                     arguments.plot, strategies, arguments.json},
+                    {arguments.scenario.model, arguments.scenario.device, arguments.scenario.tokens, arguments.budget,
+                     arguments.jobs, arguments.plot, strategies, arguments.json},
                     arguments.scenario, arguments.winning.rule());
 }
 
 void execute(Context& context, const RecommendArguments& arguments) {
   require_mpi_or_none(arguments.engine);
-  if (!arguments.model.empty()) return execute_of_model(context, arguments);
-  for (const auto& [text, flag] : {std::pair{&arguments.device, "--device"}, std::pair{&arguments.tokens, "--seq"}})
-    if (!text->empty()) throw InputError(argument(flag), "needs --model", "--model NAME, whose profiles are estimated");
+  if (!arguments.scenario.model.empty()) return execute_of_model(context, arguments);
   if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     RecommendTask task = task_of(context.inputs, arguments);
@@ -212,12 +210,14 @@ void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   Option profile = add_scenario_options(command, arguments->scenario);
-  profile.unless(command.add_option("--model", arguments->model, values::model,
+  profile.unless(command.add_option("--model", arguments->scenario.model, values::model,
                                     "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
                                     "recomputation are searched, on estimated profiles"));
+  add_config_option(command, arguments->scenario.configs);
   command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
-  command.add_option("--device", arguments->device, values::device, "with --model: a device, or a file of one");
-  command.add_option("--seq", arguments->tokens, values::number,
+  command.add_option("--device", arguments->scenario.device, values::device,
+                     "with --model: a device, or a file of one");
+  command.add_option("--seq", arguments->scenario.tokens, values::number,
                      "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
   const Option names =

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/command/config_words.hpp"
 #include "sim/core/file.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/links_report.hpp"
@@ -81,7 +82,8 @@ void execute(Context& context, const RunArguments& arguments) {
 void add_run(CommandLine& app) {
   auto arguments = std::make_shared<RunArguments>();
   Command command = app.add_subcommand("run", "simulate one strategy and show where the time goes");
-  add_scenario_options(command, arguments->scenario);
+  add_model_options(command, add_scenario_options(command, arguments->scenario), arguments->scenario);
+  add_config_option(command, arguments->scenario.configs);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--timeline", arguments->timeline, values::file,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/command/config_words.hpp"
 #include "sim/experiment/what_if.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/what_if_report.hpp"
@@ -54,7 +55,8 @@ void execute(Context& context, const WhatIfArguments& arguments) {
 void add_whatif(CommandLine& app) {
   auto arguments = std::make_shared<WhatIfArguments>();
   Command command = app.add_subcommand("whatif", "what to change: the gain of each change, alone and combined");
-  add_scenario_options(command, arguments->scenario);
+  add_model_options(command, add_scenario_options(command, arguments->scenario), arguments->scenario);
+  add_config_option(command, arguments->scenario.configs);
   command.add_option("-s,--strategy", arguments->strategy, values::strategy,
                      "ddp, or fsdp2 if ddp does not fit into the memory");
   command.add_option("--budget", arguments->budget, values::number, "trials for each strategy of a framework")

@@ -78,4 +78,9 @@ std::vector<std::string> precisions_of(const Device& device) {
   return known;
 }
 
+std::string usual_precision(const Device& device) {
+  const auto known = precisions_of(device);
+  return known.front() == "bf16" ? "bf16" : known.back();
+}
+
 }  // namespace allreplay

@@ -30,4 +30,7 @@ std::optional<Device> device_called(const Files& files, const std::string& name)
 /// The device's precisions that profiles can have, best first: bf16, fp16, tf32, fp32.
 std::vector<std::string> precisions_of(const Device& device);
 
+/// The precision of an estimate that names none: bf16 if the device has it, else fp32.
+std::string usual_precision(const Device& device);
+
 }  // namespace allreplay

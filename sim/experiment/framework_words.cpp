@@ -41,6 +41,7 @@ std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, c
   }
   add("--micro-batch-size", one.samples, 0);
   add("--global-batch-size", search.global_batch, 0);
+  if (search.precision == "bf16" || search.precision == "fp16") words.push_back("--" + search.precision);
   if (one.recompute == Recompute::Full)
     words.emplace_back("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
   words.push_back(of_gradients);
@@ -69,9 +70,10 @@ std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one)
   return text + fmt::format(
                     "--training.local_batch_size {} --training.global_batch_size {} --training.seq_len {} "
                     "--training.mixed_precision_param {} --training.mixed_precision_reduce float32 "
-                    "--activation_checkpoint.mode {}",
+                    "--activation_checkpoint.mode {}{}",
                     one.pp > 1 ? one.samples * one.micro_batches : one.samples, search.global_batch, search.tokens,
-                    search.precision == "bf16" ? "bfloat16" : "float32", name_of(recompute_rules, one.recompute));
+                    search.precision == "bf16" ? "bfloat16" : "float32", name_of(recompute_rules, one.recompute),
+                    one.recompute == Recompute::Selective ? " --activation_checkpoint.selective_ac_option op" : "");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "sim/collective/network_change.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/estimated_profile.hpp"
 #include "sim/experiment/framework_words.hpp"
 #include "sim/experiment/layout_space.hpp"
 #include "sim/experiment/side_by_side.hpp"
@@ -86,12 +87,8 @@ class Search {
   };
 
   std::string name_of(const ModelLayout& one) const {
-    std::string name = fmt::format("{}_{}_b{}", search_.model.name, search_.device.name, one.samples);
-    if (one.tp > 1) name += fmt::format("_tp{}", one.tp);
-    if (one.cp > 1) name += fmt::format("_cp{}", one.cp);
-    if (one.ep > 1) name += fmt::format("_ep{}", one.ep);
-    if (one.recompute != Recompute::None) name += fmt::format("_{}", word_of(one.recompute));
-    return name;
+    return name_of_estimate(search_.model.name, search_.device.name, one.samples,
+                            {.tp = one.tp, .cp = one.cp, .ep = one.ep}, one.recompute);
   }
 
   std::vector<std::string> estimate_words(const ModelLayout& one) const {

@@ -12,6 +12,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
+#include "sim/experiment/estimated_profile.hpp"
 #include "sim/experiment/profile_degrees.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/pipeline/planned.hpp"
@@ -43,6 +44,10 @@ std::vector<std::string> run_flags(const Request& request) {
     if (!value.empty()) flags.insert(flags.end(), {flag, value});
   };
   add("--profile", request.profile);
+  add("--model", request.model);
+  add("--device", request.device);
+  add("--seq", request.tokens);
+  if (request.sequence_parallel) flags.emplace_back("--sequence-parallel");
   add("--cluster", request.cluster);
   for (const ChangeText& one : request.cluster_words) add("--" + one.name, one.value);
   if (request.workers) add("--workers", std::to_string(*request.workers));
@@ -105,7 +110,14 @@ const Shared<Profile>& Library::read(const Request& request) {
   });
 }
 
+Shared<Profile> Library::estimated(const Request& request, const ParallelOptions& parallel) {
+  const EstimateWords words = estimate_words(request, parallel);
+  return known(&Shelves::estimates, words.text(),
+               [&](const Files& files) { return Shared<Profile>(estimated_profile(files, words)); });
+}
+
 Shared<Profile> Library::profile(const Request& request) {
+  if (!request.model.empty()) return estimated(request, resolve_network(request).options.parallel);
   Scenario scenario;
   scenario.profile = read(request);
   if (!request.changes.empty())
@@ -478,7 +490,14 @@ void take_dtypes_of_plan(Options& options, const Dtypes& planned) {
 
 }  // namespace
 
-Scenario Library::resolve(const Request& request) { return resolve(request, profile(request)); }
+Scenario Library::resolve(const Request& request) {
+  const Shared<Profile> own = profile(request);
+  // A device of a user's file is found only by the name that the request has.
+  if (!request.model.empty())
+    known(&Shelves::devices, own->device,
+          [&](const Files& files) { return std::optional(read_device(files, request.device)); });
+  return resolve(request, own);
+}
 
 Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   Scenario scenario = resolve_network(request);

@@ -27,6 +27,9 @@ struct OptionText {
 
 struct Request {
   std::string profile;  ///< a path, or a name in traces/
+  std::string model;    ///< instead of a profile: a model whose profile is estimated (estimated_profile.hpp); "": none
+  std::string device, tokens;      ///< with a model: its device, and the tokens of a sample ("": the model's positions)
+  bool sequence_parallel = false;  ///< with a model: tensor groups split tokens between products
   std::optional<double> forward_ratio;
   std::string cluster;                    ///< a path, or a name in topologies/; "": `cluster_words`
   std::vector<ChangeText> cluster_words;  ///< the cluster in words (cluster_words.hpp)
@@ -72,7 +75,7 @@ class Library {
   /// Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
-  /// resolve() with this profile instead of the request's, which need not name one.
+  /// resolve() with this profile instead of the request's, which need not name one or a model.
   Scenario resolve(const Request& request, Shared<Profile> profile);
 
   /// resolve() without profile and strategy, which the request need not name.
@@ -95,6 +98,7 @@ class Library {
   friend class KeptInputs;
   struct ClusterFile;
   static ClusterFile cluster_in(const Json& json, bool counts);
+  Shared<Profile> estimated(const Request& request, const ParallelOptions& parallel);
   const ClusterFile& cluster(const std::string& name);
   const ClusterFile& cluster(const Request& request);
   const Shared<Profile>& read(const Request& request);
@@ -114,6 +118,7 @@ class Library {
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
     Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
+    Shelf<std::string, Shared<Profile>> estimates;  // by the words of estimate_words()
     Shelf<std::string, ClusterFile> clusters;  // by name, or by the text of cluster_file_of()
     Shelf<std::string, CodecCosts> codecs;     // by file
     Shelf<std::string, std::shared_ptr<const CollectiveFile>> collectives;  // by file

@@ -71,9 +71,9 @@ std::vector<Text> unpack_texts(Unpacker& unpacker) {
   return texts;
 }
 
-constexpr std::string Request::*words_of_request[] = {&Request::profile,  &Request::cluster, &Request::collective,
-                                                      &Request::fidelity, &Request::codec,   &Request::strategy,
-                                                      &Request::plan};
+constexpr std::string Request::*words_of_request[] = {
+    &Request::profile,  &Request::cluster, &Request::collective, &Request::fidelity, &Request::codec,
+    &Request::strategy, &Request::plan,    &Request::model,      &Request::device,   &Request::tokens};
 constexpr SourceLocation Request::*places_of_request[] = {
     &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
     &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
@@ -148,7 +148,7 @@ SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> colu
 void pack(Packer& packer, const Request& request) {
   for (const auto word : words_of_request) packer.add_text(request.*word);
   for (const auto place : places_of_request) pack(packer, request.*place);
-  packer.add(request.forward_ratio).add(request.workers).add(request.reuse);
+  packer.add(request.forward_ratio).add(request.workers).add(request.reuse).add(request.sequence_parallel);
   pack_texts(packer, request.options);
   pack_texts(packer, request.changes);
   pack_texts(packer, request.cluster_words);
@@ -161,6 +161,7 @@ Request unpack_request(Unpacker& unpacker) {
   request.forward_ratio = unpacker.take<std::optional<double>>();
   request.workers = unpacker.take<std::optional<std::int64_t>>();
   request.reuse = unpacker.take<bool>();
+  request.sequence_parallel = unpacker.take<bool>();
   request.options = unpack_texts<OptionText>(unpacker);
   request.changes = unpack_texts<ChangeText>(unpacker);
   request.cluster_words = unpack_texts<ChangeText>(unpacker);

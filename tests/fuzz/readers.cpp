@@ -13,6 +13,7 @@
 #include "sim/calibration/calibration.hpp"
 #include "sim/calibration/measured_file.hpp"
 #include "sim/collective/collective_file.hpp"
+#include "sim/configs/config_file.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
@@ -435,6 +436,29 @@ std::vector<std::string> jobs() {
   return {Files().read("docs/examples/slow_worker.csv"), Files().read("docs/examples/sharded_job.csv"), trace + "}"};
 }
 
+// A text without a file's name: its syntax has to be found, too.
+void read_a_config(const std::string& text) {
+  Files files;
+  files.add(here, text);
+  const ConfigFile config = read_config(files, here);
+  ConfigFacts facts{.precision = "bf16", .gradient_bytes = 2, .hidden = 64, .layers = 14};
+  for (std::int64_t block = 0; block < 4; ++block) facts.blocks.push_back(1 + 3 * block);
+  facts.given["--workers"] = "8";
+  for (const auto& later : config.later) later(facts);
+  try {
+    model_in_arguments(files, here);
+  } catch (const InputError&) {  // few arguments describe a model
+  }
+}
+
+std::vector<std::string> configs() {
+  std::vector<std::string> texts;
+  for (const char* name : {"llama3_8b.toml", "zero3.json", "pretrain.sh", "megatron.log", "fsdp.yaml", "trainer.yaml"})
+    texts.push_back(Files().read(std::string("docs/examples/configs/") + name));
+  texts.emplace_back("HOROVOD_FUSION_THRESHOLD=33554432 HOROVOD_CYCLE_TIME=3.5 horovodrun train.py\n");
+  return texts;
+}
+
 }  // namespace
 
 void require(bool holds, std::string_view what) {
@@ -466,6 +490,7 @@ std::span<const TextReader> text_readers() {
       {"schedule", schedule_texts, read_a_schedule},
       {"collective", collectives, read_a_collective},
       {"reliability", reliabilities, read_a_reliability},
+      {"config", configs, read_a_config},
       {"command-line", command_lines, read_a_command_line},
   };
   return all;
