@@ -111,7 +111,7 @@ std::int64_t bytes_of_type(const std::string& type) {
   return type.empty() ? 0 : type == "fp32" || type == "tf32" ? 4 : 2;
 }
 
-// What the profile or the model and its device say. Whatever is wrong with these is reported when they are used.
+// Takes the facts of the profile, or of the model and its device. Errors in these are reported when they are used.
 void take_profile_or_model(ConfigFacts& facts, const Files& files) try {
   const auto given = [&](std::string_view flag) {
     const auto found = facts.given.find(flag);

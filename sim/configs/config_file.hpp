@@ -19,7 +19,7 @@ struct ConfigSetting {
   SourceLocation place;
 };
 
-/// What translations need to know that the file may not say: known from the other settings and the command line.
+/// Facts that a translation needs and the file may not say: from the other settings and the command line.
 struct ConfigFacts {
   std::string precision;             ///< of the profile or the estimate; "" if unknown
   std::int64_t gradient_bytes = 0;   ///< of an element; 0: unknown

@@ -24,7 +24,7 @@ constexpr Renamed of_stages_1_and_2[] = {{"allgather_bucket_size", "--allgather-
 constexpr Renamed of_stage_3[] = {{"stage3_max_live_parameters", "--max-live"},
                                   {"stage3_max_reuse_distance", "--max-reuse"}};
 
-void read_sizes(ConfigReader& read, const std::string& zero, std::int64_t stage) {
+void read_zero_sizes(ConfigReader& read, const std::string& zero, std::int64_t stage) {
   for (const Renamed& row : of_stages_1_and_2)
     if (stage < 3) read.count(zero + std::string(row.key), row.flag, 0);
   for (const Renamed& row : of_stage_3)
@@ -45,7 +45,7 @@ void read_sizes(ConfigReader& read, const std::string& zero, std::int64_t stage)
 }
 
 // reduce_scatter false makes stages 1 and 2 reduce by all-reduces, too.
-void read_stage(ConfigReader& read, const std::string& prefix) {
+void read_zero_stage(ConfigReader& read, const std::string& prefix) {
   const std::string zero = prefix + "zero_optimization.", key = zero + "stage";
   const std::int64_t stage = read.entries.count(key, 0).value_or(0);
   if (stage == 0) {
@@ -54,7 +54,7 @@ void read_stage(ConfigReader& read, const std::string& prefix) {
   }
   if (stage > 3) throw InputError(read.place_of(key), fmt::format("{} is no stage of ZeRO", stage), "0 to 3");
   read.set("--strategy", fmt::format("zero-{}", stage), read.place_of(key));
-  read_sizes(read, zero, stage);
+  read_zero_sizes(read, zero, stage);
   read.yes_or_no(zero + "overlap_comm", "--overlap-comm");
   if (const std::string whole = zero + "use_multi_rank_bucket_allreduce"; stage < 3 && read.entries.find(whole))
     read.set("--bucket-op", read.entries.flag(whole) ? "all-reduce" : "reduce-scatter", read.place_of(whole));
@@ -71,7 +71,7 @@ void read_stage(ConfigReader& read, const std::string& prefix) {
   }
 }
 
-void read_types(ConfigReader& read, const std::string& prefix) {
+void read_zero_types(ConfigReader& read, const std::string& prefix) {
   for (const auto& [key, type] : {std::pair("bf16", "bf16"), {"bfloat16", "bf16"}, {"fp16", "fp16"}}) {
     const std::string enabled = prefix + key + ".enabled";
     if (!read.entries.flag(enabled)) continue;
@@ -86,7 +86,7 @@ void read_types(ConfigReader& read, const std::string& prefix) {
 }
 
 // train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x replicas: any two give the third.
-void read_batch(ConfigReader& read, const std::string& prefix) {
+void read_zero_batch(ConfigReader& read, const std::string& prefix) {
   const std::string all_key = prefix + "train_batch_size", each_key = prefix + "train_micro_batch_size_per_gpu",
                     steps_key = prefix + "gradient_accumulation_steps";
   const auto all = read.entries.count(all_key), each = read.entries.count(each_key),
@@ -114,9 +114,9 @@ void read_batch(ConfigReader& read, const std::string& prefix) {
 }  // namespace
 
 void read_deepspeed(ConfigReader& read, const std::string& prefix) {
-  read_stage(read, prefix);
-  read_types(read, prefix);
-  read_batch(read, prefix);
+  read_zero_stage(read, prefix);
+  read_zero_types(read, prefix);
+  read_zero_batch(read, prefix);
   if (const std::string key = prefix + "tensor_parallel.autotp_size"; read.entries.find(key)) read.degree(key, "--tp");
   for (const char* key :
        {"sequence_parallel_size", "compression_training.weight_quantization.shared_parameters.enabled",

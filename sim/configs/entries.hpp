@@ -45,7 +45,7 @@ class Entries {
   std::string text(std::string_view key);  ///< "" if absent
 
   std::vector<const Entry*> unread() const;
-  /// What was looked for, but is a variable that the script does not set: "--micro-batch-size $MBS".
+  /// Keys that were looked for, but whose value is a variable that the script does not set: "--micro-batch-size $MBS".
   const std::vector<std::string>& unset() const { return unset_; }
 
  private:

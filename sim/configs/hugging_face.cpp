@@ -158,7 +158,7 @@ void read_short_deepspeed(ConfigReader& read) {
       read.note(fmt::format("{} {}", part, where));
 }
 
-void read_types(ConfigReader& read, bool is_fsdp, bool is_deepspeed) {
+void read_trainer_types(ConfigReader& read, bool is_fsdp, bool is_deepspeed) {
   Entries& entries = read.entries;
   std::string type = read.word("mixed_precision",
                                {{"bf16", "bf16"}, {"fp16", "fp16"}, {"no", "fp32"}, {"false", "fp32"}, {"fp8", "fp8"}});
@@ -191,7 +191,7 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
     read.set("--strategy", "ddp", {entries.file(), ""});
   if (entries.find("ddp_bucket_cap_mb") && !is_fsdp && !named && !is_short)
     read.set("--bucket-cap", entries.text("ddp_bucket_cap_mb") + "MiB", read.place_of("ddp_bucket_cap_mb"));
-  read_types(read, is_fsdp, named || is_short);
+  read_trainer_types(read, is_fsdp, named || is_short);
   const std::string model = entries.text("model_name_or_path");
   if (!model.empty()) {
     const std::string beside = (std::filesystem::path(entries.file()).parent_path() / model).string();

@@ -9,7 +9,7 @@ namespace allreplay {
 
 namespace {
 
-void read_types(ConfigReader& read, bool sums_in_bf16, bool sums_in_fp32) {
+void read_megatron_types(ConfigReader& read, bool sums_in_bf16, bool sums_in_fp32) {
   Entries& entries = read.entries;
   const char* const key = entries.flag("bf16") ? "bf16" : entries.flag("fp16") ? "fp16" : nullptr;
   if (key)
@@ -26,8 +26,8 @@ void read_types(ConfigReader& read, bool sums_in_bf16, bool sums_in_fp32) {
 }
 
 // Layers of each rank of the pipeline: alike, or fewer for the ends, as the arguments say.
-void read_stages(ConfigReader& read, std::int64_t pp, std::int64_t chunks,
-                 const std::optional<std::int64_t>& layers_of_chunk) {
+void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chunks,
+                          const std::optional<std::int64_t>& layers_of_chunk) {
   Entries& entries = read.entries;
   const std::int64_t input = entries.flag("account_for_embedding_in_pipeline_split") ? 1 : 0,
                      output = entries.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
@@ -68,13 +68,13 @@ void read_stages(ConfigReader& read, std::int64_t pp, std::int64_t chunks,
   });
 }
 
-void read_pipeline(ConfigReader& read) {
+void read_megatron_pipeline(ConfigReader& read) {
   Entries& entries = read.entries;
   const std::int64_t pp = entries.count("pipeline_model_parallel_size").value_or(1);
   const auto chunks = entries.count("num_virtual_stages_per_pipeline_rank"),
              layers = entries.count("num_layers_per_virtual_pipeline_stage");
   read.degree("pipeline_model_parallel_size", "--pp");
-  read_stages(read, pp, chunks.value_or(1), layers);
+  read_megatron_stages(read, pp, chunks.value_or(1), layers);
   if (pp == 1) return;
   read.count("microbatch_group_size_per_vp_stage", "--microbatch-group");
   if (entries.flag("no_align_grad_reduce"))
@@ -97,7 +97,7 @@ void read_pipeline(ConfigReader& read) {
 }
 
 // The framework's defaults are all false, ours true.
-void read_optimizer(ConfigReader& read) {
+void read_megatron_optimizer(ConfigReader& read) {
   Entries& entries = read.entries;
   if (entries.flag("use_torch_fsdp2")) {
     read.set("--strategy", "fsdp2", read.place_of("use_torch_fsdp2"));
@@ -131,7 +131,7 @@ void read_optimizer(ConfigReader& read) {
     });
 }
 
-void read_recomputation(ConfigReader& read) {
+void read_megatron_recomputation(ConfigReader& read) {
   Entries& entries = read.entries;
   const std::string rule = read.word("recompute_granularity", {{"full", "full"}, {"selective", "selective"}}),
                     method = entries.text("recompute_method");
@@ -143,7 +143,7 @@ void read_recomputation(ConfigReader& read) {
   entries.flag("recompute_activations");
 }
 
-void read_workers(ConfigReader& read) {
+void read_megatron_workers(ConfigReader& read) {
   Entries& entries = read.entries;
   if (entries.find("world_size")) return read.count("world_size", "--workers");
   const auto each = entries.count("nproc_per_node"), nodes = entries.count("nnodes");
@@ -164,11 +164,11 @@ void read_megatron(ConfigReader& read) {
   read.degree("expert_model_parallel_size", "--ep");
   const bool tp = entries.count("tensor_model_parallel_size").value_or(1) > 1;
   if (entries.flag("sequence_parallel") && tp) read.set("--sequence-parallel", "", read.place_of("sequence_parallel"));
-  read_workers(read);
-  read_types(read, entries.flag("grad_reduce_in_bf16"), entries.flag("accumulate_allreduce_grads_in_fp32"));
-  read_optimizer(read);
-  read_pipeline(read);
-  read_recomputation(read);
+  read_megatron_workers(read);
+  read_megatron_types(read, entries.flag("grad_reduce_in_bf16"), entries.flag("accumulate_allreduce_grads_in_fp32"));
+  read_megatron_optimizer(read);
+  read_megatron_pipeline(read);
+  read_megatron_recomputation(read);
   if (const std::string type = entries.text("cp_comm_type");
       entries.count("context_parallel_size").value_or(1) > 1 && type != "all_gather")
     read.note(fmt::format("cp_comm_type {}, simulated as all_gather", type.empty() ? "p2p" : type));

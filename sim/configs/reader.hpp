@@ -1,4 +1,4 @@
-// What the readers of frameworks' configurations share.
+// Shared by the readers of frameworks' configurations.
 #pragma once
 
 #include <initializer_list>

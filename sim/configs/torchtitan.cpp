@@ -17,14 +17,14 @@ std::string lower(std::string text) {
 }
 
 // "llama3" of flavor "8B" is our llama3-8b.
-void read_model_name(ConfigReader& read) {
+void read_titan_model_name(ConfigReader& read) {
   const std::string name = read.entries.text("model.name"), flavor = read.entries.text("model.flavor");
   if (name.empty()) return;
   read.set("--model", lower(flavor.empty() ? name : name + "-" + flavor),
            read.place_of(flavor.empty() ? "model.name" : "model.flavor"));
 }
 
-void read_types(ConfigReader& read, bool is_sharded) {
+void read_titan_types(ConfigReader& read, bool is_sharded) {
   const ConfigWords types{{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}};
   const std::string param = read.word("training.mixed_precision_param", types),
                     reduce = read.word("training.mixed_precision_reduce", types);
@@ -36,7 +36,7 @@ void read_types(ConfigReader& read, bool is_sharded) {
 }
 
 // Returns true if parameters are sharded.
-bool read_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t tp, std::int64_t cp) {
+bool read_titan_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t tp, std::int64_t cp) {
   const std::int64_t replicate = read.entries.count("parallelism.data_parallel_replicate_degree").value_or(1),
                      shard = read.entries.count("parallelism.data_parallel_shard_degree", -1).value_or(-1);
   const SourceLocation place = read.place_of("parallelism.data_parallel_shard_degree");
@@ -54,7 +54,7 @@ bool read_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t tp, st
   return sharded;
 }
 
-void read_reshard(ConfigReader& read, std::int64_t pp) {
+void read_titan_reshard(ConfigReader& read, std::int64_t pp) {
   const std::string key = "parallelism.fsdp_reshard_after_forward";
   const std::string rule = read.word(key, {{"default", ""}, {"always", "all"}, {"never", "none"}});
   if (rule.empty()) return;
@@ -79,7 +79,7 @@ std::vector<std::int64_t> blocks_of_stages(std::int64_t blocks, std::int64_t sta
   return each;
 }
 
-void read_pipeline(ConfigReader& read, std::int64_t pp) {
+void read_titan_pipeline(ConfigReader& read, std::int64_t pp) {
   const std::string key = "parallelism.pipeline_parallel_schedule";
   const std::string schedule = read.word(key, {{"1F1B", "1f1b"},
                                                {"GPipe", "gpipe"},
@@ -115,7 +115,7 @@ void read_pipeline(ConfigReader& read, std::int64_t pp) {
   });
 }
 
-void read_batch(ConfigReader& read, std::int64_t pp) {
+void read_titan_batch(ConfigReader& read, std::int64_t pp) {
   auto local = read.entries.count("training.local_batch_size");
   if (!local) local = read.entries.count("training.batch_size");  // its name until 2025
   const SourceLocation place = read.place_of("training.local_batch_size");
@@ -139,7 +139,7 @@ void read_batch(ConfigReader& read, std::int64_t pp) {
   });
 }
 
-void read_recomputation(ConfigReader& read) {
+void read_titan_recomputation(ConfigReader& read) {
   const std::string mode = read.word("activation_checkpoint.mode",
                                      {{"none", "none"}, {"selective", "selective"}, {"full", "full"}}),
                     option = read.entries.text("activation_checkpoint.selective_ac_option");
@@ -158,18 +158,18 @@ void read_torchtitan(ConfigReader& read) {
   const std::int64_t pp = degree("parallelism.pipeline_parallel_degree"),
                      tp = degree("parallelism.tensor_parallel_degree"),
                      cp = degree("parallelism.context_parallel_degree");
-  read_model_name(read);
+  read_titan_model_name(read);
   read.count("training.seq_len", "--seq");
-  read_batch(read, pp);
+  read_titan_batch(read, pp);
   read.degree("parallelism.pipeline_parallel_degree", "--pp");
   read.degree("parallelism.tensor_parallel_degree", "--tp");
   read.degree("parallelism.context_parallel_degree", "--cp");
   read.degree("parallelism.expert_parallel_degree", "--ep");
   if (tp > 1) read.set("--sequence-parallel", "", read.place_of("parallelism.tensor_parallel_degree"));
-  read_types(read, read_data_parallel(read, pp, tp, cp));
-  read_reshard(read, pp);
-  read_pipeline(read, pp);
-  read_recomputation(read);
+  read_titan_types(read, read_titan_data_parallel(read, pp, tp, cp));
+  read_titan_reshard(read, pp);
+  read_titan_pipeline(read, pp);
+  read_titan_recomputation(read);
   for (const char* key : {"model.converters", "model.converters.0"})
     if (const Entry* entry = entries.find(key); entry && !entry->value.empty()) read.note(key + (" " + entry->value));
   read.not_simulated({"training.enable_cpu_offload", "parallelism.enable_async_tensor_parallel",
