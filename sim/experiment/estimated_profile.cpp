@@ -37,9 +37,10 @@ Computation computation_of(const Files& files, const EstimateWords& words) {
   const auto& layers = std::get<Model>(model);
   for (const auto& [given, name] : {std::pair(words.split.tp > 1, "--tp"),
                                     {words.split.cp > 1, "--cp"},
+                                    {words.split.ep > 1, "--ep"},
                                     {words.split.sequence_parallel, "--sequence-parallel"}})
     if (given)
-      throw InputError(flag(name), fmt::format("{} has neither heads nor tokens to split", layers.name),
+      throw InputError(flag(name), fmt::format("{} has no heads, tokens or experts to split", layers.name),
                        "a transformer");
   return from_model(layers, {file, ""}, tokens(0));
 }
@@ -47,13 +48,14 @@ Computation computation_of(const Files& files, const EstimateWords& words) {
 }  // namespace
 
 std::string EstimateWords::text() const {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{} {} {} {}", model, device, precision, recompute, tokens, batch, split.tp,
-                     split.cp, split.sequence_parallel);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{} {} {} {} {}", model, device, precision, recompute, tokens, batch, split.tp,
+                     split.cp, split.ep, split.sequence_parallel);
 }
 
 EstimateWords estimate_words(const Request& request, const ParallelOptions& parallel) {
   EstimateWords words{.model = request.model, .device = request.device, .tokens = request.tokens};
-  words.split = {parallel.tp, parallel.cp, request.sequence_parallel};
+  words.split = {
+      .tp = parallel.tp, .cp = parallel.cp, .sequence_parallel = request.sequence_parallel, .ep = parallel.ep};
   if (words.device.empty())
     throw InputError(flag("--device"), "is required with --model", "a name from `allreplay list devices`");
   if (!request.profile.empty())
@@ -71,6 +73,7 @@ EstimateWords estimate_words(const Request& request, const ParallelOptions& para
   }
   if (words.batch == 0)
     throw InputError(flag("--batch"), "is required with --model", "samples of one worker in a micro-batch");
+  words.split.batch = words.batch;
   return words;
 }
 
@@ -95,6 +98,7 @@ std::string name_of_estimate(const std::string& model, const std::string& device
   std::string name = fmt::format("{}_{}_b{}", model, device, batch);
   if (split.tp > 1) name += fmt::format("_tp{}", split.tp);
   if (split.cp > 1) name += fmt::format("_cp{}", split.cp);
+  if (split.ep > 1) name += fmt::format("_ep{}", split.ep);
   if (recompute != Recompute::None) name += fmt::format("_{}", name_of(recompute_rules, recompute));
   return name;
 }
