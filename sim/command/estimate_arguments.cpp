@@ -82,6 +82,7 @@ Transformer of_words(const EstimateArguments& arguments) {
   t.vocab = whole_number(arguments.vocab, "--vocab");
   t.positions = arguments.seq.empty() ? 2048 : whole_number(arguments.seq, "--seq", most_tokens);
   t.tied = t.family == Family::Gpt2;
+  t.qkv_bias = t.output_bias = t.mlp_bias = has_biases(t.family);
   require_sound(t, [](std::string_view name) {
     for (const auto& [key, flag] : {std::pair("kv_heads", "--kv-heads"),
                                     {"positions", "--seq"},

@@ -20,7 +20,7 @@ LayerBuilder::LayerBuilder(const Transformer& transformer, std::int64_t tokens, 
       tokens_(tokens / split.cp),
       spread_(split.sequence_parallel ? tokens_ / split.tp : tokens_),
       place_(place),
-      dropout_(t_.family == Family::Gpt2 || t_.family == Family::Bert) {}
+      dropout_(t_.family == Family::Gpt2 || t_.family == Family::Bert || t_.family == Family::Opt) {}
 
 // Converts to an integer. Rejects numbers above `limit`, a model file's: their products would no longer be exact.
 std::int64_t LayerBuilder::counted(double value, double limit) const {
@@ -144,6 +144,13 @@ ComputationLayer& LayerBuilder::attention(const std::string& name, bool causal, 
 }
 
 ComputationLayer& LayerBuilder::gated_mlp(const std::string& name, std::int64_t ffn, bool input_kept) {
+  if (t_.fused && !input_kept) {
+    gate(dense(name + ".gate_up_proj", t_.hidden, 2 * ffn, {.cut = Cut::Outputs, .bias = t_.mlp_bias}),
+         number(tokens_ * ffn / split_.tp));
+    ComputationLayer& last = dense(name + ".down_proj", ffn, t_.hidden, {.cut = Cut::Inputs, .bias = t_.mlp_bias});
+    residual(last);
+    return last;
+  }
   ComputationLayer& gate_proj =
       dense(name + ".gate_proj", t_.hidden, ffn, {.cut = Cut::Outputs, .bias = t_.mlp_bias, .input_kept = input_kept});
   if (input_kept) share_input(gate_proj, number(tokens_ * t_.hidden));

@@ -5,6 +5,7 @@
 #include "sim/estimate/expert_mlp.hpp"
 #include "sim/estimate/latent_attention.hpp"
 #include "sim/estimate/layer_builder.hpp"
+#include "sim/estimate/layer_norm_decoder.hpp"
 
 namespace allreplay {
 
@@ -54,6 +55,11 @@ class Builder : public LayerBuilder {
         break;
       case Family::Vit:
         vit();
+        break;
+      case Family::Opt:
+      case Family::GptNeox:
+      case Family::Falcon:
+        add_layer_norm_decoder(*this);
     }
     work_.name = t_.name;
     work_.description = t_.description;
@@ -129,16 +135,19 @@ class Builder : public LayerBuilder {
     for (std::int64_t i = 0; i < t_.layers; ++i) {
       const std::string name = fmt::format("model.layers.{}", i);
       begin(name, i);
-      normalisation(name + ".input_layernorm", false);
+      const bool before = t_.norms != Norms::After, after = t_.norms != Norms::Before;
+      if (before) normalisation(name + ".input_layernorm", false);
       if (t_.latent.kv_rank > 0)
         add_latent_attention(*this, name + ".self_attn");
       else
         llama_attention(name + ".self_attn");
       normalisation(name + ".post_attention_layernorm", false);
+      if (t_.norms == Norms::Both) normalisation(name + ".pre_feedforward_layernorm", false);
       if (t_.experts.count > 0 && i >= t_.experts.dense_layers)
         add_expert_mlp(*this, name + ".mlp");
       else
         gated_mlp(name + ".mlp", t_.ffn);
+      if (after) normalisation(name + ".post_feedforward_layernorm", false);
     }
     begin("head");
     normalisation("model.norm", false);
@@ -147,10 +156,17 @@ class Builder : public LayerBuilder {
 
   void llama_attention(const std::string& name) {
     const std::int64_t width = t_.heads * t_.head_size, kv = t_.kv_heads * t_.head_size;
-    dense(name + ".q_proj", t_.hidden, width, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
-    dense(name + ".k_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-    dense(name + ".v_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-    if (t_.qk_norm) {
+    if (t_.fused) {
+      dense(name + ".qkv_proj", t_.hidden, width + 2 * kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
+    } else {
+      dense(name + ".q_proj", t_.hidden, width, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
+      dense(name + ".k_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+      dense(name + ".v_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+    }
+    if (t_.qk_norm_whole) {
+      rms_norm(name + ".q_norm", width / split_.tp, 1, tokens_);
+      rms_norm(name + ".k_norm", kv / split_.tp, 1, tokens_);
+    } else if (t_.qk_norm) {
       rms_norm(name + ".q_norm", t_.head_size, t_.heads / split_.tp, tokens_);
       rms_norm(name + ".k_norm", t_.head_size, t_.kv_heads / split_.tp, tokens_);
     }
@@ -223,7 +239,8 @@ Computation build(const Transformer& transformer, std::int64_t tokens, const Sou
   if (transformer.family == Family::Vit && tokens != own)
     throw InputError(place, fmt::format("{} sees {} patches and a class token", transformer.name, own - 1),
                      "leave --seq out");
-  const bool learned = transformer.family == Family::Gpt2 || transformer.family == Family::Bert;
+  const bool learned =
+      transformer.family == Family::Gpt2 || transformer.family == Family::Bert || transformer.family == Family::Opt;
   if (learned && tokens > transformer.positions)
     throw InputError(place,
                      fmt::format("{} tokens, but {} has {} positions", tokens, transformer.name, transformer.positions),

@@ -12,7 +12,11 @@
 
 namespace allreplay {
 
-enum class Family : std::uint8_t { Gpt2, Bert, Llama, Vit };
+enum class Family : std::uint8_t { Gpt2, Bert, Llama, Vit, Opt, GptNeox, Falcon };
+
+/// The place of the normalisations of LLaMA's relatives: before each branch of a block, behind it (OLMo 2), or both
+/// (Gemma 2 and 3).
+enum class Norms : std::uint8_t { Before, After, Both };
 
 /// A mixture of experts: of `count` experts, each token is sent to `top_k`.
 struct Experts {
@@ -44,8 +48,12 @@ struct Transformer {
   bool tied = false;           ///< input and output embedding are one tensor, counted once
   /// Biases of LLaMA's relatives (qkv_bias: also of ViT). All other families have biases in every layer.
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
-  bool qk_norm = false;  ///< queries and keys of each head are normalised (Qwen3)
-  bool sinks = false;    ///< each head has a logit of its own (gpt-oss)
+  bool qk_norm = false;        ///< queries and keys of each head are normalised (Qwen3)
+  bool qk_norm_whole = false;  ///< with qk_norm: those of all heads together (OLMo 2)
+  bool fused = false;          ///< queries, keys and values are one product, gate and up another (Phi-3)
+  bool shared_norm = false;    ///< attention and MLP side by side read one normalisation (Falcon)
+  Norms norms = Norms::Before;
+  bool sinks = false;  ///< each head has a logit of its own (gpt-oss)
   Experts experts;
   LatentAttention latent;
   std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  ///< ViT's
@@ -56,8 +64,10 @@ struct Transformer {
   void complete();
 };
 
-/// The families in files: "gpt2", "bert", "llama", "vit".
+/// The families in files: "gpt2", "bert", "llama", "vit", "opt", "gpt_neox", "falcon".
 std::vector<std::string> families();
+/// True if the family's products have biases unless a file says otherwise.
+bool has_biases(Family family);
 Family family_of(const std::string& word, const SourceLocation& place);
 
 /// Throws InputError if the numbers are inconsistent, such as heads that do not divide the width, or too large.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
+#include "sim/estimate/config_keys.hpp"
 #include "sim/estimate/transformer.hpp"
 
 namespace allreplay {
@@ -17,16 +19,7 @@ constexpr std::int64_t most = 1'000'000'000;  // for every number; with existing
 
 std::int64_t count(const Json& json) { return json.integer(1, most); }
 
-// In Hugging Face's files, a key with the value null is the same as no key.
-std::int64_t count_or(const Json& json, const char* key, std::int64_t default_value) {
-  const auto value = json.find(key);
-  return value && value->dump() != "null" ? count(*value) : default_value;
-}
-
-bool flag_or(const Json& json, const char* key, bool default_value) {
-  const auto value = json.find(key);
-  return value && value->dump() != "null" ? value->boolean() : default_value;
-}
+constexpr Word<Norms> norm_places[] = {{Norms::Before, "before"}, {Norms::After, "after"}, {Norms::Both, "both"}};
 
 Experts read_experts(const Json& json) {
   json.allow_only({"count", "top_k", "ffn", "shared_ffn", "shared_gate", "dense_layers", "router_bias", "bias"});
@@ -49,10 +42,11 @@ void read_latent(const Json& json, Transformer& t) {
 }
 
 Transformer read_own(const Json& json) {
-  json.allow_only({"description", "source",    "family",      "layers",   "hidden",    "heads",
-                   "kv_heads",    "head_size", "ffn",         "vocab",    "positions", "types",
-                   "tied",        "qkv_bias",  "output_bias", "mlp_bias", "image",     "patch",
-                   "channels",    "classes",   "qk_norm",     "sinks",    "experts",   "latent_attention"});
+  json.allow_only({"description", "source",    "family",        "layers",     "hidden",    "heads",
+                   "kv_heads",    "head_size", "ffn",           "vocab",      "positions", "types",
+                   "tied",        "qkv_bias",  "output_bias",   "mlp_bias",   "image",     "patch",
+                   "channels",    "classes",   "qk_norm",       "sinks",      "experts",   "latent_attention",
+                   "norms",       "fused",     "qk_norm_whole", "shared_norm"});
   Transformer t;
   t.family = family_of(json.at("family").text(), json.at("family").place());
   const bool vit = t.family == Family::Vit;
@@ -68,11 +62,16 @@ Transformer read_own(const Json& json) {
   if (!vit) t.positions = count(json.at("positions"));
   t.types = count_or(json, "types", 2);
   t.tied = flag_or(json, "tied", t.family == Family::Gpt2);
-  t.qkv_bias = flag_or(json, "qkv_bias", t.family != Family::Llama);
-  t.output_bias = flag_or(json, "output_bias", t.family != Family::Llama);
-  t.mlp_bias = flag_or(json, "mlp_bias", t.family != Family::Llama);
+  t.qkv_bias = flag_or(json, "qkv_bias", has_biases(t.family));
+  t.output_bias = flag_or(json, "output_bias", has_biases(t.family));
+  t.mlp_bias = flag_or(json, "mlp_bias", has_biases(t.family));
   t.qk_norm = flag_or(json, "qk_norm", false);
   t.sinks = flag_or(json, "sinks", false);
+  t.qk_norm_whole = flag_or(json, "qk_norm_whole", false);
+  t.fused = flag_or(json, "fused", false);
+  t.shared_norm = flag_or(json, "shared_norm", false);
+  if (const auto norms = json.find("norms"))
+    t.norms = choose_by_name(norm_places, norms->text(), norms->place(), "unknown '{}'").value;
   if (const auto experts = json.find("experts")) t.experts = read_experts(*experts);
   if (const auto latent = json.find("latent_attention")) read_latent(*latent, t);
   t.image = count_or(json, "image", 224);
@@ -83,13 +82,6 @@ Transformer read_own(const Json& json) {
 }
 
 // --- Hugging Face: keys and defaults of each model_type's configuration class ----------------------------------------
-
-// Returns the default of the configuration class for a missing key, and records it in `left_out`.
-std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t default_value) {
-  const std::int64_t value = count_or(json, key, 0);
-  if (value == 0) t.left_out.push_back(fmt::format("{} {}", key, default_value));
-  return value == 0 ? default_value : value;
-}
 
 Transformer read_gpt2(const Json& json) {
   Transformer t;
@@ -229,7 +221,7 @@ Transformer read_vit(const Json& json) {
 }
 
 constexpr auto known_types =
-    "gpt2, bert, llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, deepseek_v3, gpt_oss, vit";
+    "gpt2, bert, llama, mistral, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, deepseek_v3, gpt_oss, vit, ";
 
 Transformer read_hugging_face(const Json& json) {
   const std::string type = json.at("model_type").text();
@@ -245,15 +237,36 @@ Transformer read_hugging_face(const Json& json) {
     t = read_mixture_of_experts(json, type);
   else if (type == "vit")
     t = read_vit(json);
+  else if (auto other = read_other_decoder(json, type))
+    t = std::move(*other);
   else
-    json.at("model_type").fail(fmt::format("'{}' is not an architecture that can be estimated", type), known_types);
+    json.at("model_type")
+        .fail(fmt::format("'{}' is not an architecture that can be estimated", type), known_types + other_decoders());
   t.source = fmt::format("Hugging Face configuration, model_type {}", type);
   return t;
 }
 
 }  // namespace
 
-std::vector<std::string> families() { return {"gpt2", "bert", "llama", "vit"}; }
+std::int64_t count_or(const Json& json, const char* key, std::int64_t default_value) {
+  const auto value = json.find(key);
+  return value && value->dump() != "null" ? count(*value) : default_value;
+}
+
+bool flag_or(const Json& json, const char* key, bool default_value) {
+  const auto value = json.find(key);
+  return value && value->dump() != "null" ? value->boolean() : default_value;
+}
+
+std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t default_value) {
+  const std::int64_t value = count_or(json, key, 0);
+  if (value == 0) t.left_out.push_back(fmt::format("{} {}", key, default_value));
+  return value == 0 ? default_value : value;
+}
+
+std::vector<std::string> families() { return {"gpt2", "bert", "llama", "vit", "opt", "gpt_neox", "falcon"}; }
+
+bool has_biases(Family family) { return family != Family::Llama && family != Family::Falcon; }
 
 Family family_of(const std::string& word, const SourceLocation& place) {
   const auto words = families();
@@ -287,8 +300,8 @@ void require_sound(const Transformer& t, const std::function<SourceLocation(std:
     throw InputError(place_of("kv_heads"),
                      fmt::format("{} heads of keys and values for {} of queries", t.kv_heads, t.heads),
                      "a divisor of the heads");
-  if (t.family != Family::Llama && t.kv_heads != t.heads)
-    throw InputError(place_of("kv_heads"), "only the family llama shares keys and values among heads",
+  if (t.family != Family::Llama && t.family != Family::Falcon && t.kv_heads != t.heads)
+    throw InputError(place_of("kv_heads"), "only the families llama and falcon share keys and values among heads",
                      "as many as heads");
   if (t.family != Family::Llama && t.experts.count > 0)
     throw InputError(place_of("experts/count"), "only the family llama has experts", "no experts, or llama");
