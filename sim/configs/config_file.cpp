@@ -45,7 +45,8 @@ const Format formats[] = {
     {"Megatron-LM",
      [](const Entries& e) {
        return has_any(e, {"micro_batch_size", "tensor_model_parallel_size", "pipeline_model_parallel_size",
-                          "use_distributed_optimizer", "overlap_grad_reduce", "num_layers"});
+                          "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather", "ddp_bucket_size",
+                          "num_layers"});
      },
      [](ConfigReader& read, const Files&) { read_megatron(read); }},
     {"environment", has_environment, [](ConfigReader& read, const Files&) { read_environment(read); }},
@@ -88,6 +89,13 @@ ConfigFile read_config(const Files& files, const std::string& name) {
   if (!files.is_file(name))
     throw InputError({"command line", "--config"}, fmt::format("no such file: {}", name), config_formats);
   const std::string text = files.read(name, most_of_a_config);
+  if (calls_pytorch(text)) {
+    ConfigFile script{.format = "PyTorch", .file = name};
+    Entries none(name);
+    ConfigReader calls(none, script);
+    read_pytorch(calls, text);
+    return script;
+  }
   Entries entries = entries_of(text, name);
   if (entries.has("model_type")) return config_of_model(name, name);
   ConfigFile config{.file = name};

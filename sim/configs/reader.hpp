@@ -54,5 +54,7 @@ void read_megatron(ConfigReader& read);
 void read_hugging_face(ConfigReader& read, const Files& files);
 void read_environment(ConfigReader& read);
 bool has_environment(const Entries& entries);
+void read_pytorch(ConfigReader& read, std::string_view text);
+bool calls_pytorch(std::string_view text);
 
 }  // namespace allreplay

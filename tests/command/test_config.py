@@ -115,17 +115,17 @@ class Config(program.Case):
         rows = json.loads(output("recommend", *setting, "--budget", 4, "--json"))
         frameworks = set()
         for row in rows:
-            if row["framework"] not in ("deepspeed", "megatron", "horovod", "byteps", "bytescheduler", "mxnet-p3") or \
-                    row["settings"].startswith(("no flags", "the plan of")):
+            # No framework has a setting for these: a plan, code for buckets, a number in a paper.
+            if row["framework"] in (None, "us-byte", "dear") or row["settings"].startswith(("no flags", "the plan of", "# ")):
                 continue
-            file = self.folder / ("settings.json" if row["settings"].startswith("{") else "settings.sh")
-            file.write_text(row["settings"].replace("kvstore dist_p3, ", ""), encoding="utf-8")
+            file = self.folder / ("settings.json" if row["settings"].startswith("{") else "settings.txt")
+            file.write_text(row["settings"], encoding="utf-8")
             own = run("run", "--config", file, *setting, "--json")
             self.assertEqual(own.returncode, 0, own.stderr)
             self.assertEqual(json.loads(own.stdout)["strategy"], row["strategy"])
             self.assertEqual(json.loads(own.stdout)["iteration_s"], row["iteration_s"], row["settings"])
             frameworks.add(row["framework"])
-        self.assertLessEqual({"deepspeed", "megatron", "horovod", "byteps", "bytescheduler", "mxnet-p3"}, frameworks)
+        self.assertLessEqual({"pytorch", "composer", "deepspeed", "megatron", "horovod", "byteps", "bytescheduler", "mxnet-p3"}, frameworks)
 
     def test_a_model_instead_of_a_profile_is_what_estimate_writes(self):
         words = ["--model", "llama3-8b", "--device", "h100", "--batch", 2, "--seq", 4096, "--tp", 2, "--sequence-parallel",

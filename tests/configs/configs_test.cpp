@@ -217,6 +217,20 @@ TEST_CASE("a model's folder, and environment variables") {
         "--strategy bytescheduler --partition 4000 B");
 }
 
+TEST_CASE("PyTorch's wrappers in a script") {
+  CHECK(flags_of("train.py", "model = DistributedDataParallel(model.cuda(), bucket_cap_mb=12.5)\n") ==
+        "--strategy ddp --bucket-cap 12.5MiB");
+  CHECK(flags_of("train.py", R"(policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+for layer in layers:
+    fully_shard(layer, mp_policy=policy)
+fully_shard(model, mp_policy=policy, reshard_after_forward=True)
+)") == "--strategy fsdp2 --parameter-dtype bf16 --gradient-dtype fp32 --wrap layer --reshard all");
+  CHECK(flags_of("train.py",
+                 "FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP, "
+                 "backward_prefetch=BackwardPrefetch.BACKWARD_POST)\n") ==
+        "--strategy fsdp1 --reshard none --parameter-dtype fp32 --gradient-dtype fp32 --backward-prefetch post");
+}
+
 TEST_CASE("what is no configuration is refused with what is known") {
   for (const auto& [name, text] : {std::pair("a.toml", "[a]\nb = 1\n"),
                                    {"a.json", "{\"a\": 1}"},

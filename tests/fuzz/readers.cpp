@@ -455,6 +455,8 @@ std::vector<std::string> configs() {
   std::vector<std::string> texts;
   for (const char* name : {"llama3_8b.toml", "zero3.json", "pretrain.sh", "megatron.log", "fsdp.yaml", "trainer.yaml"})
     texts.push_back(Files().read(std::string("docs/examples/configs/") + name));
+  texts.emplace_back(
+      "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)\nfully_shard(model, reshard_after_forward=False)\n");
   texts.emplace_back("HOROVOD_FUSION_THRESHOLD=33554432 HOROVOD_CYCLE_TIME=3.5 horovodrun train.py\n");
   return texts;
 }
