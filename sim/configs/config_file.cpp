@@ -75,6 +75,11 @@ Entries entries_of(const std::string& text, const std::string& file) {
   return entries_of_arguments(text, file);
 }
 
+// True for a variable of a script, which is no setting by itself.
+bool is_variable(std::string_view key) {
+  return std::none_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '.'; });
+}
+
 ConfigFile config_of_model(const std::string& name, const std::string& file) {
   ConfigFile config{.format = "model", .file = name};
   config.settings.push_back({"--model", name, {file, ""}});
@@ -106,7 +111,8 @@ ConfigFile read_config(const Files& files, const std::string& name) {
   config.format = format->name;
   format->read(read, files);
   config.unset = entries.unset();
-  for (const Entry* entry : entries.unread()) config.ignored.push_back(entry->key);
+  for (const Entry* entry : entries.unread())
+    if (!is_variable(entry->key)) config.ignored.push_back(entry->key);
   return config;
 }
 

@@ -45,7 +45,8 @@ class Fsdp {
   explicit Fsdp(ConfigReader& read) : read_(read) {}
 
   bool is_on() {
-    for (const std::string_view word : split(read_.entries.text("fsdp"), " ")) take_word("fsdp", word);
+    const std::string words = read_.entries.text("fsdp");
+    for (const std::string_view word : split(words, " ")) take_word("fsdp", word);
     for (int i = 0; i < 4; ++i)
       if (const std::string key = fmt::format("fsdp.{}", i); read_.entries.find(key))
         take_word(key, read_.entries.text(key));

@@ -150,12 +150,22 @@ void read_megatron_workers(ConfigReader& read) {
   if (each) read.set("--workers", std::to_string(*each * nodes.value_or(1)), read.place_of("nproc_per_node"));
 }
 
+// model_in_arguments() reads these.
+void read_megatron_model(ConfigReader& read) {
+  Entries& entries = read.entries;
+  read.set("--model", entries.file(), read.place_of("num_layers"));
+  for (const char* key : {"ffn_hidden_size", "num_attention_heads", "kv_channels", "group_query_attention",
+                          "num_query_groups", "swiglu", "position_embedding_type", "use_rotary_position_embeddings",
+                          "normalization", "disable_bias_linear", "add_qkv_bias", "vocab_size", "padded_vocab_size",
+                          "max_position_embeddings", "untie_embeddings_and_output_weights", "num_experts"})
+    entries.find(key);
+}
+
 }  // namespace
 
 void read_megatron(ConfigReader& read) {
   Entries& entries = read.entries;
-  if (entries.find("num_layers") && entries.find("hidden_size"))
-    read.set("--model", entries.file(), read.place_of("num_layers"));
+  if (entries.find("num_layers") && entries.find("hidden_size")) read_megatron_model(read);
   read.count("seq_length", "--seq");
   read.count("micro_batch_size", "--batch");
   read.count("global_batch_size", "--global-batch");

@@ -38,10 +38,11 @@ class Calls {
                                               start.substr(0, start.find_first_of("=(:")))};
   }
 
-  /// The whole number behind `start`, at least 1.
+  /// The whole number behind `start`; none if something else stands there.
   std::optional<std::int64_t> number(std::string_view start) const {
-    const std::string word = after(start);
-    if (word.empty() || !std::isdigit(static_cast<unsigned char>(word[0]))) return std::nullopt;
+    std::string word = after(start);
+    word = word.substr(0, word.find_first_not_of("0123456789"));
+    if (word.empty()) return std::nullopt;
     return parse_integer(word, 0, 1'000'000'000'000'000, place(start));
   }
 
