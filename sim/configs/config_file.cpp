@@ -52,13 +52,11 @@ const Format formats[] = {
     {"environment", has_environment, [](ConfigReader& read, const Files&) { read_environment(read); }},
 };
 
-bool looks_like_yaml(std::string_view text) {
-  for (const std::string_view line : split(text.substr(0, 4000), "\n")) {
-    const std::string_view word = trim(line);
-    if (word.empty() || word.starts_with('#')) continue;
-    return word == "---" || word.find(": ") != std::string_view::npos || word.ends_with(':');
-  }
-  return false;
+// The first line that is neither empty nor a comment.
+std::string_view first_line(std::string_view text) {
+  for (const std::string_view line : split(text.substr(0, 10'000), "\n"))
+    if (const std::string_view word = trim(line); !word.empty() && !word.starts_with('#')) return word;
+  return "";
 }
 
 // By the ending of the name and, if that says nothing, by the text.
@@ -68,9 +66,12 @@ Entries entries_of(const std::string& text, const std::string& file) {
   if (ending == ".toml") return entries_of_toml(text, file);
   if (ending == ".yaml" || ending == ".yml") return entries_of_yaml(text, file);
   if (ending == ".json" || start.starts_with('{')) return entries_of_json(text, file);
-  if (ending != ".sh" && ending != ".log" && ending != ".txt") {
-    if (start.starts_with('[') && start.find("]\n") != std::string_view::npos) return entries_of_toml(text, file);
-    if (looks_like_yaml(text)) return entries_of_yaml(text, file);
+  const bool is_script = text.starts_with("#!") || text.find("- arguments -") != std::string::npos;
+  if (!is_script && ending != ".sh" && ending != ".log" && ending != ".txt") {
+    const std::string_view first = first_line(text);
+    if (first.starts_with('[') && first.ends_with(']')) return entries_of_toml(text, file);
+    if (first == "---" || first.find(": ") != std::string_view::npos || first.ends_with(':'))
+      return entries_of_yaml(text, file);
   }
   return entries_of_arguments(text, file);
 }
