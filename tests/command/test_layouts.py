@@ -201,7 +201,7 @@ class Layouts(program.Case):
         for row in own.values():
             self.assertEqual(row["options"]["gradient_dtype"], "fp32")
             self.assertIn("gradient_dtype=fp32", row["run"])
-        self.assertNotIn("bf16", own["megatron"]["settings"])
+        self.assertNotIn("grad-reduce-in-bf16", own["megatron"]["settings"])
         self.assertIn("--training.mixed_precision_param bfloat16 --training.mixed_precision_reduce float32", own["fsdp2"]["settings"])
         self.assertNotIn("digits", output(*asked, env=program.WIDE))
         short = {row["strategy"]: row for row in self.json_of(*asked, "--option", "gradient_dtype=bf16")}
