@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/calibration/least_squares.hpp"
+#include "sim/collective/network_change.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/training/collective_choice.hpp"
 #include "sim/training/job.hpp"
@@ -103,7 +104,8 @@ std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& libr
       if (is_of_links(fit.constant)) require_levels(scenario, point, fit.constant);
       if (fit.constant == Constant::Alpha || fit.constant == Constant::Beta)
         one.inside = within_node(scenario.cluster.network, scenario.workers);
-      for (const std::string& column : fit.by) one.scope.emplace_back(column, point.cells.at(column));
+      for (const std::string& column : fit.by)
+        if (!one.inside || column != by_nodes) one.scope.emplace_back(column, point.cells.at(column));
       const auto same = std::find_if(all.begin(), all.end(), [&](const FittedConstant& other) {
         return other.constant == one.constant && other.inside == one.inside && other.scope == one.scope;
       });
@@ -425,12 +427,40 @@ std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const Consta
 
 bool FittedConstant::at_limit() const { return known && (value >= most_of(constant) || (least > 0 && value <= least)); }
 
+std::optional<std::int64_t> FittedConstant::nodes() const {
+  for (const auto& [column, cell] : scope)
+    if (column == by_nodes) return std::stoll(cell);
+  return std::nullopt;
+}
+
 bool FittedConstant::holds_for(const MeasuredPoint& point) const {
   return std::all_of(scope.begin(), scope.end(),
                      [&](const auto& cell) { return point.cells.at(cell.first) == cell.second; });
 }
 
 namespace {
+
+// True if the constant affects the row, which may be of another number of nodes.
+bool reaches(const FittedConstant& one, const MeasuredPoint& point) {
+  return std::all_of(one.scope.begin(), one.scope.end(), [&](const auto& cell) {
+    return cell.first == by_nodes || point.cells.at(cell.first) == cell.second;
+  });
+}
+
+// Puts the value for a number of nodes into the list of the network. Without a list, the file's own value is that of
+// two nodes, the fewest between which a port sends.
+void set_for_nodes(Network& network, const FittedConstant& one) {
+  const bool is_alpha = one.constant == Constant::Alpha;
+  std::vector<ValueOfNodes>& known = is_alpha ? network.alpha_of_nodes : network.beta_of_nodes;
+  if (known.empty()) known.push_back({2, (is_alpha ? network.alpha : network.beta).value_or(0)});
+  const std::int64_t nodes = *one.nodes();
+  const auto place = std::lower_bound(known.begin(), known.end(), nodes,
+                                      [](const ValueOfNodes& a, std::int64_t count) { return a.nodes < count; });
+  if (place != known.end() && place->nodes == nodes)
+    place->value = one.value;
+  else
+    known.insert(place, {nodes, one.value});
+}
 
 // True if the row has its own value of an option, which takes precedence over the fitted one.
 bool has_own_value(const MeasuredPoint& point, Constant constant) {
@@ -449,7 +479,7 @@ bool uses_constant(const FittedConstant& one, const Scenario& scenario) {
 std::size_t scored_rows(const FittedConstant& one, const MeasuredFile& measured, Library& library) {
   return static_cast<std::size_t>(
       std::count_if(measured.points.begin(), measured.points.end(), [&](const MeasuredPoint& point) {
-        if (!point.scored() || !one.holds_for(point)) return false;
+        if (!point.scored() || !reaches(one, point)) return false;
         if (is_option(one.constant)) return !has_own_value(point, one.constant);
         const Scenario scenario = resolved(point, point.request, library);
         const bool of_ports = (one.constant == Constant::Alpha || one.constant == Constant::Beta) && !one.inside;
@@ -459,7 +489,7 @@ std::size_t scored_rows(const FittedConstant& one, const MeasuredFile& measured,
 
 Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstant>& fitted, Library& library) {
   Request request = point.request;
-  const auto serves = [&](const FittedConstant& one) { return one.used && one.holds_for(point); };
+  const auto serves = [&](const FittedConstant& one) { return one.used && reaches(one, point); };
   for (const FittedConstant& one : fitted) {
     if (!is_option(one.constant) || !serves(one) || has_own_value(point, one.constant)) continue;
     const std::string name(name_of(constant_words, one.constant));
@@ -472,9 +502,15 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
     if (is_of_links(one.constant)) {
       require_levels(scenario, point, one.constant);
       if (!uses_constant(one, scenario)) continue;
+      if (one.nodes()) {
+        set_for_nodes(network, one);
+        continue;
+      }
       link_constant(network, one.constant, one.inside) = one.value;
       if (one.constant == Constant::Alpha && !one.inside) network.alpha_of_nodes.clear();
+      if (one.constant == Constant::Beta && !one.inside) network.beta_of_nodes.clear();
     } else if (one.constant == Constant::Interference) {
+      if (exceeds_nodes(scenario.cluster, scenario.workers)) continue;
       if (!scenario.cluster.interference) scenario.cluster.interference.emplace();
       scenario.cluster.interference->compute = one.in_files();
     } else {
@@ -482,6 +518,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
       scenario.stragglers.spread->sigma = one.value;
     }
   }
+  settle_by_nodes(scenario.cluster.network, scenario.workers);
   return scenario;
 }
 
@@ -505,6 +542,13 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
   };
   return {in_unit(metrics.iteration_s), in_unit(computing), in_unit(computing + metrics.comm_busy_s),
           metrics.efficiency, outcome.result.warning};
+}
+
+void add_nodes(MeasuredFile& measured, Library& library) {
+  for (MeasuredPoint& point : measured.points) {
+    const Scenario scenario = resolved(point, point.request, library);
+    point.cells[std::string(by_nodes)] = std::to_string(nodes_of(scenario.cluster.network, scenario.workers));
+  }
 }
 
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library) {

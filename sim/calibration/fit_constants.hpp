@@ -23,6 +23,9 @@ struct FittedConstant {
   std::optional<double> other;             ///< another value that fits the rows as well; then it is not known
   std::vector<std::size_t> rows;           ///< the rows to which it is fitted, by index
 
+  /// The number of nodes for which it is fitted, if it is fitted by nodes.
+  std::optional<std::int64_t> nodes() const;
+  /// True if the row's cells are those of the scope; a constant by nodes also affects rows of other numbers of nodes.
   bool holds_for(const MeasuredPoint& point) const;
   /// True if the fit ended at its upper bound, or at a lower bound above 0.
   bool at_limit() const;
@@ -56,7 +59,10 @@ struct ConstantsToFit {
   std::vector<std::vector<std::size_t>> groups;
 };
 
-/// Throws InputError.
+/// Sets each row's number of nodes. Throws InputError.
+void add_nodes(MeasuredFile& measured, Library& library);
+
+/// REQUIRES: add_nodes(). Throws InputError.
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library);
 
 /// Fits one group's constants and returns them in its order: least squares of the rows' relative errors, from several

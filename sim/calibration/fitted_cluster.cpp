@@ -50,23 +50,41 @@ void copy_members(JsonValue& json, const Json& own, std::initializer_list<std::s
     if (std::find(but.begin(), but.end(), key) == but.end()) json[key] = JsonValue::parse(value.dump());
 }
 
+// The bandwidth between nodes by the number of nodes.
+JsonValue bandwidth_by_nodes_json(const Network& network) {
+  auto list = JsonValue::array();
+  for (const ValueOfNodes& one : network.beta_of_nodes)
+    list.push_back({{"nodes", one.nodes}, {"bandwidth", fmt::format("{} GB/s", 1e-9 / one.value)}});
+  return list;
+}
+
 // Keeps the links, whose speeds NCCL's factors multiply.
-JsonValue nccl_network(const Network& fitted, const Json& own) {
+JsonValue nccl_network(const LevelFit& fit, const Json& own) {
+  const Network& fitted = fit.network;
   JsonValue json = JsonValue::object();
-  copy_members(json, own, {"nccl"});
+  if (fit.by_nodes) {
+    copy_members(json, own, {"nccl", "beta", "bandwidth"});
+    json["bandwidth"] = bandwidth_by_nodes_json(fitted);
+  } else {
+    copy_members(json, own, {"nccl"});
+  }
   json["node"]["workers"] = fitted.node->workers;
   json["rails"] = fitted.node->rails;
   json["nccl"] = nccl_json(*fitted.nccl);
   return json;
 }
 
-JsonValue levels_network(const Network& network) {
+JsonValue levels_network(const LevelFit& fit) {
+  const Network& network = fit.network;
   JsonValue json{{"node",
                   {{"workers", network.node->workers},
                    {"alpha", us(network.node->alpha.value_or(0))},
                    {"beta", ns_per_byte(network.node->beta.value_or(0))}}},
-                 {"alpha", us(network.alpha.value_or(0))},
-                 {"beta", ns_per_byte(network.beta.value_or(0))}};
+                 {"alpha", us(network.alpha.value_or(0))}};
+  if (fit.by_nodes)
+    json["bandwidth"] = bandwidth_by_nodes_json(network);
+  else
+    json["beta"] = ns_per_byte(network.beta.value_or(0));
   if (network.gamma > 0) json["gamma"] = ns_per_byte(network.gamma);
   json["rails"] = network.node->rails;
   return json;
@@ -110,13 +128,14 @@ std::string calibration_cluster(const Calibration& calibration, const std::strin
     network[option] = calibration.options.servers;
   else if (!option.empty())
     network[option] = value;
-  const JsonValue cluster{{"name", name},
-       {"description", fmt::format("{} with {} workers, fitted by allreplay calibrate to {} sizes from {} to {}",
-                                   calibration.algorithm->name, calibration.workers(), calibration.overall.rows,
-                                   write_size(calibration.overall.from), write_size(calibration.largest()))},
-       {"source", log.file},
-       {"workers", calibration.workers()},
-       {"network", network}};
+  const JsonValue cluster{
+      {"name", name},
+      {"description", fmt::format("{} with {} workers, fitted by allreplay calibrate to {} sizes from {} to {}",
+                                  calibration.algorithm->name, calibration.workers(), calibration.overall.rows,
+                                  write_size(calibration.overall.from), write_size(calibration.largest()))},
+      {"source", log.file},
+      {"workers", calibration.workers()},
+      {"network", network}};
   return cluster.dump(2) + "\n";
 }
 
@@ -136,13 +155,13 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
     for (const Calibration& log : outcome.logs)
       network["tables"].push_back({{"workers", log.workers()}, {"table", table_json(log.table.table)}});
   } else if (outcome.is_nccl()) {
-    network = nccl_network(fitted, outcome.base.value().at("network"));
+    network = nccl_network(outcome.fit, outcome.base.value().at("network"));
   } else {
-    network = levels_network(fitted);
+    network = levels_network(outcome.fit);
     if (outcome.base)
       copy_members(network, outcome.base->at("network"),
-           {"node", "alpha", "beta", "bandwidth", "gamma", "rails", "collective", "tree_bandwidth", "measured", "table",
-            "tables", "topology"});
+                   {"node", "alpha", "beta", "bandwidth", "gamma", "rails", "collective", "tree_bandwidth", "measured",
+                    "table", "tables", "topology"});
   }
   if (algorithm_of(outcome).operation == CollectiveOp::AllReduce) network["collective"] = algorithm_of(outcome).name;
   if (const auto& log = outcome.logs.front(); !outcome.tables && log.algorithm->option == "tree_bandwidth")
@@ -150,9 +169,9 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
   JsonValue cluster{{"name", name},
                     {"description", fmt::format("{} among {} workers, {} fitted by allreplay calibrate",
                                                 algorithm_of(outcome).name, sizes,
-                                                outcome.tables     ? "tables"
+                                                outcome.tables      ? "tables"
                                                 : outcome.is_nccl() ? "NCCL's model"
-                                                                   : "two levels")},
+                                                                    : "two levels")},
                     {"source", files},
                     {"workers", outcome.logs.back().workers()},
                     {"network", network}};

@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/calibration/bandwidth_by_nodes.hpp"
 #include "sim/calibration/least_squares.hpp"
 #include "sim/calibration/pattern_search.hpp"
+#include "sim/collective/network_change.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -49,22 +51,15 @@ CollectiveOp op_of(const Calibration& log) {
   return op == CollectiveOp::Broadcast ? CollectiveOp::AllReduce : op;
 }
 
-CommCost price_of(const Calibration& log, const Network& network) {
+CommCost price_of(const Calibration& log, Network network) {
+  settle_by_nodes(network, log.workers());
   return price_ops(network, *log.algorithm, log.workers(), log.workers(), log.options)[op_of(log)];
-}
-
-std::vector<double> relative_errors(const Calibration& log, const Network& network) {
-  const CommCost cost = price_of(log, network);
-  std::vector<double> errors;
-  for (const Measurement& row : log.log.points)
-    errors.push_back((to_seconds(cost(row.bytes)) - row.seconds) / row.seconds);
-  return errors;
 }
 
 double squares(std::span<const Calibration> logs, const Network& network) {
   double sum = 0;
   for (const Calibration& log : logs)
-    for (const double error : relative_errors(log, network)) sum += error * error;
+    for (const double error : level_errors(log, network)) sum += error * error;
   return sum;
 }
 
@@ -271,7 +266,7 @@ class LevelSearch {
   std::vector<double> all_errors(const Network& network) const {
     std::vector<double> all;
     for (const Calibration& log : logs_)
-      for (const double error : relative_errors(log, network)) all.push_back(error);
+      for (const double error : level_errors(log, network)) all.push_back(error);
     return all;
   }
 
@@ -402,14 +397,23 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
     fit.ll128_known = changes_errors(&NcclSetup::ll128, logs, fit.network);
     fit.two_node_tree_known = changes_errors(&NcclSetup::two_node_tree, logs, fit.network);
   }
+  fit_bandwidth_by_nodes(fit, logs);
   for (const Calibration& log : logs) {
-    std::vector<double> errors = relative_errors(log, fit.network);
+    std::vector<double> errors = level_errors(log, fit.network);
     for (double& error : errors) error = std::abs(error);
     fit.errors.push_back({log.workers(), layout_of(log.workers(), base.node->workers).nodes, median(errors),
                           *std::max_element(errors.begin(), errors.end())});
     fit.median = std::max(fit.median, fit.errors.back().median);
   }
   return fit;
+}
+
+std::vector<double> level_errors(const Calibration& log, const Network& network) {
+  const CommCost cost = price_of(log, network);
+  std::vector<double> errors;
+  for (const Measurement& row : log.log.points)
+    errors.push_back((to_seconds(cost(row.bytes)) - row.seconds) / row.seconds);
+  return errors;
 }
 
 CommCost level_price(const LevelFit& fit, const Calibration& log) { return price_of(log, fit.network); }

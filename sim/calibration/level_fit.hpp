@@ -38,8 +38,9 @@ struct LevelFit {
   std::array<double, level_constants> factors{1, 1, 1, 1, 1, 1, 1};
   std::array<bool, level_constants> known{};
   bool ll128_known = false, two_node_tree_known = false;  ///< true if flipping the nccl flag would change the errors
-  std::vector<LevelErrors> errors;                        ///< by log
-  double median = 0;                                      ///< the largest of their medians
+  bool by_nodes = false;            ///< true if `network` has a bandwidth for each number of nodes (beta_of_nodes)
+  std::vector<LevelErrors> errors;  ///< by log
+  double median = 0;                ///< the largest of their medians
   std::vector<std::string> warnings;
 };
 
@@ -49,8 +50,12 @@ struct LevelFit {
 /// for nccl the latency to sizes up to the start of a rendezvous, the rendezvous to larger ones. For nccl the flags
 /// `ll128` and `two_node_tree` are flipped if that reduces the sum by a tenth, implausible factors cause warnings, and
 /// constants that the logs cannot separate keep the cluster's values, one after another, until the rest is determined.
+/// Then the bandwidth between nodes is fitted to each number of nodes (fit_bandwidth_by_nodes()).
 /// REQUIRES: logs of one algorithm, each fitted by calibrate().
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);
+
+/// The relative errors of a network's times for the rows of a log.
+std::vector<double> level_errors(const Calibration& log, const Network& network);
 
 /// The cost of the log's collective among its workers, with the fitted levels.
 CommCost level_price(const LevelFit& fit, const Calibration& log);

@@ -46,6 +46,10 @@ inline constexpr Word<Constant> constant_words[] = {
 };
 inline constexpr std::size_t most_constants = 4;
 
+/// A word after `by` that is no column: the number of nodes of a row, by which alpha and beta between nodes may be
+/// fitted. Rows of other numbers of nodes then use interpolated values (settle_by_nodes()).
+inline constexpr std::string_view by_nodes = "nodes";
+
 /// A constant to be fitted to a row. It holds for all rows with the same cells in the columns `by`.
 struct FitRequest {
   Constant constant = Constant::Launch;
@@ -57,7 +61,7 @@ struct MeasuredPoint {
   Bytes bytes = 0;   ///< if only a collective was measured
   double value = 0;  ///< as measured
   std::string group;
-  std::map<std::string, std::string> cells;  ///< by column, always with that of `group`
+  std::map<std::string, std::string> cells;  ///< by column, always with those of `group` and, in fits, of `by_nodes`
   std::vector<FitRequest> fits;              ///< if any: the row is not scored
   SourceLocation place;
 

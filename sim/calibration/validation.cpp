@@ -246,6 +246,7 @@ Validation validate(MeasuredFile measured, Farm* farm, std::optional<double> mat
   Validation result{.measured = std::move(measured)};
   Library library(result.measured.inputs);
   require_all_possible(result.measured, library);
+  add_nodes(result.measured, library);
   fit(result, library, farm);
   for (const FittedConstant& one : result.fitted) result.reached.push_back(scored_rows(one, result.measured, library));
   std::vector<Predicted> predicted = predictions(result, library, farm);
@@ -263,6 +264,7 @@ Validation validate(MeasuredFile measured, Farm* farm, std::optional<double> mat
 
 Farm::Answer answer_validation(MeasuredFile measured) {
   auto library = std::make_shared<Library>(measured.inputs);
+  add_nodes(measured, *library);
   ConstantsToFit all = constants_to_fit(measured, *library);
   return [measured = std::move(measured), all = std::move(all), library](const std::string& work) {
     Unpacker unpacker(work);

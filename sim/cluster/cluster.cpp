@@ -120,23 +120,37 @@ NodeLevel read_node(const Json& network, bool links, const std::optional<Topolog
   return node;
 }
 
-// Reads one alpha, or one for each of several numbers of nodes; then the first is used until settle_alpha() chooses.
-void read_alpha(const Json& json, Network& network) {
-  if (!json.is_array()) {
-    network.alpha = json.duration();
-    return;
-  }
+double read_alpha(const Json& json) { return json.duration(); }
+double read_beta(const Json& json) { return json.per_byte(); }
+double read_bandwidth(const Json& json) { return 1 / positive(json, json.rate()); }
+
+// Reads one value of a key, or one for each of several numbers of nodes. Returns the first, to be used until
+// settle_by_nodes() chooses.
+double read_by_nodes(const Json& network, const std::string& key, double (*read)(const Json&), std::string_view example,
+                     std::vector<ValueOfNodes>& by_nodes) {
+  const Json json = network.at(key);
+  if (!json.is_array()) return read(json);
   for (const Json& item : json.items()) {
-    item.allow_only({"nodes", "alpha"});
-    const AlphaOfNodes one{item.at("nodes").integer(1, most_workers), item.at("alpha").duration()};
-    const std::int64_t before = network.alpha_of_nodes.empty() ? 0 : network.alpha_of_nodes.back().nodes;
+    item.allow_only({"nodes", key});
+    const ValueOfNodes one{item.at("nodes").integer(1, most_workers), read(item.at(key))};
+    const std::int64_t before = by_nodes.empty() ? 0 : by_nodes.back().nodes;
     if (one.nodes <= before)
       item.at("nodes").fail(fmt::format("{} nodes do not exceed the {} before", one.nodes, before),
                             "numbers of nodes in increasing order");
-    network.alpha_of_nodes.push_back(one);
+    by_nodes.push_back(one);
   }
-  if (network.alpha_of_nodes.empty()) json.fail("is empty", R"({"nodes": 2, "alpha": "120 us"}, for instance)");
-  network.alpha = network.alpha_of_nodes.front().alpha;
+  if (by_nodes.empty()) json.fail("is empty", fmt::format(R"({{"nodes": 2, "{}": "{}"}}, for instance)", key, example));
+  return by_nodes.front().value;
+}
+
+// Reads the costs of links between nodes.
+void read_links(const Json& json, Network& network) {
+  if (json.find("alpha")) network.alpha = read_by_nodes(json, "alpha", read_alpha, "120 us", network.alpha_of_nodes);
+  if (json.find("beta")) network.beta = read_by_nodes(json, "beta", read_beta, "0.1 ns/B", network.beta_of_nodes);
+  network.gives_bandwidth = json.find("bandwidth").has_value();
+  if (network.gives_bandwidth)
+    network.beta = read_by_nodes(json, "bandwidth", read_bandwidth, "10 GB/s", network.beta_of_nodes);
+  if (const auto gamma = json.find("gamma")) network.gamma = gamma->per_byte();
 }
 
 ServerLinks read_server(const Json& json) {
@@ -292,10 +306,7 @@ Network read_network(const Json& json) {
   require_one_cost(json);
   Network network;
   network.place = json.place();
-  if (const auto alpha = json.find("alpha")) read_alpha(*alpha, network);
-  if (const auto beta = json.find("beta")) network.beta = beta->per_byte();
-  if (const auto rate = json.find("bandwidth")) network.beta = 1 / positive(*rate, rate->rate());
-  if (const auto gamma = json.find("gamma")) network.gamma = gamma->per_byte();
+  read_links(json, network);
   if (const auto measured = json.find("measured")) network.measured = read_measured(*measured);
   if (const auto table = json.find("table")) network.table = read_table(*table);
   if (const auto tables = json.find("tables")) network.tables = read_tables(*tables);
@@ -329,7 +340,7 @@ LinkSpec implied_link(double beta, const SourceLocation& place) {
 
 // Reads a factor, or how many of a GPU's SMs communication takes: then the others do all the work.
 Interference read_interference(const Json& json) {
-  json.allow_only({"compute", "at", "sms", "of"});
+  json.allow_only({"compute", "at", "nodes", "sms", "of"});
   Interference interference;
   if (json.find("compute").has_value() == json.find("sms").has_value())
     json.fail("does not give a slow-down", "{\"compute\": 1.1}, or {\"sms\": 24, \"of\": 132}");
@@ -344,6 +355,7 @@ Interference read_interference(const Json& json) {
     interference.compute = static_cast<double>(of) / static_cast<double>(of - sms);
   }
   if (const auto at = json.find("at")) interference.at = positive(*at, at->rate());
+  if (const auto nodes = json.find("nodes")) interference.nodes = nodes->integer(1, most_workers);
   return interference;
 }
 

@@ -48,10 +48,10 @@ struct ServerLinks {
   std::optional<double> alpha, beta;  ///< seconds, s/B; if missing, the network's own
 };
 
-/// The start-up time between nodes if `nodes` nodes take part.
-struct AlphaOfNodes {
+/// A constant of the links between nodes if `nodes` nodes take part.
+struct ValueOfNodes {
   std::int64_t nodes = 1;
-  double alpha = 0;  ///< seconds
+  double value = 0;
 };
 
 /// Calibrated factors on the bandwidth and latency of one level.
@@ -94,10 +94,11 @@ struct MessageCost {
 /// errors about them point to `place`.
 struct Network {
   std::optional<double> alpha;  ///< start-up per message, on top of a topology's links; seconds
-  /// Alpha by the number of nodes (increasing), if it depends on that; settle_alpha() then sets `alpha`.
-  std::vector<AlphaOfNodes> alpha_of_nodes;
-  std::optional<double> beta;  ///< transfer time per byte, seconds
-  double gamma = 0;            ///< reduction time per byte, seconds
+  std::optional<double> beta;   ///< transfer time per byte, seconds
+  /// Alpha and beta by the number of nodes (increasing), if they depend on it; settle_by_nodes() then sets those above.
+  std::vector<ValueOfNodes> alpha_of_nodes, beta_of_nodes;
+  bool gives_bandwidth = false;  ///< the file gives "bandwidth", and not "beta": between numbers of nodes it is linear
+  double gamma = 0;              ///< reduction time per byte, seconds
   std::optional<MeasuredCost> measured;
   std::vector<CostPoint> table;
   std::vector<WorkersTable> tables;  ///< workers increasing
@@ -120,6 +121,8 @@ struct Network {
 struct Interference {
   double compute = 1;        ///< factor on compute times, at least 1
   std::optional<double> at;  ///< bytes per second at which it is `compute`
+  /// Beyond this many nodes there is none: links between nodes are too slow to keep the host's own busy.
+  std::optional<std::int64_t> nodes;
 };
 
 struct Cluster {

@@ -115,7 +115,7 @@ void change_alpha(Network& network, const Adjustment& change) {
     double& alpha = *network.server->alpha;
     alpha = change.factor || now <= 0 ? change(alpha) : alpha * then / now;
   }
-  for (AlphaOfNodes& one : network.alpha_of_nodes) one.alpha = change(one.alpha);
+  for (ValueOfNodes& one : network.alpha_of_nodes) one.value = change(one.value);
   network.alpha = then;
 }
 
@@ -130,6 +130,7 @@ void change_bandwidth(Network& network, Level level, const Adjustment& change, c
   if (level == Level::Inside) return change_inner_bandwidth(network, change, place);
   change_server_bandwidth(network, change);
   if (network.beta) network.beta = time_per_byte(*network.beta, change);
+  for (ValueOfNodes& one : network.beta_of_nodes) one.value = time_per_byte(one.value, change);
   if (network.topology) {
     const double now = change.factor ? 1 : link_bandwidth(*network.topology, place);
     scale_links(*network.topology, change(now) / now, &LinkSpec::bandwidth, &LinkChange::bandwidth);
@@ -212,33 +213,50 @@ std::int64_t node_workers_of(const Network& network) {
   return network.node ? network.node->workers : has_gpus(network) ? network.topology->gpus_per_host : 1;
 }
 
-namespace {
-
 std::int64_t nodes_of(const Network& network, std::int64_t workers) {
   return layout_of(workers, node_workers_of(network)).nodes;
 }
 
-}  // namespace
-
-void settle_alpha(Network& network, std::int64_t workers) {
-  const std::vector<AlphaOfNodes>& known = network.alpha_of_nodes;
-  if (known.empty()) return;
-  const auto nodes = std::clamp(nodes_of(network, workers), known.front().nodes, known.back().nodes);
-  const auto above = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.nodes >= nodes; });
-  const auto below = above->nodes == nodes ? above : above - 1;
-  const auto log_of = [](std::int64_t count) { return std::log(static_cast<double>(count)); };
-  const double share =
-      above == below ? 0 : (log_of(nodes) - log_of(below->nodes)) / (log_of(above->nodes) - log_of(below->nodes));
-  network.alpha = below->alpha + share * (above->alpha - below->alpha);
+bool exceeds_nodes(const Cluster& cluster, std::int64_t workers) {
+  const auto& interference = cluster.interference;
+  return interference && interference->nodes && nodes_of(cluster.network, workers) > *interference->nodes;
 }
 
-std::string alpha_caveat(const Network& network, std::int64_t workers) {
-  const std::vector<AlphaOfNodes>& known = network.alpha_of_nodes;
-  const std::int64_t nodes = nodes_of(network, workers);
+namespace {
+
+// The value for a number of nodes. `as_rate`: its reciprocal is interpolated.
+double value_for(std::int64_t nodes, const std::vector<ValueOfNodes>& known, bool as_rate) {
+  nodes = std::clamp(nodes, known.front().nodes, known.back().nodes);
+  const auto above = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.nodes >= nodes; });
+  if (above->nodes == nodes) return above->value;
+  const auto below = above - 1;
+  const auto log_of = [](std::int64_t count) { return std::log(static_cast<double>(count)); };
+  const double share = (log_of(nodes) - log_of(below->nodes)) / (log_of(above->nodes) - log_of(below->nodes));
+  if (!as_rate) return below->value + share * (above->value - below->value);
+  return 1 / (1 / below->value + share * (1 / above->value - 1 / below->value));
+}
+
+std::string caveat_on(std::string_view name, std::int64_t nodes, const std::vector<ValueOfNodes>& known) {
   if (known.empty() || nodes == 1 || (nodes >= known.front().nodes && nodes <= known.back().nodes)) return "";
   const std::int64_t end = nodes < known.front().nodes ? known.front().nodes : known.back().nodes;
-  return fmt::format("alpha is given for {} to {} nodes: {} nodes use that of {}", known.front().nodes,
+  return fmt::format("{} is given for {} to {} nodes: {} nodes use that of {}", name, known.front().nodes,
                      known.back().nodes, nodes, end);
+}
+
+}  // namespace
+
+void settle_by_nodes(Network& network, std::int64_t workers) {
+  const std::int64_t nodes = nodes_of(network, workers);
+  if (const auto& known = network.alpha_of_nodes; !known.empty()) network.alpha = value_for(nodes, known, false);
+  if (const auto& known = network.beta_of_nodes; !known.empty())
+    network.beta = value_for(nodes, known, network.gives_bandwidth);
+}
+
+std::string by_nodes_caveat(const Network& network, std::int64_t workers) {
+  const std::int64_t nodes = nodes_of(network, workers);
+  const std::string alpha = caveat_on("alpha", nodes, network.alpha_of_nodes);
+  const std::string rate = caveat_on(network.gives_bandwidth ? "bandwidth" : "beta", nodes, network.beta_of_nodes);
+  return alpha.empty() || rate.empty() ? alpha + rate : alpha + "; " + rate;
 }
 
 }  // namespace allreplay

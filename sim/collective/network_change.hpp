@@ -44,10 +44,17 @@ void change_routing(Network& network, std::string_view text, const SourceLocatio
 /// The number of workers per node; 1 if there are no nodes.
 std::int64_t node_workers_of(const Network& network);
 
-/// Sets the start-up for the nodes that `workers` fill: interpolated linearly in log(nodes), constant beyond the ends.
-void settle_alpha(Network& network, std::int64_t workers);
+/// Sets alpha and beta between the nodes that `workers` fill, if the cluster gives them by nodes: interpolated linearly
+/// in log(nodes), constant beyond the ends.
+void settle_by_nodes(Network& network, std::int64_t workers);
 
-/// A note if settle_alpha() has used the value of an end; "" otherwise.
-std::string alpha_caveat(const Network& network, std::int64_t workers);
+/// A note for each of them for which settle_by_nodes() has used the value of an end; "" if there is none.
+std::string by_nodes_caveat(const Network& network, std::int64_t workers);
+
+/// The number of nodes that `workers` fill.
+std::int64_t nodes_of(const Network& network, std::int64_t workers);
+
+/// True if the cluster's interference holds only for fewer nodes.
+bool exceeds_nodes(const Cluster& cluster, std::int64_t workers);
 
 }  // namespace allreplay

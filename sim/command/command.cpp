@@ -362,7 +362,21 @@ double parse_share(const std::string& text, const std::string& flag, std::string
 WinningRule WinningArguments::rule() const {
   const double share = parse_share(tie, "--tie", "0.02 or 2%");
   if (!now.empty()) find_strategy(now, argument("--now"));
-  return {share, now, parse_share(headroom, "--headroom", "0.1 or 10%")};
+  WinningRule rule{share, now, parse_share(headroom, "--headroom", "0.1 or 10%")};
+  if (doubt == "none") return rule;
+  rule.doubt = parse_share(doubt, "--doubt", "0.5, 50% or none");
+  if (*rule.doubt <= 0) throw InputError(argument("--doubt"), "leaves no bandwidth", "0.5, 50% or none");
+  return rule;
+}
+
+void add_doubt_option(Command command, WinningArguments& arguments) {
+  arguments.doubt = "0.5";
+  command
+      .add_option(
+          "--doubt", arguments.doubt, {"SHARE|none"},
+          "part of the bandwidth between nodes with which the winner, what ties with it and the best of another "
+          "kind are replayed; of ties what loses least there wins, and the verdict says if another one does")
+      .capture_default_str();
 }
 
 void add_winning_options(Command command, WinningArguments& arguments) {
@@ -508,6 +522,10 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
     for (const std::string& value : one_by_one(files, given->second, one.flag))
       options.back().push_back({one.option, value, argument(one.flag)});
   }
+  if (const auto groups = one_by_one(files, several.shard_groups, "--shard-group"); !groups.empty()) {
+    options.emplace_back();
+    for (const std::string& value : groups) options.back().push_back({"shard_group", value, argument("--shard-group")});
+  }
   return options;
 }
 
@@ -536,8 +554,8 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   for (const ParallelFlag& one : parallel_flags)
     add_parallel_flag(command, one, arguments, several)
         .group("Other parallelism; N / (pp x tp x cp) is the data-parallel degree");
-  command.add_option("--shard-group", arguments.shard_group, values::number,
-                     "shard among this many consecutive workers (all)");
+  add("--shard-group", arguments.shard_group, &SeveralArguments::shard_groups, values::number,
+      "shard among this many consecutive workers (0: all)");
   command.add_option("--memory", arguments.memory, values::size,
                      "memory of a worker, such as 80GB; settings that need more are marked (the device's, if the "
                      "profile has activations)");

@@ -92,7 +92,7 @@ struct ScenarioArguments {
 
 /// Options that take several values, for commands that combine them: "a,b", or the option repeated.
 struct SeveralArguments {
-  std::vector<std::string> clusters, workers, collectives, fidelities, codecs;
+  std::vector<std::string> clusters, workers, collectives, fidelities, codecs, shard_groups;
   std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
 };
 
@@ -123,11 +123,14 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
 struct WinningArguments {
   std::string tie = fmt::format("{:g}%", 100 * WinningRule().tie), now;
   std::string headroom = fmt::format("{:g}%", 100 * WinningRule().headroom);
+  std::string doubt = "none";  ///< add_doubt_option() sets its default
 
   /// Throws InputError.
   WinningRule rule() const;
 };
 void add_winning_options(Command command, WinningArguments& arguments);
+/// Adds --doubt, for commands that replay winners with less bandwidth.
+void add_doubt_option(Command command, WinningArguments& arguments);
 
 /// Adds --strategy and --plan, exactly one of which must be given.
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);

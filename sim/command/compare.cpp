@@ -11,6 +11,7 @@
 #include "sim/command/help.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/doubt.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/side_by_side.hpp"
 #include "sim/experiment/sweep.hpp"
@@ -19,6 +20,7 @@
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/report/scenario_labels.hpp"
+#include "sim/report/verdict.hpp"
 #include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/compare_picture.hpp"
@@ -100,7 +102,7 @@ void require_known(const std::vector<std::string>& collectives, const std::vecto
 }
 
 Requests requests_of(const Files& files, const CompareArguments& arguments) {
-  const auto& [clusters, workers, collectives, fidelities, codecs, parallel] = arguments.several;
+  const auto& [clusters, workers, collectives, fidelities, codecs, shard_groups, parallel] = arguments.several;
   const auto collective = one_by_one(files, collectives, "--collective"),
              fidelity = one_by_one(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
@@ -283,6 +285,12 @@ void execute(Context& context, const CompareArguments& arguments) {
   for (const auto& [workers, why] : candidates.impossible)
     context.console.warn(left_out(fmt::format("{} workers", workers), why.what(), true));
   outcomes = outcomes_of(context.console, candidates, arguments);
+  for (const OutcomeGroup& group : groups_of(outcomes, rule, by_offer))
+    for (const Ranking& race : races(outcomes, rule, group)) {
+      std::vector<Outcome*> racers;
+      for (const std::size_t one : race.order) racers.push_back(&outcomes[one]);
+      add_doubts(racers, rule);
+    }
   if (!arguments.csv) references = scaling_references(outcomes, rule);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
@@ -306,6 +314,7 @@ void add_compare(CommandLine& app) {
                     arguments->scenario);
   add_config_option(command, arguments->scenario.configs);
   add_winning_options(command, arguments->winning);
+  add_doubt_option(command, arguments->winning);
   command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
   command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")

@@ -220,6 +220,7 @@ void add_recommend(CommandLine& app) {
   command.add_option("--seq", arguments->scenario.tokens, values::number,
                      "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
+  add_doubt_option(command, arguments->winning);
   const Option names =
       command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
   command

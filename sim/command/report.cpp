@@ -19,7 +19,7 @@ void execute(Context& context, const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
   require_separate(context.files(), {{"--out", arguments.out}},
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
-  const SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
+  SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
   PageTitle title;
   std::optional<Sweep> sweep;
   if (!arguments.config.empty()) {
@@ -27,6 +27,7 @@ void execute(Context& context, const ReportArguments& arguments) {
     sweep = read_sweep(context.inputs, arguments.config);
   }
   title.heading = title_in_words(result);
+  doubt_races(context.inputs, result, sweep);
   const ChosenTimelines chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
   write_own(context.files(), {"--out", arguments.out}, report_page(result, chosen, title),
             "content=\"allreplay report\"", arguments.force);
@@ -52,6 +53,7 @@ void add_report(CommandLine& app) {
       .capture_default_str();
   command.add_flag("--force", arguments->force, help_on_force);
   add_winning_options(command, arguments->winning);
+  add_doubt_option(command, arguments->winning);
   command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay report fig10.csv --config mgwfbp_fig10 "
       "--out fig10.html");

@@ -17,6 +17,7 @@ struct Device {
   std::map<std::string, double> peak;  ///< FLOP/s of dense products, by precision
   Bytes memory = 0;                    ///< available to programs: the file's usable_memory, else its memory
   double bandwidth = 0;                ///< of its memory, bytes/s
+  double copy = 0;                     ///< rate of FSDP's copies into and out of flat buffers, bytes/s
   std::int64_t sms = 0;                ///< multiprocessors: each computes one tile at a time
 };
 

@@ -10,6 +10,7 @@
 
 #include "sim/collective/network_change.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/doubt.hpp"
 #include "sim/experiment/estimated_profile.hpp"
 #include "sim/experiment/framework_words.hpp"
 #include "sim/experiment/layout_space.hpp"
@@ -282,11 +283,11 @@ class Search {
   }
 
   void rank_trials() {
+    std::vector<Outcome*> race;
+    for (LayoutTrial& one : trials_) race.push_back(&one.outcome);
+    add_doubts(race, search_.rule, true);
     std::vector<Contender> contenders;
-    for (const LayoutTrial& one : trials_) contenders.push_back(contender_of(one.outcome, search_.rule));
-    // All layouts have the same samples per iteration, so compares iteration times.
-    for (std::size_t i = 0; i < trials_.size(); ++i)
-      contenders[i].iteration_s = trials_[i].outcome.result.metrics.iteration_s;
+    for (const LayoutTrial& one : trials_) contenders.push_back(contender_by_iteration(one.outcome, search_.rule));
     const Ranking order = rank(contenders, search_.rule);
     for (const std::size_t place : order.order) advice_.ranking.push_back(std::move(trials_[place]));
     advice_.tied = order.tied;
@@ -305,7 +306,11 @@ class Search {
     }
     std::vector<Attempt> attempts =
         run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = {}});
-    for (std::size_t i = 0; i < attempts.size(); ++i) *outcomes[i] = std::move(attempts[i].outcome.value());
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+      const std::optional<double> doubted = outcomes[i]->result.doubted_s;
+      *outcomes[i] = std::move(attempts[i].outcome.value());
+      outcomes[i]->result.doubted_s = doubted;
+    }
   }
 
   Library& library_;

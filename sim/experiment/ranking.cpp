@@ -18,6 +18,26 @@ std::optional<double> free_share(const std::optional<Bytes>& limit, double bytes
 
 bool leaves_room(const std::optional<double>& free, const WinningRule& rule) { return !free || *free >= rule.headroom; }
 
+namespace {
+
+// By contender: the time with less bandwidth between nodes if it is beyond the tie of the least there, else 0. All are
+// 0 unless the times of all ties are known.
+std::vector<double> losses_in_doubt(const std::vector<Contender>& contenders, const std::vector<bool>& ties,
+                                    const WinningRule& rule) {
+  std::vector<double> losses(contenders.size(), 0);
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (!ties[i]) continue;
+    if (!contenders[i].doubted_s) return losses;
+    least = std::min(least, *contenders[i].doubted_s);
+  }
+  for (std::size_t i = 0; i < contenders.size(); ++i)
+    if (ties[i] && *contenders[i].doubted_s > least * (1 + rule.tie)) losses[i] = *contenders[i].doubted_s;
+  return losses;
+}
+
+}  // namespace
+
 Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule) {
   const auto fits_well = [&](const Contender& one) { return one.fits && leaves_room(one.free, rule); };
   const bool any = std::any_of(contenders.begin(), contenders.end(), fits_well);
@@ -32,12 +52,16 @@ Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule) 
   };
   const auto cost = [](const Contender& one) { return std::tuple(one.iteration_s, one.collectives, one.memory_bytes); };
   const auto standing = [&](const Contender& one) { return std::tuple(!one.fits, !competes(one), cost(one)); };
+  std::vector<bool> tied;
+  for (const Contender& one : contenders) tied.push_back(ties(one));
+  const std::vector<double> losses = losses_in_doubt(contenders, tied, rule);
   Ranking ranking;
   ranking.order.resize(contenders.size());
   std::iota(ranking.order.begin(), ranking.order.end(), std::size_t{0});
   std::stable_sort(ranking.order.begin(), ranking.order.end(), [&](std::size_t first, std::size_t second) {
     const Contender &a = contenders[first], &b = contenders[second];
     if (ties(a) != ties(b)) return ties(a);
+    if (losses[first] != losses[second]) return losses[first] < losses[second];
     if (ties(a) && effort(a) != effort(b)) return effort(a) < effort(b);
     return standing(a) < standing(b);
   });
@@ -81,10 +105,24 @@ NamedValues options_to_show(const Scenario& scenario) {
   return options;
 }
 
-double seconds_of_equal_work(const Outcome& outcome) {
+namespace {
+
+// Converts the seconds of an iteration.
+double of_equal_work(const Outcome& outcome, double seconds) {
   const auto& [scenario, result, wall_s] = outcome;
   const double replica = static_cast<double>(scenario.workers / degrees_of(scenario).dp);
-  return result.metrics.iteration_s * replica / static_cast<double>(result.plan.sharding.accumulate);
+  return seconds * replica / static_cast<double>(result.plan.sharding.accumulate);
+}
+
+}  // namespace
+
+double seconds_of_equal_work(const Outcome& outcome) {
+  return of_equal_work(outcome, outcome.result.metrics.iteration_s);
+}
+
+std::optional<double> doubted_seconds_of_equal_work(const Outcome& outcome) {
+  const auto& doubted = outcome.result.doubted_s;
+  return doubted ? std::optional(of_equal_work(outcome, *doubted)) : std::nullopt;
 }
 
 std::int64_t batches_of_iteration(const Outcome& outcome) {
@@ -104,7 +142,8 @@ Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
           .stage = result.plan.sharding.zero,
           .collectives = result.metrics.collectives,
           .memory_bytes = result.memory.peak,
-          .free = free_share(scenario.options.memory.limit, result.memory.peak)};
+          .free = free_share(scenario.options.memory.limit, result.memory.peak),
+          .doubted_s = doubted_seconds_of_equal_work(outcome)};
 }
 
 Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule) {

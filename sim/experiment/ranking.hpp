@@ -18,6 +18,8 @@ struct WinningRule {
   /// The share of a worker's memory that should stay free for what is not simulated: fragments of the allocator,
   /// buffers of NCCL and cuBLAS, temporary tensors of kernels. A plan that leaves less wins only if every plan does.
   double headroom = 0.1;
+  /// The part of the bandwidth between nodes with which add_doubts() replays the winner and others; none: nothing.
+  std::optional<double> doubt = {};
 };
 
 /// If a plan leaves less than this share of the memory free, memory decides ties before simplicity.
@@ -33,7 +35,8 @@ struct Contender {
   std::int64_t stage = 0;   ///< of ZeRO; sharding less is simpler
   std::int64_t collectives = 0;
   double memory_bytes = 0;
-  std::optional<double> free = {};  ///< free share of the worker's memory; none without a limit
+  std::optional<double> free = {};       ///< free share of the worker's memory; none without a limit
+  std::optional<double> doubted_s = {};  ///< as iteration_s, with less bandwidth between nodes; none: unknown
 
   bool is_crowded() const { return free && *free < ample_memory; }
 };
@@ -50,14 +53,18 @@ struct Ranking {
 };
 
 /// Ranks the contenders. Those that leave the rule's headroom free compete (if none does: those that fit). Competitors
-/// within the tie of the fastest come first, ordered by: runs now; leaves ample memory free, else needs less memory;
-/// how it is offered (Offered); fewest changed options; lowest ZeRO stage. Then follow the other competitors by time,
+/// within the tie of the fastest come first, ordered by: if all are known, the time with less bandwidth between nodes,
+/// unless it is within the tie of the least there; runs now; leaves ample memory free, else needs less memory; how it
+/// is offered (Offered); fewest changed options; lowest ZeRO stage. Then follow the other competitors by time,
 /// collectives and memory, then those that leave too little free, then those that do not fit.
 Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule);
 
 /// The iteration's seconds, times the workers per model replica, divided by its micro-batches. Ranks settings that
 /// differ in the number of samples of an iteration.
 double seconds_of_equal_work(const Outcome& outcome);
+
+/// The same with less bandwidth between nodes (Result::doubted_s).
+std::optional<double> doubted_seconds_of_equal_work(const Outcome& outcome);
 
 /// The micro-batches of an iteration, summed over replicas. Outcomes with different numbers are compared by samples per
 /// second, not by iteration times.

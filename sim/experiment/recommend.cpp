@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
+#include "sim/experiment/doubt.hpp"
 #include "sim/experiment/ranking.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
@@ -169,6 +170,9 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
 }
 
 std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule) {
+  std::vector<Outcome*> race;
+  for (Advice& one : unsorted) race.push_back(&one.tuned);
+  add_doubts(race, rule);
   std::vector<Contender> contenders;
   for (const Advice& one : unsorted) contenders.push_back(contender_of(one.tuned, rule));
   const Ranking order = rank(contenders, rule);

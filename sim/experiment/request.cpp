@@ -340,7 +340,8 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   apply_changes(scenario, request.changes, Changed::Network);
-  settle_alpha(scenario.cluster.network, scenario.workers);
+  settle_by_nodes(scenario.cluster.network, scenario.workers);
+  if (exceeds_nodes(scenario.cluster, scenario.workers)) scenario.cluster.interference->compute = 1;
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
@@ -504,6 +505,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   scenario.profile = std::move(profile);
   if (const std::optional<Device>& known = device(scenario.profile)) {
     scenario.device = {known->name, known->memory};
+    scenario.options.strategy.fsdp.copy_of_device = known->copy;
     if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
       scenario.peak = peak->second;
   }

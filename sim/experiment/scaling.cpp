@@ -25,6 +25,7 @@ std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t wor
 // Returns the same training on fewer workers; none if they do not divide the samples of an iteration.
 std::optional<Scenario> with_fewer_workers(Scenario fewer, std::int64_t workers) {
   fewer.workers = workers;
+  settle_by_nodes(fewer.cluster.network, workers);
   std::int64_t& group = fewer.options.strategy.sharding.shard_group;
   if (group >= workers) group = 0;  // one group of all workers
   if (!fewer.options.global_batch) return fewer;

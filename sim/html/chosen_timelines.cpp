@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/network_change.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/units.hpp"
+#include "sim/experiment/doubt.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/row.hpp"
@@ -119,6 +121,29 @@ ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result
   }
   chosen.timelines = std::move(candidates);
   return chosen;
+}
+
+void doubt_races(const Inputs& inputs, SweepResult& result, const std::optional<Sweep>& sweep) {
+  constexpr std::size_t most_groups = 8, most_rows = 12;
+  if (!result.rule.doubt) return;
+  Simulator simulator(inputs, result, sweep);
+  for (std::size_t group = 0; group < std::min(result.groups.size(), most_groups); ++group) {
+    Race& race = result.groups[group].by_workers.rbegin()->second;
+    const Rows rows(race.rows.begin(),
+                    race.rows.begin() + static_cast<std::ptrdiff_t>(std::min(race.rows.size(), most_rows)));
+    std::vector<Outcome> outcomes;
+    for (const std::size_t row : rows)
+      if (Rerun again = simulator.rerun(result.rows[row]); auto* const outcome = std::get_if<Outcome>(&again))
+        outcomes.push_back(std::move(*outcome));
+    if (outcomes.empty() || outcomes.size() < rows.size()) continue;
+    std::vector<Outcome*> racers;
+    for (Outcome& one : outcomes) racers.push_back(&one);
+    add_doubts(racers, result.rule);
+    for (std::size_t i = 0; i < rows.size(); ++i) result.rows[rows[i]].doubted_s = outcomes[i].result.doubted_s;
+    const Scenario& scenario = outcomes.front().scenario;
+    race.nodes = nodes_of(scenario.cluster.network, scenario.workers);
+    rank_again(result, race);
+  }
 }
 
 }  // namespace allreplay

@@ -31,4 +31,8 @@ struct ChosenTimelines {
 ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
                                  std::size_t most);
 
+/// Replays the race at the largest size of each group, as add_doubts() does, and ranks it again: at most eight groups.
+/// Races of which a row cannot be simulated again stay as they are.
+void doubt_races(const Inputs& inputs, SweepResult& result, const std::optional<Sweep>& sweep);
+
 }  // namespace allreplay

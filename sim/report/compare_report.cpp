@@ -16,7 +16,7 @@ namespace {
 // True if a column of the table shows the option.
 bool has_a_column(std::string_view option, const ScenarioLabels& labels) {
   if (option == "accumulate") return labels.differs_by("micro-batches");
-  constexpr std::string_view layout[] = {"pp", "tp", "cp", "ep", "schedule", "chunks"};
+  constexpr std::string_view layout[] = {"pp", "tp", "cp", "ep", "schedule", "chunks", "shard_group"};
   return labels.differs_by("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
 }
 
@@ -79,8 +79,10 @@ JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownO
 
 JsonValue compare_json(const Comparison& comparison) {
   auto rows = JsonValue::array();
-  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i)
+  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
     rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
+    rows.back()["doubted_iteration_s"] = comparison.outcomes[i].result.doubted_s;
+  }
   return rows;
 }
 

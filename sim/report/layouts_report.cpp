@@ -55,6 +55,7 @@ JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
     row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
     row.push_back({"tie", rule.tie});
     rows.push_back(json_of(row));
+    rows.back()["doubted_iteration_s"] = one.outcome.result.doubted_s;
     rows.back()["estimate"] = one.estimate;
     rows.back()["run"] = one.run;
   }
@@ -82,7 +83,9 @@ Racer racer_of(const LayoutTrial& trial, std::size_t number) {
           .samples_per_s = {},
           .lower_bound_s = {},
           .equal_work_s = m.iteration_s,
-          .fits = fits(trial)};
+          .fits = fits(trial),
+          .doubted_s = trial.outcome.result.doubted_s,
+          .doubted_equal_work_s = trial.outcome.result.doubted_s};
 }
 
 // The fastest layout of each framework, with what it takes to run it.
@@ -159,7 +162,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
                        .is_roomy = is_roomy(one, search.rule)});
     document["rows"].push_back(std::move(row));
   }
-  document["races"].push_back(verdict_of(racers, advice.tied, false));
+  document["races"].push_back(verdict_of(racers, advice.tied, false, doubt_on(best.outcome.scenario, search.rule)));
   document["notes"] = notes_of(document["rows"], advice, search.rule);
   return document;
 }

@@ -29,6 +29,12 @@ JsonValue level_json(const LevelFit& fit, std::size_t first, bool nccl) {
     json["alpha"] = if_known(has_latency, inside ? *fit.network.node->alpha : *fit.network.alpha);
     if (has_bandwidth && beta > 0) json["bandwidth_GBps"] = 1e-9 / beta;
   }
+  if (!inside && fit.by_nodes) {
+    for (const char* common : {"bandwidth", "beta", "bandwidth_GBps"})
+      if (json.contains(common)) json[common] = nullptr;
+    for (const ValueOfNodes& one : fit.network.beta_of_nodes)
+      json["by_nodes"].push_back({{"nodes", one.nodes}, {"bandwidth_GBps", 1e-9 / one.value}});
+  }
   return json;
 }
 
@@ -100,6 +106,8 @@ const View& levels_view() {
                  {"rendez\u00ADvous", "{rendezvous_s}"},
                  {"LL128", "{ll128}"},
                  {"two-node tree", "{two_node_tree}"}}},
+      ViewText{},
+      ViewTable{"network/by_nodes", {{"nodes", "{nodes}"}, {"bandwidth of a port", "{bandwidth_GBps} GB/s"}}},
       ViewText{},
       ViewText{"`--cluster-out FILE` writes tables by number of workers: {why}.", "written=tables"},
       ViewText{"`--cluster-out FILE` writes the constants of both levels.", "written=levels"},

@@ -46,6 +46,8 @@ JsonValue row_json(const Advice& advice, const WinningRule& rule) {
   row.push_back({"bound_by", std::string(name_of(bounds, advice.why.most()))});
   row.push_back({"exposed_by", exposed_parts(advice.why)});
   row.push_back({"untuned_iteration_s", advice.given_s});
+  const auto& doubted = advice.tuned.result.doubted_s;
+  row.push_back({"doubted_iteration_s", doubted ? Cell(*doubted) : Cell()});
   row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
   row.push_back({"settings", advice.settings});
   if (!advice.schedule.empty()) row.push_back({"schedule", advice.schedule});
@@ -64,15 +66,17 @@ Racer racer_of(const Advice& one) {
           .samples_per_s = {},
           .lower_bound_s = m.lower_bound_s,
           .equal_work_s = seconds_of_equal_work(one.tuned),
-          .fits = fits(one)};
+          .fits = fits(one),
+          .doubted_s = one.tuned.result.doubted_s,
+          .doubted_equal_work_s = doubted_seconds_of_equal_work(one.tuned)};
 }
 
 // A verdict with what it takes to run the winner.
-JsonValue advice_json(const std::vector<const Advice*>& ranked, std::size_t tied) {
+JsonValue advice_json(const std::vector<const Advice*>& ranked, std::size_t tied, const WinningRule& rule) {
   std::vector<Racer> racers;
   for (const Advice* one : ranked) racers.push_back(racer_of(*one));
   const Advice& best = *ranked.front();
-  JsonValue json = verdict_of(racers, tied, false);
+  JsonValue json = verdict_of(racers, tied, false, doubt_on(best.tuned.scenario, rule));
   json["saves_share"] = std::max(0.0, 1 - metrics(best).iteration_s / best.given_s);
   const bool is_code = best.settings.find('\n') != std::string::npos;
   json[is_code ? "code" : "settings"] = best.settings;
@@ -177,8 +181,8 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   const auto tied = static_cast<std::size_t>(
       std::count_if(ranking.begin(), ranking.end(), [&](const Advice& one) { return &one == &best || one.ties; }));
   const bool is_offered = offered.order.empty() || offered.order.front() == &best || offered.order.front()->ties;
-  if (!is_offered) document["offered"] = advice_json(offered.order, offered.tied);
-  document["best"] = advice_json(all_of(ranking), tied);
+  if (!is_offered) document["offered"] = advice_json(offered.order, offered.tied, rule);
+  document["best"] = advice_json(all_of(ranking), tied, rule);
   document["notes"] = JsonValue::array();
   add_notes_on_marks(document["notes"], document["rows"], rule);
   append(document["notes"],
@@ -195,7 +199,7 @@ void add_advice(View& view, const std::string& key, const std::string& heading, 
       heading +
       "{KEY/winner}: {KEY/iteration_s}[, {KEY/saves_share} less than untuned][ ({KEY/above_bound_share} above "
       "its lower bound)]" +
-      more + "[. Next: {KEY/next/name}, {KEY/next/times:longer}].";
+      more + "[. Next: {KEY/next/name}, {KEY/next/times:longer}]." + doubt_text("KEY/doubt");
   const auto add = [&](auto part) {
     for (std::size_t at = part.text.find("KEY"); at != std::string::npos; at = part.text.find("KEY", at))
       part.text.replace(at, 3, key);

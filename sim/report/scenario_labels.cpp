@@ -64,9 +64,12 @@ std::string micro_batches_text(const NamedValues& options) { return value_in(opt
 Names identifying_names(const Scenario& scenario) {
   const auto [collective, fidelity] = carried_by(scenario);
   const NamedValues layout = layout_options(scenario.options);
+  std::string degrees = layout_text(layout);
+  if (const std::int64_t group = scenario.options.strategy.sharding.shard_group; group > 0)
+    degrees += fmt::format("{}shard group {}", degrees.empty() ? "" : ", ", group);
   const std::string names[] = {scenario.profile->name,
                                std::to_string(scenario.workers),
-                               layout_text(layout),
+                               degrees,
                                micro_batches_text(layout),
                                strategy_text(scenario),
                                named_with_routing(scenario.cluster),

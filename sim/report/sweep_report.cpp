@@ -93,7 +93,9 @@ Racer racer_of(const ResultRow& row) {
           .samples_per_s = row.metrics.samples_per_s,
           .lower_bound_s = row.metrics.lower_bound_s,
           .equal_work_s = row.seconds_of_equal_work(),
-          .fits = row.fits};
+          .fits = row.fits,
+          .doubted_s = row.doubted_s,
+          .doubted_equal_work_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
 }
 
 // Names a group by what its rows share: "resnet50_k80_b16 on k80-10gbe, ring".
@@ -112,7 +114,9 @@ void add_races(const SweepResult& result, JsonValue& document) {
     JsonValue verdict{{"group", name_of(result, group)}, {"workers", workers}};
     std::vector<Racer> ranked;
     for (const std::size_t row : race.rows) ranked.push_back(racer_of(result.rows[row]));
-    verdict.update(verdict_of(ranked, race.tied, race.per_sample));
+    std::optional<Doubt> doubt;
+    if (result.rule.doubt && race.nodes > 1) doubt = Doubt{*result.rule.doubt, race.nodes, result.rule.tie};
+    verdict.update(verdict_of(ranked, race.tied, race.per_sample, doubt));
     document["races"].push_back(std::move(verdict));
     if (!ranked.empty()) ++wins[ranked.front().name];
   }

@@ -120,7 +120,8 @@ Contender contender_of(const ResultRow& row, const WinningRule& rule) {
           .stage = strategy ? strategy->sharded.stage : 0,
           .collectives = row.metrics.collectives,
           .memory_bytes = row.memory_bytes,
-          .free = row.free_memory()};
+          .free = row.free_memory(),
+          .doubted_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
 }
 
 Race race_of(const SweepResult& result, const Rows& rows) {
@@ -243,6 +244,12 @@ SweepResult sweep_result_of(const ResultTable& table, const WinningRule& rule) {
 }
 
 }  // namespace
+
+void rank_again(const SweepResult& result, Race& race) {
+  const std::int64_t nodes = race.nodes;
+  race = race_of(result, race.rows);
+  race.nodes = nodes;
+}
 
 std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table) {
   std::vector<RelativeEfficiency> all(table.rows.size());

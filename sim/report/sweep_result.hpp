@@ -25,6 +25,7 @@ struct ResultRow : ResultLine {
   Metrics metrics;     ///< only those that reports show
   double batches = 1;  ///< micro-batches of an iteration, over all replicas
   double memory_bytes = 0;
+  std::optional<double> doubted_s;  ///< the iteration with less bandwidth between nodes, if it was replayed
   SpeedPerGpu speed;
   double relative_efficiency = 0;  ///< relative to its group's reference
   std::string series;              ///< strategy and codec, and the distinctions from rows of that name in its group
@@ -42,6 +43,7 @@ struct Race {
   Rows rows;                ///< rows that fit into memory, the winner first
   std::size_t tied = 0;     ///< how many of the first rows tie with the winner
   bool per_sample = false;  ///< numbers of samples differ, so rows are compared by samples per second
+  std::int64_t nodes = 0;   ///< 0: not known
 };
 
 /// Rows of one chart: they differ only in workers, strategy and codec (and collective, if any row has a codec).
@@ -59,6 +61,9 @@ struct SweepResult {
   std::vector<ResultGroup> groups;  ///< in the order of their first rows
   WinningRule rule;
 };
+
+/// Ranks a race again, whose rows now have their times in doubt.
+void rank_again(const SweepResult& result, Race& race);
 
 /// A row's efficiency relative to ResultGroup::reference_workers.
 struct RelativeEfficiency {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+
+#include "sim/collective/network_change.hpp"
 #include "sim/report/scenario_labels.hpp"
 #include "sim/training/memory.hpp"
 
@@ -79,12 +82,44 @@ Racer racer_of(const Outcome& outcome, std::string name) {
           .samples_per_s = m.samples_per_s,
           .lower_bound_s = m.lower_bound_s,
           .equal_work_s = seconds_of_equal_work(outcome),
-          .fits = fits(scenario, result)};
+          .fits = fits(scenario, result),
+          .doubted_s = result.doubted_s,
+          .doubted_equal_work_s = doubted_seconds_of_equal_work(outcome)};
 }
 
 }  // namespace
 
-JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample) {
+std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule) {
+  if (!rule.doubt) return std::nullopt;
+  return Doubt{*rule.doubt, nodes_of(scenario.cluster.network, scenario.workers), rule.tie};
+}
+
+namespace {
+
+// Adds who wins with less bandwidth between nodes, unless that is the winner or a tie.
+void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& json) {
+  const Racer& winner = ranked.front();
+  const Racer* first = &winner;
+  for (const Racer& one : ranked)
+    if (one.fits && one.doubted_equal_work_s && first->doubted_equal_work_s &&
+        *one.doubted_equal_work_s < *first->doubted_equal_work_s)
+      first = &one;
+  if (first == &winner) return;
+  const double times = *winner.doubted_equal_work_s / *first->doubted_equal_work_s;
+  if (times <= 1 + doubt.tie) return;
+  json["doubt"] = {{"name", first->name},
+                   {"times", times},
+                   {"iteration_s", *first->doubted_s},
+                   {"winner_iteration_s", *winner.doubted_s},
+                   {"part", doubt.part},
+                   {"part_in_words", doubt.part == 0.5 ? "half" : fmt::format("{:g} %", 100 * doubt.part)},
+                   {"nodes", doubt.nodes}};
+}
+
+}  // namespace
+
+JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample,
+                     const std::optional<Doubt>& doubt) {
   if (tied == 0) return {{"nothing_fits", true}};
   const Racer& winner = ranked.front();
   JsonValue json = pace_of(winner, "winner", per_sample);
@@ -102,6 +137,7 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
     json["next"] = pace_of(ranked[tied], "name", per_sample);
     json["next"]["times"] = ranked[tied].equal_work_s / winner.equal_work_s;
   }
+  if (doubt) add_doubt(ranked, *doubt, json);
   return json;
 }
 
@@ -119,10 +155,18 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
       std::vector<Racer> ranked;
       for (const std::size_t one : race.order)
         ranked.push_back(racer_of(outcomes[one], names.label(one, {"workers", "fidelity"})));
-      verdict.update(verdict_of(ranked, race.tied, differ_in_samples(race, outcomes)));
+      verdict.update(verdict_of(ranked, race.tied, differ_in_samples(race, outcomes),
+                                doubt_on(outcomes[race.order.front()].scenario, rule)));
       verdicts.push_back(std::move(verdict));
     }
   return verdicts;
+}
+
+std::string doubt_text(std::string_view key) {
+  return fmt::format(
+      "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/part_in_words}} of this bandwidth, {{{0}/name}} is "
+      "{{{0}/times:3}} times as fast ({{{0}/iteration_s}} instead of {{{0}/winner_iteration_s}}).]",
+      key);
 }
 
 const View& verdict_view() {
@@ -130,10 +174,13 @@ const View& verdict_view() {
       ViewList{
           .items = "races",
           .text =
-              "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
-              "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
-              "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. Next: "
-              "{next/name}, {next/times:longer}].",
+              std::string(
+                  "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
+                  "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
+                  "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
+                  "Next: "
+                  "{next/name}, {next/times:longer}].") +
+              doubt_text("doubt"),
           .most = 8},
       ViewList{.items = "races",
                .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].",

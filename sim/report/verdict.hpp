@@ -37,17 +37,32 @@ struct Racer {
   std::optional<double> samples_per_s, lower_bound_s;
   double equal_work_s = 0;  ///< ranks it, see seconds_of_equal_work()
   bool fits = true;
+  /// The iteration with less bandwidth between nodes, also of equal work; none: not replayed.
+  std::optional<double> doubted_s = {}, doubted_equal_work_s = {};
 };
+
+/// With which part of the bandwidth between how many nodes racers were replayed.
+struct Doubt {
+  double part = 0;
+  std::int64_t nodes = 0;
+  double tie = 0;
+};
+/// Nothing if the rule has no doubt.
+std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule);
 
 /// The verdict of a race: winner, its iteration_s (or samples_per_s if iterations differ in samples) and
 /// above_bound_share; fastest, if that is another one within the tie; ties; next, the first outside of the tie, with
-/// `times`, how many times as long it takes. Only nothing_fits if nothing does. REQUIRES: ranked racers, `tied` of them
-/// within the tie.
-JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample);
+/// `times`, how many times as long it takes; doubt, if another one is faster beyond the tie with less bandwidth between
+/// nodes. Only nothing_fits if nothing does. REQUIRES: ranked racers, `tied` of them within the tie.
+JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample,
+                     const std::optional<Doubt>& doubt = {});
 
 /// The verdicts of all races of the groups, with group, workers and fidelity where these differ.
 JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& rule,
                       const std::vector<OutcomeGroup>& groups);
+
+/// The sentence on a doubt, given the key of its JSON.
+std::string doubt_text(std::string_view key);
 
 /// The sentences on an array "races" of verdicts.
 const View& verdict_view();

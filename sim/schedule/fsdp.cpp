@@ -233,7 +233,7 @@ class Fsdp2 : Fsdp {
     gathers_ = build_.add_lane(options_.separate_lanes ? "gather" : "gather and reduce");
     reduces_ = options_.separate_lanes ? build_.add_lane("reduce") : gathers_;
     if (groups()) replicate_ = build_.add_lane("replicate");
-    build_.plan().copy_rate = options_.copy;
+    if (const double rate = options_.copy.value_or(options_.copy_of_device); rate > 0) build_.plan().copy_rate = rate;
     build_.plan().memory_policy.whole_gradients = options_.reduce == Reduce::Last && micro_batches() > 1;
     for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       forward(micro_batch);

@@ -36,7 +36,8 @@ struct FsdpOptions {
   bool separate_lanes = false;  ///< also simple-fsdp, megatron-fsdp: one communicator for gathers, one for reductions
   std::int64_t prefetch = 1;    ///< units that are gathered ahead
   std::int64_t reduce_buffers = 1;  ///< reductions that may be pending
-  std::optional<double> copy;       ///< bytes per second of copies; none: they take no time
+  std::optional<double> copy;       ///< bytes per second of copies, 0: they take no time; none: copy_of_device
+  double copy_of_device = 0;        ///< no option; 0: the device is not known
   bool reorder = true;              ///< simple-fsdp: a compiler pass buckets and moves collectives
   // fsdp1:
   BackwardPrefetch backward_prefetch = BackwardPrefetch::Pre;

@@ -69,7 +69,7 @@ std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
   const std::string network =
       choice.detailed() ? caveat(scenario, choice)
                         : implausible(scenario.cluster.network, *choice.algorithm, scenario.workers, choice.options);
-  return joined(joined(network, alpha_caveat(scenario.cluster.network, scenario.workers)),
+  return joined(joined(network, by_nodes_caveat(scenario.cluster.network, scenario.workers)),
                 joined(idle_servers(scenario, choice), codec_caveat(scenario, compression)));
 }
 

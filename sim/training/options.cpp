@@ -421,14 +421,15 @@ std::span<const OptionRow> option_rows() {
       count<1, many, &Options::strategy, &S::fsdp, &F::reduce_buffers>("reduce_buffers",
                                                                        "number of reductions that may lag behind"),
       {.name = "copy",
-       .about = "speed of copies out of and into the buffers, in bytes per second",
-       .default_text = "copies take no time",
+       .about = "speed of copies out of and into the buffers, in bytes per second, or none: they take no time",
+       .default_text = "the device's",
        .kind = OptionKind::Rate,
        .set = [](Options& o, const std::string& v,
-                 const SourceLocation& p) { o.strategy.fsdp.copy = positive_rate(v, p); },
+                 const SourceLocation& p) { o.strategy.fsdp.copy = v == "none" ? 0 : positive_rate(v, p); },
        .get =
            [](const Options& o) {
-             return o.strategy.fsdp.copy ? fmt::format("{} B/s", *o.strategy.fsdp.copy) : std::string();
+             const auto& copy = o.strategy.fsdp.copy;
+             return !copy ? std::string() : *copy > 0 ? fmt::format("{} B/s", *copy) : "none";
            }},
       choice<reorders, &Options::strategy, &S::fsdp, &F::reorder>(
           "reorder", "the compiler buckets collectives by unit and moves them (blocks), or each tensor's stay (none)"),

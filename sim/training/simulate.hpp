@@ -141,6 +141,7 @@ struct Result {
   Metrics metrics;
   MemoryUse memory;                        ///< of a worker; in a pipeline, of the one that needs most
   std::optional<ParallelResult> parallel;  ///< none if there is only data parallelism
+  std::optional<double> doubted_s;         ///< the iteration with less bandwidth between nodes, if add_doubts() asked
   // For pictures:
   Unrolled unrolled;
   std::vector<WorkerClass> classes;

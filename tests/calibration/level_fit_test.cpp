@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/collective/network_change.hpp"
 #include "tests/catch.hpp"
 
 using namespace allreplay;
@@ -175,4 +176,28 @@ TEST_CASE("what makes up for each other within the logs' own noise is not known"
   REQUIRE(fit.warnings.size() == 1);
   CHECK(fit.warnings[0].starts_with(
       "these logs cannot separate the bandwidth between nodes and the start-up between nodes"));
+}
+
+TEST_CASE("a bandwidth between nodes that falls with their number is found again") {
+  Network truth = two_levels();
+  truth.beta_of_nodes = {{2, 0.05e-9}, {4, 0.1e-9}, {8, 0.2e-9}};
+  const auto log_at = [&](std::int64_t workers, const char* collective) {
+    Network there = truth;
+    settle_by_nodes(there, workers);
+    return log_of(there, collective, workers);
+  };
+  Network start;
+  start.node = NodeLevel{.workers = 8, .rails = 4};
+  const std::vector<Calibration> logs{log_at(8, "ring"), log_at(16, "ring"), log_at(32, "ring"), log_at(64, "ring")};
+  const LevelFit fit = fit_levels(logs, start);
+  REQUIRE(fit.by_nodes);
+  REQUIRE(fit.network.beta_of_nodes.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(fit.network.beta_of_nodes[i].nodes == truth.beta_of_nodes[i].nodes);
+    CHECK(fit.network.beta_of_nodes[i].value == Approx(truth.beta_of_nodes[i].value).epsilon(0.1));
+  }
+  // One bandwidth for all needs no list.
+  truth.beta_of_nodes.clear();
+  const std::vector<Calibration> even{log_at(8, "ring"), log_at(16, "ring"), log_at(64, "ring")};
+  CHECK_FALSE(fit_levels(even, start).by_nodes);
 }

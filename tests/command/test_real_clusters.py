@@ -125,6 +125,69 @@ class RealClusters(program.Case):
         found = json.loads(self.output("run", "--profile", self.write("trace.csv", ONE), "--cluster", "cluster.json", "--strategy", "wfbp", "--latency", "x0.5", "--json"))
         self.assertAlmostEqual(found["iteration_s"], 3e-3 + 6 * 45e-6 + 4 * 15 / 8 * 1e-3, delta=1e-9)
 
+    def test_bandwidth_by_nodes(self):
+        # 4 nodes are half way from 2 to 8 in log(nodes): of 4 and 1 GB/s, 2.5; of 0.25 and 1 ns/B, 0.625. A ring of 16 sends 2 x 15/16 of 1 MB; beyond 8 nodes the end holds.
+        lists = {"bandwidth": ([{"nodes": 2, "bandwidth": "4 GB/s"}, {"nodes": 8, "bandwidth": "1 GB/s"}], 0.4),
+                 "beta": ([{"nodes": 2, "beta": "0.25 ns/B"}, {"nodes": 8, "beta": "1 ns/B"}], 0.625)}
+        for key, (by_nodes, middle) in lists.items():
+            network = nodes(4, "50 GB/s", "1 GB/s", 1)
+            del network["bandwidth"]
+            self.cluster({**network, key: by_nodes}, 16)
+            for workers, per_byte, warned in ((8, 0.25, False), (16, middle, False), (32, 1, False), (64, 1, True)):
+                done = self.run_program("collective", "--cluster", "cluster.json", "--collective", "ring", "--bytes", "1000000B", "--workers", workers, "--json")
+                self.assertAlmostEqual(json.loads(done.stdout)[0]["time_s"], 2 * (workers - 1) / workers * per_byte * 1e-3, delta=1e-12)
+                self.assertEqual(f"{key} is given for 2 to 8 nodes" in done.stderr, warned, done.stderr)
+        # Twice as fast a network is so at all numbers of nodes: 0.3125 ns/B.
+        fast = self.run_program("run", "--profile", self.write("trace.csv", ONE), "--cluster", "cluster.json", "--strategy", "wfbp", "--bandwidth", "x2", "--json")
+        self.assertAlmostEqual(json.loads(fast.stdout)["iteration_s"], 3e-3 + 4 * 15 / 8 * 0.3125e-3, delta=1e-9)
+
+    def test_interference_on_one_node(self):
+        # 4 MB in a ring of 4 at 2 GB/s: 3 ms, in which twice the time of 1.5 ms of the upper tensor's 2 ms backward pass... on two nodes nothing slows down.
+        self.write("trace.csv", TWO)
+        network = nodes(4, "2 GB/s", "2 GB/s", 1)
+        for workers, nodes_of_it, slower in ((4, None, True), (4, 1, True), (8, None, True), (8, 1, False)):
+            limit = {} if nodes_of_it is None else {"nodes": nodes_of_it}
+            self.cluster(network, workers, interference={"compute": 2, **limit})
+            slow = json.loads(self.output("run", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "wfbp", "--json"))["iteration_s"]
+            self.cluster(network, workers)
+            plain = json.loads(self.output("run", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "wfbp", "--json"))["iteration_s"]
+            self.assertEqual(slow > plain, slower, (workers, nodes_of_it))
+
+    def test_advice_in_doubt(self):
+        # 3 ms of computing; 4 MB between two workers take 4 ms at 1 ns/B, 2 ms as fp16, which costs 1.5 ms each for encoding and decoding: 7 and 8 ms. With half of
+        # the bandwidth 11 and 10 ms: the order turns, by 1.1. With a fifth more or less (x 0.9: 7.44 and 8.22) it does not.
+        self.write("trace.csv", ONE)
+        self.cluster({"alpha": "0 us", "beta": "1 ns/B"}, 2)
+        words = ("compare", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "wfbp", "--codec", "none,fp16", "--decode", "{0} ms", "--encode", "{0} ms")
+        ask = lambda cost, *more: " ".join(self.output(*(word.format(cost) for word in words), *more).split())
+        self.assertIn("If collectives among 2 nodes reach half of this bandwidth, wfbp, fp16 is 1.1 times as fast (10 ms instead of 11 ms).", ask(1.5))
+        self.assertNotIn("If collectives", ask(1.5, "--doubt", "0.9"))
+        self.assertNotIn("If collectives", ask(1.5, "--doubt", "none"))
+        rows = json.loads(self.output(*(word.format(1.5) for word in words), "--json"))
+        for row, seconds in zip(rows, (11e-3, 10e-3)):
+            self.assertAlmostEqual(row["doubted_iteration_s"], seconds, delta=1e-9)
+        # At 1.02 ms they tie (7 and 7.04 ms): the plain one is simpler to run, but loses 11 - 9.04 ms there.
+        self.assertIn("Run wfbp, fp16: 7.04 ms", ask(1.02))
+        self.assertIn("Run wfbp, no codec: 7 ms", ask(1.02, "--doubt", "none"))
+        done = self.run_program(*(word.format(1) for word in words), "--doubt", "1.5")
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+        # On one node there is no network to doubt.
+        self.cluster(nodes(2, "1 GB/s", "1 GB/s", 1), 2)
+        self.assertNotIn("If collectives", ask(1.5))
+
+    def test_copies_of_a_device(self):
+        # One unit of 4 MB on an H100: gathered once, copied out, and its gradient copied in: 8 MB at 670 GB/s, unless none or another rate is asked for.
+        trace = {"model": {"name": "m", "layers": [{"name": "l0", "tensors": [{"name": "w", "shape": [1000000]}]}]}, "device": "h100", "framework": "pytorch", "batch_size": 1, "precision": "fp32", "origin": "measured",
+                 "source": "a test", "unit": "us", "layers": [{"name": "l0", "forward": 1000.0, "backward": 2000.0}]}
+        self.write("trace.json", json.dumps(trace))
+        self.write("other.json", json.dumps({**trace, "device": "unheard of"}))
+        self.cluster(nodes(4, "5 GB/s", "1 GB/s", 1), 4)
+        ask = lambda trace, *more: json.loads(self.output("run", "--profile", trace, "--cluster", "cluster.json", "--strategy", "fsdp2", *more, "--json"))["iteration_s"]
+        none = ask("trace.json", "--copy", "none")
+        self.assertAlmostEqual(ask("trace.json") - none, 8e6 / 670e9, delta=1e-11)
+        self.assertAlmostEqual(ask("trace.json", "--copy", "1 GB/s") - none, 8e-3, delta=1e-11)
+        self.assertEqual(ask("other.json"), none)
+
     def test_tables_between(self):
         table = lambda scale: [{"bytes": "1 kB", "time": f"{scale} us"}, {"bytes": "2 kB", "time": f"{2 * scale} us"}]
         self.cluster({"tables": [{"workers": 16, "table": table(100)}, {"workers": 64, "table": table(300)}]}, 16)
@@ -187,6 +250,10 @@ class RealClusters(program.Case):
             "server twice": ({}, {"server": {"beta": "1 ns/B", "bandwidth": "1 GB/s"}}, "/network/server/bandwidth: repeats beta"),
             "alpha": ({}, {"alpha": []}, "/network/alpha: is empty"),
             "alpha's order": ({}, {"alpha": [{"nodes": 4, "alpha": "1 us"}, {"nodes": 2, "alpha": "2 us"}]}, "/network/alpha/1/nodes: 2 nodes do not exceed the 4 before"),
+            "bandwidth": ({}, {"bandwidth": []}, "/network/bandwidth: is empty"),
+            "bandwidth's order": ({}, {"bandwidth": [{"nodes": 4, "bandwidth": "1 GB/s"}, {"nodes": 4, "bandwidth": "2 GB/s"}]}, "/network/bandwidth/1/nodes: 4 nodes do not exceed the 4 before"),
+            "bandwidth's key": ({}, {"bandwidth": [{"nodes": 4, "beta": "1 ns/B"}]}, "/network/bandwidth/0/beta: unknown key 'beta'"),
+            "interference's nodes": ({"interference": {"compute": 2, "nodes": 0}}, {}, "/interference/nodes"),
             "tree": ({}, {"nccl": {"gpu": "h100", "scale": {"node": {"tree": 0.5}}}}, "/network/nccl/scale/node/tree: unknown key 'tree'"),
             "rendezvous": ({}, {"nccl": {"gpu": "h100", "rendezvous": {"from": "2 KiB"}}}, "/network/nccl/rendezvous: the key 'time' is missing"),
         }

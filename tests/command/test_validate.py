@@ -48,6 +48,25 @@ class Validate(program.Case):
         self.assertAlmostEqual(first["scaling_loss"]["measured"], 0.5)  # 3 of 6 ms
         self.assertEqual(found["methods"]["settings"], 0)
 
+    def test_a_bandwidth_for_each_number_of_nodes(self):
+        """Nodes of one worker; a ring of n at 1 ns/B on two nodes (the file's), 4 ns/B on 8. Half way between in log(nodes), bandwidths are 1 and 0.25 GB/s: 0.625, 1.6 ns/B."""
+        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 8, "network": {"alpha": "0 us", "bandwidth": "1 GB/s"}}))
+        ring = lambda workers, per_byte: 2 * (workers - 1) / workers * per_byte * 1e-3
+        rows = f"c.json,ring,8,1000000,{ring(8, 4)!r},beta by nodes\nc.json,ring,4,1000000,{ring(4, 1.6)!r},\nc.json,ring,2,1000000,{ring(2, 1)!r},\nc.json,ring,16,1000000,{ring(16, 4)!r},\n"
+        done = self.validate("cluster,collective,workers,bytes,time_s,calibrate\n" + rows, "--json")
+        found = json.loads(done.stdout)
+        constant, = found["constants"]
+        self.assertEqual((constant["for"], constant["lines"], constant["scored_rows"]), ({"cluster": "c.json", "nodes": "8"}, [2], 3))
+        self.assertAlmostEqual(constant["value"], 4e-9, delta=1e-13)
+        for point in found["points"]:
+            self.assertAlmostEqual(point["error"], 0, delta=1e-4)
+        # Two numbers of nodes are two constants; only links have them.
+        two = self.validate("cluster,collective,workers,bytes,time_s,calibrate\n" + rows.replace(f"{ring(4, 1.6)!r},", f"{ring(4, 1.6)!r},beta by nodes"), "--json")
+        self.assertEqual([one["for"]["nodes"] for one in json.loads(two.stdout)["constants"]], ["8", "4"])
+        refused = self.validate(HEAD + "p.csv,c.json,4,wfbp,,0.006,one,launch by nodes\n")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("launch cannot be fitted by 'nodes'", refused.stderr)
+
     def test_a_prediction_is_that_of_run(self):
         words = ["--profile", "resnet50_p100_b64", "--cluster", "k80-10gbe", "--workers", "8", "--strategy", "ddp"]
         row = json.loads(program.output("run", *words, "-o", "bucket_cap=10 MiB", "--json"))

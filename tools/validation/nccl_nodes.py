@@ -61,8 +61,9 @@ def fitted_text(fit):
     inside, between = fit["node"], fit["network"]
     value = lambda number: "unknown" if number is None else f"x {number:.2f}"
     word = lambda flag, yes, no: "unknown" if flag is None else yes if flag else no
+    by_nodes = ", ".join(f"{one['bandwidth_GBps']:.1f} GB/s a port on {one['nodes']}" for one in between.get("by_nodes", []))
     rendezvous = "no rendezvous" if not between["rendezvous_s"] else f"a rendezvous of {1e6 * between['rendezvous_s']:.0f} us"
-    return (f"inside bandwidth {value(inside['bandwidth'])}, latency {value(inside['latency'])}; between nodes bandwidth {value(between['bandwidth'])}, latency {value(between['latency'])}, trees {value(between['tree'])},"
+    return (f"inside bandwidth {value(inside['bandwidth'])}, latency {value(inside['latency'])}; between nodes bandwidth {by_nodes or value(between['bandwidth'])}, latency {value(between['latency'])}, trees {value(between['tree'])},"
             f" LL {value(between['ll'])}, {rendezvous}, LL128 {word(between['ll128'], 'on', 'off')}, a tree of two nodes {word(between['two_node_tree'], 'half of a ring', 'as a ring')}")
 
 

@@ -25,7 +25,7 @@ micro-batches an iteration and more, sending takes a thousandth of the time; {me
 
 - A spread halves the error: the mean is right, but individual rows are not. Four GPUs lose as much as eight, although the slowest of eight should be slower than that of four: the slowest GPU is not the whole cause.
 - No single number holds for all machines: {kinds}.
-- The presets of A100 and H100 say 2.4 %; all {points} rows together need {together} here. The FSDP runs below were not used to find it, and are predicted with it.
+- The presets of A100 and H100 say 1.0 %, what the four series of A100 ask for, that of V100 nodes 3 %; all {points} rows together need {together} here. The FSDP runs below were not used to find it, and are predicted with it.
 """
 
 

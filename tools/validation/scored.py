@@ -17,6 +17,17 @@ class InputError(Exception):
     """What a command complained of."""
 
 
+class ScoredTwice(Exception):
+    """A row says what is known, and is scored."""
+
+
+def require_apart(known, scored):
+    """Refuses rows that are both known (they set the speed of computation, or fit a constant) and scored."""
+    both = [row for row in scored if any(row is other for other in known)]
+    if both:
+        raise ScoredTwice(f"{len(both)} of {len(scored)} scored rows are also known, such as {both[0]}")
+
+
 def percent(ratio):
     return f"{100 * ratio:.1f} %"
 
