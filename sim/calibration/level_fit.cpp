@@ -136,11 +136,25 @@ std::array<bool, level_constants> only_levels(std::array<bool, level_constants> 
   return known;
 }
 
+// The logarithms of the cluster's own factors, which constants keep that the logs do not determine.
+Factors own_factors(const Network& base) {
+  if (!base.nccl) return Factors(level_constants, 0.0);
+  const LevelScale& node = base.nccl->node;
+  const NetworkScale& network = base.nccl->network;
+  Factors factors{node.bandwidth, node.latency, network.bandwidth, network.latency, network.tree, network.ll, 1};
+  for (double& one : factors) one = std::log(one);
+  return factors;
+}
+
 // Searches for the factors, in their logarithms.
 class LevelSearch {
  public:
   LevelSearch(std::span<const Calibration> logs, Network base, bool nccl)
-      : logs_(logs), base_(std::move(base)), known_(determinable(logs, base_, nccl)), best_(level_constants, 0.0) {
+      : logs_(logs),
+        base_(std::move(base)),
+        known_(determinable(logs, base_, nccl)),
+        own_(own_factors(base_)),
+        best_(own_) {
     had_rendezvous_ = base_.nccl && base_.nccl->rendezvous;
     search();
   }
@@ -185,7 +199,7 @@ class LevelSearch {
       fit.warnings.push_back(
           fmt::format("the logs cannot separate {}: {} keeps the cluster's value", words_of(those), names[held]));
       known_[held] = false;
-      best_[held] = 0;
+      best_[held] = own_[held];
       if (held == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
       search();
     }
@@ -287,7 +301,7 @@ class LevelSearch {
       at[axis] = value;
       return cost(at) <= most;
     };
-    double good = best_[axis], end = 0;
+    double good = best_[axis], end = own_[axis];
     if (fits(end)) good = end;
     while (std::abs(end - good) > 1e-3) {
       const double middle = (good + end) / 2;
@@ -341,7 +355,7 @@ class LevelSearch {
   Network base_;
   bool had_rendezvous_ = false;
   std::array<bool, level_constants> known_;
-  Factors best_;
+  Factors own_, best_;
   double least_ = 0;
 };
 

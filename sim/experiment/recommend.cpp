@@ -173,6 +173,9 @@ std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule
   std::vector<Outcome*> race;
   for (Advice& one : unsorted) race.push_back(&one.tuned);
   add_doubts(race, rule);
+  // The strategies of maintained frameworks are also ranked among themselves.
+  std::erase_if(race, [&](const Outcome* one) { return contender_of(*one, rule).offered > Offered::Replaced; });
+  add_doubts(race, rule);
   std::vector<Contender> contenders;
   for (const Advice& one : unsorted) contenders.push_back(contender_of(one.tuned, rule));
   const Ranking order = rank(contenders, rule);

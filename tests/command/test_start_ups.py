@@ -34,7 +34,8 @@ def least_start_up(network, workers):
         return 7.2e-6 if node["workers"] > 1 else 9.3e-6
     if "measured" in network:
         return 1e-9  # of a whole collective: it has a start-up
-    alpha = seconds(network["alpha"])
+    by_nodes = network["alpha"] if isinstance(network["alpha"], list) else [{"alpha": network["alpha"]}]
+    alpha = min(seconds(one["alpha"]) for one in by_nodes)
     if node:
         return min(alpha, seconds(node["alpha"]))
     if not topology:

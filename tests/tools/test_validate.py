@@ -13,8 +13,8 @@ from program import PROGRAM, REFERENCE, ROOT, needs_program  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from validation import bert_base, ddl_benchmarks, scaling_loss  # noqa: E402
-from validation.scored import Scorer  # noqa: E402
+from validation import bert_base, ddl_benchmarks, fsdp_at_scale, scaling_loss  # noqa: E402
+from validation.scored import Scorer, ScoredTwice, require_apart  # noqa: E402
 
 needs_measurements = unittest.skipUnless(REFERENCE.is_dir(), f"no published measurements in {REFERENCE}")
 
@@ -29,6 +29,32 @@ class Validation(unittest.TestCase):
             self.assertEqual(page.read_text(), (ROOT / "docs/generated/validation.md").read_text(), "run tools/validate.py again")
             picture = "validation_speedups.svg"
             self.assertEqual((Path(folder) / picture).read_text(), (ROOT / "docs/pictures" / picture).read_text(), "run tools/validate.py again")
+
+    @needs_measurements
+    def test_nothing_is_scored_that_is_known(self):
+        row, other = {"gpus": "4"}, {"gpus": "4"}
+        require_apart([row], [other])  # alike, and not the same
+        with self.assertRaises(ScoredTwice):
+            require_apart([row], [other, row])
+        for machine in (fsdp_at_scale.MARENOSTRUM, fsdp_at_scale.LEONARDO):
+            known, scored = fsdp_at_scale.split(fsdp_at_scale.rows_of(REFERENCE, machine))
+            require_apart([one for runs in known.values() for one in runs], scored)
+            with self.assertRaises(ScoredTwice):
+                fsdp_at_scale.score(None, "", machine, known, [*scored, next(iter(known.values()))[0]])
+
+    @needs_program
+    @needs_measurements
+    def test_fsdp_on_marenostrum(self):
+        """From 64 GPUs on, with one node known: the median within 8 %, nine of ten within 20 %, both null models beaten."""
+        with tempfile.TemporaryDirectory() as folder:
+            scorer = Scorer(PROGRAM, folder)
+            known, scored = fsdp_at_scale.split(fsdp_at_scale.rows_of(REFERENCE, fsdp_at_scale.MARENOSTRUM))
+            fsdp_at_scale.estimate(scorer, fsdp_at_scale.MARENOSTRUM, known)
+            large = fsdp_at_scale.large(fsdp_at_scale.score(scorer, "rows", fsdp_at_scale.MARENOSTRUM, known, scored))
+        self.assertEqual(large["points"], 26)
+        self.assertLessEqual(large["error"]["median"], 0.08)
+        self.assertLessEqual(large["error"]["p90"], 0.20)
+        self.assert_beaten(large)
 
     def benchmarked(self, benchmark, known, more=()):
         with tempfile.TemporaryDirectory() as folder:
@@ -57,12 +83,12 @@ class Validation(unittest.TestCase):
     @needs_program
     @needs_measurements
     def test_bert_base(self):
-        """With interference the median within 7 %, nine of ten within 18 %, and no advice that costs more than 8 %; no row is scored that fits."""
-        found = self.benchmarked(bert_base.BertBase, ddl_benchmarks.EVERYTHING._replace(interference=bert_base.AT), ("mlm",))
+        """With interference the median within 5 %, nine of ten within 10 %, and no advice that costs more than 8 %; no row is scored that fits."""
+        found = self.benchmarked(bert_base.BertBase, ddl_benchmarks.EVERYTHING._replace(interference=True), ("mlm",))
         # 105 rows: 21 of one GPU are left out, 12 of BSP-A2A, 12 of BSP-PS, 3 of ByteScheduler-A2A and 3 of WFBP-A2A on one node fit.
         self.assertEqual((found["all"]["points"], len(found["points"])), (54, 84))
-        self.assertLessEqual(found["all"]["error"]["median"], 0.07)
-        self.assertLessEqual(found["all"]["error"]["p90"], 0.18)
+        self.assertLessEqual(found["all"]["error"]["median"], 0.05)
+        self.assertLessEqual(found["all"]["error"]["p90"], 0.10)
         self.assertLessEqual(found["methods"]["worst_regret"], 0.08)
         self.assert_beaten(found["all"])
         fitting = {line for one in found["constants"] for line in one["lines"]}
@@ -71,12 +97,12 @@ class Validation(unittest.TestCase):
     @needs_program
     @needs_measurements
     def test_scaling_losses(self):
-        """The mean loss on A100 and on H100 within a third of what was measured, and nearer than "no loss"."""
+        """The mean loss on A100 and on H100 within a half of what was measured, and nearer than "no loss"."""
         with tempfile.TemporaryDirectory() as folder:
             for points, clusters in zip(scaling_loss.found(Scorer(PROGRAM, folder), REFERENCE), (scaling_loss.H100, scaling_loss.A100)):
                 cluster, measured = next(iter(clusters)), statistics.mean(point.measured for point in points)
                 predicted = [point.predicted[cluster] for point in points]
-                self.assertLess(abs(statistics.mean(predicted) - measured), measured / 3)
+                self.assertLess(abs(statistics.mean(predicted) - measured), measured / 2)
                 self.assertLess(statistics.mean(abs(value - point.measured) for value, point in zip(predicted, points)), statistics.mean(abs(point.measured) for point in points))
 
     def test_presets_say_no_number_that_is_scored(self):
