@@ -165,7 +165,7 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
 std::string doubt_text(std::string_view key) {
   return fmt::format(
       "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/part_in_words}} of this bandwidth, {{{0}/name}} is "
-      "{{{0}/times:3}} times as fast ({{{0}/iteration_s}} instead of {{{0}/winner_iteration_s}}).]",
+      "{{{0}/times:2}} times as fast ({{{0}/iteration_s}} instead of {{{0}/winner_iteration_s}}).]",
       key);
 }
 

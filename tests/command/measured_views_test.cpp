@@ -25,6 +25,7 @@ const char* const measured_command_lines[] = {
     "calibrate steps.log.csv --workers 8",
     "calibrate line.log.csv --workers 8 two.log.csv --workers 16",
     "calibrate line.log.csv --workers 8 two.log.csv --workers 16 --table",
+    "calibrate line.log.csv --workers 8 two.log.csv --workers 16 four.log.csv --workers 32",
     "calibrate nccl8.csv --workers 8 nccl16.csv --workers 16 --collective nccl --cluster gh200x4-4x200gbps",
     "validate beta.csv --where-it-matters 5%",
     "validate both.csv",

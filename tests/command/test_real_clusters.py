@@ -160,7 +160,7 @@ class RealClusters(program.Case):
         self.cluster({"alpha": "0 us", "beta": "1 ns/B"}, 2)
         words = ("compare", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "wfbp", "--codec", "none,fp16", "--decode", "{0} ms", "--encode", "{0} ms")
         ask = lambda cost, *more: " ".join(self.output(*(word.format(cost) for word in words), *more).split())
-        self.assertIn("If collectives among 2 nodes reach half of this bandwidth, wfbp, fp16 is 1.1 times as fast (10 ms instead of 11 ms).", ask(1.5))
+        self.assertIn("If collectives among 2 nodes reach half of this bandwidth, wfbp, fp16 is 1.10 times as fast (10 ms instead of 11 ms).", ask(1.5))
         self.assertNotIn("If collectives", ask(1.5, "--doubt", "0.9"))
         self.assertNotIn("If collectives", ask(1.5, "--doubt", "none"))
         rows = json.loads(self.output(*(word.format(1.5) for word in words), "--json"))

@@ -55,6 +55,7 @@ inline void write_to(const OwnFolder& folder) {
   folder.write("line.log.csv", log(50, 1));
   folder.write("steps.log.csv", log(50, 1, 1000));
   folder.write("two.log.csv", log(100, 3));
+  folder.write("four.log.csv", log(150, 12));
   folder.write("p.csv",
                "layer,params,forward_us,backward_us\nl0,250000,1000,6000\nl1,2500000,3000,6000\nl2,100000,3000,500\n"
                "l3,2500000,1000,6000\nl4,250000,300,6000\nl5,2500000,3000,6000\n");

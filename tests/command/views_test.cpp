@@ -52,6 +52,10 @@ const char* const command_lines[] = {
     "compare --profile mine.csv --cluster k80-10gbe --strategies wfbp,s-sgd --micro-batches 1,2",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies ddp,horovod,best --budget 1",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --strategies wfbp,zero-3",
+    "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,megatron",
+    "recommend --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,megatron --budget 1",
+    "recommend --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies best,fsdp2,megatron --zero 3 "
+    "--budget 1",
     "sweep small.json",
     "sweep mgwfbp_fig11 --table",
     "sweep gtopk_fig10 --table",

@@ -53,7 +53,7 @@ GPTs of 2.7 billion parameters on 4 to 1,024 H100, four a node with a port of 20
 
 - With the smallest run alone, FULL_SHARD on 64 GPUs and more is predicted up to {leo_worst} too fast: no data sheet says what a shared network leaves a job.
 - {verdict}
-- A gather of 157 MB among 128 GPUs takes 13 ms, one of 403 MB 16 ms: what grows with the nodes is a start-up rather than a time per byte, and one row of one model cannot tell the two apart. Two models can (the last line).
+- A gather of 157 MB among 128 GPUs takes 13 ms, one of 403 MB 16 ms: what grows with the nodes is a start-up rather than a time per byte, and one row of one model cannot tell the two apart. Two models can (the last line): their bandwidth comes out above the ports' 12.5 GB/s, that is, it is no limit.
 - What is left are mostly rows of HYBRID_SHARD, too slow for the reason above.
 
 {leo_table}
