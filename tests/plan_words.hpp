@@ -61,7 +61,7 @@ class PlanWords {
   static std::string batch_of(std::uint32_t batch) { return batch == 0 ? "" : "/" + std::to_string(batch + 1); }
 
   static std::string name_of(const allreplay::Work& work) {
-    constexpr const char* letters[] = {"B", "", "", "F", "U", "C", "c", "D"};  // as Activity has them
+    constexpr const char* letters[] = {"B", "", "", "F", "U", "C", "c", "D", "Q", "N", "O"};  // as Activity has them
     const std::string item = work.item == allreplay::everything ? "" : std::to_string(work.item + 1);
     return letters[static_cast<std::size_t>(work.kind)] + item + batch_of(work.micro_batch);
   }

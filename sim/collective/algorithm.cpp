@@ -305,6 +305,8 @@ const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op) {
       return when(algorithm.operation == CollectiveOp::Broadcast || algorithm.name == nccl);
     case CollectiveOp::Send:
     case CollectiveOp::Selection:
+    case CollectiveOp::Gather:
+    case CollectiveOp::Scatter:
       break;
   }
   return nullptr;

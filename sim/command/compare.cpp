@@ -83,7 +83,7 @@ std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments
   const auto options = several_options(files, arguments.several);
   std::vector<Requests::Branch> ways;
   const std::vector<std::string> names = names_in(arguments.strategies, argument("--strategies"));
-  for (const std::string& name : all ? names_of(strategies()) : names)
+  for (const std::string& name : all ? names_of_all_strategies() : names)
     ways.push_back({[name, all](Request& request) {
                       request.strategy = name;
                       if (!all) request.place_of_strategy = argument("--strategies");

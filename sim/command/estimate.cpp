@@ -96,6 +96,14 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
                     format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
 }
 
+// Sets the times of Newton-Schulz of the blocks' matrices at this speed, in FLOP/s.
+void set_muon_times(Model& model, const Computation& work, double speed) {
+  for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
+    for (ModelTensor& tensor : model.layers[layer].tensors)
+      if (work.layers[layer].block >= 0 && tensor.shape.size() == 2)
+        tensor.muon_us = 1e6 * newton_schulz_operations(tensor.shape, tensor.fused) / speed;
+}
+
 void from_nothing(Context& context, const EstimateArguments& arguments) {
   require_separate(
       context.files(), {{"--out", arguments.out}},
@@ -119,7 +127,10 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   context.console.warn(at.outcome.result.warning);
   if (!at.note.empty()) made.notes.push_back(at.note);
   warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});
-  finish(context, arguments, made, request.work.model(),
+  Model model = request.work.model();
+  if (request.work.optimizer == Optimizer::Muon)
+    set_muon_times(model, request.work, request.device.peak.at(request.precision) * made.efficiency);
+  finish(context, arguments, made, model,
          estimate_json(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
 }
 

@@ -84,6 +84,8 @@ std::string value_of(const OptionRow& option, const Strategy* strategy) {
       return "RATE";
     case OptionKind::Schedule:
       return "SCHEDULE|FILE";
+    case OptionKind::Bucket:
+      return "tensor|SIZE";
     case OptionKind::Cut:
       return "balanced|equal|N/N/...";
     case OptionKind::Choice:

@@ -39,8 +39,7 @@ std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) 
     for (const Strategy* strategy : find_framework(framework, argument("--framework")).strategies)
       names.emplace_back(strategy->name);
   if (!names.empty()) return names;
-  for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
-  return names;
+  return names_of_all_strategies();
 }
 
 struct RecommendTask {

@@ -19,6 +19,8 @@ enum class CollectiveOp : std::uint8_t {
   Broadcast,      ///< every rank gets rank 0's buffer
   Send,           ///< one rank gets another rank's buffer
   Selection,      ///< every rank gets the k largest elements of the sum
+  Gather,         ///< one rank gets the parts of all ranks
+  Scatter,        ///< every rank gets its part of one rank's buffer
 };
 
 struct OperationRow {
@@ -40,7 +42,15 @@ inline constexpr OperationRow operation_rows[] = {
     {CollectiveOp::Broadcast, "broadcast", "binary-tree", [](double) { return 1.0; }, false, true},
     {CollectiveOp::Send, "send"},
     {CollectiveOp::Selection, "selection", "", [](double n) { return 2 * (n - 1) / n; }},
+    {CollectiveOp::Gather, "gather", "", [](double n) { return (n - 1) / n; }},
+    {CollectiveOp::Scatter, "scatter", "", [](double n) { return (n - 1) / n; }},
 };
+
+/// The operation as which a transfer is priced: a gather to one rank, or a scatter, is a broadcast, since collectives
+/// have no rounds for them.
+constexpr CollectiveOp carried_as(CollectiveOp op) {
+  return op == CollectiveOp::Gather || op == CollectiveOp::Scatter ? CollectiveOp::Broadcast : op;
+}
 
 constexpr const OperationRow& operation_row(CollectiveOp op) {
   return *std::find_if(std::begin(operation_rows), std::end(operation_rows),

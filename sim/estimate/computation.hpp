@@ -81,10 +81,11 @@ struct ComputationLayer {
   double handed_on = 0;  ///< elements per sample, if the layer is the last of a unit and others follow; else 0
 };
 
-/// The optimizer. Unfused Adam runs its loops over the parameters as separate kernels (PyTorch's until 2022).
-enum class Optimizer : std::uint8_t { Adam, AdamUnfused, Sgd };
+/// The optimizer. Unfused Adam runs its loops over the parameters as separate kernels (PyTorch's until 2022). Muon's
+/// update is Adam's, of all parameters, and in addition Newton-Schulz of the matrices of blocks.
+enum class Optimizer : std::uint8_t { Adam, AdamUnfused, Sgd, Muon };
 inline constexpr Word<Optimizer> optimizers[] = {
-    {Optimizer::Adam, "adam"}, {Optimizer::AdamUnfused, "adam-unfused"}, {Optimizer::Sgd, "sgd"}};
+    {Optimizer::Adam, "adam"}, {Optimizer::AdamUnfused, "adam-unfused"}, {Optimizer::Sgd, "sgd"}, {Optimizer::Muon, "muon"}};
 
 struct Computation {
   std::string name, description, source;

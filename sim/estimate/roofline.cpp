@@ -141,7 +141,7 @@ double update_seconds(const Rates& rates, double parameters, Optimizer optimizer
   // Adam reads gradient, weight and two moments, and writes all but the gradient; SGD with momentum has one moment. If
   // gradients have two bytes, the weight is also kept in fp32, and written in both formats: 28 and 20 bytes in either
   // case. Unfused, Adam's loops read and write 19 times 4 bytes.
-  constexpr double bytes[] = {28, 76, 20};
+  constexpr double bytes[] = {28, 76, 20, 28};
   return parameters * bytes[static_cast<std::size_t>(optimizer)] / rates.bandwidth + launch;
 }
 

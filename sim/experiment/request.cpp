@@ -11,6 +11,7 @@
 #include "sim/core/name.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
+#include "sim/estimate/estimate.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/estimated_profile.hpp"
 #include "sim/experiment/profile_degrees.hpp"
@@ -507,7 +508,8 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
     scenario.device = {known->name, known->memory};
     scenario.options.strategy.fsdp.copy_of_device = known->copy;
     if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
-      scenario.peak = peak->second;
+      scenario.peak = peak->second,
+      scenario.product_rate = peak->second * usual_efficiency(scenario.profile->precision);
   }
   if (!request.plan.empty()) take_dtypes_of_plan(scenario.options, read_plan_dtypes(inputs_.files, request.plan));
   const Options& options = scenario.options;

@@ -66,13 +66,18 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
 }  // namespace
 
 NamedNumbers parts_of(const MemoryParts& parts) {
-  return {{"parameters", parts.parameters},
-          {"gradients", parts.gradients},
-          {"optimizer", parts.optimizer},
-          {"gathered", parts.gathered},
-          {"in_reduction", parts.in_reduction},
-          {"activations", parts.activations.value_or(0)},
-          {"step", parts.step}};
+  NamedNumbers all{{"parameters", parts.parameters},
+                   {"gradients", parts.gradients},
+                   {"optimizer", parts.optimizer},
+                   {"gathered", parts.gathered},
+                   {"in_reduction", parts.in_reduction},
+                   {"activations", parts.activations.value_or(0)},
+                   {"step", parts.step}};
+  for (const auto& [name, bytes] :
+       {std::pair("secondary", parts.secondary), std::pair("matrices", parts.matrices),
+        std::pair("pseudo_gradients", parts.pseudo_gradients), std::pair("outer", parts.outer)})
+    if (bytes > 0) all.emplace_back(name, bytes);
+  return all;
 }
 
 namespace {
@@ -199,6 +204,13 @@ constexpr Column all[] = {
      words, identifies, may_be_empty, later, false, true},
     {"straggler_s", "seconds of an iteration that stragglers, spread and jitter cost: iteration - that without them",
      [](const Record& r) -> Cell { return r.metrics.straggler_s; }, number, !identifies, !may_be_empty, later},
+    {"period_s", "seconds of a round of local steps; null (empty) if every step reduces gradients",
+     [](const Record& r) { return optional_cell(r.metrics.period_s); }, number, !identifies, may_be_empty, later, false,
+     true},
+    {"newton_schulz_s",
+     "seconds of Muon's Newton-Schulz on the busiest worker, part of update_s; null (empty): no Muon",
+     [](const Record& r) { return optional_cell(r.metrics.newton_schulz_s); }, number, !identifies, may_be_empty, later,
+     false, true},
 };
 
 Row row_of(const Record& record, bool identity_only) {

@@ -95,7 +95,7 @@ std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json
       require_rows(branch.size(), value);
     }
   std::vector<Requests::Branch> branches;
-  for (const std::string& one : all ? names_of(strategies()) : std::vector{name.text()}) {
+  for (const std::string& one : all ? names_of_all_strategies() : std::vector{name.text()}) {
     branch.choose = [one, place = name.place()](Request& request) {
       request.strategy = one;
       request.place_of_strategy = place;

@@ -325,7 +325,7 @@ class WhatIfSearch {
     std::vector<std::string_view> offering;  // the framework of each request
     for (const Framework& framework : frameworks())
       for (const Strategy* one : framework.strategies) {
-        if (!one->offer.maintained()) continue;
+        if (one->local_steps || !one->offer.maintained()) continue;
         Request request = base_;
         set_strategy(request, *one);
         Scenario scenario = library_.resolve(request);

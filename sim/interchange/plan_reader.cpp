@@ -39,7 +39,8 @@ class PlanReader {
   Plan read() {
     if (json_.find("ranks")) return read_pipeline();
     json_.allow_only({"strategy", "description", "order", "window", "barrier", "stages", "release", "tick", "blocks",
-                      "lanes", "program", "transfers", "step", "copy", "holding", "gradient_dtype", "parameter_dtype"});
+                      "lanes", "program", "transfers", "step", "copy", "holding", "gradient_dtype", "parameter_dtype",
+                      "quantise", "outer_update"});
     if (const auto text = json_.find("description")) text->text();
     const bool in_full = json_.find("transfers").has_value();
     const bool in_short = std::any_of(std::begin(keys_of_queueing), std::end(keys_of_queueing),
@@ -52,6 +53,8 @@ class PlanReader {
     if (!in_full || in_short) {
       if (step.shards_parameters())
         json_.at("step").at("zero").fail("needs the gathers of parameters", "lanes, program and transfers");
+      if (step.averages())
+        json_.at("step").at("sync_every").fail("needs the averages of a round", "lanes, program and transfers");
       BucketSchedule schedule{read_queueing(json_), strategy(), blocks()};
       if (schedule.split && step.shards_optimizer())
         json_.at("stages").fail("are those of an all-reduce, but the plan shards", "zero 0, or no stages");
@@ -118,7 +121,11 @@ class PlanReader {
     ShardingConfig step;
     const auto json = json_.find("step");
     if (!json) return step;
-    json->allow_only({"accumulate", "zero", "shard_group", "ep", "outer"});
+    json->allow_only({"accumulate", "zero", "shard_group", "ep", "outer", "secondary", "node", "sync_every", "delay"});
+    if (const auto group = json->find("secondary")) step.secondary = group->integer(1, most_workers);
+    if (const auto node = json->find("node")) step.node = node->integer(1, most_workers);
+    if (const auto steps = json->find("sync_every")) step.sync_every = steps->integer(1, 1'000'000);
+    if (const auto delay = json->find("delay")) step.delay = delay->integer(0, step.steps() - 1);
     if (const auto accumulate = json->find("accumulate")) {
       step.accumulate = accumulate->integer(1, 1'000'000);
       require_bearable_passes(step, profile_, accumulate->place());
@@ -146,7 +153,7 @@ class PlanReader {
     const auto json = json_.find("holding");
     if (!json) return holding;
     json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units",
-                      "root", "step_bytes", "step_elements"});
+                      "root", "step_bytes", "step_elements", "single_moment", "outer_bytes"});
     if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
     if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
     if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
@@ -154,6 +161,8 @@ class PlanReader {
     if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, most_elements);
     if (const auto bytes = json->find("step_bytes")) holding.step = bytes->integer(0, 64);
     if (const auto pieces = json->find("step_elements")) holding.step_elements = pieces->integer(0, most_elements);
+    if (const auto moment = json->find("single_moment")) holding.single_moment = moment->integer(0, most_elements);
+    if (const auto bytes = json->find("outer_bytes")) holding.outer = bytes->integer(0, 64);
     if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
     if (const auto units = json->find("units"))
       for (const Json& unit : units->items()) {
@@ -188,6 +197,8 @@ class PlanReader {
     if (!plan.pipeline) plan.groups = data_parallel_groups(plan.sharding);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
+    if (const auto rate = json_.find("quantise")) plan.quantise_rate = parse_rate(rate->text(), rate->place());
+    if (const auto time = json_.find("outer_update")) plan.outer_update = to_time(time->duration());
     plan.memory_policy = read_memory_policy(plan);
     read_lanes(plan);
     read_programs(plan);
@@ -207,7 +218,20 @@ class PlanReader {
     return plan;
   }
 
+  // Reads what a lane computes.
+  Transfer computation_of(const Json& json, const Plan& plan) const {
+    json.allow_only({"computes", "block", "bytes", "lane", "payload", "batch", "after", "before"});
+    Transfer one{.op = CollectiveOp::Send, .group = group_shard, .computes = read_computation(json.at("computes"))};
+    one.lane = lane_of(plan, json.at("lane"));
+    if (!plan.lanes[one.lane].stream) json.at("lane").fail("does not compute", "a lane with \"stream\": true");
+    if (const auto batch = json.find("batch")) one.micro_batch = batch_of(*batch, plan);
+    one.payload = {read_payload(json).value_or(Payload::Kind::Gradients), block_of(json.at("block"), plan)};
+    one.bytes = bytes_of(json.at("bytes"));
+    return one;
+  }
+
   Transfer transfer_of(const Json& json, Plan& plan) const {
+    if (!plan.pipeline && json.find("computes")) return computation_of(json, plan);
     Transfer transfer{.op = read_op(json.at("op"), plan.pipeline.has_value())};
     const bool just_bytes = plan.pipeline && json.find("bytes");
     if (just_bytes)
@@ -216,7 +240,8 @@ class PlanReader {
       json.allow_only(
           {"op", "block", "lane", "priority", "axis", "batch", "after", "before", "ticks_from", "held_until"});
     else
-      json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before", "held_until"});
+      json.allow_only(
+          {"op", "block", "lane", "priority", "axis", "batch", "after", "before", "held_until", "payload", "wire"});
     if (plan.pipeline)
       transfer.group = axis_of_pipeline(json.at("axis"), plan);
     else if (const auto axis = json.find("axis"))
@@ -235,7 +260,12 @@ class PlanReader {
     const bool parameters = transfer.op == CollectiveOp::AllGather && plan.sharding.shards_optimizer();
     transfer.payload = {parameters ? Payload::Kind::Parameters : Payload::Kind::Gradients,
                         block_of(json.at("block"), plan)};
+    if (const auto kind = plan.pipeline ? std::nullopt : read_payload(json)) transfer.payload.kind = *kind;
+    if (const auto wire = plan.pipeline ? std::nullopt : json.find("wire")) transfer.payload.wire = read_wire(*wire);
+    if (plan.lanes[transfer.lane].stream) json.fail("is in a lane that computes", "another lane");
     transfer.bytes = wire_bytes(plan, transfer.group, transfer.payload, profile_);
+    if (transfer.op == CollectiveOp::AllToAll && transfer.payload.kind == Payload::Kind::Matrices)  // a rank's shards
+      transfer.bytes = transfer.bytes / static_cast<double>(plan.groups[transfer.group].group.of(workers_).ranks);
     return transfer;
   }
 
@@ -338,7 +368,7 @@ class PlanReader {
     if (list.items().size() > most_lanes)
       list.fail(fmt::format("has {} entries", list.items().size()), fmt::format("at most {}", most_lanes));
     for (const Json& json : list.items()) {
-      json.allow_only({"name", "order", "window", "tick"});
+      json.allow_only({"name", "order", "window", "tick", "stream"});
       Lane lane{.name = read_name(json.at("name"))};
       for (const Lane& other : plan.lanes)
         if (other.name == lane.name)
@@ -346,6 +376,7 @@ class PlanReader {
       if (const auto order = json.find("order")) lane.order = read_order(*order);
       if (const auto window = json.find("window")) lane.window = read_window(*window);
       if (const auto tick = json.find("tick")) lane.tick = read_tick(*tick);
+      if (const auto stream = json.find("stream")) lane.stream = stream->boolean() && !plan.pipeline;
       plan.lanes.push_back(std::move(lane));
     }
     if (plan.lanes.empty()) list.fail("is empty", "at least one lane, or leave it out");
@@ -368,7 +399,7 @@ class PlanReader {
   }
 
   static std::uint32_t batch_of(const Json& json, const Plan& plan) {
-    return static_cast<std::uint32_t>(json.integer(0, plan.sharding.accumulate - 1));
+    return static_cast<std::uint32_t>(json.integer(0, plan.sharding.micro_batches() - 1));
   }
 
   void read_programs(Plan& plan) {
@@ -435,7 +466,8 @@ class PlanReader {
       if (kind == Activity::Update && !item->is_number() && item->text() == everything_word)
         one.item = everything;
       else if (kind == Activity::Mark)
-        one.item = static_cast<std::uint32_t>(item->integer(0, std::ssize(plan.pipeline->layers) - 1));
+        one.item = static_cast<std::uint32_t>(
+            item->integer(0, plan.pipeline ? std::ssize(plan.pipeline->layers) - 1 : plan.sharding.steps() - 1));
       else
         one.item = is_of_layer(kind) ? layers_.read(*item) : block_of(*item, plan);
       return one;
@@ -444,7 +476,7 @@ class PlanReader {
   }
 
   static bool occurs_without_pipeline(Activity kind) {
-    return kind != Activity::BackwardInput && kind != Activity::BackwardWeight && kind != Activity::Mark;
+    return kind != Activity::BackwardInput && kind != Activity::BackwardWeight;
   }
 
   WorkPoint work_point(const Json& json, const Plan& plan) const {

@@ -55,7 +55,51 @@ Dtype read_dtype(const Json& json) {
 CollectiveOp read_op(const Json& json, bool of_pipeline) {
   using enum CollectiveOp;
   return of_pipeline ? read_word(json, {AllReduce, ReduceScatter, AllGather, Send})
-                     : read_word(json, {AllReduce, ReduceScatter, AllGather});
+                     : read_word(json, {AllReduce, ReduceScatter, AllGather, AllToAll, Gather, Scatter});
+}
+
+namespace {
+
+constexpr Word<Payload::Kind> payloads[] = {{Payload::Kind::Secondary, "secondary"},
+                                            {Payload::Kind::Matrices, "matrices"},
+                                            {Payload::Kind::PseudoGradient, "pseudo-gradient"}};
+
+}  // namespace
+
+std::string_view name_of_payload(Payload::Kind kind) {
+  for (const auto& [value, name] : payloads)
+    if (value == kind) return name;
+  return "";
+}
+
+std::optional<Payload::Kind> read_payload(const Json& transfer) {
+  const auto json = transfer.find("payload");
+  if (!json) return std::nullopt;
+  return choose_by_name(payloads, json->text(), json->place(), "'{}' is not a kind of data").value;
+}
+
+JsonValue write_wire(const WireType& wire) {
+  JsonValue json = JsonValue::object();
+  if (wire.bits > 0) json["bits"] = static_cast<std::int64_t>(wire.bits);
+  if (wire.block > 0) json["block"] = static_cast<std::int64_t>(wire.block);
+  if (wire.block > 0) json["scale_bytes"] = static_cast<std::int64_t>(wire.scale_bytes);
+  return json;
+}
+
+WireType read_wire(const Json& json) {
+  json.allow_only({"bits", "block", "scale_bytes"});
+  WireType wire;
+  if (const auto bits = json.find("bits")) wire.bits = static_cast<std::uint8_t>(bits->integer(1, 64));
+  if (const auto block = json.find("block")) {
+    wire.block = static_cast<std::uint32_t>(block->integer(1, std::int64_t{1} << 31));
+    wire.scale_bytes = static_cast<std::uint8_t>(json.at("scale_bytes").integer(1, 64));
+  }
+  if (!wire.quantises()) json.fail("is not a format", "{\"bits\": 8}, or {\"block\": 2048, \"scale_bytes\": 4}");
+  return wire;
+}
+
+Activity read_computation(const Json& json) {
+  return read_word(json, {Activity::Quantise, Activity::Dequantise, Activity::NewtonSchulz});
 }
 
 JsonValue write_window(const Window& window) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,15 @@ Dtype read_dtype(const Json& json);
 
 /// `of_pipeline`: the plan is a pipeline's, which also has sends.
 CollectiveOp read_op(const Json& json, bool of_pipeline);
+
+/// The kind of a transfer's data, if the operation does not imply it.
+std::string_view name_of_payload(Payload::Kind kind);
+std::optional<Payload::Kind> read_payload(const Json& transfer);
+JsonValue write_wire(const WireType& wire);
+WireType read_wire(const Json& json);
+
+/// Reads what a lane computes in a transfer's place.
+Activity read_computation(const Json& json);
 
 JsonValue write_window(const Window& window);
 Window read_window(const Json& json);

@@ -20,6 +20,8 @@ class PlanWriter {
     if (dtypes_.gradient) value["gradient_dtype"] = write_dtype(*dtypes_.gradient);
     if (dtypes_.parameter) value["parameter_dtype"] = write_dtype(*dtypes_.parameter);
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
+    if (plan_.quantise_rate) value["quantise"] = fmt::format("{} B/s", *plan_.quantise_rate);
+    if (plan_.outer_update > Time(0)) value["outer_update"] = write_duration(plan_.outer_update);
     if (!(plan_.memory_policy == MemoryPolicy())) value["holding"] = holding();
     if (plan_.queueing) write_queueing(value, *plan_.queueing);
     value["blocks"] = blocks();
@@ -73,16 +75,21 @@ class PlanWriter {
     for (const Lane& lane : plan_.lanes) {
       list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
       if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
+      if (lane.stream) list.back()["stream"] = true;
     }
     return list;
   }
 
   JsonValue step() const {
-    JsonValue value{{"accumulate", plan_.sharding.accumulate},
-                    {"zero", plan_.sharding.zero},
-                    {"shard_group", plan_.sharding.shard_group}};
-    if (!plan_.pipeline && plan_.sharding.has_expert_groups()) value["ep"] = plan_.sharding.experts;
-    if (plan_.sharding.outer_optimizer) value["outer"] = outer_word;
+    const ShardingConfig& sharding = plan_.sharding;
+    JsonValue value{
+        {"accumulate", sharding.accumulate}, {"zero", sharding.zero}, {"shard_group", sharding.shard_group}};
+    if (!plan_.pipeline && sharding.has_expert_groups()) value["ep"] = sharding.experts;
+    if (sharding.outer_optimizer) value["outer"] = outer_word;
+    if (sharding.secondary > 1) value["secondary"] = sharding.secondary;
+    if (sharding.node > 0) value["node"] = sharding.node;
+    if (sharding.averages()) value["sync_every"] = sharding.sync_every;
+    if (sharding.delay > 0) value["delay"] = sharding.delay;
     return value;
   }
 
@@ -96,6 +103,8 @@ class PlanWriter {
     if (holding.resident) value["resident"] = *holding.resident;
     if (holding.step) value["step_bytes"] = *holding.step;
     if (holding.step_elements > 0) value["step_elements"] = holding.step_elements;
+    if (holding.single_moment > 0) value["single_moment"] = holding.single_moment;
+    if (holding.outer > 0) value["outer_bytes"] = holding.outer;
     if (!holding.units.empty()) value["units"] = JsonValue::array();
     for (const Unit& unit : holding.units)
       value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
@@ -137,9 +146,19 @@ class PlanWriter {
                        block ? JsonValue(transfer.payload.block) : JsonValue(static_cast<double>(transfer.bytes))},
                       {"lane", plan_.lanes[transfer.lane].name},
                       {"priority", transfer.priority}});
+      if (!transfer.travels()) {
+        list.back() = {{"computes", to_string(transfer.computes)},
+                       {"block", transfer.payload.block},
+                       {"bytes", static_cast<double>(transfer.bytes)},
+                       {"lane", plan_.lanes[transfer.lane].name}};
+      }
+      if (const std::string_view kind = name_of_payload(transfer.payload.kind); !kind.empty())
+        list.back()["payload"] = std::string(kind);
+      if (transfer.payload.wire.quantises()) list.back()["wire"] = write_wire(transfer.payload.wire);
       if (transfer.ticks_from) list.back()["ticks_from"] = point(*transfer.ticks_from);
       if (transfer.held_until) list.back()["held_until"] = point(*transfer.held_until);
-      if (plan_.pipeline || transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
+      if (plan_.pipeline || (transfer.travels() && transfer.group != group_all))
+        list.back()["axis"] = plan_.groups[transfer.group].name;
       if (transfer.micro_batch > 0) list.back()["batch"] = transfer.micro_batch;
       list.back()["before"] = JsonValue::array();
       list.back()["after"] = JsonValue::array();

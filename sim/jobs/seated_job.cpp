@@ -64,6 +64,9 @@ void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster&
 void require_supported(const Scenario& scenario, const JobEntry& entry) {
   if (scenario.options.start == Start::Ranks)
     throw InputError(entry.place / "strategy", "start=ranks is not supported for jobs", "start=together");
+  if (scenario.strategy && scenario.strategy->local_steps)
+    throw InputError(entry.place / "strategy", "rounds of local steps are not supported for jobs",
+                     "a strategy that reduces gradients in every step");
   if (!scenario.options.parallel.any()) return;
   const auto refuse = [](const SourceLocation& place, const std::string& what) {
     throw InputError(place, fmt::format("{} does not support pp, tp, cp or ep above 1", what),

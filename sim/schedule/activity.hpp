@@ -20,16 +20,21 @@ enum class Activity : std::uint8_t {
   CopyOut,       ///< copies a gathered block from the gather's buffer to where the layers read it
   CopyOutAgain,  ///< likewise, for the backward pass
   CopyIn,        ///< copies a block's gradients to the buffer of a reduction
+  Dequantise,    ///< converts a block that arrived quantised; also as part of a reduction (Transfer::computes)
+  NewtonSchulz,  ///< Muon's update of the matrices in a block; also on its owner (Transfer::computes)
+  OuterUpdate,   ///< the outer optimizer's step of the fragment in a block
   Mark,          ///< takes no time: an instant from which ticks are counted
   // Tasks of a codec, on a compute stream or on a stream of its own:
   Encode,
   Decode,
-  Codec,  ///< in pictures: encoding and decoding in one task
+  Codec,     ///< in pictures: encoding and decoding in one task
+  Quantise,  ///< before a transfer, in its lane (Transfer::computes)
   // Transfers. Tasks are all of kind Transfer; pictures tell the operations apart if the plan shards:
   Transfer,
   AllReduce,
   ReduceScatter,
   AllGather,
+  AllToAll,
   Send,
   Exchange,  ///< tokens to their experts or back, beside the computing of another micro-batch
   // Tasks of a replay that only wait:
@@ -63,14 +68,19 @@ inline constexpr ActivityRow activity_rows[] = {
     {Activity::CopyOut, "copy-out", "copy"},
     {Activity::CopyOutAgain, "copy-out-again", "copy"},
     {Activity::CopyIn, "copy-in", "copy"},
+    {Activity::Dequantise, "dequantise"},
+    {Activity::NewtonSchulz, "newton-schulz", "Newton-Schulz"},
+    {Activity::OuterUpdate, "outer-update", "outer update"},
     {Activity::Mark, "mark"},
     {Activity::Encode, "encode"},
     {Activity::Decode, "decode"},
     {Activity::Codec, "codec", "encode and decode"},
+    {Activity::Quantise, "quantise"},
     {Activity::Transfer, "transfer", "collective"},
     {Activity::AllReduce, "all-reduce"},
     {Activity::ReduceScatter, "reduce-scatter"},
     {Activity::AllGather, "all-gather"},
+    {Activity::AllToAll, "all-to-all"},
     {Activity::Send, "send"},
     {Activity::Exchange, "exchange", "token exchange"},
     {Activity::LeadIn, "lead-in"},

@@ -27,7 +27,8 @@ bool replayed_alike(const Plan& a, const Plan& b) {
   };
   return a.sharding == b.sharding && a.roles == b.roles && a.groups == b.groups &&
          std::ranges::equal(a.blocks, b.blocks, same_block) && a.transfers == b.transfers && a.gates == b.gates &&
-         a.lanes == b.lanes && a.copy_rate == b.copy_rate && a.memory_policy == b.memory_policy;
+         a.lanes == b.lanes && a.copy_rate == b.copy_rate && a.quantise_rate == b.quantise_rate &&
+         a.outer_update == b.outer_update && a.memory_policy == b.memory_policy;
 }
 
 std::uint64_t digest_of(const Plan& plan) {

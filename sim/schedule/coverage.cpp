@@ -4,66 +4,39 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "sim/schedule/local_sgd.hpp"
+#include "sim/schedule/muon.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/schedule/precedence.hpp"
+#include "sim/schedule/transfer_order.hpp"
 
 namespace allreplay {
 
 namespace {
 
-// The plan's transfers in topological order, or a transfer that waits for itself. Edges are the gates within an
-// iteration, the order of the programs, and the order of lanes that start transfers as listed.
-struct TransferOrder {
-  std::vector<std::uint32_t> transfers;
-  std::optional<std::uint32_t> in_circle;
-};
-
-TransferOrder order_of_transfers(const Plan& plan) {
-  std::vector<std::size_t> first_work(plan.roles.size() + 1, 0);
-  for (std::size_t role = 0; role < plan.roles.size(); ++role)
-    first_work[role + 1] = first_work[role] + plan.roles[role].program.size();
-  const std::size_t works = first_work.back(), count = works + plan.transfers.size();
-  const auto node = [&](const PlanPoint& point) {
-    if (const auto* one = std::get_if<TransferPoint>(&point)) return works + one->index;
-    const WorkPoint& work = std::get<WorkPoint>(point);
-    return first_work[work.role] + work.place;
-  };
-  std::vector<std::vector<std::size_t>> next(count);
-  std::vector<std::size_t> left(count, 0);
-  const auto add_edge = [&](std::size_t before, std::size_t after) {
-    next[before].push_back(after);
-    ++left[after];
-  };
-  for (const Gate& gate : plan.gates)
-    if (!gate.next && !std::holds_alternative<StartPoint>(gate.before)) add_edge(node(gate.before), node(gate.after));
-  for (std::size_t role = 0; role < plan.roles.size(); ++role)
-    for (std::size_t work = first_work[role] + 1; work < first_work[role + 1]; ++work) add_edge(work - 1, work);
-  std::vector<std::optional<std::size_t>> last(plan.lanes.size());
-  for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
-    const std::uint32_t lane = plan.transfers[index].lane;
-    if (plan.lanes[lane].order != Order::AsListed) continue;
-    if (last[lane]) add_edge(*last[lane], works + index);
-    last[lane] = works + index;
-  }
-  std::vector<std::size_t> order;  // topological
-  for (std::size_t one = 0; one < count; ++one)
-    if (left[one] == 0) order.push_back(one);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    for (const std::size_t after : next[order[i]])
-      if (--left[after] == 0) order.push_back(after);
-  TransferOrder result;
-  for (std::uint32_t index = 0; index < plan.transfers.size() && !result.in_circle; ++index)
-    if (left[works + index] > 0) result.in_circle = index;
-  for (const std::size_t one : order)
-    if (one >= works) result.transfers.push_back(static_cast<std::uint32_t>(one - works));
-  return result;
+bool is_of(const Transfer& transfer, Payload::Kind kind) {
+  return transfer.payload.kind == kind && transfer.payload.block != Payload::just_bytes;
 }
-
-bool reduces(const Transfer& transfer) { return is_reduction(transfer.op); }
-bool arrives(const Transfer& transfer) { return is_gathering(transfer.op); }
+bool is_exchange(const Transfer& transfer, std::uint32_t group, bool scales) {
+  return transfer.op == CollectiveOp::AllToAll && transfer.group == group &&
+         transfer.payload.wire.only_scales() == scales && is_of(transfer, Payload::Kind::Gradients);
+}
+// Quantised gradients are reduced by four all-to-alls, the last two between nodes; this is the third.
+bool reduces(const Transfer& transfer) {
+  return is_of(transfer, Payload::Kind::Gradients) &&
+         (is_reduction(transfer.op) || is_exchange(transfer, group_nodes, false));
+}
+bool arrives(const Transfer& transfer) {
+  return is_gathering(transfer.op) && is_of(transfer, Payload::Kind::Gradients);
+}
+bool gathers(const Transfer& transfer) {
+  return transfer.op == CollectiveOp::AllGather && !transfer.payload.wire.only_scales() &&
+         (is_of(transfer, Payload::Kind::Parameters) || is_of(transfer, Payload::Kind::Secondary));
+}
 
 // A slice and the transfer that carries it.
 struct Piece {
@@ -78,26 +51,15 @@ struct Leg {
   std::string remedy;
 };
 
-// The gates between transfers within an iteration.
-struct TransferGates {
-  explicit TransferGates(const Plan& plan) : waits(plan.transfers.size()), frees(plan.transfers.size()) {
-    for (const Gate& gate : plan.gates)
-      if (const auto* before = gate.transfer_before(), *after = gate.transfer_after(); before && after && !gate.next) {
-        waits[after->index].push_back(before->index);
-        frees[before->index].push_back(after->index);
-      }
-  }
-
-  std::vector<std::vector<std::uint32_t>> waits, frees;  // by transfer: transfers that it waits for; that wait for it
-  std::vector<std::uint32_t> order;                      // topological
-};
-
 class Coverage {
  public:
   Coverage(const Plan& plan, const Profile& profile, const TransferGates& gates, const Duty& duty)
-      : plan_(plan), profile_(profile), gates_(gates), duty_(duty), places_(program()) {
-    set_bounds();
-  }
+      : plan_(plan),
+        profile_(profile),
+        gates_(gates),
+        duty_(duty),
+        places_(program()),
+        bounds_(plan, gates, duty.role) {}
 
   std::optional<Complaint> complaint() {
     for (const auto& [slice, index] :
@@ -119,6 +81,7 @@ class Coverage {
     for (const std::uint32_t micro_batch : reduced_micro_batches(needs.front()))
       if (auto wrong = unreduced(needs, micro_batch)) return wrong;
     if (auto wrong = untimely(needs.front())) return wrong;
+    if (auto wrong = misses_a_part()) return wrong;
     std::vector<Piece> before, gathered;  // for the first forward pass, by consecutive needs
     for (const Need& need : needs) {
       if (need.payload != Payload::Kind::Parameters) continue;
@@ -194,7 +157,7 @@ class Coverage {
     for (const auto& [slice, index] : pieces(reduces)) {
       const LayerId layer = profile_.tensors[slice.tensor].layer;
       const std::uint32_t micro_batch = by_micro_batch ? plan_.transfers[index].micro_batch : last_micro_batch(layer);
-      if (earliest_[index] <= gradient_pass(layer, micro_batch))
+      if (bounds_.earliest[index] <= gradient_pass(layer, micro_batch))
         return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
                                      layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
                          fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
@@ -202,6 +165,43 @@ class Coverage {
     if (plan_.together) return std::nullopt;  // everything ends before the next iteration starts
     return too_late(pieces(shards ? reduces : arrives));
   }
+
+  // Checks the parts of quantised transfers: scales follow values, and the all-to-alls in a node come before those
+  // between nodes.
+  std::optional<Complaint> misses_a_part() {
+    for (const std::uint32_t index : duty_.transfers)
+      if (const Transfer& one = plan_.transfers[index]; one.travels() && one.payload.wire.quantises())
+        parts_.emplace(part(one, one.group, one.payload.wire.only_scales()), index);
+    for (const std::uint32_t index : duty_.transfers) {
+      const Transfer& one = plan_.transfers[index];
+      if (!one.travels() || !one.payload.wire.quantises() || one.payload.wire.only_scales()) continue;
+      const auto scales = part_of(one, one.group, true);
+      if (!scales) return Complaint{fmt::format("{} has no scales", name(index)), "a transfer of scales after it"};
+      if (auto wrong = early(index, *scales)) return wrong;
+      if (bounds_.latest[*scales] > program().size())
+        return Complaint{fmt::format("nothing waits for {}", name(*scales)), "a work after it"};
+      if (!is_exchange(one, group_nodes, false)) continue;
+      const auto in_node = part_of(one, group_node, false), before = part_of(one, group_node, true);
+      if (!in_node || !before)
+        return Complaint{fmt::format("{} follows no all-to-all in the node", name(index)), "values and scales before"};
+      if (auto wrong = early(*before, index)) return wrong;
+      if (bounds_.earliest[*in_node] > gradient_pass(layer_id(one), one.micro_batch)) continue;
+      return Complaint{fmt::format("{} may start before its gradients are made", name(*in_node)), "after them"};
+    }
+    return std::nullopt;
+  }
+
+  // Values or scales of a block.
+  using Part = std::tuple<CollectiveOp, std::uint32_t, Payload::Kind, std::uint32_t, std::uint32_t, bool>;
+  static Part part(const Transfer& one, std::uint32_t group, bool scales) {
+    return {one.op, group, one.payload.kind, one.payload.block, one.micro_batch, scales};
+  }
+  std::optional<std::uint32_t> part_of(const Transfer& one, std::uint32_t group, bool scales) const {
+    const auto found = parts_.find(part(one, group, scales));
+    return found == parts_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  LayerId layer_id(const Transfer& one) const { return first_layer(plan_.block_of(one), profile_); }
 
   // Returns the steps that have to meet the need.
   std::vector<Leg> legs_of(const Need& need, const std::string& where) const {
@@ -274,30 +274,6 @@ class Coverage {
     return std::nullopt;
   }
 
-  // Sets earliest_ and latest_. Places of the next iteration come after those of this one.
-  void set_bounds() {
-    earliest_.assign(plan_.transfers.size(), 0);
-    grounded_.assign(plan_.transfers.size(), false);
-    latest_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
-    for (const Gate& gate : plan_.gates) {
-      const auto *from = gate.work_before(), *to = gate.work_after();
-      const auto *sent = gate.transfer_before(), *sends = gate.transfer_after();
-      if (sends && !sent && !gate.next) grounded_[sends->index] = true;
-      if (sends && from && from->role == duty_.role && !gate.next)
-        earliest_[sends->index] = std::max<std::size_t>(earliest_[sends->index], from->place + 1);
-      if (sent && to && to->role == duty_.role)
-        latest_[sent->index] = std::min(latest_[sent->index], to->place + (gate.next ? program().size() : 0));
-    }
-    for (const std::uint32_t one : gates_.order)
-      for (const std::uint32_t before : gates_.waits[one]) {
-        earliest_[one] = std::max(earliest_[one], earliest_[before]);
-        if (grounded_[before]) grounded_[one] = true;
-      }
-    for (std::size_t i = gates_.order.size(); i-- > 0;)
-      for (const std::uint32_t after : gates_.frees[gates_.order[i]])
-        latest_[gates_.order[i]] = std::min(latest_[gates_.order[i]], latest_[after]);
-  }
-
   // The place of the update of the layer, or of its next forward pass if the program has no update.
   std::size_t update_of(LayerId layer) const {
     for (const std::uint32_t item : {everything, layer})
@@ -308,7 +284,7 @@ class Coverage {
   std::optional<Complaint> too_late(const std::vector<Piece>& pieces) const {
     for (const auto& [slice, index] : pieces) {
       const std::size_t read = update_of(profile_.tensors[slice.tensor].layer);
-      if (latest_[index] <= read + (plan_.pipeline ? program().size() : 0)) continue;
+      if (bounds_.latest[index] <= read + (plan_.pipeline ? program().size() : 0)) continue;
       if (program()[read].kind == Activity::Update)
         return Complaint{fmt::format("{} may end after the update has started", name(index)), "before the update"};
       return Complaint{fmt::format("{} may end after the next forward pass of '{}' has started", name(index),
@@ -355,23 +331,28 @@ class Coverage {
     // By use: the gathers that surely end before it, but not before an earlier use.
     const bool freed = plan_.sharding.shards_parameters();
     std::map<std::size_t, std::vector<Piece>> serving;
-    for (const Piece& piece :
-         pieces([&](const Transfer& one) { return one.op == CollectiveOp::AllGather && sums_shards(one) == shards; })) {
+    for (const Piece& piece : pieces([&](const Transfer& one) { return gathers(one) && sums_shards(one) == shards; })) {
       const LayerId layer = profile_.tensors[piece.slice.tensor].layer;
       const std::vector<std::size_t> uses = uses_of(layer);
       const bool update_first = update < uses.front();
-      if (earliest_[piece.transfer] <= update ? update_first || !grounded_[piece.transfer] : !update_first)
+      if (bounds_.earliest[piece.transfer] <= update ? update_first || !bounds_.grounded[piece.transfer]
+                                                     : !update_first)
         return Complaint{fmt::format("{} may start before the update has ended", name(piece.transfer)),
                          "after the update, or after the start of a program that ends with it"};
       std::size_t use = 0;
       const std::size_t count = freed || plan_.pipeline ? uses.size() : 1;
-      while (use < count && latest_[piece.transfer] > uses[use]) ++use;
+      while (use < count && bounds_.latest[piece.transfer] > uses[use]) ++use;
       if (use == count)
         return Complaint{fmt::format("{} may end after '{}' has started to compute with it", name(piece.transfer),
                                      layer_of(piece.slice.tensor)),
                          fmt::format("before a pass of '{}'", layer_of(piece.slice.tensor))};
       serving[use].push_back(piece);
     }
+    for (const Piece& piece : serving[0])
+      if (is_of(plan_.transfers[piece.transfer], Payload::Kind::Secondary))
+        return Complaint{
+            fmt::format("{} reads secondary shards, which a first pass has not yet left", name(piece.transfer)),
+            "an all-gather of axis shard before the first pass"};
     first = serving[0];
     if (auto wrong = gap(
             {first,
@@ -413,7 +394,7 @@ class Coverage {
   std::optional<Complaint> early(std::uint32_t before, std::uint32_t after) {
     const std::vector<std::uint32_t>& direct = gates_.waits[after];  // the usual case: a gather waits for its reduction
     if (std::find(direct.begin(), direct.end(), before) != direct.end()) return std::nullopt;
-    if (latest_[before] < earliest_[after]) return std::nullopt;  // through the program
+    if (bounds_.latest[before] < bounds_.earliest[after]) return std::nullopt;  // through the program
     if (!precedence_) {
       waits_in_lanes_ = waits_in_lanes();
       precedence_.emplace(waits_in_lanes_, gates_.order);
@@ -430,12 +411,10 @@ class Coverage {
   const TransferGates& gates_;
   const Duty& duty_;
   ProgramIndex places_;
-  std::vector<bool> grounded_;  // by transfer: waits for a work or the program's start, directly or not
-  // By transfer: the number of works that have ended before it can start; the first work that waits for it, directly
-  // or through other transfers.
-  std::vector<std::size_t> earliest_, latest_;
+  TransferBounds bounds_;
   std::vector<std::vector<std::uint32_t>> waits_in_lanes_;
   std::optional<Precedence> precedence_;  // of transfers, made when first needed
+  std::map<Part, std::uint32_t> parts_;   // of quantised transfers
 };
 
 }  // namespace
@@ -469,9 +448,10 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile, con
                      "no cycle of gates, the order of work, and lanes that start transfers as listed"};
   TransferGates gates(plan);
   gates.order = std::move(order.transfers);
+  if (plan.sharding.averages()) return uncovered_round(plan, profile, TransferBounds(plan, gates));
   for (const Duty& duty : duties)
     if (auto wrong = Coverage(plan, profile, gates, duty).complaint()) return wrong;
-  return std::nullopt;
+  return plan.pipeline ? std::nullopt : muon_uncovered(plan, profile, TransferBounds(plan, gates));
 }
 
 }  // namespace allreplay

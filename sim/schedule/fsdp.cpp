@@ -11,6 +11,12 @@
 
 namespace allreplay {
 
+bool is_numbered(std::string_view name) {
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (name[i] >= '0' && name[i] <= '9' && (i + 1 == name.size() || name[i + 1] == '.')) return true;
+  return false;
+}
+
 bool has_groups(const Profile& profile) {
   return std::any_of(profile.layers.begin(), profile.layers.end(), [](const Layer& one) { return !one.group.empty(); });
 }
@@ -85,13 +91,6 @@ std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const
 }
 
 namespace {
-
-// True if a part of a dotted name ends in a digit ("h.0", "block12"), as in lists of modules, which policies wrap.
-bool is_numbered(std::string_view name) {
-  for (std::size_t i = 0; i < name.size(); ++i)
-    if (name[i] >= '0' && name[i] <= '9' && (i + 1 == name.size() || name[i + 1] == '.')) return true;
-  return false;
-}
 
 const std::string& name_of(const Unit& unit, const Profile& profile) {
   LayerId layer = unit.first;

@@ -7,6 +7,9 @@
 
 namespace allreplay {
 
+/// True if a part of a dotted name ends in a digit ("h.0", "block12"), as in lists of modules, which policies wrap.
+bool is_numbered(std::string_view name);
+
 bool has_groups(const Profile& profile);
 
 /// Returns by layer whether it begins a group other than the first. Throws InputError if a group is not consecutive.

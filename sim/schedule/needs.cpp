@@ -6,9 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/schedule/local_sgd.hpp"
+
 namespace allreplay {
 
 std::vector<Need> needs_of(const ShardingConfig& sharding) {
+  if (sharding.averages()) return needs_of_round(sharding);
   using enum Payload::Kind;
   const auto last = static_cast<std::uint32_t>(sharding.accumulate - 1);
   if (!sharding.shards_optimizer())
@@ -86,6 +89,7 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
 }  // namespace
 
 std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile) {
+  if (plan.sharding.averages()) return not_a_round(plan, profile);
   for (const Role& role : plan.roles)
     if (auto wrong = not_an_iteration(role, plan, profile)) return wrong;
   return std::nullopt;
@@ -95,10 +99,10 @@ void require_bearable_passes(const ShardingConfig& sharding, const Profile& prof
   // A pass takes about 1.5 kB, and four times that if it gathers its parameters.
   const std::int64_t most_passes = sharding.shards_parameters() ? 500'000 : 2'000'000;
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
-  if (sharding.accumulate > 1 && sharding.accumulate > most_passes / (2 * layers))
+  const std::int64_t micro_batches = sharding.micro_batches();
+  if (micro_batches > 1 && micro_batches > most_passes / (2 * layers))
     throw InputError(
-        place,
-        fmt::format("{} micro-batches of {} layers are more than {} passes", sharding.accumulate, layers, most_passes),
+        place, fmt::format("{} micro-batches of {} layers are more than {} passes", micro_batches, layers, most_passes),
         fmt::format("at most {}", most_passes / (2 * layers)));
 }
 

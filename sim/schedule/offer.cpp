@@ -229,6 +229,9 @@ std::string zero(int stage, const StrategyOptions& options, const Profile& profi
     text += fmt::format(R"(, "stage3_prefetch_bucket_size": {}, "stage3_param_persistence_threshold": {}, )"
                         R"("stage3_max_live_parameters": {}, "stage3_max_reuse_distance": {})",
                         zero.prefetch_bucket, zero.persistence, zero.max_live, zero.max_reuse);
+  if (zero.hpz > 1) text += fmt::format(R"(, "zero_hpz_partition_size": {})", zero.hpz);
+  if (zero.qwz) text += R"(, "zero_quantized_weights": true)";
+  if (zero.qgz) text += R"(, "zero_quantized_gradients": true)";
   text += "}";
   if (options.sharding.accumulate > 1)
     text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.sharding.accumulate);
@@ -284,6 +287,21 @@ std::string megatron_fsdp(const StrategyOptions& options, const Profile& profile
   return text;
 }
 
+std::string local_sgd(const StrategyOptions& options, const Profile&) {
+  return fmt::format("with LocalSGD(manager, model, optimizer, sync_every={}):", options.outer.sync_every);
+}
+
+std::string diloco(const StrategyOptions& options, const Profile&) {
+  const OuterOptions& outer = options.outer;
+  std::string text =
+      fmt::format("with DiLoCo(manager, fragments, inner_optimizer, outer_optimizer, sync_every={}", outer.sync_every);
+  if (outer.bucket) text += fmt::format(", use_bucketization=True, bucket_cap_mb={}", mib(*outer.bucket));
+  if (outer.quantize) text += ", should_quantize=True";
+  if (outer.delay > 0) text += fmt::format(", fragment_sync_delay={}", outer.delay);
+  if (outer.backup_on_device) text += ", backup_device=device";
+  return text + "):" + (outer.fragments > 1 ? fmt::format("  # {} fragments", outer.fragments) : "");
+}
+
 }  // namespace
 
 // Composer is `Replaced`, since its FSDP is FSDP1, which FSDP2 has replaced.
@@ -297,6 +315,7 @@ constinit const Offer offer_s_sgd{"", Offered::AsCode, no_overlap}, offer_wfbp{"
     offer_composer{"composer", Offered::Replaced, composer},
     offer_simple_fsdp{"torchtitan", Offered::AsCode, simple_fsdp}, offer_zero1{"deepspeed", Offered::Maintained, zero1},
     offer_zero2{"deepspeed", Offered::Maintained, zero2}, offer_zero3{"deepspeed", Offered::Maintained, zero3},
+    offer_local_sgd{"torchft", Offered::Maintained, local_sgd}, offer_diloco{"torchft", Offered::Maintained, diloco},
     offer_megatron{
         "megatron", Offered::Maintained, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}},
     offer_megatron_fsdp{"megatron", Offered::Maintained, megatron_fsdp};

@@ -9,7 +9,8 @@ namespace allreplay {
 
 extern const Offer offer_s_sgd, offer_wfbp, offer_sync_easgd, offer_optimal_merge, offer_ddp, offer_horovod,
     offer_bytescheduler, offer_us_byte, offer_p3, offer_byteps, offer_dear, offer_fsdp2, offer_fsdp1, offer_composer,
-    offer_simple_fsdp, offer_zero1, offer_zero2, offer_zero3, offer_megatron, offer_megatron_fsdp;
+    offer_simple_fsdp, offer_zero1, offer_zero2, offer_zero3, offer_megatron, offer_megatron_fsdp, offer_local_sgd,
+    offer_diloco;
 
 /// A framework and the strategies that it implements.
 struct Framework {

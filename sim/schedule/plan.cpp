@@ -296,21 +296,42 @@ bool uses_halves(const Plan& plan) {
                      [](const Transfer& transfer) { return transfer.op != CollectiveOp::AllReduce; });
 }
 
+Call call_of(const Plan& plan, const Transfer& transfer) {
+  return {carried_as(transfer.op), plan.groups[transfer.group].group};
+}
+
 std::vector<Call> calls_of(const Plan& plan) {
   std::vector<Call> calls;
   std::set<std::pair<CollectiveOp, std::uint32_t>> seen;
   for (const Transfer& one : plan.transfers) {
-    if (!seen.emplace(one.op, one.group).second) continue;
-    const Call call(one.op, plan.groups[one.group].group);
+    if (!one.travels() || !seen.emplace(one.op, one.group).second) continue;
+    const Call call = call_of(plan, one);
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
   }
   return calls;
 }
 
 WireBytes wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile) {
-  double bytes = static_cast<double>(plan.blocks[payload.block].bytes());
-  if (payload.kind == Payload::Kind::Parameters) bytes *= profile.parameter_share();
+  const Block& block = plan.blocks[payload.block];
+  using enum Payload::Kind;
+  double bytes = static_cast<double>(block.bytes());
+  if (const WireType& wire = payload.wire; wire.quantises()) {
+    const std::int64_t elements = elements_of(block, profile);
+    bytes = static_cast<double>(elements * wire.bits) / 8;
+    if (wire.block > 0) bytes += static_cast<double>((elements + wire.block - 1) / wire.block * wire.scale_bytes);
+  } else if (payload.kind == Parameters || payload.kind == Secondary || payload.kind == PseudoGradient) {
+    bytes *= profile.parameter_share();
+  }
   return bytes * plan.groups[group].share;
+}
+
+std::int64_t elements_of(const Block& block, const Profile& profile) {
+  std::int64_t elements = 0;
+  for (const Slice& slice : block.slices) {
+    const Tensor& tensor = profile.tensors[slice.tensor];
+    elements += slice.bytes / (tensor.bytes / tensor.elements);
+  }
+  return elements;
 }
 
 std::string names_of(const Block& block, const Profile& profile) {
@@ -328,6 +349,8 @@ std::string names_of(const Block& block, const Profile& profile) {
 
 std::string describe_transfer(const Plan& plan, std::size_t index, const Profile& profile) {
   const Transfer& one = plan.transfers[index];
+  if (!one.travels())
+    return fmt::format("transfer {} ({} of {})", index, to_string(one.computes), names_of(plan.block_of(one), profile));
   if (one.payload.block == Payload::just_bytes)
     return fmt::format("transfer {} ({} {})", index, to_string(one.op), plan.groups[one.group].name);
   return fmt::format("transfer {} ({} of {})", index, to_string(one.op), names_of(plan.block_of(one), profile));

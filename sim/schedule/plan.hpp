@@ -30,12 +30,32 @@ struct Work {
 };
 inline constexpr std::uint32_t everything = 0xffffffff;
 
+/// A quantised number format: `bits` for each element, and `scale_bytes` for each `block` of elements. Values and
+/// scales may travel separately: a format without bits is that of scales, one without block that of values.
+struct WireType {
+  std::uint8_t bits = 0;
+  std::uint8_t scale_bytes = 0;
+  std::uint32_t block = 0;
+  bool operator==(const WireType&) const = default;
+
+  bool quantises() const { return bits > 0 || block > 0; }
+  bool only_scales() const { return bits == 0 && block > 0; }
+};
+
 /// The data of a transfer: a block's gradients or parameters, or only a number of bytes.
 struct Payload {
-  enum class Kind : std::uint8_t { Gradients, Parameters, Activations };
+  enum class Kind : std::uint8_t {
+    Gradients,
+    Parameters,
+    Activations,
+    Secondary,       ///< parameters, from the shards that their first release left (ZeRO++)
+    Matrices,        ///< gradients of matrices, or their updates (Muon)
+    PseudoGradient,  ///< the change of parameters since the last outer update, or parameters themselves (local SGD)
+  };
   static constexpr std::uint32_t just_bytes = 0xffffffff;
   Kind kind = Kind::Gradients;
   std::uint32_t block = just_bytes;  ///< index into Plan::blocks
+  WireType wire = {};                ///< the default: the elements as they are
   bool operator==(const Payload&) const = default;
 };
 
@@ -60,7 +80,12 @@ struct Transfer {
   std::optional<WorkPoint> ticks_from = {};
   /// The work after which gathered parameters are freed; none: the last of their layers before the next gather.
   std::optional<WorkPoint> held_until = {};
+  /// Unless Transfer: no transfer, but a computation in its place, such as quantising. Its lane is a stream, and
+  /// `bytes` are those of the gradients or parameters that it reads.
+  Activity computes = Activity::Transfer;
   bool operator==(const Transfer&) const = default;
+
+  bool travels() const { return computes == Activity::Transfer; }
 };
 
 /// A queue of transfers, such as those of one communicator.
@@ -70,6 +95,7 @@ struct Lane {
   Window window;
   Time tick{0};  ///< if positive, transfers become ready only at multiples of it after the start of the program
   std::uint32_t channel = 0;  ///< in `alpha-beta`, only lanes of the same channel share bandwidth
+  bool stream = false;        ///< it computes (Transfer::computes), and does not use the network
   bool operator==(const Lane&) const = default;
 };
 
@@ -127,6 +153,8 @@ struct MemoryPolicy {
   /// Temporary bytes of the optimizer step per element that a worker updates; none: PyTorch's Adam's, if that runs.
   std::optional<Bytes> step = {};
   std::int64_t step_elements = 0;  ///< elements that one piece of the step updates; 0: all
+  std::int64_t single_moment = 0;  ///< elements whose optimizer keeps no second moment (Muon's matrices)
+  Bytes outer = 0;                 ///< bytes per element of the outer optimizer's state
   bool operator==(const MemoryPolicy&) const = default;
 };
 
@@ -171,7 +199,9 @@ struct Plan {
   std::optional<PlannedPipeline> pipeline;  ///< if present, roles are its ranks, each with its own layers
   /// Pipelines: all roles start an iteration together, after everything of the previous one has ended.
   bool together = false;
-  std::optional<double> copy_rate;  ///< bytes per second of CopyOut and CopyIn; none: they take no time
+  std::optional<double> copy_rate;           ///< bytes per second of CopyOut and CopyIn; none: they take no time
+  Time outer_update{0};                      ///< of OuterUpdate, for all elements
+  std::optional<double> quantise_rate = {};  ///< bytes per second, before quantising; none: that takes no time
   MemoryPolicy memory_policy;
   std::optional<QueueingPolicy> queueing;  ///< of the schedule given to expand(); none: made without it
 
@@ -204,6 +234,8 @@ struct Plan {
     return blocks[transfer.payload.block];
   }
 };
+
+std::int64_t elements_of(const Block& block, const Profile& profile);
 
 /// Returns the bytes on the wire, per group, of a transfer with this payload.
 WireBytes wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile);
@@ -248,6 +280,9 @@ BucketSchedule bucket_schedule_of(Plan plan);
 
 /// True if any transfer is not a whole all-reduce.
 bool uses_halves(const Plan& plan);
+
+/// Returns the call that the transfer makes to a network. REQUIRES: it travels.
+Call call_of(const Plan& plan, const Transfer& transfer);
 
 /// Returns the distinct calls that the plan makes to a network.
 std::vector<Call> calls_of(const Plan& plan);

@@ -33,6 +33,12 @@ class PlanBuilder {
     plan_.lanes.push_back({std::move(name), Order::AsListed, {}, Time(0)});
     return static_cast<std::uint32_t>(plan_.lanes.size() - 1);
   }
+  /// Appends a lane that computes, for compute().
+  std::uint32_t add_stream(std::string name) {
+    const std::uint32_t lane = add_lane(std::move(name));
+    plan_.lanes[lane].stream = true;
+    return lane;
+  }
 
   // Append a transfer of a block's parameters or gradients to a lane.
   PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch,
@@ -46,6 +52,23 @@ class PlanBuilder {
   /// Appends an all-reduce of a shard of the block's gradients among the shard groups.
   PlanPoint sum_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
     return reduce(CollectiveOp::AllReduce, group_replica, block, lane, micro_batch);
+  }
+
+  PlanPoint send(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane,
+                 std::uint32_t micro_batch) {
+    return add(op, group, payload, lane, micro_batch);
+  }
+  /// Appends a computation that reads so many bytes of a block to a lane of add_stream().
+  PlanPoint compute(Activity computes, const Payload& payload, WireBytes bytes, std::uint32_t stream,
+                    std::uint32_t micro_batch) {
+    plan_.transfers.push_back({.op = CollectiveOp::Send,  // neither reduces nor gathers
+                               .group = group_shard,
+                               .payload = payload,
+                               .bytes = bytes,
+                               .lane = stream,
+                               .micro_batch = micro_batch,
+                               .computes = computes});
+    return transfer(plan_.transfers.size() - 1);
   }
 
   /// Appends an all-gather among the shard groups, which gives each its shard of the block's parameters.

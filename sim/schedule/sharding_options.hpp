@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
@@ -56,6 +57,34 @@ struct ZeroOptions {
   std::int64_t persistence = 100'000;
   std::int64_t max_live = 1'000'000'000;
   std::int64_t max_reuse = 1'000'000'000;
+  std::int64_t hpz = 1;            ///< ZeRO++: workers that share a secondary copy of parameters; 1: none
+  bool qwz = false;                ///< ZeRO++: gathers are quantised
+  bool qgz = false;                ///< ZeRO++: gradients are reduced by quantised all-to-alls, in and between nodes
+  std::optional<double> quantise;  ///< bytes per second of quantising; none: it takes no time
+  SourceLocation place_of_qwz;     ///< for errors
+};
+
+enum class StepOptimizer : std::uint8_t { AsProfiled, Muon };
+
+/// The way in which the ranks that share a matrix compute Muon's update of it.
+enum class MuonSpread : std::uint8_t { Gathered, Owned, AllToAll, Replicated };
+
+struct MuonOptions {
+  StepOptimizer optimizer = StepOptimizer::AsProfiled;
+  std::optional<MuonSpread> spread;  ///< none: gathered if the state is sharded, else replicated
+  bool overlap = true;               ///< all-to-all: the next round's matrices travel during Newton-Schulz
+};
+
+/// local-sgd and diloco.
+struct OuterOptions {
+  std::int64_t sync_every = 100;  ///< H: inner steps of a round
+  std::int64_t replica = 1;       ///< workers of a replica
+  std::int64_t fragments = 1;     ///< P: parts of the model that are averaged in turn
+  std::int64_t delay = 0;         ///< inner steps between the launch of an average and its use
+  Time outer_update{0};           ///< the outer optimizer's step of the whole model
+  std::optional<Bytes> bucket;    ///< none: each tensor separately
+  bool quantize = false;          ///< averages travel as 8-bit numbers
+  bool backup_on_device = false;
 };
 
 struct MegatronOptions {

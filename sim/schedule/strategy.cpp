@@ -10,10 +10,12 @@
 #include "sim/schedule/experts.hpp"
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/fsdp.hpp"
+#include "sim/schedule/local_sgd.hpp"
 #include "sim/schedule/megatron.hpp"
 #include "sim/schedule/megatron_fsdp.hpp"
 #include "sim/schedule/mergecomp.hpp"
 #include "sim/schedule/merging.hpp"
+#include "sim/schedule/muon.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/schedule/partitioning.hpp"
@@ -195,7 +197,8 @@ std::span<const Strategy> strategies() {
       {.name = "zero-3",
        .look = {"ZeRO-3", 14},
        .summary = "DeepSpeed's ZeRO stage 3: layers gathered by the trace of the iteration before",
-       .options = {"prefetch_bucket", "persistence", "max_live", "max_reuse", "reduce_bucket", "overlap_comm"},
+       .options = {"prefetch_bucket", "persistence", "max_live", "max_reuse", "reduce_bucket", "overlap_comm", "hpz",
+                   "qwz", "qgz", "quantise"},
        .offer = offer_zero3,
        .plan = plan_zero3,
        .sharded = {3}},
@@ -216,6 +219,25 @@ std::span<const Strategy> strategies() {
        .plan = plan_megatron_fsdp,
        .sharded = {3, true},
        .source = "Megatron-LM: megatron/core/distributed/fsdp/src/megatron_fsdp/ (d98e8a64)"},
+      {.name = "local-sgd",
+       .look = {"Local SGD", 23},
+       .summary = "local steps, then an average of all parameters",
+       .options = {"sync_every", "replica"},
+       .offer = offer_local_sgd,
+       .plan = plan_local_sgd,
+       .in_pipelines = false,
+       .source = "torchft: torchft/local_sgd.py (7eb70878)",
+       .local_steps = true},
+      {.name = "diloco",
+       .look = {"DiLoCo", 24},
+       .summary = "local steps, and outer steps with averages of parts of the model in turn (Streaming DiLoCo)",
+       .options = {"sync_every", "replica", "fragments", "delay", "outer_update", "bucket", "quantize", "backup",
+                   "wrap"},
+       .offer = offer_diloco,
+       .plan = plan_diloco,
+       .in_pipelines = false,
+       .source = "torchft: torchft/local_sgd.py (7eb70878)",
+       .local_steps = true},
       {"best",
        {"Best found", 17},
        "the best plan that a search finds among those without sharding, or at --zero's stage",
@@ -224,6 +246,13 @@ std::span<const Strategy> strategies() {
        nullptr},
   };
   return all;
+}
+
+std::vector<std::string> names_of_all_strategies() {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : strategies())
+    if (!strategy.local_steps) names.emplace_back(strategy.name);
+  return names;
 }
 
 void AddedStrategies::add(const std::string& name, Scheduling schedule) {
@@ -307,10 +336,14 @@ BucketSchedule make_bucket_schedule(const Strategy& strategy, const PlanRequest&
 }
 
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
-  if (strategy.plan) return strategy.plan(request);
+  const bool muon = request.options.muon.optimizer == StepOptimizer::Muon;
+  if (strategy.plan) return muon ? with_muon(strategy.plan(request), request) : strategy.plan(request);
   BucketSchedule schedule = make_bucket_schedule(strategy, request);
   require_complete(schedule, request.profile);
-  return expand(std::move(schedule), request.profile, request.options.sharding);
+  if (!muon) return expand(std::move(schedule), request.profile, request.options.sharding);
+  Profile updated = request.profile;  // with an update, which Newton-Schulz follows
+  updated.update = std::max(updated.update.value_or(Time(0)), Time(1));
+  return with_muon(expand(std::move(schedule), updated, request.options.sharding), request);
 }
 
 }  // namespace allreplay

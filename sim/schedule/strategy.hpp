@@ -62,6 +62,8 @@ struct StrategyOptions {
   ZeroOptions zero;
   MegatronOptions megatron;
   MegatronFsdpOptions megatron_fsdp;
+  MuonOptions muon;
+  OuterOptions outer;
 };
 
 struct PlanRequest {
@@ -70,6 +72,7 @@ struct PlanRequest {
   const StrategyOptions& options;
   bool splits = true;  ///< blocks can be sent in two halves; codecs whose payloads are gathered prevent that
   std::int64_t workers = 1;
+  std::int64_t node = 1;  ///< workers of a node
 };
 
 /// The ways in which a user can run a strategy, the simplest first.
@@ -138,6 +141,8 @@ struct Strategy {
   bool in_pipelines = true;              ///< can plan the chunks of a pipeline
   bool takes_experts = false;            ///< can reduce gradients of experts in groups of their own
   std::string_view source = {};          ///< the code that it follows, with commits; "": see the pages
+  /// Workers take local steps, so that training takes another course. "all" does not mean it.
+  bool local_steps = false;
 
   bool shards() const { return plan != nullptr; }
   /// Returns the sharding of plans with these options. REQUIRES: shards().
@@ -149,6 +154,9 @@ struct Strategy {
   /// Returns the number of slices that the partition makes of the profile; 0 if tensors are not cut.
   Bytes slices(const Profile& profile, const StrategyOptions& options) const;
 };
+
+/// Returns the names of the strategies that "all" means: those whose iterations update the model alike.
+std::vector<std::string> names_of_all_strategies();
 
 inline constexpr Bytes most_slices = 1'000'000;   ///< more indicates a wrong unit and would fill the memory
 inline constexpr double most_comparisons = 1e10;  ///< about half a minute

@@ -66,7 +66,7 @@ std::vector<Scenario> others(const Scenario& scenario) {
   const bool halves = choice.has_halves() || choice.gathers();
   std::vector<Scenario> all;
   for (const Strategy& strategy : strategies()) {
-    if (strategy.searched() || (strategy.split && !halves)) continue;
+    if (strategy.searched() || strategy.local_steps || (strategy.split && !halves)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
     other.collective = choice.algorithm->name;  // instead of the other strategy's default

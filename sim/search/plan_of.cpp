@@ -2,6 +2,7 @@
 
 #include "sim/search/best.hpp"
 #include "sim/search/candidate.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/training/fidelity_note.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
@@ -29,7 +30,8 @@ Plan plan_of(const Job& job) {
   if (scenario.strategy->searched()) return find_best(job);
   const Shared<Profile> profile = slowest_profile(scenario);
   return make_plan(*scenario.strategy, {profile, price_of_blocks(job), scenario.options.strategy, !job.choice.gathers(),
-                                        scenario.workers / scenario.options.strategy.sharding.stride});
+                                        scenario.workers / scenario.options.strategy.sharding.stride,
+                                        gpus_of_a_host(scenario.cluster.network)});
 }
 
 Plan plan_of(const Scenario& scenario) { return plan_of(job_of(scenario)); }

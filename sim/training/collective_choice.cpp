@@ -128,7 +128,7 @@ void choose_for_operation(const Scenario& scenario, CollectiveOp op, CollectiveC
     choice.named = operation_row(op).usual;
     choice.algorithm = serving(find_algorithm(choice.named, place), op);
   }
-  choice.reduce_scatter = choice.all_gather = choice.all_to_all = choice.algorithm;
+  choice.reduce_scatter = choice.all_gather = choice.all_to_all = choice.broadcast = choice.algorithm;
 }
 
 // Chooses the collectives of plans. `by_operation`: the file names collectives for single operations.
@@ -139,9 +139,13 @@ void choose_for_plans(const Scenario& scenario, const std::string& name, bool by
   choice.algorithm = choice.reduce_scatter = choice.all_gather =
       &algorithm_named(scenario, name, place_of_collective(scenario));
   choice.all_to_all = &find_algorithm(operation_row(CollectiveOp::AllToAll).usual, in_file);
+  choice.broadcast = serving(*choice.algorithm, CollectiveOp::Broadcast);
+  if (!choice.broadcast) choice.broadcast = &find_algorithm(operation_row(CollectiveOp::Broadcast).usual, in_file);
   if (!by_operation) return;
   if (const std::string* own = named_for(network, CollectiveOp::AllToAll))
     choice.all_to_all = serving(algorithm_named(scenario, *own, in_file), CollectiveOp::AllToAll);
+  if (const std::string* own = named_for(network, CollectiveOp::Broadcast))
+    choice.broadcast = serving(algorithm_named(scenario, *own, in_file), CollectiveOp::Broadcast);
   for (const auto& [operation, own] : network.by_operation) {
     const CollectiveOp op = choose_by_name(operation_rows, operation, in_file, "unknown operation '{}'").value;
     require_serving(algorithm_named(scenario, own, in_file / operation), op, in_file / operation);

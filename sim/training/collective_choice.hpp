@@ -18,7 +18,8 @@ std::string collective_named(const Scenario& scenario);
 struct CollectiveChoice {
   const Algorithm* algorithm = nullptr;                              ///< of all-reduces, or of the scenario's operation
   const Algorithm *reduce_scatter = nullptr, *all_gather = nullptr;  ///< of halves in plans
-  const Algorithm* all_to_all = nullptr;                             ///< inside layers
+  const Algorithm* all_to_all = nullptr;                             ///< inside layers, and in plans
+  const Algorithm* broadcast = nullptr;                              ///< of gathers and scatters in plans
   Fidelity fidelity = Fidelity::AlphaBeta;
   CollectiveOptions options;  ///< includes what the topology determines: levels of a BCube, groups of a hierarchy
   std::string named;          ///< the name that was resolved
@@ -29,6 +30,7 @@ struct CollectiveChoice {
     return op == CollectiveOp::ReduceScatter ? *reduce_scatter
            : op == CollectiveOp::AllGather   ? *all_gather
            : op == CollectiveOp::AllToAll    ? *all_to_all
+           : op == CollectiveOp::Broadcast   ? *broadcast
                                              : *algorithm;
   }
   /// True if it supports the operation. In closed form, built-in collectives can always be halved.

@@ -100,7 +100,8 @@ std::string fidelity_note(const Job& job, const Plan& plan) {
   if (!job.rounds) return "";
   double all = 0, start_ups = 0, least = 0, rings_above = 1;
   for (const Transfer& transfer : plan.transfers) {
-    const Call call(transfer.op, plan.groups[transfer.group].group);
+    if (!transfer.travels()) continue;
+    const Call call = call_of(plan, transfer);
     all += job.fabric->price(call).seconds(transfer.bytes);
     start_ups += job.rounds->start_ups(transfer.bytes, call);
     rings_above = std::max(rings_above, job.rounds->rings_above_message(transfer.bytes, call));

@@ -1,6 +1,7 @@
 #include "sim/training/job.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/alpha_beta.hpp"
 #include "sim/network/launch.hpp"
+#include "sim/schedule/muon.hpp"
 #include "sim/training/caveats.hpp"
 #include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
@@ -92,8 +94,11 @@ std::shared_ptr<const Fabric> with_launches(std::shared_ptr<const Fabric> fabric
 }
 
 // The fabric of alpha-beta. An all-reduce by parameter servers passes all legs to the servers and back.
-std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const CollectiveChoice& choice) {
+// `more`: calls in addition to the usual ones.
+std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const CollectiveChoice& choice,
+                                          std::vector<Call> more = {}) {
   std::vector<Call> calls = possible_calls(scenario, choice);
+  std::move(more.begin(), more.end(), std::back_inserter(calls));
   ChannelCosts costs = prices_of(calls, scenario, choice);
   const std::vector<ServerLeg> server_legs = legs_of(scenario, choice);
   Legs legs(server_legs.empty() ? 0 : calls.size());
@@ -154,10 +159,34 @@ Job pipeline_job(Job made) {
 
 }  // namespace
 
+namespace {
+
+// Sets the times of Muon's matrices that the profile does not state.
+void set_muon_times(Scenario& scenario) {
+  const auto plan = scenario.given ? &scenario.given->plan : nullptr;
+  const bool runs = plan ? plan->memory_policy.single_moment > 0
+                         : scenario.strategy && scenario.options.strategy.muon.optimizer == StepOptimizer::Muon;
+  if (!runs) return;
+  for (const TensorId id : muon_matrices(scenario.profile)) {
+    if (scenario.profile->tensors[id].muon) continue;
+    if (!scenario.product_rate)
+      throw InputError(scenario.options.place_of("optimizer"),
+                       fmt::format("the time of Muon's Newton-Schulz of '{}' is not known, nor the speed of the "
+                                   "profile's device",
+                                   scenario.profile->tensors[id].name),
+                       "\"muon_us\" in the profile's tensors, or a device of `allreplay list devices`");
+    Tensor& tensor = scenario.profile.own().tensors[id];
+    tensor.muon = to_time(operations_of(tensor) / *scenario.product_rate);
+  }
+}
+
+}  // namespace
+
 Job job_of(Scenario of) {
   Job made{.scenario = std::move(of)};
   const Scenario& scenario = made.scenario;
   made.choice = require_possible(scenario);
+  set_muon_times(made.scenario);
   if (scenario.options.parallel.pipeline()) return pipeline_job(std::move(made));
   if (scenario.options.parallel.any() && !made.choice.detailed()) {
     made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
@@ -244,18 +273,22 @@ void add_interference(System& system, std::uint32_t first_stream, std::uint32_t 
 }
 
 Job prepared_for(const Plan& plan, Job job) {
-  if (!job.choice.detailed() || job.scenario.options.parallel.pipeline()) return job;
-  std::vector<Call>& calls = job.setup.calls;
-  const std::size_t known = calls.size();
+  if (job.scenario.options.parallel.pipeline()) return job;
+  std::vector<Call> more;
   for (Call& call : calls_of(plan))
     if (!job.fabric->offers(call)) {
       call.algorithm = &job.choice.of(call.op);
-      calls.push_back(std::move(call));
+      call.group = call.group.of(job.scenario.workers);
+      more.push_back(std::move(call));
     }
-  if (calls.size() > known) {
-    job.rounds = lay_on(job.setup, *job.topology);
-    job.fabric = with_launches(job.rounds, job.scenario.options);
+  if (more.empty()) return job;
+  if (!job.choice.detailed()) {
+    job.fabric = on_channels(job.scenario, job.choice, std::move(more));
+    return job;
   }
+  std::move(more.begin(), more.end(), std::back_inserter(job.setup.calls));
+  job.rounds = lay_on(job.setup, *job.topology);
+  job.fabric = with_launches(job.rounds, job.scenario.options);
   return job;
 }
 

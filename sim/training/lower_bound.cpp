@@ -56,7 +56,7 @@ Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
 LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
   std::map<CallId, double> bytes;
   for (const Transfer& transfer : plan.transfers)
-    bytes[fabric.id_of({transfer.op, plan.groups[transfer.group].group})] += transfer.bytes;
+    if (transfer.travels()) bytes[fabric.id_of(call_of(plan, transfer))] += transfer.bytes;
   LowerBound bound;
   for (const auto& [id, sum] : bytes) bound.all = std::max(bound.all, fabric.least(sum, fabric.calls()[id], true));
   return bound;
@@ -67,8 +67,8 @@ LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
 Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> rank) {
   std::array<Time, channel_count> sums{};
   for (const Transfer& transfer : plan.transfers) {
-    if (rank && plan.rank_of(transfer) != rank) continue;
-    const Call call(transfer.op, plan.groups[transfer.group].group);
+    if (!transfer.travels() || (rank && plan.rank_of(transfer) != rank)) continue;
+    const Call call = call_of(plan, transfer);
     const Channels channels = fabric.channels(call);
     const Time time = fabric.at_best(transfer.bytes, call);
     for (std::size_t channel = 0; channel < sums.size(); ++channel)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -42,11 +43,13 @@ class Accountant {
     if (profile_.has_activations()) use.parts.activations = 0;
     const double buffer =
         plan_.memory_policy.reduce_buffer >= 0 ? static_cast<double>(plan_.memory_policy.reduce_buffer) * gradient_ : 0;
-    const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer + buffer;
+    const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer + use.parts.outer + buffer;
     for (std::uint32_t c = 0; c < unrolled_.classes; ++c) {
       Ledger ledger;
       hold_gathered(ledger, c);
       hold_reductions(ledger, c);
+      hold_matrices(ledger, c);
+      hold_pseudo_gradients(ledger, c);
       hold_activations(ledger, c);
       hold_step(ledger, c);
       ledger.settle(always, use);
@@ -103,7 +106,7 @@ class Accountant {
   // Returns the places of the unit's passes in the program.
   std::vector<ProgramRange> passes_of(const Unit& unit) const {
     std::vector<ProgramRange> passes;
-    for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
+    for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.micro_batches(); ++micro_batch) {
       passes.push_back(
           {places_(Activity::Forward, unit.first, micro_batch), places_(Activity::Forward, unit.last, micro_batch)});
       passes.push_back(
@@ -123,7 +126,10 @@ class Accountant {
     std::vector<std::vector<Gather>> gathers(units_.size());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.memory_policy.resident) continue;
+      const bool read = one.payload.kind == Payload::Kind::Parameters || one.payload.kind == Payload::Kind::Secondary;
+      if (!read || !one.travels() || one.payload.wire.only_scales() ||
+          one.payload.block == plan_.memory_policy.resident)
+        continue;
       if (one.group == group_replica) continue;  // gathers shards
       for (const Slice& slice : plan_.block_of(one).slices) {
         auto& own = gathers[unit_of_[profile_.tensors[slice.tensor].layer]];
@@ -148,10 +154,18 @@ class Accountant {
         std::size_t last = passes[(again == gathers[unit].end() ? passes.size() : again->pass) - 1].last;
         if (const auto& until = plan_.transfers[one.transfer].held_until)
           last = std::max<std::size_t>(until->place, passes[one.pass].last);
-        ledger.hold(Ledger::Gathered, spans_[unrolled_.transfer(one.transfer)].start, end(c, last),
-                    static_cast<double>(one.bytes) * profile_.parameter_share());
+        const double bytes = static_cast<double>(one.bytes) * profile_.parameter_share();
+        ledger.hold(Ledger::Gathered, spans_[unrolled_.transfer(one.transfer)].start, end(c, last), bytes);
+        if (i == 0) hold_secondary(ledger, c, end(c, last), bytes);
       }
     }
+  }
+
+  // The first time that parameters are freed, they leave a shard until the update.
+  void hold_secondary(Ledger& ledger, std::uint32_t c, Time from, double bytes) const {
+    if (plan_.sharding.secondary > 1)
+      ledger.hold(Ledger::Secondary, from, start(c, places_(Activity::Update, everything, 0)),
+                  bytes / static_cast<double>(plan_.sharding.secondary));
   }
 
   // Unsharded gradients exist from the start of their unit's backward pass to the end of their reduction.
@@ -161,7 +175,9 @@ class Accountant {
       return;
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.op != CollectiveOp::ReduceScatter || one.group == group_replica) continue;
+      // Quantised gradients are reduced by all-to-alls, of which the last carries the scales between nodes.
+      const bool last = one.op == CollectiveOp::AllToAll && one.group == group_nodes && one.payload.wire.only_scales();
+      if ((one.op != CollectiveOp::ReduceScatter || one.group == group_replica) && !last) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
         const Unit& unit = units_[unit_of_[profile_.tensors[slice.tensor].layer]];
         ledger.hold(Ledger::InReduction, start(c, places_(Activity::Backward, unit.last, one.micro_batch)),
@@ -170,12 +186,71 @@ class Accountant {
     }
   }
 
+  // A matrix that Muon gathers, or that its owner receives, is held from its arrival to the end of its Newton-Schulz.
+  // Of all owners, the one with the largest matrix counts, since nothing else changes meanwhile.
+  void hold_matrices(Ledger& ledger, std::uint32_t c) const {
+    if (unrolled_.transfers == 0) return;
+    std::map<std::uint32_t, Time> until;  // by block
+    const auto& program = plan_.program();
+    for (std::size_t place = 0; place < program.size(); ++place)
+      if (program[place].kind == Activity::NewtonSchulz) until[program[place].item] = end(c, place);
+    std::optional<std::uint32_t> largest;
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& one = plan_.transfers[index];
+      if (one.computes == Activity::NewtonSchulz) until[one.payload.block] = spans_[unrolled_.transfer(index)].end;
+      if (one.op != CollectiveOp::Gather) continue;
+      if (!largest || one.bytes > plan_.transfers[*largest].bytes) largest = index;
+    }
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& one = plan_.transfers[index];
+      const auto end = until.find(one.payload.block);
+      if (one.payload.kind != Payload::Kind::Matrices || end == until.end() || !one.travels()) continue;
+      const Time arrived = spans_[unrolled_.transfer(index)].end;
+      if (arrived < end->second && (one.op != CollectiveOp::Gather || index == *largest))
+        ledger.hold(Ledger::Matrices, arrived, end->second, held_matrix(one));
+    }
+  }
+
+  // A gather brings all of a block. An all-to-all brings a rank one matrix of a round: at most its largest.
+  double held_matrix(const Transfer& one) const {
+    double all = 0, most = 0;
+    for (const Slice& slice : plan_.block_of(one).slices) {
+      all += static_cast<double>(slice.bytes);
+      most = std::max(most, static_cast<double>(slice.bytes));
+    }
+    return one.op == CollectiveOp::AllToAll ? most : all;
+  }
+
+  // A fragment's pseudo-gradients exist from the launch of its average to the end of its outer update, where the
+  // synchronised parameters are copied.
+  void hold_pseudo_gradients(Ledger& ledger, std::uint32_t c) const {
+    if (!plan_.sharding.averages() || unrolled_.transfers == 0) return;
+    std::vector<std::uint32_t> fragment(profile_.tensors.size(), 0);  // by tensor: its block
+    for (const Work& work : plan_.program())
+      if (work.kind == Activity::OuterUpdate)
+        for (const Slice& slice : plan_.blocks[work.item].slices) fragment[slice.tensor] = work.item;
+    std::map<std::uint32_t, Time> launched;  // by fragment
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& one = plan_.transfers[index];
+      if (one.payload.kind != Payload::Kind::PseudoGradient) continue;
+      const Time ready = spans_[unrolled_.transfer(index)].ready;
+      Time& first = launched.emplace(fragment[plan_.block_of(one).slices.front().tensor], ready).first->second;
+      first = std::min(first, ready);
+    }
+    for (const auto& [block, from] : launched) {
+      const std::size_t place = places_(Activity::OuterUpdate, block, 0);
+      const double bytes = static_cast<double>(plan_.blocks[block].bytes()) * profile_.parameter_share();
+      ledger.hold(Ledger::Outer, from, end(c, place), bytes);
+      if (plan_.memory_policy.outer > 0) ledger.hold_step(start(c, place), end(c, place), bytes);
+    }
+  }
+
   void hold_activations(Ledger& ledger, std::uint32_t c) const {
     const Time begin = spans_[unrolled_.lead_in(c)].end, period = spans_[unrolled_.last_work(c)].end;
     for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) {
       if (!profile_.layers[layer].activation_bytes) continue;
       const auto bytes = static_cast<double>(*profile_.layers[layer].activation_bytes);
-      for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.accumulate; ++micro_batch) {
+      for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.micro_batches(); ++micro_batch) {
         const std::size_t made = places_(Activity::Forward, layer, micro_batch);
         const std::size_t used = places_(Activity::Backward, layer, micro_batch);
         if (made < used) {
@@ -190,9 +265,12 @@ class Accountant {
 
   void hold_step(Ledger& ledger, std::uint32_t c) const {
     const auto shards = static_cast<double>(plan_.sharding.optimizer_shards(scenario_.workers));
-    for (const UpdatePlace& update : update_places(plan_, 0, profile_))
+    const auto matrices = static_cast<double>(plan_.memory_policy.single_moment);  // which Adam does not update
+    for (UpdatePlace& update : update_places(plan_, 0, profile_)) {
+      update.elements.all -= matrices;
       ledger.hold_step(start(c, update.work), update.takes_time ? end(c, update.work) : start(c, update.work),
                        step_memory(scenario_, plan_, update.elements.shared_by(shards, plan_)));
+    }
   }
 
   const Scenario& scenario_;
@@ -252,15 +330,18 @@ MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const El
   parts.parameters =
       held * (held_elements({elements.all - resident, elements.experts}, plan.sharding.shards_parameters()) + resident);
   const double state = scenario.options.memory.state.value_or(held == 2 ? 12 : 8);
+  constexpr double second_moment = 4;  // fp32
+  const double saved = std::min(state, second_moment) * static_cast<double>(policy.single_moment);
   const double owners =
       plan.sharding.outer_optimizer ? static_cast<double>(plan.sharding.optimizer_shards(scenario.workers)) : shards;
   if (elements.experts == 0) {  // the order of factors decides the last bit
     parts.gradients = made * elements.all / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
-    parts.optimizer = elements.all * state / (plan.sharding.shards_optimizer() ? owners : 1);
+    parts.optimizer = (elements.all * state - saved) / (plan.sharding.shards_optimizer() ? owners : 1);
   } else {
     parts.gradients = made * held_elements(elements, !policy.whole_gradients && plan.sharding.shards_gradients());
     parts.optimizer = state * held_elements(elements, plan.sharding.shards_optimizer());
   }
+  parts.outer = elements.all * static_cast<double>(policy.outer);
   return parts;
 }
 
@@ -285,7 +366,8 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
     if (!first_pass) first_pass = place;
   }
   if (updates.empty() && first_pass) updates.push_back({*first_pass, false, own});
-  if (updates.size() == 1) updates.front().elements = own;
+  for (UpdatePlace& update : updates)
+    if (!update.takes_time || program[update.work].item == everything || updates.size() == 1) update.elements = own;
   return updates;
 }
 

@@ -15,7 +15,7 @@ namespace allreplay {
 /// Collects changes on top of the memory that is always held.
 class Ledger {
  public:
-  enum Part : std::size_t { Gathered, InReduction, Activations, Step, parts };
+  enum Part : std::size_t { Gathered, InReduction, Activations, Step, Secondary, Matrices, Outer, parts };
 
   void hold(Part part, Time from, Time to, double bytes) {
     if (bytes == 0 || from == to) return;
@@ -52,6 +52,9 @@ class Ledger {
     use.parts.gathered = std::max(use.parts.gathered, most[Gathered]);
     use.parts.in_reduction = std::max(use.parts.in_reduction, most[InReduction]);
     use.parts.step = std::max(use.parts.step, most[Step]);
+    use.parts.secondary = std::max(use.parts.secondary, most[Secondary]);
+    use.parts.matrices = std::max(use.parts.matrices, most[Matrices]);
+    use.parts.pseudo_gradients = std::max(use.parts.pseudo_gradients, most[Outer]);
     if (use.parts.activations) use.parts.activations = std::max(*use.parts.activations, most[Activations]);
     if (own.peak > use.peak) {
       use.peak = own.peak;

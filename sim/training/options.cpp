@@ -39,6 +39,13 @@ constexpr Word<bool> outers[] = {{false, "no_shard"}, {true, "optim"}};
 constexpr Word<bool> lane_choices[] = {{false, "shared"}, {true, "separate"}};
 constexpr Word<BackwardPrefetch> backward_prefetches[] = {
     {BackwardPrefetch::Pre, "pre"}, {BackwardPrefetch::Post, "post"}, {BackwardPrefetch::None, "none"}};
+constexpr Word<StepOptimizer> step_optimizers[] = {{StepOptimizer::AsProfiled, "profile"},
+                                                   {StepOptimizer::Muon, "muon"}};
+constexpr Word<MuonSpread> muon_spreads[] = {{MuonSpread::Gathered, "gathered"},
+                                             {MuonSpread::Owned, "owned"},
+                                             {MuonSpread::AllToAll, "all-to-all"},
+                                             {MuonSpread::Replicated, "replicated"}};
+constexpr Word<bool> backups[] = {{false, "host"}, {true, "device"}};
 constexpr Word<bool> bucket_ops[] = {{true, "all-reduce"}, {false, "reduce-scatter"}};
 
 // Returns the field of the options that a path of member pointers leads to.
@@ -94,6 +101,10 @@ std::string refusal() {
   return fmt::format("'{{}}' is neither '{}'", fmt::join(names_of(words), "' nor '"));
 }
 template <>
+std::string refusal<muon_spreads>() {
+  return "'{}' is not a way to share matrices";
+}
+template <>
 std::string refusal<dtype_words>() {
   return "'{}' is not a type that can be sent";
 }
@@ -144,6 +155,7 @@ using MF = MegatronFsdpOptions;
 using P = ParallelOptions;
 constexpr std::string_view in_pipelines = "with pp above 1";
 constexpr std::string_view all_strategies = "all strategies";
+constexpr std::string_view readers_of_muon = "fsdp2, megatron, and all strategies that make blocks";
 
 // Sets the default in words, for options whose get() has none.
 OptionRow with_default(OptionRow row, std::string_view default_text) {
@@ -160,6 +172,17 @@ OptionRow reshard() {
       });
   row.takes = [](const Strategy& strategy, std::string_view word) {
     return takes_but_last(strategy) || word != name_of(reshards, Reshard::ButLast);
+  };
+  return row;
+}
+
+// Errors about qwz name the place where it was set.
+OptionRow qwz() {
+  OptionRow row = choice<yes_or_no, &Options::strategy, &S::zero, &Z::qwz>(
+      "qwz", "ZeRO++: parameters are gathered as 8-bit numbers and scales");
+  row.set = [](Options& o, const std::string& v, const SourceLocation& p) {
+    o.strategy.zero.qwz = choose_by_name(yes_or_no, v, p, refusal<yes_or_no>()).value;
+    o.strategy.zero.place_of_qwz = p;
   };
   return row;
 }
@@ -458,6 +481,61 @@ std::span<const OptionRow> option_rows() {
           "max_live", "largest number of elements gathered or being gathered", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::max_reuse>(
           "max_reuse", "parameters that are needed again within this many elements are not freed", Tuned{1e8, 1e12}),
+      count<1, most_workers, &Options::strategy, &S::zero, &Z::hpz>(
+          "hpz", "ZeRO++: freed parameters leave a second shard on this many consecutive workers; 1: none"),
+      qwz(),
+      choice<yes_or_no, &Options::strategy, &S::zero, &Z::qgz>(
+          "qgz", "ZeRO++: gradients are reduced as 4-bit numbers, by all-to-alls in nodes and between nodes"),
+      {.name = "quantise",
+       .about = "ZeRO++: speed of quantising and dequantising, in bytes per second before quantising",
+       .default_text = "they take no time",
+       .kind = OptionKind::Rate,
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.strategy.zero.quantise = positive_rate(v, p); },
+       .get =
+           [](const Options& o) {
+             return o.strategy.zero.quantise ? fmt::format("{} B/s", *o.strategy.zero.quantise) : std::string();
+           }},
+      of_step(choice<step_optimizers, &Options::strategy, &S::muon, &MuonOptions::optimizer>(
+          "optimizer", "muon updates the matrices of blocks by Newton-Schulz (profile: the update is the profile's)",
+          readers_of_muon)),
+      with_default(of_step(choice<muon_spreads, &Options::strategy, &S::muon, &MuonOptions::spread>(
+                       "muon",
+                       "how ranks share Muon's matrices: each rank computes all (gathered, replicated) or its own "
+                       "(owned, all-to-all)",
+                       "with optimizer=muon")),
+                   "gathered if the state is sharded, else replicated"),
+      of_step(choice<yes_or_no, &Options::strategy, &S::muon, &MuonOptions::overlap>(
+          "muon_overlap", "the next round's matrices travel during Newton-Schulz", "with muon=all-to-all")),
+      count<1, many, &Options::strategy, &S::outer, &OuterOptions::sync_every>(
+          "sync_every", "H: local steps of a round, after which all parameters have been averaged"),
+      count<1, most_workers, &Options::strategy, &S::outer, &OuterOptions::replica>("replica", "workers of a replica"),
+      count<1, many, &Options::strategy, &S::outer, &OuterOptions::fragments>(
+          "fragments", "P: parts of the model that are averaged in turn, every H/P steps"),
+      count<0, many, &Options::strategy, &S::outer, &OuterOptions::delay>(
+          "delay", "steps from the launch of a fragment's average to its use"),
+      {.name = "outer_update",
+       .about = "the outer optimizer's step of the whole model",
+       .kind = OptionKind::Duration,
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.strategy.outer.outer_update = any_time(v, p); },
+       .get = [](const Options& o) { return write_duration(o.strategy.outer.outer_update); }},
+      {.name = "bucket",
+       .about = "size of a fragment's all-reduces, or tensor: each tensor separately",
+       .default_text = "tensor",
+       .kind = OptionKind::Bucket,
+       .set =
+           [](Options& o, const std::string& v, const SourceLocation& p) {
+             o.strategy.outer.bucket = v == "tensor" ? std::nullopt : std::optional(positive_size(v, p));
+           },
+       .get =
+           [](const Options& o) {
+             return o.strategy.outer.bucket ? write_size(*o.strategy.outer.bucket) : std::string();
+           }},
+      choice<yes_or_no, &Options::strategy, &S::outer, &OuterOptions::quantize>(
+          "quantize", "averages travel as 8-bit numbers, by an all-to-all and an all-gather"),
+      choice<backups, &Options::strategy, &S::outer, &OuterOptions::backup_on_device>(
+          "backup", "where the parameters of the last outer step are kept"),
       count<0, most_elements, &Options::strategy, &S::megatron, &M::bucket_size>(
           "bucket_size", "elements that close a bucket; 0: the larger of 40,000,000 and 1,000,000 per worker",
           Tuned{1e6, 1e9}),

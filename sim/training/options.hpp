@@ -75,7 +75,8 @@ enum class OptionKind : std::uint8_t {
   Wrap,
   Rate,
   Schedule,
-  Cut
+  Cut,
+  Bucket
 };
 inline constexpr Word<OptionKind> option_kinds[] = {
     {OptionKind::Size, "a size"},
@@ -89,6 +90,7 @@ inline constexpr Word<OptionKind> option_kinds[] = {
     {OptionKind::Rate, "a rate"},
     {OptionKind::Schedule, "a name, or a file"},
     {OptionKind::Cut, "a word, or numbers"},
+    {OptionKind::Bucket, "a word, or a size"},
 };
 
 /// The range in which `tune` varies an option, on a logarithmic scale: counts, bytes or seconds.

@@ -96,6 +96,8 @@ void require_feasible_step(const Scenario& scenario) {
   const StrategyOptions& options = scenario.options.strategy;
   ShardingConfig sharding = options.sharding;
   if (scenario.strategy && !scenario.given) sharding.zero = stage_of(scenario);
+  if (scenario.strategy && !scenario.given && scenario.strategy->local_steps)
+    sharding.sync_every = options.outer.sync_every;
   require_bearable_passes(sharding, scenario.profile, scenario.options.place_of("accumulate"));
   if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(

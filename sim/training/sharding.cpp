@@ -5,6 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/schedule/fsdp.hpp"
+#include "sim/schedule/local_sgd.hpp"
+#include "sim/schedule/muon.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/parallel_setup.hpp"
 
@@ -90,6 +94,69 @@ void require_experts(const Scenario& scenario) {
     refuse_experts(scenario.options.place_of("zero"), "zero", "zero=0, or megatron or fsdp2");
 }
 
+// ZeRO++: the groups of secondary shards, and of nodes.
+void require_zeropp(const Scenario& scenario) {
+  if (scenario.given || scenario.strategy->name != "zero-3") return;
+  const ZeroOptions& zero = scenario.options.strategy.zero;
+  const std::int64_t workers = scenario.workers, node = gpus_of_a_host(scenario.cluster.network);
+  const auto fail = [&](const std::string& option, const std::string& wrong, const std::string& right) {
+    throw InputError(scenario.options.place_of(option), wrong, right);
+  };
+  if (workers % zero.hpz != 0)
+    fail("hpz", fmt::format("groups of {} do not divide {} workers", zero.hpz, workers),
+         "a divisor of the number of workers");
+  if (zero.hpz > 1 && workers > node && node % zero.hpz != 0 && zero.hpz % node != 0)
+    fail("hpz", fmt::format("groups of {} do not divide nodes of {} workers", zero.hpz, node),
+         "a divisor or a multiple of a node's workers");
+  if (zero.qgz && workers > node && workers % node != 0)
+    fail("qgz", fmt::format("nodes of {} do not divide {} workers", node, workers), "qgz=false, or full nodes");
+  if (zero.quantise && !zero.qwz && !zero.qgz)
+    fail("quantise", "nothing is quantised", "qwz=true or qgz=true, or leave it out");
+}
+
+void require_muon(const Scenario& scenario) {
+  if (scenario.given) return;
+  const StrategyOptions& options = scenario.options.strategy;
+  const Strategy& strategy = *scenario.strategy;
+  const auto fail = [&](const std::string& option, const std::string& wrong, const std::string& right) {
+    throw InputError(scenario.options.place_of(option), wrong, right);
+  };
+  if (options.muon.optimizer != StepOptimizer::Muon) {
+    if (options.muon.spread) fail("muon", "no step is Muon's", "optimizer=muon, or leave it out");
+    return;
+  }
+  if (scenario.options.parallel.pipeline())
+    fail("optimizer", "optimizer=muon does not support pipelines yet", "pp 1, or leave it out");
+  if (options.sharding.has_expert_groups())
+    fail("optimizer", "optimizer=muon does not support groups of experts yet", "ep 1, or leave it out");
+  if (!strategy.schedule && strategy.name != "fsdp2" && strategy.name != "megatron")
+    fail("optimizer", fmt::format("{} does not support optimizer=muon", strategy.name),
+         "fsdp2, megatron, or a strategy of blocks such as ddp, with or without --zero 1 or 2");
+  const bool shards = stage_of(scenario) > 0;
+  if (!shards && options.barrier.value_or(strategy.barrier) == Barrier::Layer)
+    fail("optimizer", "optimizer=muon does not update layer by layer", "barrier=iteration, or --zero 1 or 2");
+  if (const auto wrong = unsuitable_spread(options.muon, shards)) fail("muon", wrong->what, wrong->remedy);
+  if (muon_matrices(scenario.profile).empty())
+    fail("optimizer", fmt::format("the blocks of '{}' have no matrices", scenario.profile->name),
+         "tensors with a shape of two dimensions, in layers whose group has a number");
+}
+
+// Rounds of local steps.
+void require_rounds(const Scenario& scenario) {
+  const std::string_view name = scenario.strategy->name;
+  if (scenario.given || (name != "diloco" && name != "local-sgd")) return;
+  const OuterOptions& outer = scenario.options.strategy.outer;
+  if (outer.replica != 1)
+    throw InputError(scenario.options.place_of("replica"), "replicas of several workers are not supported yet",
+                     "replica=1: each worker is a replica");
+  if (name == "local-sgd") return;
+  const auto wrong = unsuitable_round(outer, units_of(scenario.profile, scenario.options.strategy.fsdp.wrap).size());
+  if (wrong)
+    throw InputError(
+        scenario.options.place_of(outer.delay > 0 && outer.sync_every % outer.fragments == 0 ? "delay" : "fragments"),
+        wrong->what, wrong->remedy);
+}
+
 }  // namespace
 
 bool goes_with(const Scenario& scenario) {
@@ -117,13 +184,17 @@ void require_sharding(const Scenario& scenario) {
   require_strategy_of_pipelines(scenario);
   require_experts(scenario);
   require_groups(scenario);
+  require_zeropp(scenario);
+  require_muon(scenario);
+  require_rounds(scenario);
   const StrategyOptions& options = scenario.options.strategy;
   if (scenario.codec && !scenario.strategy->plan && scenario.options.places.contains("zero") && shards_state(scenario))
     throw InputError(scenario.options.place_of("zero"), "shards, but codecs compress all-reduces",
                      "no codec, or zero=0");
   if (scenario.codec && shards_state(scenario))
     throw InputError(scenario.place_of_codec,
-                     fmt::format("codecs compress all-reduces, but {} shards", scenario.strategy->name),
+                     fmt::format("codecs compress all-reduces, but {} {}", scenario.strategy->name,
+                                 scenario.strategy->local_steps ? "averages parameters" : "shards"),
                      "no codec, or zero=0 with a plan of blocks");
   if (scenario.given) return;
   if (scenario.strategy->plan) {

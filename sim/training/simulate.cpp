@@ -155,8 +155,9 @@ class Training {
   void advance(const Timeline& timeline, const Unrolled& unrolled, std::span<const Time> ends) {
     events_ += timeline.events;
     std::vector<std::pair<Time, Time>> flights;
-    for (const Span& span : std::span(timeline.spans).subspan(unrolled.transfer(0), unrolled.transfers))
-      flights.emplace_back(span.start, span.end);
+    for (std::size_t i = 0; i < unrolled.transfers; ++i)
+      if (const Span& span = timeline.spans[unrolled.transfer(i)]; plan_.transfers[i].travels())
+        flights.emplace_back(span.start, span.end);
     busy_ = add(busy_, covered(std::move(flights)));
     std::vector<Time> starts;
     for (const Time end : ends) starts.push_back(add(start_, end));
@@ -334,30 +335,58 @@ std::array<Time, std::size(activity_rows)> times_by_kind(const Unrolled& unrolle
   return sums;
 }
 
+// Returns the time of Muon's Newton-Schulz on the compute stream, or of the owner that computes most.
+std::optional<double> newton_schulz_of(const Plan& plan, const Unrolled& unrolled, Time on_stream) {
+  std::vector<Time> owners(plan.lanes.size(), Time(0));
+  bool any = plan.memory_policy.single_moment > 0;
+  for (std::size_t i = 0; i < unrolled.transfers; ++i)
+    if (const Transfer& one = plan.transfers[i]; one.computes == Activity::NewtonSchulz)
+      owners[one.lane] = add(owners[one.lane], unrolled.graph.tasks()[unrolled.transfer(i)].duration);
+  if (!any) return std::nullopt;
+  return to_seconds(owners.empty() ? on_stream : std::max(on_stream, *std::max_element(owners.begin(), owners.end())));
+}
+
+// Makes means of a round's times, which has several steps.
+void share_among_steps(const Plan& plan, Metrics& metrics) {
+  if (!plan.sharding.averages()) return;
+  metrics.period_s = metrics.iteration_s;
+  const auto steps = static_cast<double>(plan.sharding.steps());
+  for (double* one : {&metrics.iteration_s, &metrics.update_s, &metrics.copy_s, &metrics.codec_s, &metrics.comm_busy_s})
+    *one /= steps;
+  if (metrics.lower_bound_s) *metrics.lower_bound_s /= steps;
+}
+
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
-  add_speeds(scenario.profile, plan.sharding.accumulate, {.dp = scenario.workers}, metrics);
+  metrics.comm_busy_s = period.comm_busy_s;
+  if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   const auto times = times_by_kind(unrolled);
   const auto seconds_of = [&](Activity a, Activity b) {
     return to_seconds(add(times[static_cast<std::size_t>(a)], times[static_cast<std::size_t>(b)]));
   };
-  metrics.update_s = to_seconds(times[static_cast<std::size_t>(Activity::Update)]);
+  const auto time_of = [&](Activity activity) { return times[static_cast<std::size_t>(activity)]; };
+  metrics.update_s = to_seconds(add(time_of(Activity::Update), time_of(Activity::OuterUpdate)));
+  metrics.newton_schulz_s = newton_schulz_of(plan, unrolled, time_of(Activity::NewtonSchulz));
+  metrics.update_s += metrics.newton_schulz_s.value_or(0);
   metrics.copy_s = seconds_of(Activity::CopyOut, Activity::CopyIn);
   if (!unrolled.beside) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
+  metrics.codec_s += to_seconds(times[static_cast<std::size_t>(Activity::Dequantise)]);
+  share_among_steps(plan, metrics);
+  add_speeds(scenario.profile, plan.sharding.accumulate, {.dp = scenario.workers}, metrics);
   const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
-  metrics.straggler_s = without_rounding(period.iteration_s - period.without_stragglers_s);
+  const auto steps = static_cast<double>(plan.sharding.steps());
+  metrics.straggler_s = without_rounding((period.iteration_s - period.without_stragglers_s) / steps);
   metrics.exposed_comm_s =
       without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s - metrics.codec_s);
-  metrics.comm_busy_s = period.comm_busy_s;
-  if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }
 
 // Returns the number of transfers in groups of more than one worker.
 std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
-  return std::count_if(plan.transfers.begin(), plan.transfers.end(),
-                       [&](const Transfer& one) { return plan.groups[one.group].group.of(workers).ranks > 1; });
+  return std::count_if(plan.transfers.begin(), plan.transfers.end(), [&](const Transfer& one) {
+    return one.travels() && plan.groups[one.group].group.of(workers).ranks > 1;
+  });
 }
 
 }  // namespace
@@ -395,8 +424,11 @@ Result simulate(const Job& job, const Plan& plan) {
   result.plan = plan;
   // A single worker sends nothing. A sharded plan keeps its transfers, since its memory depends on them.
   std::optional<Plan> alone;
-  if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
-    alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
+  if (scenario.workers == 1 && !plan.sharding.shards_optimizer()) {
+    alone = plan;
+    alone->transfers.clear();
+    alone->gates.clear();
+  }
   const Plan& sent = alone ? *alone : plan;
   Training training(job, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles,

@@ -46,10 +46,11 @@ struct Scenario {
   std::map<std::string, std::shared_ptr<const CollectiveFile>> collective_files;  ///< by name
   std::string fidelity;                                                           ///< "": the cluster's
   const Strategy* strategy = nullptr;
-  std::shared_ptr<const GivenPlan> given;  ///< if set, `strategy` is its strategy
-  std::optional<CodecCosts> codec;         ///< none: no compression
-  std::optional<KnownDevice> device;       ///< none: unknown
-  std::optional<double> peak;              ///< FLOP/s of a worker in the profile's precision; none: unknown
+  std::shared_ptr<const GivenPlan> given;   ///< if set, `strategy` is its strategy
+  std::optional<CodecCosts> codec;          ///< none: no compression
+  std::optional<KnownDevice> device;        ///< none: unknown
+  std::optional<double> peak;               ///< FLOP/s of a worker in the profile's precision; none: unknown
+  std::optional<double> product_rate = {};  ///< FLOP/s that its products reach; none: unknown
   Options options;
   bool fold = true;       ///< simulate identical workers once; results do not depend on it
   bool in_words = false;  ///< options are those that the settings of the strategy's framework mean (Offer::meant)
@@ -64,22 +65,24 @@ struct Scenario {
 };
 
 struct Metrics {
-  double iteration_s = 0;               ///< the steady period from the start of a backward pass to the next
-  double forward_s = 0;                 ///< t_f of a micro-batch, of a worker without slowdown
-  double backward_s = 0;                ///< t_b, likewise
-  double update_s = 0;                  ///< of the optimizer, on such a worker's compute stream
-  double copy_s = 0;                    ///< copies out of and into the buffers of collectives, likewise
-  double straggler_s = 0;               ///< iteration − that of the same plan without stragglers, spread and jitter
-  double exposed_comm_s = 0;            ///< iteration − stragglers − K·(forward + backward) − update − codec
-  double comm_busy_s = 0;               ///< time per iteration with any block in flight
-  double codec_s = 0;                   ///< encoding and decoding on such a worker's compute stream
-  std::int64_t collectives = 0;         ///< started per iteration
-  double speedup = 0;                   ///< N·(K·(t_f + t_b) + U) / iteration
-  double efficiency = 0;                ///< speedup / N
-  std::optional<double> samples_per_s;  ///< N·K·batch / iteration; none if the batch size is unknown
-  std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster; none with a codec
-  std::int64_t events = 0;              ///< of the whole simulation: servers' wake-ups and network events
-  std::int64_t network_events = 0;      ///< rounds (`fluid`), messages (`message`), none (`alpha-beta`)
+  double iteration_s = 0;                 ///< the steady period from the start of a backward pass to the next
+  double forward_s = 0;                   ///< t_f of a micro-batch, of a worker without slowdown
+  double backward_s = 0;                  ///< t_b, likewise
+  double update_s = 0;                    ///< of the optimizer, on such a worker's compute stream
+  double copy_s = 0;                      ///< copies out of and into the buffers of collectives, likewise
+  double straggler_s = 0;                 ///< iteration − that of the same plan without stragglers, spread and jitter
+  double exposed_comm_s = 0;              ///< iteration − stragglers − K·(forward + backward) − update − codec
+  double comm_busy_s = 0;                 ///< time per iteration with any block in flight
+  double codec_s = 0;                     ///< encoding and decoding on such a worker's compute stream
+  std::int64_t collectives = 0;           ///< started per iteration
+  double speedup = 0;                     ///< N·(K·(t_f + t_b) + U) / iteration
+  double efficiency = 0;                  ///< speedup / N
+  std::optional<double> samples_per_s;    ///< N·K·batch / iteration; none if the batch size is unknown
+  std::optional<double> period_s;         ///< a round of local steps, of which iteration_s is the mean
+  std::optional<double> newton_schulz_s;  ///< of Muon on the worker that computes most, part of update_s
+  std::optional<double> lower_bound_s;    ///< no lossless plan on this collective is faster; none with a codec
+  std::int64_t events = 0;                ///< of the whole simulation: servers' wake-ups and network events
+  std::int64_t network_events = 0;        ///< rounds (`fluid`), messages (`message`), none (`alpha-beta`)
 };
 
 /// One replayed iteration: its start on the common clock, and its timeline relative to that.
@@ -95,6 +98,10 @@ struct MemoryParts {
   double in_reduction = 0;                              ///< unsharded gradients, until they are reduced
   std::optional<double> activations;                    ///< none if the profile has none
   double step = 0;                                      ///< copies and temporaries of the optimizer step
+  double secondary = 0;                                 ///< ZeRO++: second shards of freed parameters
+  double matrices = 0;                                  ///< Muon: gathered matrices, until their Newton-Schulz ends
+  double pseudo_gradients = 0;                          ///< local SGD: of fragments that are being averaged
+  double outer = 0;                                     ///< state of the outer optimizer, always held
 };
 
 /// The memory in use from an instant on.

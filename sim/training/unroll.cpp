@@ -75,8 +75,12 @@ class Unroller {
   void number_calls(const Fabric& fabric) {
     std::vector<std::array<std::optional<CallId>, std::size(operation_rows)>> known(plan_.groups.size());
     for (const Transfer& one : plan_.transfers) {
+      if (!one.travels()) {
+        call_ids_.push_back(0);  // not read
+        continue;
+      }
       std::optional<CallId>& id = known[one.group][static_cast<std::size_t>(one.op)];
-      if (!id) id = fabric.id_of({one.op, plan_.groups[one.group].group});
+      if (!id) id = fabric.id_of(call_of(plan_, one));
       call_ids_.push_back(*id);
     }
   }
@@ -115,6 +119,12 @@ class Unroller {
         return copy_time(static_cast<double>(block()) * profile.parameter_share());
       case Activity::CopyIn:
         return copy_time(static_cast<double>(block()));
+      case Activity::Dequantise:
+        return quantise_time(static_cast<double>(block()) * profile.parameter_share());
+      case Activity::NewtonSchulz:
+        return muon_time(plan_.blocks[label.item], profile);
+      case Activity::OuterUpdate:
+        return outer_time(plan_.blocks[label.item], profile);
       case Activity::Encode:
         return all_.decodes ? compression_->encode(block())
                             : allreplay::add(compression_->encode(block()), compression_->decode(block()));
@@ -133,7 +143,12 @@ class Unroller {
   Time update_time(const Label& label, const Profile& profile) const {
     if (!profile.update || profile.tensors.empty()) return Time(0);
     const std::uint32_t item = label.item;
-    if (item == everything) return scaled(*profile.update, share_of_role(classes_[label.worker_class].role));
+    if (item == everything) {
+      const double share = share_of_role(classes_[label.worker_class].role);
+      const std::int64_t all = profile.elements(), others = all - plan_.memory_policy.single_moment;
+      return scaled(*profile.update,
+                    others == all ? share : share * static_cast<double>(others) / static_cast<double>(all));
+    }
     Bytes bytes = 0;
     for (const Tensor& tensor : profile.tensors)
       if (tensor.layer == item) bytes += tensor.bytes;
@@ -159,6 +174,32 @@ class Unroller {
   }
 
   Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
+
+  Time quantise_time(double bytes) const {
+    return plan_.quantise_rate ? to_time(bytes / *plan_.quantise_rate) : Time(0);
+  }
+  // The slowest rank's matrix of a round, or a single one.
+  Time muon_time(const Block& block, const Profile& profile) const {
+    Time most{0};
+    for (const Slice& slice : block.slices) {
+      const auto own = profile.tensors[slice.tensor].muon;
+      most = std::max(most, own ? *own : profile_.tensors[slice.tensor].muon.value_or(Time(0)));
+    }
+    return most;
+  }
+  Time outer_time(const Block& block, const Profile& profile) const {
+    return scaled(plan_.outer_update,
+                  static_cast<double>(elements_of(block, profile)) / static_cast<double>(profile.elements()));
+  }
+
+  // The time of a computation in a lane (Transfer::computes), on the slowest worker.
+  Time lane_time(const Transfer& one) const {
+    const Time time = one.computes == Activity::NewtonSchulz ? muon_time(plan_.block_of(one), profile_)
+                                                             : quantise_time(static_cast<double>(one.bytes));
+    double slowdown = 1;
+    for (const WorkerClass& each : classes_) slowdown = std::max(slowdown, each.slowdown);
+    return slowdown == 1 ? time : scaled(time, slowdown);
+  }
 
   void add_works(std::uint32_t c) {
     add({Activity::LeadIn, c, 0}, {.queue = all_.stream(c)});
@@ -275,6 +316,11 @@ class Unroller {
     std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
+      if (!transfer.travels()) {
+        add({Activity::Transfer, 0, index, transfer.micro_batch},
+            {.queue = all_.lane(transfer.lane), .position = ranks[transfer.lane]++, .duration = lane_time(transfer)});
+        continue;
+      }
       add({Activity::Transfer, 0, index, transfer.micro_batch},
           {.queue = all_.lane(transfer.lane),
            .position = ranks[transfer.lane]++,
@@ -286,7 +332,7 @@ class Unroller {
     }
     departures_.resize(plan_.transfers.size() * parties());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
-      if (all_.per_rank_start) all_.graph.wait_for_any(all_.transfer(index));
+      if (all_.per_rank_start && plan_.transfers[index].travels()) all_.graph.wait_for_any(all_.transfer(index));
       for (std::uint32_t party = 0; party < parties(); ++party)
         departures_[index * parties() + party] = add_tick(index, party, add_arrival(index, party));
     }
@@ -297,7 +343,7 @@ class Unroller {
 
   // Returns the task that waits for the transfer's predecessors: the class's arrival, or the transfer itself.
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
-    if (!all_.per_rank_start) return all_.transfer(index);
+    if (!all_.per_rank_start || !plan_.transfers[index].travels()) return all_.transfer(index);
     const TaskId id = add({Activity::Arrival, c, index, plan_.transfers[index].micro_batch},
                           {.queue = all_.arrivals(), .position = static_cast<std::int64_t>(index * parties() + c)});
     all_.graph.precede(id, all_.transfer(index));
@@ -477,7 +523,9 @@ Influence felt(const Interference& interference, std::uint32_t network, std::vec
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
                  const std::vector<ServerUse>& channels, const std::optional<Interference>& interference) {
   const std::size_t computing = unrolled.beside ? 2 * unrolled.classes : unrolled.classes;
-  streams.assign(computing + (unrolled.pairs ? unrolled.classes : 0), Stream());
+  const std::size_t pairs = computing + (unrolled.pairs ? unrolled.classes : 0);
+  const auto in_lanes = std::count_if(plan.lanes.begin(), plan.lanes.end(), [](const Lane& one) { return one.stream; });
+  streams.assign(pairs + static_cast<std::size_t>(in_lanes), Stream());
   System system;
   const auto serve = [&](const ServerUse& server) {
     system.servers.push_back(server);
@@ -491,8 +539,12 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   const auto first = static_cast<std::uint32_t>(system.servers.size());
   for (const ServerUse& channel : channels) serve(channel);
   if (unrolled.per_rank_start) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, first});
+  std::size_t next = pairs;  // stream of a lane
   for (const Lane& lane : plan.lanes)
-    system.queues.push_back({lane.name, {lane.order, lane.window}, first + (channels.size() > 1 ? lane.channel : 0)});
+    system.queues.push_back(
+        {lane.name,
+         {lane.order, lane.window},
+         lane.stream ? serve({&streams[next++], Phase::Compute}) : first + (channels.size() > 1 ? lane.channel : 0)});
   for (std::size_t i = unrolled.classes; i < computing; ++i)
     system.queues.push_back({"codec", {}, serve({&streams[i], Phase::Compute})});
   if (interference) {
@@ -502,7 +554,7 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   }
   if (unrolled.ticks)
     system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve({&clock, Phase::Compute})});
-  for (std::size_t i = computing; i < streams.size(); ++i)
+  for (std::size_t i = computing; i < pairs; ++i)
     system.queues.push_back({"ep", {}, serve({&streams[i], Phase::Exchange})});
   return system;
 }

@@ -99,7 +99,8 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
 Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on);
 
 /// Returns the idle system that an unrolled plan runs on. Its servers are first streams, by class, which `streams` is
-/// filled with, then `channels`, by Lane::channel or a single one for all lanes; `clock` serves ticks. `interference`:
+/// filled with, then `channels`, by Lane::channel or a single one for all lanes; the streams of lanes that compute are
+/// the last ones in `streams`; `clock` serves ticks. `interference`:
 /// the first channel slows all workers. REQUIRES: `streams`, `clock` and the channels outlive it.
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
                  const std::vector<ServerUse>& channels,

@@ -22,6 +22,10 @@ constexpr ActivityLook activity_looks[] = {
     {Activity::Forward, style::pale_blue},
     {Activity::Update, style::green},
     {Activity::CopyOut, colour(0x9A9A9A)},
+    {Activity::NewtonSchulz, colour(0x00664B), white},
+    {Activity::OuterUpdate, colour(0x7A5200), white},
+    {Activity::Quantise, colour(0x4D4D4D), white},
+    {Activity::Dequantise, style::purple},
     {Activity::Encode, style::black, white},
     {Activity::Codec, style::black, white},
     {Activity::Decode, style::purple},
@@ -29,6 +33,7 @@ constexpr ActivityLook activity_looks[] = {
     {Activity::AllReduce, style::orange},
     {Activity::ReduceScatter, style::pale_green},
     {Activity::AllGather, style::yellow},
+    {Activity::AllToAll, style::vermilion},
     {Activity::Send, style::purple},
     {Activity::Exchange, style::vermilion, white},
 };

@@ -29,6 +29,7 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
   if (is_copy(label.kind)) return Activity::CopyOut;
   if (label.kind == Activity::Encode && !unrolled.decodes) return Activity::Codec;
   if (label.kind != Activity::Transfer) return label.kind;
+  if (const Transfer& one = plan.transfers[label.item]; !one.travels()) return one.computes;
   switch (plan.transfers[label.item].op) {
     case CollectiveOp::Send:
       return Activity::Send;
@@ -36,6 +37,11 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
       return plan.sharding.shards_optimizer() ? Activity::AllReduce : Activity::Transfer;
     case CollectiveOp::ReduceScatter:
       return Activity::ReduceScatter;
+    case CollectiveOp::AllToAll:
+      return Activity::AllToAll;
+    case CollectiveOp::Gather:
+    case CollectiveOp::Scatter:
+      return Activity::Transfer;
     default:
       return Activity::AllGather;
   }
@@ -107,7 +113,11 @@ class RowMaker {
   const Span& span(TaskId task) const { return episode_.timeline.spans[task]; }
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
   bool on_stream(TaskId task) const { return is_on_stream(label(task).kind); }
-  CollectiveOp op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
+  // True if a work makes what is sent: not for gathers, nor for computations in lanes.
+  bool is_made_by_work(std::size_t transfer) const {
+    const Transfer& one = result_.plan.transfers[transfer];
+    return one.travels() && one.op != CollectiveOp::AllGather;
+  }
 
   Bytes bytes_of(TaskId task) const { return static_cast<Bytes>(std::ceil(unrolled_.graph.tasks()[task].bytes)); }
 
@@ -214,7 +224,7 @@ class RowMaker {
       for (const TaskId next : unrolled_.graph.successors(task)) {
         const Activity kind = label(next).kind;
         const bool sends = kind == Activity::Transfer || kind == Activity::Tick || kind == Activity::Arrival;
-        if (!sends || op(next) == CollectiveOp::AllGather) continue;
+        if (!sends || !is_made_by_work(label(next).item)) continue;
         const TaskId transfer = unrolled_.transfer(label(next).item);  // directly, or through a tick or an arrival
         std::optional<TaskId>& maker = made_by_[transfer];
         if (span(task).end <= span(transfer).ready && (!maker || span(task).end > span(*maker).end)) maker = task;
@@ -225,7 +235,8 @@ class RowMaker {
   // Adds a bar for a transfer and its arrows. Groups of one worker send nothing.
   void add_transfer(std::size_t index) {
     const Transfer& transfer = result_.plan.transfers[index];
-    if (result_.plan.groups[transfer.group].group.of(outcome_.scenario.workers).ranks == 1) return;
+    if (transfer.travels() && result_.plan.groups[transfer.group].group.of(outcome_.scenario.workers).ranks == 1)
+      return;
     const TaskId task = unrolled_.transfer(index);
     const auto [from, to] = ranks_of(transfer);
     const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task), {.from = from, .to = to});

@@ -208,8 +208,10 @@ class Writer {
 
   // Returns an NCCL-style name, by which readers recognise communication.
   static std::string kernel_of(const Bar& bar) {
+    if (bar.activity < Activity::Transfer) return name_of(bar);
     const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
                            : bar.activity == Activity::AllGather   ? "AllGather"
+                           : bar.activity == Activity::AllToAll    ? "SendRecv"
                            : bar.activity == Activity::Send        ? "Send"
                            : bar.activity == Activity::Exchange    ? "AllToAll"
                                                                    : "AllReduce";

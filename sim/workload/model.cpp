@@ -1,5 +1,6 @@
 #include "sim/workload/model.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -13,12 +14,24 @@ namespace {
 constexpr std::int64_t most_elements = 1'000'000'000'000;  // the bytes of 10^15 parameters would still fit
 
 ModelTensor read_tensor(const Json& json) {
-  json.allow_only({"name", "shape"});
+  json.allow_only({"name", "shape", "fused", "muon_us"});
   ModelTensor tensor{read_name(json.at("name")), {}, 1};
   for (const Json& extent : json.at("shape").items()) tensor.shape.push_back(extent.integer(1, most_elements));
   const auto elements = element_count(tensor.shape);
   if (!elements) json.at("shape").fail("has too many elements", fmt::format("at most {}", most_elements));
   tensor.elements = *elements;
+  if (const auto fused = json.find("fused")) {
+    tensor.fused = fused->integer(1, 1'000'000);
+    const auto divides = [&](std::int64_t extent) { return extent % tensor.fused == 0; };
+    if (tensor.shape.size() != 2 || !std::any_of(tensor.shape.begin(), tensor.shape.end(), divides))
+      fused->fail("matrices do not fit into this shape", "a number that divides the rows or columns of a matrix");
+  }
+  if (const auto time = json.find("muon_us")) {
+    constexpr double longest = 1e12;
+    tensor.muon_us = time->number();
+    if (!(*tensor.muon_us >= 0 && *tensor.muon_us <= longest))
+      time->fail("is not the time of an update", "0 to 1e12 microseconds");
+  }
   return tensor;
 }
 
@@ -42,6 +55,13 @@ std::optional<std::int64_t> element_count(std::span<const std::int64_t> shape) {
     elements *= extent;
   }
   return elements;
+}
+
+double newton_schulz_operations(std::span<const std::int64_t> shape, std::int64_t fused) {
+  double rows = static_cast<double>(shape[0]), columns = static_cast<double>(shape[1]);
+  (shape[0] % fused == 0 ? rows : columns) /= static_cast<double>(fused);
+  const double m = std::min(rows, columns), n = std::max(rows, columns);
+  return static_cast<double>(fused) * 5 * (4 * m * m * n + 2 * m * m * m);
 }
 
 Model read_model(const Json& json) {

@@ -51,6 +51,8 @@ struct Tensor {
   Bytes bytes = 0;
   LayerId layer = 0;
   std::vector<std::int64_t> shape = {};  ///< `elements` is its product; empty if not known
+  std::int64_t fused = 1;                ///< number of equal matrices that it consists of
+  std::optional<Time> muon = {};         ///< Muon's update of all of them
 };
 
 /// The tensor's shape; if not known, one dimension with all elements.

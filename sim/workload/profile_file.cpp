@@ -120,7 +120,8 @@ void join_layers(const Json& object, const Model& model, Bytes bytes_per_element
     if (next < model.layers.size() && model.layers[next].name == name) {
       for (const ModelTensor& tensor : model.layers[next].tensors)
         profile.tensors.push_back({tensor.name, tensor.elements, tensor.elements * bytes_per_element,
-                                   static_cast<LayerId>(profile.layers.size()), tensor.shape});
+                                   static_cast<LayerId>(profile.layers.size()), tensor.shape, tensor.fused,
+                                   tensor.muon_us ? std::optional(to_time(*tensor.muon_us * 1e-6)) : std::nullopt});
       ++next;
     }
     profile.layers.push_back({name, microseconds(item.at("forward").number(), item.at("forward").place()),

@@ -18,8 +18,11 @@ std::string quoted(const std::string& text) {
   return {buffer.GetString(), buffer.GetSize()};
 }
 
-std::string tensor_text(const std::string& name, const std::vector<std::int64_t>& shape) {
-  return fmt::format(R"({{"name": {}, "shape": [{}]}})", quoted(name), fmt::join(shape, ", "));
+std::string tensor_text(const std::string& name, const std::vector<std::int64_t>& shape, std::int64_t fused,
+                        const std::string& muon_us) {
+  std::string extras = fused > 1 ? fmt::format(R"(, "fused": {})", fused) : "";
+  if (!muon_us.empty()) extras += fmt::format(R"(, "muon_us": {})", muon_us);
+  return fmt::format(R"({{"name": {}, "shape": [{}]{}}})", quoted(name), fmt::join(shape, ", "), extras);
 }
 
 std::string model_layers(const Profile& profile) {
@@ -28,7 +31,8 @@ std::string model_layers(const Profile& profile) {
   for (LayerId layer = 0; layer < profile.layers.size(); ++layer) {
     std::vector<std::string> tensors;
     for (; tensor != profile.tensors.end() && tensor->layer == layer; ++tensor)
-      tensors.push_back(tensor_text(tensor->name, shape_of(*tensor)));
+      tensors.push_back(
+          tensor_text(tensor->name, shape_of(*tensor), tensor->fused, tensor->muon ? write_us(*tensor->muon) : ""));
     lines.push_back(fmt::format(R"(  {{"name": {}, "tensors": [{}]}})", quoted(profile.layers[layer].name),
                                 fmt::join(tensors, ", ")));
   }
@@ -37,7 +41,9 @@ std::string model_layers(const Profile& profile) {
 
 std::string layer_text(const ModelLayer& layer) {
   std::vector<std::string> tensors;
-  for (const ModelTensor& tensor : layer.tensors) tensors.push_back(tensor_text(tensor.name, tensor.shape));
+  for (const ModelTensor& tensor : layer.tensors)
+    tensors.push_back(
+        tensor_text(tensor.name, tensor.shape, tensor.fused, tensor.muon_us ? fmt::format("{}", *tensor.muon_us) : ""));
   std::string counts;
   if (layer.forward_macs) counts += fmt::format(R"("forward_macs": {}, )", *layer.forward_macs);
   if (layer.activation_bytes) counts += fmt::format(R"("activation_bytes": {}, )", *layer.activation_bytes);

@@ -18,6 +18,7 @@ from program import listed, needs_program, run  # noqa: E402
 FIDELITIES = ("alpha-beta", "fluid", "message")
 SHARDING = {"fsdp2": 3, "fsdp1": 3, "composer": 3, "simple-fsdp": 3, "zero-1": 1, "zero-2": 2, "zero-3": 3, "megatron": 1,
             "megatron-fsdp": 3}  # ZeRO's stage of each
+LOCAL = ("local-sgd", "diloco")  # train another way, so that nothing compares them unasked
 PROFILES = ("vgg16_p100_b64", "resnet50_k80_b16", "bert_base_v100_b32", "googlenet_k80_b32")
 CLUSTERS = ("star-64-10gbe", "dgx-8x8-100gbps", "fat-tree-4")
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "fat-tree-4"]
@@ -40,7 +41,7 @@ class Best(program.Case):
         for strategy, zero, fidelity in itertools.product(listed("strategies"), range(4), FIDELITIES):
             with self.subTest(strategy=strategy, zero=zero, fidelity=fidelity):
                 words = [*RESNET, "-n", "8", "-s", strategy, "--zero", str(zero), "--fidelity", fidelity]
-                possible = (zero == 0 or strategy not in SHARDING and (zero < 3 or strategy == "best")
+                possible = (zero == 0 or strategy not in (*SHARDING, *LOCAL) and (zero < 3 or strategy == "best")
                             and (strategy != "dear"))
                 self.assertEqual(row_of(*words) is not None, possible)
         for zero, fidelity in itertools.product(("1", "2", "3"), FIDELITIES):
@@ -55,7 +56,7 @@ class Best(program.Case):
         best = row_of(*words, "-s", "best", "--zero", zero)
         fitting = 0
         for strategy in listed("strategies"):
-            if strategy == "best" or SHARDING.get(strategy, int(zero)) != int(zero):
+            if strategy == "best" or strategy in LOCAL or SHARDING.get(strategy, int(zero)) != int(zero):
                 continue
             # On what `best` runs on: by itself byteps has parameter servers where the cluster names no collective.
             same = ["--collective", best["collective"]] if best and strategy == "byteps" and "--collective" not in words else []

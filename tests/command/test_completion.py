@@ -109,7 +109,7 @@ class Completion(program.Case):
         self.assertEqual(self.bash("run", "--codec", "on"), [name for name in names("codecs") if name.startswith("on")])
         self.assertEqual(self.bash("run", "--option", "bucket_c"), ["bucket_cap="])
         self.assertEqual(self.bash("run", "--option", "bucket_cap", "=", "2"), [])
-        self.assertEqual(self.bash("run", "--bucket"), ["--bucket-cap", "--bucket-op", "--bucket-size"])
+        self.assertEqual(self.bash("run", "--bucket"), ["--bucket-cap", "--bucket-op", "--bucket", "--bucket-size"])
         self.assertEqual(self.bash("compare", "--grouping", ""), ["search", "optimal", "even"])
         self.assertEqual(self.bash("sweep", "--bucket"), [])
         self.assertEqual(self.bash("help", "fsd"), ["fsdp2", "fsdp1"])

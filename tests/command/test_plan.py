@@ -19,7 +19,7 @@ SCENARIOS = [
     ["--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--option", "sharing=fair"],
     ["--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--codec", "fp16"],
 ]
-SHARDED = ("fsdp2", "fsdp1", "composer", "simple-fsdp", "zero-1", "zero-2", "zero-3", "megatron", "megatron-fsdp")
+SHARDED = ("fsdp2", "fsdp1", "composer", "simple-fsdp", "zero-1", "zero-2", "zero-3", "megatron", "megatron-fsdp", "local-sgd", "diloco")  # no codec compresses what they send
 IN_FULL = ("strategy", "step", "copy", "holding", "blocks", "lanes", "program", "transfers")
 
 

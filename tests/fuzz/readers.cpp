@@ -225,6 +225,7 @@ std::vector<std::string> plans() {
     for (const std::int64_t accumulate : {1, 2}) {
       Scenario scenario = small_scenario(profile, strategy.name);
       scenario.options.strategy.sharding.accumulate = accumulate;
+      scenario.options.strategy.outer.sync_every = 2;
       texts.push_back(write_plan(plan_of(scenario), profile));
       scenario.options.strategy.sharding.zero = 1;
       if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));

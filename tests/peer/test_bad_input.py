@@ -236,7 +236,7 @@ class BadInput(program.Case):
         degree, turns = "is another kind of parallelism", "is a pipeline schedule"
         trace, all_workers = "precision is set by the profile", "waits for the gradients of all workers"
         for asked, says in (("tensor", degree), ("TensorParallel", degree), ("tp", degree), ("pipeline", turns), ("moe", degree),
-                            ("amp", trace), ("bf16", trace), ("local-sgd", all_workers), ("async", all_workers),
+                            ("amp", trace), ("bf16", trace), ("async", all_workers),
                             ("cpu-offload", ": "), ("checkpointing", ": "),
                             ("fsdp", ": "), ("hsdp", "--shard-group"), ("deepspeed", ": "),
                             ("pytorch-ddp", ": "), ("tensorflow", ": "), ("ring", ": "),

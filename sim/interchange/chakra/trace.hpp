@@ -21,7 +21,14 @@ constexpr std::uint64_t chakra_kinds = 11;  ///< 0 to 10 are defined
 std::string chakra_kind_name(std::uint64_t kind);
 
 /// The kinds of collectives that are used here, with the numbers of the schema.
-enum class ChakraCollective : std::int64_t { AllReduce = 0, AllGather = 2, ReduceScatter = 7 };
+enum class ChakraCollective : std::int64_t {
+  AllReduce = 0,
+  AllGather = 2,
+  Gather = 3,
+  Scatter = 4,
+  AllToAll = 6,
+  ReduceScatter = 7
+};
 
 /// An attribute's value. int32 is only written, where other readers need it; every integer read has 64 bits.
 using ChakraValue = std::variant<bool, std::int32_t, std::int64_t, double, std::string, std::vector<std::int64_t>,

@@ -156,7 +156,7 @@ class Writer {
   // Returns COMP_NODE_<what>_<pass>, with micro-batches COMP_NODE_<what>_<number>_<pass>.
   std::string name_of_work(TaskId task) const {
     const auto& [kind, worker_class, item, batch, in_pair] = label(task);
-    const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
+    const std::string number = plan_.sharding.micro_batches() > 1 ? fmt::format("_{}", batch + 1) : "";
     const auto named = [&](const std::string& what, std::string_view pass) {
       return fmt::format("COMP_NODE_{}{}_{}", what, number, pass);
     };
@@ -169,6 +169,14 @@ class Writer {
         return named(describe(plan_, item, profile_), "COPYOUT");
       case Activity::CopyIn:
         return named(describe(plan_, item, profile_), "COPYIN");
+      case Activity::Dequantise:
+        return named(describe(plan_, item, profile_), "DEQUANTISE");
+      case Activity::NewtonSchulz:
+        return named(describe(plan_, item, profile_), "NEWTONSCHULZ");
+      case Activity::OuterUpdate:
+        return named(describe(plan_, item, profile_), "OUTER");
+      case Activity::Mark:
+        return named(fmt::format("{}", item), "MARK");
       default:
         return fmt::format("COMP_NODE_{}_UPDATE", item == everything ? "all" : profile_.layers[item].name);
     }
@@ -246,15 +254,28 @@ class Writer {
     const auto& [kind, type] = looks(transfer.op);
     std::vector<std::uint64_t> waits = waits_for(task);
     if (behind) waits.push_back(*behind);
-    const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", transfer.micro_batch + 1) : "";
+    if (!transfer.travels()) return add_computation(task, std::move(waits));
+    const std::string number = plan_.sharding.micro_batches() > 1 ? fmt::format("_{}", transfer.micro_batch + 1) : "";
     ChakraNode& node = add(
         task, fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.payload.block, profile_), number, kind),
         ChakraKind::Collective, std::move(waits));
     node.attributes["comm_type"] = static_cast<std::int64_t>(type);
     node.attributes["comm_size"] = comm_size(transfer);
-    if (plan_.sharding.has_groups() && transfer.group != group_all)
+    const bool among_groups = plan_.sharding.has_groups() && transfer.group != group_all;
+    if (among_groups || plan_.groups[transfer.group].group.of(workers_).ranks < workers_)
       node.attributes["pg_name"] = std::to_string(group_number(plan_, transfer.group, workers_, worker_));
     add_priority(node, transfer);
+  }
+
+  // A computation in a lane.
+  void add_computation(TaskId task, std::vector<std::uint64_t> waits) {
+    const Transfer& one = transfer_of(task);
+    ChakraNode& node =
+        add(task, fmt::format("COMP_NODE_{}_{}", describe(plan_, one.payload.block, profile_), to_string(one.computes)),
+            ChakraKind::Compute, std::move(waits));
+    const Time time = unrolled_.graph.tasks()[task].duration;
+    node.microseconds = std::round(static_cast<double>(time.count()) / 1e6);
+    node.attributes["duration_ps"] = time.count();
   }
 
   // The largest priority goes first; it agrees with the order of ids.
@@ -331,6 +352,9 @@ class Writer {
   static std::pair<std::string_view, ChakraCollective> looks(CollectiveOp op) {
     if (op == CollectiveOp::ReduceScatter) return {"REDUCESCATTER", ChakraCollective::ReduceScatter};
     if (op == CollectiveOp::AllGather) return {"ALLGATHER", ChakraCollective::AllGather};
+    if (op == CollectiveOp::AllToAll) return {"ALLTOALL", ChakraCollective::AllToAll};
+    if (op == CollectiveOp::Gather) return {"GATHER", ChakraCollective::Gather};
+    if (op == CollectiveOp::Scatter) return {"SCATTER", ChakraCollective::Scatter};
     return {"ALLREDUCE", ChakraCollective::AllReduce};
   }
 
@@ -426,7 +450,7 @@ Built build(const ExportRequest& request) {
   Writer writer(request.profile, plan, request.workers, request.worker);
   ChakraTrace trace = writer.trace();
   return {std::move(trace), notes_of(request, plan, writer.vanished()),
-          plan.sharding.has_groups() ? groups_text(plan, request.workers) : ""};
+          plan.sharding.has_groups() || plan.sharding.in_nodes() ? groups_text(plan, request.workers) : ""};
 }
 
 JsonValue value_of(const ChakraValue& value) {
