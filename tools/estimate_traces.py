@@ -20,6 +20,7 @@ WORKLOADS = (  # model, samples of a mini-batch; transformers with the tokens th
 PRECISION = "bf16"
 # One worker's of a tensor-parallel group: model, device, degree, what is computed again in the backward pass.
 GROUPS = (("llama3-70b", "h100", 8, "none"), ("llama3-405b", "h100", 8, "full"))
+EXPERTS = (("qwen3-235b-a22b", "h100", (1, 4, 8)), ("qwen3-235b-a22b", "h100", (1, 4, 32)), ("qwen3-235b-a22b", "h100", (2, 2, 16)))  # tp, cp, ep
 
 
 def shipped():
@@ -29,7 +30,13 @@ def shipped():
     groups = {f"{model}_{DEVICES[device]}_b1_{PRECISION}_tp{degree}": ["--model", model, "--device", device, "--batch", "1", "--precision", PRECISION, "--tp", str(degree),
                                                                        "--sequence-parallel", "--recompute", recompute]
               for model, device, degree, recompute in GROUPS}
-    return {**alone, **groups}
+    experts = {}
+    for model, device, degrees in EXPERTS:
+        given = [(name, degree) for name, degree in zip(("tp", "cp", "ep"), degrees) if degree > 1]
+        asked = ["--model", model, "--device", device, "--batch", "1", "--precision", PRECISION, *(["--sequence-parallel"] if degrees[0] > 1 else [])]
+        experts["_".join([model, DEVICES[device], "b1", PRECISION, *(f"{name}{degree}" for name, degree in given)])] = [
+            *asked, *(word for name, degree in given for word in (f"--{name}", str(degree)))]
+    return {**alone, **groups, **experts}
 
 
 def main():

@@ -27,6 +27,7 @@ std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, c
     add("--moe-router-topk", search.model.experts.top_k, 0);
     words.emplace_back("--moe-grouped-gemm --moe-token-dispatcher-type alltoall");
     add("--expert-model-parallel-size", one.ep);
+    if (one.ep_overlap) words.emplace_back("--overlap-moe-expert-parallel-comm");
   }
   add("--pipeline-model-parallel-size", one.pp);
   add("--num-virtual-stages-per-pipeline-rank", one.chunks);

@@ -68,6 +68,14 @@ std::vector<std::pair<std::string, std::int64_t>> schedules_of(const LayoutSearc
   return all;
 }
 
+// Megatron-Core's transformer_config.py: interleaved stages, and no full recomputation.
+bool may_overlap_exchange(const LayoutSearch& search, const ModelLayout& one) {
+  const auto& given = search.base.options;
+  const auto is_given = [](const OptionText& option) { return option.name == "ep_overlap"; };
+  return one.strategy == "megatron" && one.schedule == "interleaved" && one.ep > 1 &&
+         one.recompute != Recompute::Full && std::none_of(given.begin(), given.end(), is_given);
+}
+
 std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& one) {
   const Transformer& t = search.model;
   const std::int64_t group = one.pp * one.tp * one.cp, chunks = one.pp * one.chunks;
@@ -174,6 +182,9 @@ Layouts layouts_of(const LayoutSearch& search, std::int64_t node) {
                   continue;
                 }
                 one.micro_batches = search.global_batch / (search.workers / (pp * tp * cp) * samples);
+                all.push_back(one);
+                if (!may_overlap_exchange(search, one)) continue;
+                one.ep_overlap = true;
                 all.push_back(std::move(one));
               }
         }

@@ -83,6 +83,7 @@ class Search {
     Shared<Profile> profile;
     std::vector<std::size_t> blocks;  // first layer of each transformer block
     double compute_s = 0;             // of a micro-batch, with communication inside layers
+    double exchange_s = 0;            // the part of it that exchanges tokens
     double update_s = 0, elements = 0, experts = 0, activations = 0;  // `experts`: elements of these
     double gradients = 0, parameters = 0;                             // bytes, in the types in which they are sent
   };
@@ -146,6 +147,7 @@ class Search {
     if (one.pp > 1) {
       set_option(request, "pp", std::to_string(one.pp));
       set_option(request, "schedule", one.schedule);
+      if (one.ep_overlap) set_option(request, "ep_overlap", "true");
       if (one.chunks > 1) set_option(request, "chunks", std::to_string(one.chunks));
       if (is_cut_by_a_framework(one.strategy)) set_option(request, "stages", write_cut(cut_of(one)));
       // Megatron overlaps sends only in interleaved schedules.
@@ -153,6 +155,20 @@ class Search {
         set_option(request, "p2p", "blocking");
     }
     return request;
+  }
+
+  // Returns the time of a micro-batch's passes, with communication inside layers.
+  static double seconds_of(const Scenario& scenario) {
+    const Profile whole = parallel_setup(scenario, collective_of(scenario)).profile;
+    return to_seconds(add(whole.forward(), whole.backward()));
+  }
+
+  static Shared<Profile> without_exchange(const Estimated& worker) {
+    Profile profile = *worker.profile;
+    for (Layer& layer : profile.layers)
+      std::erase_if(layer.collectives,
+                    [](const LayerCollective& sent) { return sent.group == LayerCollective::Among::Expert; });
+    return profile;
   }
 
   // Estimates the profile of one worker.
@@ -185,8 +201,9 @@ class Search {
     const Scenario scenario = library_.resolve(alone, worker.profile);
     worker.gradients = static_cast<double>(scenario.profile->bytes());
     worker.parameters = worker.gradients * scenario.profile->parameter_share();
-    const Profile whole = parallel_setup(scenario, collective_of(scenario)).profile;
-    worker.compute_s = to_seconds(add(whole.forward(), whole.backward()));
+    worker.compute_s = seconds_of(scenario);
+    if (one.ep > 1)
+      worker.exchange_s = worker.compute_s - seconds_of(library_.resolve(alone, without_exchange(worker)));
     kept = std::make_shared<Estimated>(std::move(worker));
     return *kept;
   }
@@ -214,7 +231,9 @@ class Search {
     // The part of sharded tensors that a worker holds: experts are shared among fewer workers.
     const double share = (1 + static_cast<double>(one.ep - 1) * worker.experts / worker.elements) / shards;
     const bool fsdp = one.strategy == "fsdp2", sharded = fsdp && one.pp == 1;
-    const double least = batches * worker.compute_s / ranks;
+    const double busy =
+        one.ep_overlap ? std::max(worker.compute_s - worker.exchange_s, worker.exchange_s) : worker.compute_s;
+    const double least = batches * busy / ranks;
     // Size of the bubble relative to 1f1b's, if all passes take equally long (by the schedules' papers).
     const double part = one.schedule == "zb-h1" ? 1. / 3 / chunks : one.schedule == "zbv" ? 1. / 6 : 1 / chunks;
     const double bubble = one.pp > 1 ? (ranks - 1) / batches * part * least : 0;
@@ -228,7 +247,7 @@ class Search {
     // Parameters and gradients in the types in which they are sent, and 12 bytes of optimizer state per parameter.
     const double each = (worker.parameters + worker.gradients) / worker.elements;
     const double held =
-        one.schedule == "interleaved" ? 1 + (ranks - 1) / (ranks * chunks) : std::min(ranks, batches) / ranks;
+        one.schedule == "interleaved" ? 1 + (ranks - 1 + (one.ep_overlap ? 1 : 0)) / (ranks * chunks) : std::min(ranks, batches) / ranks;
     result.memory_bytes = own * (sharded ? each * share : each) + 12 * own * share + worker.activations * held;
     return result;
   } catch (const InputError& error) {

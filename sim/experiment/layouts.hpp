@@ -17,6 +17,7 @@ namespace allreplay {
 
 struct ModelLayout {
   std::int64_t pp = 1, tp = 1, cp = 1, ep = 1;
+  bool ep_overlap = false;                     ///< token exchange overlaps
   std::string schedule;                        ///< "" without a pipeline
   std::int64_t chunks = 1;                     ///< per rank
   std::int64_t first_less = 0, last_less = 0;  ///< how many fewer layers the first and the last chunk have

@@ -40,6 +40,7 @@ enum class Kind : std::uint8_t {
   Batch,
   Degree,
   Schedule,
+  Exchange,
   Recompute,
   Strategy,
   Best,
@@ -189,6 +190,10 @@ void append_parallelism(std::vector<Question>& all, const Outcome& base) {
     if (parallel.pp % 2 == 0) append_degree(all, base, parallel.pp / 2);
   }
   append_experts(all, base);
+  const bool pairs = parallel.schedule == "interleaved" || parallel.schedule == "dualpipe-v";
+  if (parallel.pipeline() && parallel.ep > 1 && !parallel.given && pairs && parallel.p2p == P2p::Overlap &&
+      base.scenario.options.get("ep_overlap") != "true")
+    all.push_back(option(Kind::Exchange, "token exchange that overlaps", "ep_overlap", "true"));
   for (const char* schedule : {"1f1b", "interleaved", "zb-h1", "zbv"})
     if (parallel.pipeline() && !parallel.given && parallel.schedule != schedule)
       all.push_back({Kind::Schedule, fmt::format("schedule {} instead of {}", schedule, parallel.schedule),

@@ -39,6 +39,7 @@ std::string layout_words(const ModelLayout& layout) {
   for (const auto& [name, degree] :
        {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}, {"ep", layout.ep}})
     if (degree > 1) text += fmt::format("{} {}, ", name, degree);
+  if (layout.ep_overlap) text += "token exchange overlaps, ";
   if (layout.pp > 1) text += schedule_text(layout) + ", ";
   text += fmt::format("{} x {}, ", layout.micro_batches, counted(layout.samples, "sample"));
   if (layout.recompute != Recompute::None) text += "recompute " + recompute_text(layout) + ", ";
@@ -154,6 +155,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
                      {"schedule", schedule_text(one.layout)},
                      {"micro_batches", one.layout.micro_batches}};
     if (search.model.experts.count > 0) row["layout"]["ep"] = one.layout.ep;
+    if (one.layout.ep_overlap) row["layout"]["exchange"] = "overlaps";
     if (strategies.size() > 1) row["layout"]["strategy"] = one.layout.strategy;
     if (recomputes.size() > 1) row["layout"]["recompute"] = recompute_text(one.layout);
     add_standing(row, {.fits = fits(one),
@@ -182,7 +184,7 @@ const View& layouts_view() {
                  {"pp", "{layout/pp}"},
                  {"tp", "{layout/tp}"},
                  {"cp", "{layout/cp}"},
-                 {"ep", "{layout/ep}"},
+                 {"ep", "{layout/ep}[ {layout/exchange}]"},
                  {"schedule", "{layout/schedule}"},
                  {"batch", "{layout/micro_batches} x {micro_batch}"},
                  {"recompute", "{layout/recompute}"},

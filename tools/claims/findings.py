@@ -337,6 +337,47 @@ which not every schedule fits into 80 GB. The iteration and its bubble under `dd
   more is exposed. A clipped norm over all gradients forbids that."""
 
 
+def experts(sweeps):
+    """How much of the exchange of tokens each layout exposes, and what `recommend` chooses."""
+    config = "finding_experts"
+    described = sweeps.config(config)
+    cases = [(profile, str(pp)) for profile in described["profiles"] for pp in described["strategies"][0]["pp"]]
+    row = {(one["profile"], one["pp"], one.get("ep_overlap", "false")): one for one in sweeps.rows(config)}
+
+    def exposed(case, overlap):
+        return row[(*case, overlap)]["exposed_ep_s"]
+    gains = {case: 1 - row[(*case, "true")]["iteration_s"] / row[(*case, "false")]["iteration_s"] for case in cases}
+    lines = []
+    for case in cases:
+        held, beside = row[(*case, "false")], row[(*case, "true")]
+        lines.append([f"{name_of(sweeps, config, case[0])}, pp {case[1]}", f"{held['iteration_s']:.2f} s", f"{exposed(case, 'false'):.2f} s", percent(exposed(case, "false") / held["iteration_s"], 0),
+                      f"{beside['iteration_s']:.2f} s", f"{exposed(case, 'true'):.2f} s", percent(exposed(case, "true") / beside["iteration_s"], 0), percent(gains[case], 0),
+                      f"{beside['memory_bytes'] / 1e9:.0f} GB" + ("" if beside["fits"] == "true" else " (does not fit)")])
+    inside = [case for case in cases if case[0].endswith("_ep8")]
+    across = [case for case in cases if not case[0].endswith("_ep8")]
+    hidden = {case: 1 - exposed(case, "true") / exposed(case, "false") for case in cases}
+    ratios = [min(row[(*case, overlap)]["iteration_s"] for case in across) / min(row[(*case, overlap)]["iteration_s"] for case in inside) for overlap in ("false", "true")]
+    beside_groups = f"The best group across nodes takes {times(ratios[0])} as long as the one in a node, and {times(ratios[1])} where exchanges overlap: overlap is what makes large groups, and the memory that they leave, affordable."
+    advice = sweeps.json("recommend", "--model", "qwen3-235b-a22b", "--device", "h100", "--cluster", described["clusters"][0], "--workers", str(described["workers"][0]),
+                         "--global-batch", str(described["strategies"][0]["global_batch"]), "--budget", "24", "--json")
+    best, *others = [one for one in advice if one["fits"]]
+
+    def words(one):
+        return f"`{one['strategy']}`, tp {one['tp']}, cp {one['cp']}, pp {one['pp']}" + (f" (`{one['schedule']}`)" if one["pp"] > 1 else "") + f", ep {one['ep']}{' (overlapping)' if one['options'].get('ep_overlap') == 'true' else ''}, recomputation {one['recompute']}"
+    wider = [one for one in others if one["ep"] > 8]
+    beyond = f"the first of them with a larger group is {words(wider[0])}, {times(wider[0]['iteration_s'] / best['iteration_s'])} as long" if wider else "none of the others simulated that fits has a larger group"
+    return f"""Qwen3 235B-A22B (128 experts in each of 94 blocks, 8 for a token) on 256 H100, 8 a node behind 400 Gbit/s each; 1,024 sequences of 4,096 tokens an iteration, `megatron` in a pipeline of 4 or 8 ranks, `interleaved` with four
+chunks each; four workers share each sequence (cp 4, or tp 2 and cp 2); nothing is computed again, with which Megatron-Core refuses the overlap. Layer times are [estimated](../estimation.md) in bf16, experts are equally busy. The iteration, and the exposed exchange of tokens as seconds and as its part
+of the iteration, where it holds computing and where it overlaps (`ep_overlap`):
+
+{table(["case", "iteration", "exposed", "", "overlapping: iteration", "exposed", "", "gain", "memory"], lines)}
+
+- Where a group of experts is a node, tokens travel over NVLink: {percent(min(exposed(case, "false") / row[(*case, "false")]["iteration_s"] for case in inside), 0)} of the iteration. Across nodes it is {percent(min(exposed(case, "false") / row[(*case, "false")]["iteration_s"] for case in across), 0)} and more: as many bytes a worker, but on links of an eighth of the bandwidth.
+- Overlap hides {percent(min(hidden.values()), 0)} to {percent(max(hidden.values()), 0)} of it. What stays is mostly the exchange of actions that have no partner, at the ends of an iteration; the iteration is shorter by {percent(min(gains.values()), 0)} to {percent(max(gains.values()), 0)}.
+- {beside_groups}
+- `recommend` searches groups and overlap, too (24 layouts simulated): {words(best)}, {best["iteration_s"]:.2f} s; {beyond}."""
+
+
 def shared_fat_tree(sweeps):
     """How much of a shared Fat-Tree's slow-down placement and staggering give back."""
     config = "finding_shared_fat_tree"
@@ -456,4 +497,5 @@ FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("How much of a shared Fat-Tree's slow-down placement and staggering give back", shared_fat_tree, ("finding_shared_fat_tree",), "finding_shared_fat_tree.svg"),
     ("What one slow link or one slow worker costs each schedule", slow_link, ("finding_slow_link",), "finding_slow_link.svg"),
     ("Hybrid sharding between slower and slower networks", hybrids, ("finding_hybrids",), "finding_hybrids.svg"),
+    ("What the exchange of tokens costs a mixture of experts, and what its overlap gives back", experts, ("finding_experts",), "finding_experts.svg"),
 )
