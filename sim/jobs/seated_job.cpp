@@ -123,7 +123,7 @@ Profile with_collectives(Profile profile, const ParallelSetup& setup) {
     layer.backward = add(layer.backward, with.backward - without.backward);
     layer.backward_weight = weights[l];
   }
-  return profile;
+  return with_host_floors(std::move(profile));
 }
 
 // Returns the number of forward and backward passes of layers. Each class of workers has its own tasks, about 700 bytes
@@ -285,6 +285,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
+  if (scenario.profile->host.step > Time(0)) seated.plan = with_host_step(std::move(seated.plan));
   if (!seated.plan.pipeline) seated.plan = from_first_micro_batch(std::move(seated.plan));
   seated.job = prepared_for(seated.plan, std::move(job));
   set_classes(seated, file, cluster, entry, kinds, profiles);

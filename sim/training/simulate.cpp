@@ -102,11 +102,7 @@ class Training {
     return std::make_unique<Rendezvous>(job_.fabric->server_per_rank(parties), arrival);
   }
 
-  Time forward_of(const WorkerClass& one) const {
-    Time sum{0};
-    for (const Layer& layer : scenario_.profile->layers) sum = add(sum, scaled(layer.forward, one.slowdown));
-    return sum;
-  }
+  Time forward_of(const WorkerClass& one) const { return slowed(*scenario_.profile, one.slowdown).forward(); }
 
   void begin_at(const std::vector<Time>& starts) {
     start_ = *std::min_element(starts.begin(), starts.end());
@@ -343,12 +339,13 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
     return to_seconds(add(times[static_cast<std::size_t>(a)], times[static_cast<std::size_t>(b)]));
   };
   metrics.update_s = to_seconds(times[static_cast<std::size_t>(Activity::Update)]);
+  metrics.host_step_s = to_seconds(times[static_cast<std::size_t>(Activity::HostStep)]);
   metrics.copy_s = seconds_of(Activity::CopyOut, Activity::CopyIn);
   if (!unrolled.beside) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
   const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
   metrics.straggler_s = without_rounding(period.iteration_s - period.without_stragglers_s);
-  metrics.exposed_comm_s =
-      without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s - metrics.codec_s);
+  metrics.exposed_comm_s = without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s -
+                                            metrics.host_step_s - metrics.codec_s);
   metrics.comm_busy_s = period.comm_busy_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
@@ -367,7 +364,9 @@ void add_speeds(const Profile& profile, std::int64_t micro_batches, const Degree
   const auto workers = static_cast<double>(degrees.workers());
   metrics.forward_s = to_seconds(profile.forward());
   metrics.backward_s = to_seconds(profile.backward());
-  const double whole = passes * (metrics.forward_s + metrics.backward_s) + to_seconds(profile.update.value_or(Time(0)));
+  const double whole = passes * (metrics.forward_s + metrics.backward_s) +
+                       to_seconds(add(profile.update.value_or(Time(0)), profile.host.step));
+  metrics.host_s = passes * to_seconds(profile.waiting()) + to_seconds(profile.host.step);
   metrics.speedup = workers / static_cast<double>(degrees.pp) * whole / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
   if (profile.batch_size)
@@ -386,6 +385,7 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
 }
 
 Result simulate(const Job& job, const Plan& plan) {
+  if (job.scenario.profile->host.step > Time(0) && !has_host_step(plan)) return simulate(job, with_host_step(plan));
   if (plan.pipeline) return simulate_pipeline(job, plan);
   const Scenario& scenario = job.scenario;
   Result result;

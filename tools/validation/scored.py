@@ -17,6 +17,12 @@ class InputError(Exception):
     """What a command complained of."""
 
 
+def require_apart(fitted, scored):
+    """Nothing is tuned on what it is scored on."""
+    if both := set(fitted) & set(scored):
+        raise ValueError(f"fitted and scored: {sorted(both)}")
+
+
 def percent(ratio):
     return f"{100 * ratio:.1f} %"
 

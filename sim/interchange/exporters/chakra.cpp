@@ -169,6 +169,8 @@ class Writer {
         return named(describe(plan_, item, profile_), "COPYOUT");
       case Activity::CopyIn:
         return named(describe(plan_, item, profile_), "COPYIN");
+      case Activity::HostStep:
+        return "COMP_NODE_host_STEP";
       default:
         return fmt::format("COMP_NODE_{}_UPDATE", item == everything ? "all" : profile_.layers[item].name);
     }
