@@ -18,7 +18,7 @@ enum class Recompute : std::uint8_t {
 inline constexpr Word<Recompute> recompute_rules[] = {
     {Recompute::None, "none"}, {Recompute::Selective, "selective"}, {Recompute::Full, "full"}};
 
-/// What is known of hosts: the floors of software, and where they come from.
+/// The host floors of some software, and their source.
 struct HostFigures {
   std::string_view name;    ///< "eager"
   HostFloors floors;        ///< without recomputation, which launches the forward pass again

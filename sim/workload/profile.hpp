@@ -109,8 +109,7 @@ struct Profile {
   std::vector<Tensor> tensors;  ///< forward order, by non-decreasing layer
   std::optional<std::pair<TensorId, TensorId>> tied;  ///< one parameter: its gradients add up, also across ranks
   std::optional<ProfileDegrees> degrees;              ///< of the profiled run; none: 1
-  std::optional<std::pair<std::int64_t, std::int64_t>> tensor_and_context;  ///< degrees of the profiled run; none: 1
-  HostFloors host;  ///< layers' times are the GPU's until with_host_floors()
+  HostFloors host;                                    ///< layers' times are the GPU's until with_host_floors()
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b

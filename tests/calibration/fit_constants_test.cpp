@@ -212,7 +212,7 @@ TEST_CASE("with as many rows as constants, what moves a row by less than a thous
 }
 
 TEST_CASE("the host's floor and its part of a step: told apart by the number of micro-batches alone") {
-  // Of 1 and 2 ms the host makes 3 and 6: K micro-batches take 9K ms, and 4 ms of a step.
+  // The host makes 3 and 6 ms of 1 and 2: K micro-batches take 9K ms, and the step 4 ms more.
   const OwnFolder folder;
   folder.write("p.csv", "layer,params,forward_us,backward_us\na,1000,1000,2000\n");
   folder.write("c.json", R"({"name": "c", "workers": 16, "network": {"alpha": "1 us", "beta": "1 ns/B"}})");

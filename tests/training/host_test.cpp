@@ -6,6 +6,8 @@
 
 using namespace allreplay;
 
+namespace host_test {
+
 namespace {
 
 constexpr double ms = 1e-3;
@@ -147,3 +149,5 @@ TEST_CASE("in a split backward pass the waiting belongs to the gradients of weig
   CHECK(padded[1] == raw[1]);
   CHECK(padded[2] == raw[2] + of_ms(3));
 }
+
+}  // namespace host_test

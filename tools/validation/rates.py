@@ -90,7 +90,7 @@ def model_table(found):
 
 def section(scorer, reference):
     estimation_errors.PROGRAM = scorer.program
-    figures = [figure for source in (estimation_errors.llm_foundry, estimation_errors.llm_foundry_a100, estimation_errors.torchtitan) for figure in source(reference, scorer.folder)]
+    figures = [figure for source in (estimation_errors.llm_foundry, estimation_errors.llm_foundry_a100) for figure in source(reference, scorer.folder)]
     found, fits = {}, {}
     for file, (device, cluster) in FILES.items():
         found[device], fits[device] = scores_of(scorer, reference, figures, file, device, cluster)
