@@ -129,7 +129,7 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
     all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
   const HostFloors& host = scenario.profile->host;
   if (host.of_blocks())
-    all.push_back(option(Kind::HostBlock, "no host floor (CUDA graphs, compilation)", "host_block", "0"));
+    all.push_back(option(Kind::HostBlock, "no host floor (CUDA graphs, compilation)", "host_block", "0 s"));
   if (host.step > Time(0))
     all.push_back(option(Kind::HostStep, "half the step's overhead", "host_step", write_duration(host.step / 2)));
   const Tensor& tensor = scenario.profile->tensors.front();

@@ -75,7 +75,7 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
   if (speed.mfu) json["mfu"] = *speed.mfu / group;
   const auto [products, attention, source] = made.efficiency;
   if (products > 0) json["roofline_share"] = products;
-  if (attention != products) json["roofline_share_of_attention"] = attention;
+  if (attention != products) json["roofline_attention_share"] = attention;
   if (device) {
     json["device_bytes"] = device->memory;
     if (activations_of(profile) > device->memory) json["notes"].push_back({{"note", "activations do not fit"}});
@@ -109,7 +109,7 @@ const View& profile_view() {
           {"samples/s of a GPU", "{samples_per_s}"},
           {"tokens/s of a GPU", "{tokens_per_s:0}"},
           {"MFU", "{mfu}"},
-          {"of the roofline", "{roofline_share}[, attention {roofline_share_of_attention}]"},
+          {"of the roofline", "{roofline_share}[, attention {roofline_attention_share}]"},
           {"device's memory", "{device_bytes}"},
       }},
       ViewNotes{},

@@ -83,7 +83,7 @@ class Estimates(unittest.TestCase):
         result = self.result("run", *setting, "--strategy", "ddp")
         self.assertGreaterEqual(result["forward_s"], 12 * 800e-6)  # of 12 blocks, embeddings and head
         self.assertGreater(result["host_s"], result["iteration_s"] / 2)
-        free = self.result("run", *setting, "--strategy", "ddp", "--option", "host_block=0", "--option", "host_step=0")
+        free = self.result("run", *setting, "--strategy", "ddp", "--option", "host_block=0 s", "--option", "host_step=0 s")
         self.assertEqual(free["host_s"], 0)
         changes = [row["change"] for row in self.result("whatif", *setting, "--budget", 1)["rows"]]
         self.assertIn("no host floor (CUDA graphs, compilation)", changes)
@@ -101,11 +101,6 @@ class Estimates(unittest.TestCase):
         done = run("estimate", "--from", self.folder / "out.json", "--batch", 1, "--out", out)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(out.read_text(encoding="utf-8"))["host"], trace["host"])
-
-    def test_a_known_speed_leaves_the_starts_of_kernels(self):
-        slow, fast = (self.estimate(*GPT2, "--mfu", mfu)[0]["layers"] for mfu in ("20%", "40%"))
-        for one, other in zip(slow, fast):
-            self.assertGreater(2 * other["forward"] - one["forward"], 4)  # microseconds: once more the starts
 
     def test_words_are_the_preset(self):
         named, _ = self.estimate("--model", "llama3-8b", "--device", "h100", "--batch", 1, "--seq", 4096)

@@ -109,7 +109,7 @@ class Apart(unittest.TestCase):
     def test_a_models_efficiency_is_of_other_models(self):
         """Left out, a model's own figures change nothing."""
         work = estimation_errors.Work
-        figures = [estimation_errors.Figure("f", "h100", model, "", measured, work(products, attention, 0.1))
+        figures = [estimation_errors.Figure(estimation_errors.OWN["h100"], "h100", model, "", measured, work(products, attention, 0.1))
                    for model, measured, products, attention in (("a", 3.1, 1, 0.5), ("a", 5.1, 1, 1), ("b", 9, 1, 1), ("c", 4.1, 2, 0.2), ("c", 6.1, 3, 0.3))]
         fit, others = rates.without(figures, "h100", "b")
         self.assertEqual({one.model for one in others}, {"a", "c"})
@@ -125,10 +125,11 @@ class Apart(unittest.TestCase):
             return [{"benchmark": "ssd", "accelerator": name, "round": "v", "submitter": "s", "samples_per_gpu": str(batch), "step_ms": str(step)} for batch, step in pairs]
         groups = [series("a", [(8, 24), (4, 16)]), series("b", [(8, 100), (1, 99)]), series("c", [(2, 8), (1, 6)])]
         self.assertAlmostEqual(mlperf.intercept(groups[0]), 8)  # 2 ms a sample
-        self.assertAlmostEqual(mlperf.host_step(groups[1], groups), 6)  # of a and c: 8 and 4
+        self.assertAlmostEqual(mlperf.intercept(groups[0], [0, 2]), 4)  # 24 and 14: 2.5 ms a sample
+        self.assertAlmostEqual(mlperf.host_step(groups[1], groups, lambda _: None), 6)  # of a and c: 8 and 4
         self.assertIsNone(mlperf.intercept(groups[0][:1]))
         with self.assertRaises(ValueError):
-            mlperf.host_step(groups[0], [*groups, list(groups[0])])  # the same series twice
+            mlperf.host_step(groups[0], [*groups, list(groups[0])], lambda _: None)  # the same series twice
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """MLPerf Training: plain data parallelism on 8 to 2,048 GPUs, from the rate of the smallest system of a series."""
 
+import functools
 import json
 import statistics
 
@@ -19,7 +20,7 @@ Step times of systems submitted to MLPerf Training v2.1 to v5.1. A series is one
 {series} series are. Layer times are `allreplay estimate`'s in fp16 at the rate of the smallest system, for the batch of the larger one by the ratio of two rooflines (the batch of a GPU falls as GPUs rise), communication is `ddp` of
 fp16 gradients on the presets for A100 and H100. Nothing is fitted. Left out: rows whose time is that of a whole run, or of fewer than three reports; systems whose runs differ by more than {spread} %; nodes of other than
 8 GPUs, cards on PCIe, and series of one size. BERT is left out: FP8, sequences of all lengths without padding, and one report a run. For the detector (`ssd`: RetinaNet on a ResNeXt-50) the layers of ResNeXt-50 alone stand
-in, a part of its parameters, and each sample takes as long as in the smallest system, beside what the host takes for a step (`host_step`), whatever the batch: {steps}. That is what the line through the step times of *other* series leaves
+in, a part of its parameters, and each sample takes as long as in the smallest system, beside what the host takes for a step (`host_step`), whatever the batch: {steps}. That is what the line through the step times of *other* series, less the communication and spread that are replayed for them, leaves
 at no samples, the median over these series; their systems of several batches are fitted, and of the series itself only the smallest system is known.
 
 {scores}
@@ -65,9 +66,11 @@ def is_detector(group):
     return group[0]["benchmark"] == STAND_IN
 
 
-def intercept(group):
-    """Milliseconds of a step at no samples: of the line through its systems with the least squares of relative errors; None where all have one batch."""
-    pairs = [(int(row["samples_per_gpu"]) / float(row["step_ms"]), 1 / float(row["step_ms"])) for row in group]
+def intercept(group, beyond=None):
+    """Milliseconds of a step at no samples: of the line through its systems with the least squares of relative errors; None where all have one batch.
+    `beyond`: by system, the milliseconds that communication and the spread of GPUs add."""
+    steps = [float(row["step_ms"]) - more for row, more in zip(group, beyond or [0] * len(group))]
+    pairs = [(int(row["samples_per_gpu"]) / step, 1 / step) for row, step in zip(group, steps)]
     xx, xy, yy = (sum(one[i] * one[j] for one in pairs) for i, j in ((0, 0), (0, 1), (1, 1)))
     x, y = map(sum, zip(*pairs))
     return None if len({row["samples_per_gpu"] for row in group}) < 2 else (xx * y - xy * x) / (xx * yy - xy * xy)
@@ -77,11 +80,20 @@ def name_of(group):
     return group[0]["benchmark"], group[0]["accelerator"], group[0]["round"], group[0]["submitter"]
 
 
-def host_step(group, series):
-    """What other series of the detector say of a step, in ms."""
+def host_step(group, series, beyond):
+    """What other series of the detector say of a step, in ms. `beyond`: as for intercept(), by series."""
     others = [other for other in series if is_detector(other) and other is not group and intercept(other) is not None]
     require_apart(map(name_of, others), [name_of(group)])
-    return statistics.median(map(intercept, others))
+    return statistics.median(intercept(other, beyond(other)) for other in others)
+
+
+def replayed_beyond(scorer, group):
+    """By system of a series, the milliseconds that a replay without the host adds to computing."""
+    added = [0.0]  # the smallest, whose rate contains them
+    for _, point in points_of(scorer, group, f"bare-{name_of(group)[3]}-{name_of(group)[1][:11]}".replace(" ", "-")):
+        run = scorer.json("run", "--profile", scorer.folder / point["profile"], "--cluster", point["cluster"], "--workers", point["workers"], "--strategy", "ddp")
+        added.append(1e3 * (run["exposed_comm_s"] + run["straggler_s"]))
+    return added
 
 
 def points_of(scorer, group, number, step=None):
@@ -115,7 +127,8 @@ def table(systems, found):
 
 def section(scorer, reference):
     series = series_of(read_csv(reference / "measured" / "mlperf_systems.csv"))
-    steps = {number: host_step(group, series) for number, group in enumerate(series) if is_detector(group)}
+    beyond = functools.lru_cache(maxsize=None)(lambda number: replayed_beyond(scorer, series[number]))
+    steps = {number: host_step(group, series, lambda other: beyond(series.index(other))) for number, group in enumerate(series) if is_detector(group)}
     known = [(group[0], row, point) for number, group in enumerate(series) for row, point in points_of(scorer, group, number, steps.get(number))]
     systems = [(smallest, row) for smallest, row, _ in known]
     found = scorer.score("mlperf", [point for _, _, point in known])

@@ -71,7 +71,7 @@ def scores_of(scorer, reference, figures, file, device, cluster):
     usual = estimation_errors.same(estimation_errors.USUAL)
     whole = estimation_errors.fitted(estimation_errors.own_figures(figures, device))
     for title, efficiency_of in (("other models", fits.get), ("usual efficiency", lambda _: usual), ("the device's file", lambda _: whole)):
-        found[title] = scorer.score(f"{title.replace(' ', '-')}-{device}", points(scorer, rows, device, cluster, efficiency_of, title.replace(" ", "-").replace("'", "")))
+        found[title] = scorer.score(f"{title.replace(' ', '-')}-{device}", list(points(scorer, rows, device, cluster, efficiency_of, title.replace(" ", "-").replace("'", ""))))
     return found, fits
 
 
