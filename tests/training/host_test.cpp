@@ -1,8 +1,8 @@
 // A GPU that waits for its host: floors of blocks, and the host's part of a step.
 #include "tests/catch.hpp"
+#include "tests/training/scenario.hpp"
 
 #include "sim/training/job.hpp"
-#include "tests/training/scenario.hpp"
 
 using namespace allreplay;
 
