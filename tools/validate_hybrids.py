@@ -5,8 +5,8 @@
 
 Five questions. Of GH200 the layers were measured on the machine that the jobs ran on: step and exposed reduction, nothing
 fitted. Of vTrain's A100 each setting's first row (the fewest micro-batches) gives one rate, which fixes how fast its layers
-are; the others are predicted. Of jobs in FP8 and FP4, which no profile is in, another job's rate fixes by how much layers are
-faster than estimated ones in bf16. Of B200 and of Megatron-LM's A100 nothing is known: layers are estimated. Each is compared
+are; the others are predicted. Of jobs in FP8 and FP4, another job's rate fixes by how much layers are
+faster than estimated ones. Of B200 and of Megatron-LM's A100 nothing is known: layers are estimated. Each is compared
 with two null models: no bubble (computing, and nothing waits), and the bubble by formula, 1 + (P - 1) / (V M) times computing.
 Of Qwen3's mixtures of experts nothing is known, either (validation/mixtures.py, with null models of its own).
 """
@@ -366,13 +366,14 @@ class Setting(NamedTuple):
     pp: int
     cp: int
     vp: int
+    precision: str = "fp8"
 
     def micro_batches(self):
         return self.batch * self.tp * self.pp * self.cp // (self.gpus * self.microbatch)
 
     def estimate(self):
         group = [*(["--tp", self.tp, "--sequence-parallel"] if self.tp > 1 else []), *(["--cp", self.cp] if self.cp > 1 else [])]
-        return [*MODELS[self.model], "--device", MACHINES[self.machine][0], "--precision", "bf16", "--batch", self.microbatch, "--seq", self.sequence, *group]
+        return [*MODELS[self.model], "--device", MACHINES[self.machine][0], "--precision", self.precision, "--batch", self.microbatch, "--seq", self.sequence, *group]
 
     def job(self):
         """Megatron's distributed optimizer; the 70B in one piece fits no GPU, and is sharded."""
@@ -426,7 +427,8 @@ def bridge_jobs(data):
         if row["ep"] or row["sequence"] != "8192":
             continue  # experts; fine-tuning
         machine = row["system"].removeprefix("DGX-")
-        setting = Setting(row["model"], machine, *(int(row[key] or 1) for key in ("gpus", "global_batch", "microbatch", "sequence", "tp", "pp", "cp", "vp")))
+        setting = Setting(row["model"], machine, *(int(row[key] or 1) for key in ("gpus", "global_batch", "microbatch", "sequence", "tp", "pp", "cp", "vp")),
+                          precision="fp4" if row["precision"] == "NVFP4" else "fp8")
         steps[f"Megatron-Bridge, {machine}, {row['precision']}"][setting].append(float(row["step_ms_derived"]) / 1e3)
     for title, settings in steps.items():
         ranked = sorted(settings, key=lambda one: (one.model != "LLAMA3_70B", -len(settings[one])))
@@ -455,13 +457,15 @@ def narrow(data, folder):
             table.append(f"| {title} | {known.model} | {degrees(known)} | {setting.model} | {degrees(setting)} | {measured:.3f} | {errors} |")
     yield "\n## Megatron-Bridge and MLPerf in FP8 and FP4: another job's rate known\n"
     yield from scores.lines()
-    yield """
-No profile is in FP8 or FP4. All rows of Megatron-Bridge are; MLPerf's logs do not say, and NVIDIA's code for these
-benchmarks uses FP8. Layers are therefore estimated in bf16, and faster by one factor, which another job on the same machine
+    replayed, *nulls = (statistics.median(errors) for errors in scores.errors.values())
+    verdict = "**The null models are better here.**" if replayed > max(nulls) else "**A null model is better here.**" if replayed > min(nulls) else "The replay is better than both null models."
+    yield f"""
+All rows of Megatron-Bridge are in FP8 or FP4; MLPerf's logs do not say, and NVIDIA's code for these benchmarks uses FP8.
+Layers are estimated with the products of blocks in it (`--precision`), and faster by one factor, which another job on the same machine
 fixes: for each precision of Megatron-Bridge LLaMA-3 70B, for each benchmark of MLPerf the smallest system. The null models
 carry that job's rate on in proportion to computing. A step of Megatron-Bridge is the median of a setting's containers.
 
-**The null models are better here.** Where only the number of GPUs changes (MLPerf's GPT-3 and LLaMA 405B), the replay is the
+{verdict} Where only the number of GPUs changes (MLPerf's GPT-3 and LLaMA 405B), the replay is the
 closest of the three. From 70B to 405B it is too slow: it adds the tensor group's collectives, which hold computing here;
 Megatron can overlap them with it, and the sources do not say whether these jobs did. That one factor serves both widths,
 and that nothing is recomputed, are assumptions, too.
