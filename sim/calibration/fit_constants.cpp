@@ -30,10 +30,7 @@ bool is_of_links(Constant constant) {
 }
 
 // True if zero is plausible: the effect may not exist.
-bool may_be_zero(Constant constant) {
-  return constant == Constant::Interference || constant == Constant::Spread || constant == Constant::HostBlock ||
-         constant == Constant::HostStep;
-}
+bool may_be_zero(Constant constant) { return constant == Constant::Interference || constant == Constant::Spread; }
 
 double most_of(Constant constant) {
   if (constant == Constant::Interference) return 3;
