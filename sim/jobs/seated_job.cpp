@@ -123,7 +123,7 @@ Profile with_collectives(Profile profile, const ParallelSetup& setup) {
     layer.backward = add(layer.backward, with.backward - without.backward);
     layer.backward_weight = weights[l];
   }
-  return with_host_floors(std::move(profile));
+  return profile;
 }
 
 // Returns the number of forward and backward passes of layers. Each class of workers has its own tasks, about 700 bytes
@@ -168,8 +168,9 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
           profile = std::make_shared<const Profile>(with_batch(profiles[kind], key.batch));
         else if (!profile && !kinds[kind].profile.empty())
           profile = std::make_shared<const Profile>(*profiles[kind]);
-        if (profile && fresh_profile && seated.job.parallel)
-          profile = std::make_shared<const Profile>(with_collectives(*profile, *seated.job.parallel));
+        if (profile && fresh_profile)
+          profile = std::make_shared<const Profile>(
+              with_host_floors(seated.job.parallel ? with_collectives(*profile, *seated.job.parallel) : *profile));
         seated.classes.push_back({key.slowdown, {}, key.role, profile});
         require_bearable(passes_of(seated), file, entry.place);
         seated.events.push_back(key.events);
@@ -285,7 +286,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
-  if (scenario.profile->host.step > Time(0)) seated.plan = with_host_step(std::move(seated.plan));
+  if (job.scenario.profile->host.step > Time(0)) seated.plan = with_host_step(std::move(seated.plan));
   if (!seated.plan.pipeline) seated.plan = from_first_micro_batch(std::move(seated.plan));
   seated.job = prepared_for(seated.plan, std::move(job));
   set_classes(seated, file, cluster, entry, kinds, profiles);
