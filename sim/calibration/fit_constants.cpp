@@ -65,7 +65,7 @@ void require_levels(const Scenario& scenario, const MeasuredPoint& point, Consta
                    "a cluster with alpha and beta");
 }
 
-// The forward pass of the longest block: a floor from there on shows in every block.
+// The forward pass of the longest block: a floor above it shows in every block.
 double longest_block(const Profile& profile) {
   Time longest{0}, sum{0};
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
@@ -95,7 +95,7 @@ double start_of(const Scenario& scenario, Constant constant, bool inside) {
   }
   if (constant == Constant::HostBlock) {
     const double known = to_seconds(scenario.profile->host.block_forward);
-    return known > 0 ? known : longest_block(scenario.profile);
+    return known > 0 ? known : 1.5 * longest_block(scenario.profile);
   }
   if (constant == Constant::HostStep) {
     const double known = to_seconds(scenario.profile->host.step);
