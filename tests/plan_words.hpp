@@ -8,9 +8,9 @@
 
 #include "sim/schedule/plan.hpp"
 
-/// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U, H (host). Transfers by the layers that they
-/// carry, in order: G1+2 a gather, R2+1 a reduction; among groups A1 an all-reduce, S1 a reduce-scatter, O1 a gather;
-/// what comes again in a micro-batch has a ' more. Micro-batches from the second on are named: F1/2.
+/// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U, H (host). Transfers by the layers
+/// that they carry, in order: G1+2 a gather, R2+1 a reduction; among groups A1 an all-reduce, S1 a reduce-scatter, O1 a
+/// gather; what comes again in a micro-batch has a ' more. Micro-batches from the second on are named: F1/2.
 class PlanWords {
  public:
   PlanWords(const allreplay::Plan& plan, const allreplay::Profile& profile) : plan_(plan) {
