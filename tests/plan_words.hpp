@@ -8,9 +8,9 @@
 
 #include "sim/schedule/plan.hpp"
 
-/// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U. Transfers by the layers that they
-/// carry, in order: G1+2 a gather, R2+1 a reduction; among groups A1 an all-reduce, S1 a reduce-scatter, O1 a gather;
-/// what comes again in a micro-batch has a ' more. Micro-batches from the second on are named: F1/2.
+/// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U, H (host). Transfers by the layers
+/// that they carry, in order: G1+2 a gather, R2+1 a reduction; among groups A1 an all-reduce, S1 a reduce-scatter, O1 a
+/// gather; what comes again in a micro-batch has a ' more. Micro-batches from the second on are named: F1/2.
 class PlanWords {
  public:
   PlanWords(const allreplay::Plan& plan, const allreplay::Profile& profile) : plan_(plan) {
@@ -61,7 +61,7 @@ class PlanWords {
   static std::string batch_of(std::uint32_t batch) { return batch == 0 ? "" : "/" + std::to_string(batch + 1); }
 
   static std::string name_of(const allreplay::Work& work) {
-    constexpr const char* letters[] = {"B", "", "", "F", "U", "C", "c", "D", "Q", "N", "O"};  // as Activity has them
+    constexpr const char* letters[] = {"B", "", "", "F", "U", "H", "C", "c", "D", "Q", "N", "O"};  // as Activity has them
     const std::string item = work.item == allreplay::everything ? "" : std::to_string(work.item + 1);
     return letters[static_cast<std::size_t>(work.kind)] + item + batch_of(work.micro_batch);
   }

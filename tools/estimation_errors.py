@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Writes docs/generated/estimation_errors.md: how far `allreplay estimate` is from what others measured, every published figure predicted without itself.
 
-Trainings of transformers on one node (llm_foundry_h100.csv, vtrain_a100_single.csv, torchtitan_h100_8b.csv): seconds of an iteration.
+Trainings of transformers on one node (llm_foundry_*.csv, vtrain_a100_single.csv, torchtitan_h100_8b.csv): seconds of an iteration.
 Layer-wise profiles (profiles/): seconds of the backward pass, which all of them measured soundly, and its split over the layers.
 
-Each is estimated by the roofline at its peak rates; the time measured over that is the efficiency that the training reached. A figure is
-then predicted with the median efficiency of other models, and of those in other files. An iteration is `accumulation`
-times forward and backward, the update, divided by the GPUs where the optimizer's state is sharded over them, and an all-reduce at
-NVLink's bandwidth where nothing overlaps it. What else communicates inside a node is taken to be hidden. The last table is reconstruct_trace.py's.
+Each is estimated by the roofline at its peak rates; the computing time measured, without the starts of kernels, over that is the efficiency
+that the training reached. A figure is then predicted with the median efficiency of other models, and of those in other files. An
+iteration is `accumulation` times forward and backward, the update, divided by the GPUs where the optimizer's state is sharded over
+them, and an all-reduce at NVLink's bandwidth where nothing overlaps it. What else communicates inside a node is taken to be hidden.
+
+Devices with enough figures have an efficiency of their own, one of attention and one of everything else: least squares of the relative
+errors, in which every model weighs as much as another; a model's figures are predicted from the other models'. The last table is
+reconstruct_trace.py's.
 
 Examples:
   tools/estimation_errors.py ../shared/data                 writes the page
@@ -15,11 +19,12 @@ Examples:
 """
 
 import argparse
+import collections
 import csv
+import functools
 import json
 import math
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -36,8 +41,13 @@ PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / 
 # GeForce GTX Titan X (Maxwell), of which no file is shipped: 24 multiprocessors, 3072 cores at 1000 MHz, 336.5 GB/s.
 TITAN_X = {"description": "GeForce GTX Titan X (Maxwell)", "source": "NVIDIA", "peak_tflops": {"fp32": 6.144}, "memory": "12 GB",
            "memory_bandwidth": "336.5 GB/s", "sms": 24}
+OWN = {"a100-40gb": "llm_foundry_a100_40gb.csv", "h100": "llm_foundry_h100.csv"}  # devices with an efficiency of their own, and its figures
+# The usual efficiency, for other devices, is of these, as it was before A100's was known: with that table it would be 0.52, and LLaMA-3
+# on B200 asks for less than it is (hybrids.md).
+USUAL_OF = ("llm_foundry_h100.csv", "vtrain_a100_single.csv", "torchtitan_h100_8b.csv")
 DEVICES = {"V100": "v100", "K80 die": "k80", "Titan X": "titanx"}
 TIMES = {"forward", "backward", "backward_weight"}  # of a layer; not all profiles have the last
+USUAL, FP32 = 0.48, 0.87  # the usual efficiencies that the program assumes, on tensor cores and in fp32
 NVLINK = 300e9  # bytes/s of an A100, for vTrain's all-reduce of two bytes a gradient, which its settings do not overlap
 PAGE = """# The errors of estimated and reconstructed profiles
 
@@ -50,6 +60,12 @@ Usual efficiency: {tensor_cores:.3f} on tensor cores, {fp32:.3f} in fp32.
 {transformers}
 
 {convolutional}
+
+## Devices
+
+What a device's file has as its `efficiency`, fitted to the trainings of one node on it; errors of each model's figures, predicted from those of the other models on the device, and beside them with the fit to all, and with the usual efficiency.
+
+{devices}
 
 ## Rescaling
 
@@ -67,39 +83,89 @@ By the [roofline in its plainest form](../estimation.md#reconstructed-profiles):
 """
 
 
+class Efficiency(NamedTuple):
+    """The fractions of the roofline that are reached, of attention and of everything else."""
+    products: float
+    attention: float
+
+
+class Work(NamedTuple):
+    """Seconds at the roofline: of attention, of everything else, and of starts of kernels, which no efficiency changes."""
+    products: float
+    attention: float
+    starts: float
+
+    def at(self, efficiency):
+        return self.products / efficiency.products + self.attention / efficiency.attention + self.starts
+
+    def __add__(self, other):
+        return Work(*map(sum, zip(self, other)))
+
+    def __mul__(self, factor):
+        return Work(*(factor * value for value in self))
+
+
 class Figure(NamedTuple):
-    """A published number: what it is of, what it says, and what the roofline at its peak says, in seconds."""
+    """A published number: what it is of, what it says, and what the roofline says of it."""
     file: str
+    device: str
     model: str
     what: str
     measured: float
-    roofline: float
+    work: Work
     fixed: float = 0.0  # in addition, whatever the efficiency: communication
 
     def efficiency(self):
-        """The part of the roofline that was reached."""
-        return self.roofline / (self.measured - self.fixed)
+        """The part of the roofline that was reached, the same by attention and by everything else."""
+        return (self.work.products + self.work.attention) / (self.measured - self.fixed - self.work.starts)
+
+    def error(self, efficiency):
+        return (self.work.at(efficiency) + self.fixed) / self.measured - 1
 
 
-def estimate(folder, *arguments):
-    """The trace that the program estimates, with times as the roofline has them at peak rates."""
+def same(value):
+    """One efficiency for everything."""
+    return Efficiency(value, value)
+
+
+def device_file(folder, device, efficiency, faster=1):
+    """The device, or a file of one, with this efficiency, and all rates so many times as fast."""
+    path = Path(device) if Path(device).suffix else ROOT / "models" / "devices" / f"{device}.json"
+    known = json.loads(path.read_text(encoding="utf-8"))
+    known["efficiency"] = {**efficiency._asdict(), "source": "assumed"}
+    known["peak_tflops"] = {name: faster * value for name, value in known["peak_tflops"].items()}
+    known["memory_bandwidth"] = f"{faster * float(known['memory_bandwidth'].removesuffix(' GB/s'))} GB/s"
+    out = Path(folder) / f"{path.stem}.json"
+    out.write_text(json.dumps(known), encoding="utf-8")
+    return out
+
+
+def estimate(folder, device, *arguments, efficiency=Efficiency(1, 1), faster=1):
+    """The trace that the program estimates for a device with this efficiency (in fp32 it takes the usual one)."""
     out = Path(folder) / "trace.json"
-    done = subprocess.run([PROGRAM, "estimate", "--out", out, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run([PROGRAM, "estimate", "--device", device_file(folder, device, efficiency, faster), "--out", out, "--force", *map(str, arguments)],
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    trace = json.loads(out.read_text(encoding="utf-8"))
-    efficiency = int(re.search(r" at (\d+) %", trace["source"])[1]) / 100  # the program's own has two digits
-    for layer in trace["layers"]:
-        for times in TIMES & layer.keys():
-            layer[times] *= efficiency
-    trace["update"] *= efficiency
-    return trace
+    return json.loads(out.read_text(encoding="utf-8"))
 
 
-def iteration(trace, accumulation, shards):
-    """Seconds of an iteration."""
-    micro = math.fsum(layer["forward"] + layer["backward"] for layer in trace["layers"])
-    return 1e-6 * (accumulation * micro + trace["update"] / shards)
+def seconds(trace):
+    """Of forward and backward, and of the update."""
+    return 1e-6 * math.fsum(layer["forward"] + layer["backward"] for layer in trace["layers"]), 1e-6 * trace["update"]
+
+
+@functools.lru_cache(maxsize=None)
+def micro_batch(folder, device, *arguments):
+    """(Work of forward and backward, Work of the update, parameters): what halving an efficiency adds is the work that it applies to."""
+    traces = [estimate(folder, device, *arguments, efficiency=one) for one in (Efficiency(1, 1), Efficiency(0.5, 1), Efficiency(1, 0.5))]
+    works = (Work(less - whole, least - whole, 3 * whole - less - least) for whole, less, least in zip(*map(seconds, traces)))
+    return *works, parameters(traces[0])
+
+
+def iteration(micro, update, accumulation, shards):
+    """The Work of an iteration."""
+    return micro * accumulation + update * (1 / shards)
 
 
 def parameters(trace):
@@ -119,29 +185,33 @@ def words(row, vocabulary, heads="heads"):
             "--seq", row["sequence_length_tokens"]]
 
 
-def llm_foundry(data, folder):
-    """MPT on 8 H100 of one node in bf16; FP8 is no precision of traces. Its models are GPT-2's with positions for the sequence."""
-    for row in rows(data / "measured" / "llm_foundry_h100.csv"):
-        if row["nodes"] != "1" or row["precision"] != "amp_bf16":
+def llm_foundry(data, folder, file="llm_foundry_h100.csv", device="h100", precision="bf16"):
+    """MPT with FSDP on one node of 8. Its models are GPT-2's with positions for the sequence."""
+    for row in rows(data / "measured" / file):
+        if row["nodes"] != "1" or not row["precision"].endswith(precision):
             continue
         recompute = "full" if row["activation_checkpointing"] == "True" else "none"
-        trace = estimate(folder, *words(row, row["vocabulary"]), "--device", "h100", "--precision", "bf16", "--batch", row["batch_per_gpu"],
-                         "--recompute", recompute)
-        if parameters(trace) != int(row["parameters"]):
-            sys.exit(f"llm_foundry_h100.csv: {row['model']} has {parameters(trace)} parameters instead of {row['parameters']}")
-        seconds = int(row["global_batch_tokens"]) / float(row["tokens_per_s"])
-        yield Figure("llm_foundry_h100.csv", row["model"], f"seq {row['sequence_length_tokens']}, batch {row['batch_per_gpu']}, recompute {recompute}",
-                     seconds, iteration(trace, int(row["accumulation"]), int(row["gpus"])))
+        micro, update, count = micro_batch(folder, device, *words(row, row["vocabulary"]), "--precision", precision, "--batch", row["batch_per_gpu"],
+                                           "--recompute", recompute)
+        if count != int(row["parameters"]):
+            sys.exit(f"{file}: {row['model']} has {count} parameters instead of {row['parameters']}")
+        yield Figure(file, device, row["model"], f"seq {row['sequence_length_tokens']}, batch {row['batch_per_gpu']}, recompute {recompute}",
+                     int(row["global_batch_tokens"]) / float(row["tokens_per_s"]), iteration(micro, update, int(row["accumulation"]), int(row["gpus"])))
+
+
+def llm_foundry_a100(data, folder):
+    """The same on A100."""
+    return llm_foundry(data, folder, "llm_foundry_a100_40gb.csv", "a100-40gb")
 
 
 def vtrain(data, folder):
     """GPT on 2 to 8 A100 of one node, recomputing everything; fp16 and Megatron's vocabulary are taken to be meant."""
     for row in rows(data / "measured" / "vtrain_a100_single.csv"):
-        trace = estimate(folder, *words(row, 51200), "--device", "a100-80gb", "--precision", "fp16", "--batch", row["batch_per_gpu"], "--recompute", "full")
+        micro, update, count = micro_batch(folder, "a100-80gb", *words(row, 51200), "--precision", "fp16", "--batch", row["batch_per_gpu"], "--recompute", "full")
         gpus = int(row["gpus"])
-        all_reduce = 2 * (gpus - 1) / gpus * 2 * parameters(trace) / NVLINK
-        yield Figure("vtrain_a100_single.csv", f"GPT {row['layers']} layers", f"{gpus} GPUs, batch {row['batch_per_gpu']} x {row['accumulation']}",
-                     1e-3 * float(row["iteration_ms"]), iteration(trace, int(row["accumulation"]), 1), all_reduce)
+        all_reduce = 2 * (gpus - 1) / gpus * 2 * count / NVLINK
+        yield Figure("vtrain_a100_single.csv", "a100-80gb", f"GPT {row['layers']} layers", f"{gpus} GPUs, batch {row['batch_per_gpu']} x {row['accumulation']}",
+                     1e-3 * float(row["iteration_ms"]), iteration(micro, update, int(row["accumulation"]), 1), all_reduce)
 
 
 def torchtitan(data, folder):
@@ -149,11 +219,11 @@ def torchtitan(data, folder):
     for row in rows(data / "measured" / "torchtitan_h100_8b.csv"):
         if row["nodes"] != "1" or row["precision"] != "bf16":
             continue
-        trace = estimate(folder, "--model", "llama3-8b", "--device", "h100", "--precision", "bf16", "--batch", row["batch_per_data_parallel_rank"],
-                         "--seq", row["sequence_length_tokens"], "--recompute", "selective")
+        micro, update, _ = micro_batch(folder, "h100", "--model", "llama3-8b", "--precision", "bf16", "--batch", row["batch_per_data_parallel_rank"],
+                                       "--seq", row["sequence_length_tokens"], "--recompute", "selective")
         tokens = int(row["batch_per_data_parallel_rank"]) * int(row["sequence_length_tokens"])
-        yield Figure("torchtitan_h100_8b.csv", "LLaMA-3 8B", "compiled" if row["compile"] == "yes" else "not compiled",
-                     tokens / float(row["tokens_per_s_per_gpu"]), iteration(trace, 1, int(row["gpus"])))
+        yield Figure("torchtitan_h100_8b.csv", "h100", "LLaMA-3 8B", "compiled" if row["compile"] == "yes" else "not compiled",
+                     tokens / float(row["tokens_per_s_per_gpu"]), iteration(micro, update, 1, int(row["gpus"])))
 
 
 class Split(NamedTuple):
@@ -163,20 +233,22 @@ class Split(NamedTuple):
 
 
 def backward_of(folder, data, known, batch):
-    """([seconds], [seconds]): of each layer, measured and by the roofline; what follows a layer belongs to it."""
+    """([seconds], [(seconds, of these without starts of kernels)]): of each layer, measured and estimated; what follows a layer belongs to it."""
     device = DEVICES[known.device]
     if device == "titanx":
-        device = Path(folder) / "titanx.json"
+        device = Path(folder) / "titanx-sheet.json"
         device.write_text(json.dumps(TITAN_X), encoding="utf-8")
-    trace = estimate(folder, "--model", known.model, "--device", device, "--precision", "fp32", "--batch", batch)
+    arguments = ("--model", known.model, "--precision", "fp32", "--batch", batch)
+    trace, faster = estimate(folder, device, *arguments), estimate(folder, device, *arguments, faster=2)
     kept = [place for place, layer in enumerate(trace["model"]["layers"])
             if layer["tensors"] and not layer["name"].startswith(known.without)]
-    sums, at = {place: 0.0 for place in kept}, kept[0]
-    for place, layer in enumerate(trace["layers"]):
+    sums, at = {place: (0.0, 0.0) for place in kept}, kept[0]
+    for place, (layer, half) in enumerate(zip(trace["layers"], faster["layers"])):
         if layer["name"].startswith(known.without):
             continue
         at = place if place in sums else at
-        sums[at] += 1e-6 * layer["backward"]
+        halves = 1e-6 * (layer["backward"] - half["backward"])  # of the time without starts of kernels, which do not get faster
+        sums[at] = sums[at][0] + 1e-6 * layer["backward"], sums[at][1] + 2 * halves
     path = data / "profiles" / known.file
     counts = [sum(math.prod(tensor["shape"]) for tensor in trace["model"]["layers"][place]["tensors"]) for place in kept]
     return [1e-6 * unit.backward for unit in in_units(read_rows(path), counts, path)], [sums[place] for place in kept]
@@ -190,24 +262,72 @@ def profiles(data, folder):
     """[Figure], [Split] of the measured profiles."""
     figures, splits = [], []
     for known in (*split_tools.KNOWN, BERT):
-        measured, roofline = backward_of(folder, data, known, known.batch)
-        splits.append(Split(known.file, split_tools.agreement(measured[::-1], roofline[::-1])))
+        measured, estimated = backward_of(folder, data, known, known.batch)
+        splits.append(Split(known.file, split_tools.agreement(measured[::-1], [whole for whole, _ in estimated[::-1]])))
         if known is not BERT:
-            figures.append(Figure(known.file, known.model, f"{known.device}, batch {known.batch}", math.fsum(measured), math.fsum(roofline)))
+            whole, computing = map(math.fsum, zip(*estimated))
+            figures.append(Figure(known.file, known.device, known.model, f"{known.device}, batch {known.batch}", math.fsum(measured),
+                                  Work(computing * FP32, 0, whole - computing)))
     return figures, splits
 
 
 def usual(figures):
     """The median efficiency of models, each with the median of its figures, so that no file outweighs others by its length."""
     models = {}
-    for one in figures:
+    for one in [one for one in figures if one.file in USUAL_OF] or figures:
         models.setdefault(one.model, []).append(one.efficiency())
     return statistics.median(statistics.median(reached) for reached in models.values())
 
 
 def predicted(one, others):
     """The relative error with the usual efficiency of others; None without any."""
-    return (one.roofline / usual(others) + one.fixed) / one.measured - 1 if others else None
+    return one.error(same(usual(others))) if others else None
+
+
+def fitted(figures):
+    """The Efficiency with the least squares of relative errors, every model with the same weight."""
+    count = collections.Counter(one.model for one in figures)
+    sums = [0.0] * 5  # of products², products·attention, attention², products, attention, each over the measured time
+    for one in figures:
+        weight = 1 / count[one.model]
+        p, a, rest = one.work.products / one.measured, one.work.attention / one.measured, 1 - (one.work.starts + one.fixed) / one.measured
+        sums = [so_far + weight * value for so_far, value in zip(sums, (p * p, p * a, a * a, p * rest, a * rest))]
+    pp, pa, aa, p, a = sums
+    determinant = pp * aa - pa * pa
+    return Efficiency(determinant / (p * aa - a * pa), determinant / (a * pp - p * pa))
+
+
+def without_model(figures):
+    """[(Figure, error with the efficiency that is fitted to the other models)]"""
+    return [(one, one.error(fitted([other for other in figures if other.model != one.model]))) for one in figures]
+
+
+def ninth(values):
+    """The size that nine of ten stay within."""
+    return sorted(map(abs, values))[math.ceil(0.9 * len(values)) - 1]
+
+
+def both(values):
+    return f"{100 * statistics.median(map(abs, values)):.1f} % | {100 * ninth(values):.1f} %"
+
+
+def devices(figures, usual_one):
+    """The table of devices, a line for each, and for each of its models."""
+    yield "| device | figures | efficiency: products | attention | other models: median | 90 % | fitted: median | 90 % | usual: median | 90 % |"
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for device in OWN:
+        own = own_figures(figures, device)
+        all_of, apart = fitted(own), without_model(own)
+        for model in (None, *dict.fromkeys(one.model for one in own)):
+            chosen = [(one, error) for one, error in apart if model in (None, one.model)]
+            rest = all_of if model is None else fitted([one for one in own if one.model != model])
+            yield (f"| {f'without {model}' if model else f'**{device}**'} | {len(chosen)} | {rest.products:.3f} | {rest.attention:.3f} | {both([error for _, error in chosen])} | "
+                   f"{both([one.error(all_of) for one, _ in chosen])} | {both([one.error(same(usual_one)) for one, _ in chosen])} |")
+
+
+def own_figures(figures, device):
+    """The figures that a device's efficiency is fitted to. torchtitan's H100 is another card, of 500 W and 2.4 TB/s."""
+    return [one for one in figures if one.file == OWN[device]]
 
 
 def errors(figures):
@@ -279,13 +399,14 @@ def main():
     if not (options.data / "measured" / "llm_foundry_h100.csv").is_file():
         parser.exit(2, f"{options.data}: measured/llm_foundry_h100.csv: no such file (the folder of the reference data)\n")
     with tempfile.TemporaryDirectory() as folder:
-        transformers = [figure for source in (llm_foundry, vtrain, torchtitan) for figure in source(options.data, folder)]
+        transformers = [figure for source in (llm_foundry, llm_foundry_a100, vtrain, torchtitan) for figure in source(options.data, folder)]
         convolutional, splits = profiles(options.data, folder)
     if options.rows:
         print_rows(transformers)
         print_rows(convolutional)
         return
-    tables = {"transformers": totals(transformers, lambda one: f"`{one.file}`"),
+    tables = {"devices": devices(transformers, usual(transformers)),
+              "transformers": totals(transformers, lambda one: f"`{one.file}`"),
               "convolutional": totals(convolutional, lambda one: one.model),
               "rescaled": pairs(transformers + convolutional, lambda one: f"`{one.file}`" if one in transformers else one.model),
               "splits": agreements(splits),

@@ -5,8 +5,8 @@
 
 Five questions. Of GH200 the layers were measured on the machine that the jobs ran on: step and exposed reduction, nothing
 fitted. Of vTrain's A100 each setting's first row (the fewest micro-batches) gives one rate, which fixes how fast its layers
-are; the others are predicted. Of jobs in FP8 and FP4, which no profile is in, another job's rate fixes by how much layers are
-faster than estimated ones in bf16. Of B200 and of Megatron-LM's A100 nothing is known: layers are estimated. Each is compared
+are; the others are predicted. Of jobs in FP8 and FP4, another job's rate fixes by how much layers are
+faster than estimated ones. Of B200 and of Megatron-LM's A100 nothing is known: layers are estimated. Each is compared
 with two null models: no bubble (computing, and nothing waits), and the bubble by formula, 1 + (P - 1) / (V M) times computing.
 Of Qwen3's mixtures of experts nothing is known, either (validation/mixtures.py, with null models of its own).
 """
@@ -29,6 +29,7 @@ from typing import NamedTuple
 import prose
 from estimation_errors import TIMES
 from validation import mixtures
+from validation.scored import require_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build" / "release" / "allreplay"))
@@ -213,6 +214,137 @@ def vtrain(data, folder):
     yield "\nThe null models carry the known rate on in proportion to M."
 
 
+# --- vTrain: one row known, and how long the host launches a block ------------------------------------------------------
+
+def vtrain_words(row, batch):
+    """What is asked of `estimate` for micro-batches of a row's layers."""
+    return ["--family", "gpt2", "--layers", row["layers"], "--hidden", 1024, "--heads", 16, "--vocab", 51200, "--seq", 1024, "--precision", "fp16",
+            "--batch", batch, "--recompute", "full", *(["--tp", row["tp"]] if row.get("tp", "1") != "1" else [])]
+
+
+def single_settings(data):
+    """{(layers, GPUs): {micro-batch: the row with the fewest micro-batches}} of jobs without tensor groups and pipelines."""
+    settings = defaultdict(dict)
+    for row in rows_of(data / "measured" / "vtrain_a100_single.csv"):
+        known = settings[row["layers"], row["gpus"]].get(int(row["batch_per_gpu"]))
+        if not known or int(row["accumulation"]) < int(known["accumulation"]):
+            settings[row["layers"], row["gpus"]][int(row["batch_per_gpu"])] = row
+    return settings
+
+
+def launching(data, folder):
+    """Seconds that the host takes for a block's forward pass: from the speeds of the smallest and the largest micro-batch of each
+    number of layers on two GPUs, the median; and the rows."""
+    floors, fitted = [], []
+    for (layers, gpus), by_batch in sorted(single_settings(data).items()):
+        few, many = by_batch[min(by_batch)], by_batch[max(by_batch)]
+        if gpus != "2" or few is many or few["accumulation"] != many["accumulation"]:
+            continue
+        speeds = [f"{int(row['batch_per_gpu']) * int(row['accumulation']) / (1e-3 * float(row['iteration_ms']))!r}@{row['batch_per_gpu']}" for row in (few, many)]
+        program("estimate", *vtrain_words({"layers": layers}, few["batch_per_gpu"]), "--device", "a100-80gb", "--samples-per-second", ",".join(speeds),
+                "--cluster", "a100x8-8x200gbps", "--workers", gpus, "--strategy", "sync-easgd", "--micro-batches", few["accumulation"], "--out", folder / "host.json", "--force")
+        host = json.loads((folder / "host.json").read_text(encoding="utf-8")).get("host", {})
+        floors.append(seconds_of(host.get("block_forward", "0 s")))
+        fitted += [few, many]
+    return statistics.median(floors), fitted
+
+
+def seconds_of(text):
+    """Of a duration as profiles have it."""
+    value, unit = text.split()
+    return float(value) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}[unit]
+
+
+def vtrain_run(row, profile, floor):
+    """The row of `run` of a vTrain row."""
+    return run(profile, int(row["microbatches"]), int(row["pp"]), "--cluster", "a100x8-8x200gbps", "--workers", row["gpus"], "--option", f"host_block={1e3 * floor!r} ms")
+
+
+def faster_device(data, folder, known, floor):
+    """A100 at the efficiency with which the known row takes its time: the file's, times one factor; to 1e-4, by secants."""
+    device = json.loads((ROOT / "models" / "devices" / "a100-80gb.json").read_text(encoding="utf-8"))
+    own = dict(device["efficiency"])
+    path, profile = folder / "known-a100.json", folder / "known.json"
+
+    def seconds(factor):
+        device["efficiency"] = {**own, "products": own["products"] * factor, "attention": own["attention"] * factor}
+        path.write_text(json.dumps(device), encoding="utf-8")
+        program("estimate", *vtrain_words(known, known["microbatch"]), "--device", path, "--out", profile, "--force")
+        return vtrain_run(known, profile, floor)["iteration_s"]
+
+    step = float(known["iteration_ms"]) / 1e3
+    before, factor = 1.0, 0.9
+    last = seconds(before)
+    while abs((now := seconds(factor)) / step - 1) > 1e-4:
+        before, factor, last = factor, factor + (step - now) * (factor - before) / (now - last), now
+    return path, factor
+
+
+def regret(points):
+    """Mean and worst of what following the predicted best of a number of GPUs, layers and samples loses, over those with a choice; of
+    several that are predicted equal the slowest counts."""
+    settings = defaultdict(list)
+    for row, measured, predicted in points:
+        settings[row["gpus"], row["layers"], row["global_batch"]].append((predicted, measured))
+    losses = []
+    for ways in settings.values():
+        least = min(predicted for predicted, _ in ways)
+        chosen = max(measured for predicted, measured in ways if predicted <= least * (1 + 1e-9))
+        if len(ways) > 1:
+            losses.append(chosen / min(measured for _, measured in ways) - 1)
+    return statistics.mean(losses), max(losses), len(losses)
+
+
+def narrow_models(data, folder):
+    """The question's part of the page: 599 rows from one, and a host known from other jobs."""
+    rows = rows_of(data / "hybrids" / "vtrain_hybrid.csv")
+    known = max(rows, key=lambda row: (int(row["microbatch"]) * int(row["microbatches"]), int(row["microbatch"]), -int(row["tp"]) * int(row["pp"]), int(row["layers"])))
+    floor, fitted = launching(data, folder)
+    scored = [row for row in rows if row is not known]
+    require_apart((vtrain_key(row, row["tensor_parallel"], row["pipeline_parallel"], row["batch_per_gpu"], row["accumulation"]) for row in fitted),
+                  (vtrain_key(row, row["tp"], row["pp"], row["microbatch"], row["microbatches"]) for row in rows))
+    results = {}
+    for title, host in (("with the host's floor", floor), ("without", 0)):
+        device, factor = faster_device(data, folder, known, host)
+        profiles = {}
+        for row in scored:
+            name = row["layers"], row["tp"], row["microbatch"]
+            if name not in profiles:
+                profiles[name] = folder / f"narrow-{'-'.join(name)}.json"
+                program("estimate", *vtrain_words(row, row["microbatch"]), "--device", device, "--out", profiles[name], "--force")
+        with ThreadPoolExecutor(2) as threads:
+            replays = list(threads.map(lambda row: vtrain_run(row, profiles[row["layers"], row["tp"], row["microbatch"]], host), scored))
+        results[title] = factor, [(row, float(row["iteration_ms"]) / 1e3, replay) for row, replay in zip(scored, replays)]
+    factor = results["with the host's floor"][0]
+    yield f"\n## The same {len(rows)} jobs: one row known, and how long the host launches a block\n"
+    yield (f"Fitted: the host's floor of a block, {1e3 * floor:.2f} ms forward and three times that backward (it launches the recomputed forward pass, too), by `estimate --samples-per-second A@1,B@8` from {len(fitted)} rows of jobs without tensor "
+           f"groups or pipelines (`vtrain_a100_single.csv`, two GPUs, the smallest and the largest micro-batch of each number of layers), none of which is scored; and one efficiency, from one row ({known['layers']} layers, {known['gpus']} GPUs, "
+           f"tp {known['tp']}, pp {known['pp']}, micro-batches {known['microbatches']} x {known['microbatch']}): {100 * factor:.0f} % of the file's. Scored: the other {len(scored)} rows. *Computing in proportion* is the known row's rate, carried on with "
+           "the FLOPs of a rank; *bubble by formula* likewise.\n")
+    yield "| | rows | median | 90th | worst | regret: mean | worst |\n|---|--:|--:|--:|--:|--:|--:|"
+    lines = {f"replayed, {title}": [(row, step, replay["iteration_s"]) for row, step, replay in points] for title, (_, points) in results.items()}
+    rate = float(known["iteration_ms"]) / 1e3 / work_of(known)
+    lines["computing in proportion"] = [(row, float(row["iteration_ms"]) / 1e3, rate * work_of(row)) for row in scored]
+    lines["bubble by formula"] = [(row, float(row["iteration_ms"]) / 1e3, rate * work_of(row) * bubble(int(row["microbatches"]), int(row["pp"]))
+                                   / bubble(int(known["microbatches"]), int(known["pp"]))) for row in scored]
+    for title, points in lines.items():
+        errors = sorted(abs(predicted / measured - 1) for _, measured, predicted in points)
+        mean, worst, settings = regret(points)
+        yield (f"| {title} | {len(errors)} | {percent(statistics.median(errors))} | {percent(statistics.quantiles(errors, n=10, method='inclusive')[-1])} | {percent(errors[-1])} | "
+               f"{percent(mean)} | {percent(worst)} |")
+    yield f"\n*Regret*: what the predicted best way of {settings} numbers of GPUs, layers and samples loses against the measured best."
+
+
+def vtrain_key(row, tp, pp, batch, accumulation):
+    """What names a job of vTrain."""
+    return row["gpus"], row["layers"], tp, pp, batch, accumulation
+
+
+def work_of(row):
+    """The samples, layers and shares of them that a rank computes in a step."""
+    return int(row["microbatch"]) * int(row["microbatches"]) * int(row["layers"]) / int(row["tp"]) / int(row["pp"])
+
+
 # --- FP8 and FP4: another job's rate known ----------------------------------------------------------------------------
 
 MODELS = {"LLAMA3_70B": ["--model", "llama3-70b"], "LLAMA3.1_405B": ["--model", "llama3-405b"], "llama31_405b": ["--model", "llama3-405b"],
@@ -234,13 +366,14 @@ class Setting(NamedTuple):
     pp: int
     cp: int
     vp: int
+    precision: str = "fp8"
 
     def micro_batches(self):
         return self.batch * self.tp * self.pp * self.cp // (self.gpus * self.microbatch)
 
     def estimate(self):
         group = [*(["--tp", self.tp, "--sequence-parallel"] if self.tp > 1 else []), *(["--cp", self.cp] if self.cp > 1 else [])]
-        return [*MODELS[self.model], "--device", MACHINES[self.machine][0], "--precision", "bf16", "--batch", self.microbatch, "--seq", self.sequence, *group]
+        return [*MODELS[self.model], "--device", MACHINES[self.machine][0], "--precision", self.precision, "--batch", self.microbatch, "--seq", self.sequence, *group]
 
     def job(self):
         """Megatron's distributed optimizer; the 70B in one piece fits no GPU, and is sharded."""
@@ -294,7 +427,8 @@ def bridge_jobs(data):
         if row["ep"] or row["sequence"] != "8192":
             continue  # experts; fine-tuning
         machine = row["system"].removeprefix("DGX-")
-        setting = Setting(row["model"], machine, *(int(row[key] or 1) for key in ("gpus", "global_batch", "microbatch", "sequence", "tp", "pp", "cp", "vp")))
+        setting = Setting(row["model"], machine, *(int(row[key] or 1) for key in ("gpus", "global_batch", "microbatch", "sequence", "tp", "pp", "cp", "vp")),
+                          precision="fp4" if row["precision"] == "NVFP4" else "fp8")
         steps[f"Megatron-Bridge, {machine}, {row['precision']}"][setting].append(float(row["step_ms_derived"]) / 1e3)
     for title, settings in steps.items():
         ranked = sorted(settings, key=lambda one: (one.model != "LLAMA3_70B", -len(settings[one])))
@@ -323,13 +457,15 @@ def narrow(data, folder):
             table.append(f"| {title} | {known.model} | {degrees(known)} | {setting.model} | {degrees(setting)} | {measured:.3f} | {errors} |")
     yield "\n## Megatron-Bridge and MLPerf in FP8 and FP4: another job's rate known\n"
     yield from scores.lines()
-    yield """
-No profile is in FP8 or FP4. All rows of Megatron-Bridge are; MLPerf's logs do not say, and NVIDIA's code for these
-benchmarks uses FP8. Layers are therefore estimated in bf16, and faster by one factor, which another job on the same machine
+    replayed, *nulls = (statistics.median(errors) for errors in scores.errors.values())
+    verdict = "**The null models are better here.**" if replayed > max(nulls) else "**A null model is better here.**" if replayed > min(nulls) else "The replay is better than both null models."
+    yield f"""
+All rows of Megatron-Bridge are in FP8 or FP4; MLPerf's logs do not say, and NVIDIA's code for these benchmarks uses FP8.
+Layers are estimated with the products of blocks in it (`--precision`), and faster by one factor, which another job on the same machine
 fixes: for each precision of Megatron-Bridge LLaMA-3 70B, for each benchmark of MLPerf the smallest system. The null models
 carry that job's rate on in proportion to computing. A step of Megatron-Bridge is the median of a setting's containers.
 
-**The null models are better here.** Where only the number of GPUs changes (MLPerf's GPT-3 and LLaMA 405B), the replay is the
+{verdict} Where only the number of GPUs changes (MLPerf's GPT-3 and LLaMA 405B), the replay is the
 closest of the three. From 70B to 405B it is too slow: it adds the tensor group's collectives, which hold computing here;
 Megatron can overlap them with it, and the sources do not say whether these jobs did. That one factor serves both widths,
 and that nothing is recomputed, are assumptions, too.
@@ -405,7 +541,8 @@ def main(argv):
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        text = "\n".join([HEAD, *gh200(options.data, folder), *vtrain(options.data, folder), *narrow(options.data, folder), *unknown(options.data, folder), *mixtures.section(program, ROOT, options.data, folder), ""])
+        text = "\n".join([HEAD, *gh200(options.data, folder), *vtrain(options.data, folder), *narrow_models(options.data, folder), *narrow(options.data, folder), *unknown(options.data, folder),
+                          *mixtures.section(program, ROOT, options.data, folder), ""])
     options.out.write_text(prose.wrapped(text), encoding="utf-8")
 
 

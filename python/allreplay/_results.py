@@ -98,6 +98,7 @@ class Result:
     codec_s: float  #: encoding and decoding on the compute stream; s
     update_s: float  #: optimizer on the compute stream; s
     copy_s: float  #: copies on the compute stream; s
+    host_s: float  #: in which the GPU waits for its host; s
     collectives: int  #: number of collectives started per iteration
     speedup: float  #: N (K (forward + backward) + update) / iteration
     efficiency: float  #: speedup / N

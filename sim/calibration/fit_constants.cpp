@@ -22,7 +22,8 @@ namespace allreplay {
 namespace {
 
 bool is_option(Constant constant) {
-  return constant == Constant::Launch || constant == Constant::Update || constant == Constant::LaunchTensor;
+  return constant == Constant::Launch || constant == Constant::Update || constant == Constant::LaunchTensor ||
+         constant == Constant::HostBlock || constant == Constant::HostStep;
 }
 
 bool is_of_links(Constant constant) {
@@ -65,9 +66,21 @@ void require_levels(const Scenario& scenario, const MeasuredPoint& point, Consta
                    "a cluster with alpha and beta");
 }
 
+// The forward pass of the longest block: a floor above it shows in every block.
+double longest_block(const Profile& profile) {
+  Time longest{0}, sum{0};
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    const bool same =
+        i > 0 && !profile.layers[i].group.empty() && profile.layers[i].group == profile.layers[i - 1].group;
+    sum = same ? add(sum, profile.layers[i].forward) : profile.layers[i].forward;
+    longest = std::max(longest, sum);
+  }
+  return to_seconds(longest);
+}
+
 double start_of(const Scenario& scenario, Constant constant, bool inside) {
   constexpr double some_launch = 20e-6, some_update = 1e-3, some_alpha = 10e-6, some_beta = 1e-9;
-  constexpr double some_interference = 0.2, some_spread = 0.02;
+  constexpr double some_interference = 0.2, some_spread = 0.02, some_step = 5e-3;
   if (constant == Constant::Launch || constant == Constant::LaunchTensor) return some_launch;
   if (constant == Constant::Interference) {
     const auto& known = scenario.cluster.interference;
@@ -80,6 +93,14 @@ double start_of(const Scenario& scenario, Constant constant, bool inside) {
   if (constant == Constant::Update) {
     const double known = to_seconds(scenario.profile->update.value_or(Time(0)));
     return known > 0 ? known : some_update;
+  }
+  if (constant == Constant::HostBlock) {
+    const double known = to_seconds(scenario.profile->host.block_forward);
+    return known > 0 ? known : 1.5 * longest_block(scenario.profile);
+  }
+  if (constant == Constant::HostStep) {
+    const double known = to_seconds(scenario.profile->host.step);
+    return known > 0 ? known : some_step;
   }
   Network network = scenario.cluster.network;
   double known = link_constant(network, constant, inside).value_or(0);
@@ -464,7 +485,7 @@ void set_for_nodes(Network& network, const FittedConstant& one) {
 
 // True if the row has its own value of an option, which takes precedence over the fitted one.
 bool has_own_value(const MeasuredPoint& point, Constant constant) {
-  const auto own = point.cells.find(std::string(name_of(constant_words, constant)));
+  const auto own = point.cells.find(option_of(constant));
   return own != point.cells.end() && !own->second.empty();
 }
 
@@ -492,7 +513,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
   const auto serves = [&](const FittedConstant& one) { return one.used && reaches(one, point); };
   for (const FittedConstant& one : fitted) {
     if (!is_option(one.constant) || !serves(one) || has_own_value(point, one.constant)) continue;
-    const std::string name(name_of(constant_words, one.constant));
+    const std::string name = option_of(one.constant);
     request.options.push_back({name, fmt::format("{} s", one.value), point.place});
   }
   Scenario scenario = resolved(point, request, library);

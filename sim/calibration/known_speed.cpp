@@ -1,11 +1,13 @@
 #include "sim/calibration/known_speed.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include <boost/math/tools/toms748_solve.hpp>
 #include <fmt/format.h>
 
+#include "sim/calibration/least_squares.hpp"
 #include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
@@ -30,17 +32,16 @@ double goal_of(const Scenario& setting, const KnownSpeed& known) {
 // Runs the setting with one factor after another.
 class Search {
  public:
-  Search(const Scenario& setting, double goal) : setting_(setting), goal_(goal) {}
+  Search(const Scenario& setting, double goal, std::span<const LayerStarts> starts)
+      : setting_(setting), goal_(goal), starts_(starts) {}
 
   /// Returns how much longer than the goal an iteration is, relative to the goal; 0 if close enough. Increases with the
   /// factor as long as the plan stays the same.
   double operator()(double factor) {
     Scenario scenario = setting_;
-    for (Layer& layer : scenario.profile.own().layers) {
-      layer.forward = scaled(layer.forward, factor);
-      layer.backward = scaled(layer.backward, factor);
-      scale_parallel_parts(layer, 1, factor);
-    }
+    std::vector<Layer>& layers = scenario.profile.own().layers;
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      scale_computing(layers[i], factor, starts_.empty() ? LayerStarts{} : starts_[i]);
     AtSpeed tried{factor, run(std::move(scenario))};
     const double off = tried.outcome.result.metrics.iteration_s / goal_ - 1;
     if (std::abs(off) < std::abs(least_off_)) {
@@ -58,6 +59,7 @@ class Search {
  private:
   const Scenario& setting_;
   double goal_;
+  std::span<const LayerStarts> starts_;
   double least_off_ = std::numeric_limits<double>::infinity();
 };
 
@@ -69,25 +71,87 @@ std::string hint(const Scenario& setting, const std::string& limit) {
 
 }  // namespace
 
+namespace {
+
+// The relative difference of an iteration from the measured one.
+double off_with(const MeasuredSetting& one, double factor, Time floor) {
+  Scenario scenario = one.setting;
+  Profile& profile = scenario.profile.own();
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) scale_computing(profile.layers[i], factor, one.starts[i]);
+  set_block_floor(profile, floor);
+  return run(std::move(scenario)).result.metrics.iteration_s / goal_of(one.setting, one.known) - 1;
+}
+
+std::vector<double> all_off(std::span<const MeasuredSetting> speeds, double factor, Time floor) {
+  std::vector<double> errors;
+  for (const MeasuredSetting& one : speeds) errors.push_back(off_with(one, factor, floor));
+  return errors;
+}
+
+// The factor with which the speed comes out under this floor.
+double factor_at(const MeasuredSetting& one, Time floor) {
+  Scenario scenario = one.setting;
+  set_block_floor(scenario.profile.own(), floor);
+  return at_speed(scenario, one.known, one.starts).factor;
+}
+
+}  // namespace
+
+RateAndFloor rate_and_floor(std::span<const MeasuredSetting> speeds) {
+  const auto by_batch = [](const MeasuredSetting& a, const MeasuredSetting& b) {
+    return a.known.batch < b.known.batch;
+  };
+  const auto [small, large] = std::ranges::minmax_element(speeds, by_batch);
+  // The largest batch, which waits for the host the least, sets the rate; the floor is what the smallest one needs.
+  RateAndFloor found{factor_at(*large, Time(0))};
+  if (off_with(*small, found.factor, Time(0)) < 0) {
+    const auto too_slow = [&](double floor) {
+      try {
+        return off_with(*small, factor_at(*large, to_time(floor)), to_time(floor));
+      } catch (const InputError&) {
+        return 1.0;  // already too slow for the largest batch
+      }
+    };
+    std::uintmax_t most = 60;
+    const auto [below, above] = boost::math::tools::toms748_solve(too_slow, 0.0, goal_of(small->setting, small->known),
+                                                                  boost::math::tools::eps_tolerance<double>(30), most);
+    found.floor = to_time(below);
+    found.factor = factor_at(*large, found.floor);
+  }
+  if (speeds.size() > 2 || found.floor == Time(0)) {
+    const double rate = found.factor, some = found.floor > Time(0) ? to_seconds(found.floor) : 1e-3;
+    const auto errors = [&](const std::vector<double>& at) {
+      return all_off(speeds, rate * at[0], to_time(some * at[1]));
+    };
+    const double from = found.floor > Time(0) ? 1 : 0;
+    const LeastSquares best = least_squares(errors, {{1, from}, {1, from / 2}, {0.9, from}, {1, 2 * from}});
+    found.factor = rate * best.at[0];
+    found.floor = to_time(some * best.at[1]);
+  }
+  found.errors = all_off(speeds, found.factor, found.floor);
+  return found;
+}
+
 std::string KnownSpeed::text(double other) const {
   return other >= 1000 ? fmt::format("{:.0f} {}", other, unit) : fmt::format("{:.4g} {}", other, unit);
 }
 
-AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
+AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known, std::span<const LayerStarts> starts) {
   constexpr double least_part = 1e-6;  // the smallest factor that is tried, relative to the largest
   const double goal = goal_of(setting, known);
   const double computing = static_cast<double>(setting.options.strategy.sharding.accumulate) *
                            to_seconds(add(setting.profile->forward(), setting.profile->backward())) /
                            static_cast<double>(setting.options.parallel.pp);
-  Search search(setting, goal);
+  Search search(setting, goal, starts);
   double low = least_part * goal / computing, high = goal / computing;
   double at_low = search(low);
   if (at_low > 0) {
     const std::string limit = fmt::format("less than {}", known.text(known.value / (1 + at_low)));
-    throw InputError(known.place,
-                     fmt::format("no compute time is short enough for {}: communication alone takes {}", known.text(),
-                                 format_duration(goal * (1 + at_low))),
-                     hint(setting, limit));
+    throw InputError(
+        known.place,
+        fmt::format("no compute time is short enough for {}: {} alone takes {}", known.text(),
+                    starts.empty() ? "communication" : "all but computing", format_duration(goal * (1 + at_low))),
+        hint(setting, limit));
   }
   double at_high = search(high);
   while (at_high < 0) {  // all workers are faster than in the profile

@@ -78,6 +78,8 @@ void require_kind(const std::vector<std::string>& columns, Quantity quantity, co
 std::vector<std::string> default_scope(Constant constant) {
   switch (constant) {
     case Constant::Update:
+    case Constant::HostBlock:
+    case Constant::HostStep:
       return {"profile"};
     case Constant::Interference:
       return {"cluster", "profile"};
@@ -90,7 +92,7 @@ std::vector<std::string> default_scope(Constant constant) {
 
 bool is_of_training(Constant constant) {
   return constant == Constant::Update || constant == Constant::LaunchTensor || constant == Constant::Interference ||
-         constant == Constant::Spread;
+         constant == Constant::Spread || constant == Constant::HostBlock || constant == Constant::HostStep;
 }
 
 // Parses "beta by cluster workers; launch by strategy".
@@ -134,7 +136,7 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
 
 void require_not_given(const MeasuredPoint& point) {
   for (const FitRequest& fit : point.fits) {
-    const std::string name(name_of(constant_words, fit.constant));
+    const std::string name = option_of(fit.constant);
     const auto own = point.cells.find(name);
     if (own != point.cells.end() && !own->second.empty())
       throw InputError(point.place, fmt::format("both fits and gives {}", name), "one of the two");

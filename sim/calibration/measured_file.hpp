@@ -33,6 +33,8 @@ enum class Constant : std::uint8_t {
   LaunchTensor,
   Interference,  ///< its `compute`
   Spread,        ///< its sigma
+  HostBlock,     ///< the host's floor of a block's forward pass
+  HostStep,      ///< the host's part of a step
 };
 inline constexpr Word<Constant> constant_words[] = {
     {Constant::Launch, "launch"},
@@ -43,12 +45,21 @@ inline constexpr Word<Constant> constant_words[] = {
     {Constant::LaunchTensor, "launch_tensor"},
     {Constant::Interference, "interference"},
     {Constant::Spread, "spread"},
+    {Constant::HostBlock, "host.block"},
+    {Constant::HostStep, "host.step"},
 };
 inline constexpr std::size_t most_constants = 4;
 
 /// A word after `by` that is no column: the number of nodes of a row, by which alpha and beta between nodes may be
 /// fitted. Rows of other numbers of nodes then use interpolated values (settle_by_nodes()).
 inline constexpr std::string_view by_nodes = "nodes";
+
+/// The option that sets the constant, and the column in which a row gives its own value.
+inline std::string option_of(Constant constant) {
+  if (constant == Constant::HostBlock) return "host_block";
+  if (constant == Constant::HostStep) return "host_step";
+  return std::string(name_of(constant_words, constant));
+}
 
 /// A constant to be fitted to a row. It holds for all rows with the same cells in the columns `by`.
 struct FitRequest {

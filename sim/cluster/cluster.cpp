@@ -12,9 +12,9 @@ namespace {
 
 // The run's options that a cluster file can set, with the names that --option has.
 constexpr std::string_view network_options[] = {
-    "sharing", "servers",       "server_hosts", "local",          "chunks",         "tree_bandwidth",
-    "launch",  "launch_tensor", "accumulate",   "zero",           "barrier",        "shard_group",
-    "update",  "state",         "memory",       "gradient_dtype", "parameter_dtype"};
+    "sharing",       "servers",    "server_hosts", "local",          "chunks",         "tree_bandwidth", "launch",
+    "launch_tensor", "accumulate", "zero",         "barrier",        "shard_group",    "update",         "host_block",
+    "host_step",     "state",      "memory",       "gradient_dtype", "parameter_dtype"};
 
 double positive(const Json& json, double value) {
   if (value <= 0) json.fail(fmt::format("{} is not above zero", json.dump()), "a positive value");

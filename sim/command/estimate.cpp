@@ -43,9 +43,11 @@ void rescale(Context& context, const EstimateArguments& arguments) {
   if (!arguments.device.empty()) change.device = read_device(context.files(), arguments.device);
   if (!arguments.from_device.empty()) change.measured = read_device(context.files(), arguments.from_device);
   change.precision = arguments.precision;
-  if (!change.batch && !change.tokens && !change.device && change.precision.empty())
-    throw InputError(argument("--from"), "changes nothing", "--batch, --device, --precision or --seq");
-  const Estimate made = rescaled(context.files(), profile, model, change);
+  const HostFigures* host = host_of(arguments);
+  if (!change.batch && !change.tokens && !change.device && change.precision.empty() && !host)
+    throw InputError(argument("--from"), "changes nothing", "--batch, --device, --precision, --seq or --host");
+  Estimate made = rescaled(context.files(), profile, model, change);
+  if (host) made.profile.host = floors_of(*host, profile.recompute == "full");
   if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
   Profile alone = made.profile;
   alone.degrees.reset();
@@ -65,24 +67,31 @@ void print_plain(Context& context, const EstimateArguments& arguments) {
   std::vector<double> forward, backward;
   for (const ComputationLayer& layer : work.layers) {
     const LayerSeconds seconds = layer_seconds(layer, rates, whole_number(arguments.batch, "--batch"));
-    forward.push_back(seconds.forward);
-    backward.push_back(seconds.backward);
+    forward.push_back(seconds.forward.total());
+    backward.push_back(seconds.backward.total());
   }
   context.console.print_text(fmt::format("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "),
                                          fmt::join(backward, ", ")));
 }
 
-// Adds to the document what follows from a known speed.
-void note_known(const EstimateArguments& arguments, const EstimateRequest& request, const KnownSpeed& known,
-                const Outcome& outcome, Estimate& made) {
+// Adds to the document what follows from known speeds.
+void note_known(const EstimateArguments& arguments, const EstimateRequest& request,
+                const std::vector<KnownSpeed>& speeds, const Outcome& outcome, Estimate& made) {
+  const KnownSpeed& known = speeds.front();
+  std::vector<std::string> texts;
+  for (const KnownSpeed& one : speeds)
+    texts.push_back(one.batch == request.batch && speeds.size() == 1
+                        ? one.text()
+                        : fmt::format("{} at batch {}", one.text(), one.batch));
+  const std::string text = fmt::format("{}", fmt::join(texts, ", "));
+
   const std::vector<std::string> flags = run_flags(arguments.setting.request(arguments.strategy, arguments.plan));
-  made.profile.source =
-      source_of(request.device, made.efficiency,
-                flags.empty() ? known.text() : fmt::format("{} with {}", known.text(), fmt::join(flags, " ")));
-  if (made.efficiency > 1)
+  made.profile.source = source_of(request.device, made.efficiency,
+                                  flags.empty() ? text : fmt::format("{} with {}", text, fmt::join(flags, " ")));
+  if (made.efficiency.products > 1)
     made.notes.push_back(
         fmt::format("{} is faster than the roofline allows ({:.0f} %): check it, no measurement is known to reach that",
-                    known.place.path, 100 * made.efficiency));
+                    known.place.path, 100 * made.efficiency.products));
   const auto needs = static_cast<Bytes>(outcome.result.memory.peak);
   if (needs <= request.device.memory) return;
   if (arguments.setting.has_cluster())
@@ -104,6 +113,53 @@ void set_muon_times(Model& model, const Computation& work, double speed) {
         tensor.muon_us = 1e6 * newton_schulz_operations(tensor.shape, tensor.fused) / speed;
 }
 
+// The setting of the estimate.
+Scenario scenario_of(Context& context, const EstimateArguments& arguments, const EstimateRequest& request,
+                     Profile profile) {
+  profile.name = profile.model;
+  if (!arguments.setting.has_cluster()) profile.degrees.reset();
+  Scenario setting = Library(context.inputs).resolve(setting_of_estimate(arguments), std::move(profile));
+  setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
+  return setting;
+}
+
+// Runs the setting with the known speeds, or as estimated without any. Several speeds, or one at another batch, give a
+// rate and, if there are several, the host's floor.
+AtSpeed at_speeds(Context& context, const EstimateArguments& arguments, const EstimateRequest& request,
+                  const std::vector<KnownSpeed>& known, const Estimate& made) {
+  Scenario setting = scenario_of(context, arguments, request, made.profile);
+  if (known.empty()) return {1, run(setting)};
+  if (known.size() == 1 && known.front().batch == request.batch) return at_speed(setting, known.front(), made.starts);
+  std::vector<MeasuredSetting> measured;
+  for (const KnownSpeed& one : known) {
+    EstimateRequest other = request;
+    other.batch = one.batch;
+    Estimate there = estimate(other);
+    measured.push_back({scenario_of(context, arguments, other, there.profile), one, there.starts});
+  }
+  AtSpeed found;
+  Profile& profile = setting.profile.own();
+  if (known.size() > 1) {
+    const auto [factor, floor, errors] = rate_and_floor(measured);
+    found.factor = factor;
+    set_block_floor(profile, floor);
+    if (floor == Time(0)) found.note = "the speeds leave no time to the host: less than one rate for all explains";
+    for (std::size_t i = 0; i < errors.size(); ++i)
+      if (constexpr double much = 0.005; std::abs(errors[i]) > much)
+        found.note +=
+            fmt::format("{}{} at batch {} comes out {:.1f} % {}", found.note.empty() ? "" : "; ", known[i].text(),
+                        known[i].batch, 100 * std::abs(errors[i]), errors[i] > 0 ? "too slow" : "too fast");
+  } else {
+    AtSpeed there = at_speed(measured.front().setting, known.front(), measured.front().starts);
+    found.factor = there.factor;
+    found.note = std::move(there.note);
+  }
+  for (std::size_t i = 0; i < profile.layers.size(); ++i)
+    scale_computing(profile.layers[i], found.factor, made.starts[i]);
+  found.outcome = run(std::move(setting));
+  return found;
+}
+
 void from_nothing(Context& context, const EstimateArguments& arguments) {
   require_separate(
       context.files(), {{"--out", arguments.out}},
@@ -114,16 +170,14 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   const EstimateRequest request = estimate_request(context, arguments);
   Estimate made = estimate(request);
   made.profile.name = made.profile.model;
-  const std::optional<KnownSpeed> known = known_speed(arguments, request);
-  Profile profile = made.profile;
-  if (!arguments.setting.has_cluster()) profile.degrees.reset();
-  Scenario setting = Library(context.inputs).resolve(setting_of_estimate(arguments), std::move(profile));
-  setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
-  const AtSpeed at = known ? at_speed(setting, *known) : AtSpeed{1, run(setting)};
-  made.efficiency /= at.factor;
+  const std::vector<KnownSpeed> known = known_speeds(arguments, request);
+  const AtSpeed at = at_speeds(context, arguments, request, known, made);
+  made.efficiency.products /= at.factor;
+  made.efficiency.attention /= at.factor;
   made.profile.layers = at.outcome.scenario.profile->layers;
   made.profile.update = at.outcome.scenario.profile->update;
-  if (known) note_known(arguments, request, *known, at.outcome, made);
+  made.profile.host = at.outcome.scenario.profile->host;
+  if (!known.empty()) note_known(arguments, request, known, at.outcome, made);
   context.console.warn(at.outcome.result.warning);
   if (!at.note.empty()) made.notes.push_back(at.note);
   warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});
@@ -138,7 +192,7 @@ void execute(Context& context, const EstimateArguments& arguments) {
   if (arguments.plain) return print_plain(context, arguments);
   if (!arguments.precision.empty() && !element_bytes(arguments.precision))
     throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
-                     "fp32, tf32, fp16 or bf16");
+                     "fp32, tf32, fp16, bf16, fp8 or fp4");
   if (!arguments.from.empty()) return rescale(context, arguments);
   if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "needs --from", "--device");
   from_nothing(context, arguments);
@@ -156,7 +210,7 @@ void add_estimate(CommandLine& app) {
   command.add_option("--batch", a->batch, values::number, "samples of one device in a mini-batch");
   command.add_option("--seq", a->seq, values::number, "tokens of a sample (the model's positions)");
   command.add_option("--precision", a->precision, {.name = "PRECISION", .words = [] { return names_of(precisions); }},
-                     "fp32, tf32, fp16, bf16 (bf16, else fp32)");
+                     "fp32, tf32, fp16, bf16, or fp8 or fp4 for products of blocks (bf16, else fp32)");
   command.add_option("--recompute", a->recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
                      "recomputation in the backward pass: none (default), selective, full");
   command.add_flag("--sequence-parallel", a->sequence_parallel,
@@ -164,9 +218,11 @@ void add_estimate(CommandLine& app) {
   command.add_option("--optimizer", a->optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
                      "adam, adam-unfused, sgd (transformers adam, else sgd)");
   command.add_option("--head", a->head, {}, "head of BERT: none (default), or mlm, as in pre-training");
+  command.add_option("--host", a->host, {.name = "SOFTWARE", .words = [] { return names_of(host_figures()); }},
+                     "the time that launches and steps take: none (default: CUDA graphs, compilation), eager");
   command.add_option("--mfu", a->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%");
   command.add_option("--tokens-per-second", a->tokens_per_second, values::number,
-                     "measured tokens/s of one GPU in the setting");
+                     "measured tokens/s of one GPU in the setting; SPEED@BATCH,... at several batches");
   command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
   command.add_option("--family", a->family, {.name = "FAMILY", .words = families},
                      "without --model: llama (default), gpt2, bert");

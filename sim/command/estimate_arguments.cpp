@@ -218,36 +218,79 @@ void require_given(const std::string& text, const std::string& option, const std
   if (text.empty()) throw InputError(argument(option), "is required", right);
 }
 
-std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const EstimateRequest& request) {
+const HostFigures* host_of(const EstimateArguments& arguments) {
+  return arguments.host.empty() ? nullptr
+                                : &choose_by_name(host_figures(), arguments.host, argument("--host"), "unknown '{}'");
+}
+
+namespace {
+
+struct SpeedUnit {
+  double per_sample;
+  std::string name;
+};
+
+// "6667@1,7450@4": each with its batch; a single one may leave that out.
+std::vector<KnownSpeed> speeds_of(const std::string& text, const std::string& option, const SpeedUnit& unit,
+                                  std::int64_t batch) {
+  std::vector<KnownSpeed> speeds;
+  const auto parts = split(text, ",");
+  for (const std::string_view part : parts) {
+    const std::size_t at = part.find('@');
+    KnownSpeed one{positive_number(std::string(trim(part.substr(0, at))), option), unit.per_sample, unit.name,
+                   argument(option), batch};
+    if (at != std::string_view::npos)
+      one.batch = whole_number(std::string(trim(part.substr(at + 1))), option);
+    else if (parts.size() > 1)
+      throw InputError(argument(option), fmt::format("does not say the batch of {}", trim(part)),
+                       "such as 6667@1,7450@4");
+    for (const KnownSpeed& other : speeds)
+      if (other.batch == one.batch)
+        throw InputError(argument(option), fmt::format("has two speeds at batch {}", one.batch), "one for each batch");
+    speeds.push_back(std::move(one));
+  }
+  return speeds;
+}
+
+}  // namespace
+
+std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const EstimateRequest& request) {
   const Computation& work = request.work;
   const double peak = request.device.peak.at(request.precision);
-  std::optional<KnownSpeed> known;
-  const auto set = [&](const std::string& option, double value, double per_sample, const std::string& unit) {
-    if (known)
-      throw InputError(argument(option), fmt::format("cannot be combined with {}", known->place.path), "one of them");
-    known = KnownSpeed{value, per_sample, unit, argument(option)};
+  std::vector<KnownSpeed> known;
+  const auto set = [&](const std::string& option, std::vector<KnownSpeed> speeds) {
+    if (!known.empty())
+      throw InputError(argument(option), fmt::format("cannot be combined with {}", known.front().place.path),
+                       "one of them");
+    known = std::move(speeds);
   };
   if (!arguments.mfu.empty()) {
     if (!(work.model_flops > 0))
       throw InputError(argument("--mfu"), fmt::format("{} has no operations that count", work.name),
                        "--samples-per-second");
-    set("--mfu", 100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU");
+    set("--mfu",
+        {{100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU", argument("--mfu"), request.batch}});
   }
   if (!arguments.tokens_per_second.empty()) {
     const std::string option = "--tokens-per-second";
     if (tokens_of(work.input) == 0)
       throw InputError(argument(option), fmt::format("samples of {} are not tokens", work.name),
                        "--samples-per-second");
-    set(option, positive_number(arguments.tokens_per_second, option), static_cast<double>(work.tokens), "tokens/s");
+    set(option,
+        speeds_of(arguments.tokens_per_second, option, {static_cast<double>(work.tokens), "tokens/s"}, request.batch));
   }
   if (!arguments.samples_per_second.empty())
-    set("--samples-per-second", positive_number(arguments.samples_per_second, "--samples-per-second"), 1, "samples/s");
-  const double mfu = known ? known->samples_per_s() * work.model_flops / peak : 0;
-  if (mfu > 1)
-    throw InputError(
-        known->place,
-        fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
-        fmt::format("at most {}", known->text(known->value / mfu)));
+    set("--samples-per-second",
+        speeds_of(arguments.samples_per_second, "--samples-per-second", {1, "samples/s"}, request.batch));
+  for (const KnownSpeed& one : known)
+    if (const double mfu = one.samples_per_s() * work.model_flops / peak; mfu > 1)
+      throw InputError(
+          one.place,
+          fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
+          fmt::format("at most {}", one.text(one.value / mfu)));
+  if (known.size() > 1 && request.host)
+    throw InputError(argument("--host"), "cannot be combined with several speeds, which say what the host takes",
+                     "one of the two");
   return known;
 }
 
@@ -263,6 +306,7 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
   if (!arguments.recompute.empty())
     request.recompute =
         choose_by_name(recompute_rules, arguments.recompute, argument("--recompute"), "unknown '{}'").value;
+  request.host = host_of(arguments);
   if (!arguments.optimizer.empty())
     request.work.optimizer =
         choose_by_name(optimizers, arguments.optimizer, argument("--optimizer"), "unknown '{}'").value;

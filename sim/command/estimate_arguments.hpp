@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/calibration/known_speed.hpp"
 #include "sim/command/command.hpp"
@@ -12,7 +13,7 @@
 namespace allreplay {
 
 struct EstimateArguments {
-  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, out;
+  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, host, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   std::string experts, top_k, expert_ffn, shared_ffn, dense_layers, dense_ffn, imbalance;
@@ -32,11 +33,14 @@ void require_given(const std::string& text, const std::string& option, const std
 /// Throws InputError where --from changes a profile and an option is of a model.
 void refuse_beside_from(const EstimateArguments& arguments);
 
+/// The figures that --host names; null where it is not given.
+const HostFigures* host_of(const EstimateArguments& arguments);
+
 /// The model, the device and how they compute.
 EstimateRequest estimate_request(Context& context, const EstimateArguments& arguments);
 
-/// The known speed of one GPU, if it is given.
-std::optional<KnownSpeed> known_speed(const EstimateArguments& arguments, const EstimateRequest& request);
+/// The known speeds of one GPU, by the batch at which each was measured.
+std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const EstimateRequest& request);
 
 /// The setting in which that speed was measured.
 Request setting_of_estimate(const EstimateArguments& arguments);

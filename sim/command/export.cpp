@@ -87,6 +87,8 @@ void execute(Context& context, const ExportArguments& arguments) {
     scenario = library.resolve(request);
     refuse_pipelines(scenario, "export", "plan --json, which run --plan replays");
     plan = plan_of(scenario);
+    if (scenario.profile->host.step > Time(0)) plan = with_host_step(std::move(*plan));
+    scenario.profile = with_host_floors(*scenario.profile);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
   if (plan) wanted.collective = collective_named(scenario);

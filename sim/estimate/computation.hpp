@@ -20,6 +20,7 @@ struct Product {
   std::int64_t rows = 0, inputs = 0, outputs = 0;
   double input_elements = 0;   ///< read per sample: rows × inputs, or less if a convolution's windows overlap
   bool input_gradient = true;  ///< false in the first layer
+  bool never_narrow = false;   ///< in bf16 also if the products of blocks are in fp8 or fp4: a router
 };
 
 /// The same product for each of several experts, in one kernel; the rows are those of all of them.

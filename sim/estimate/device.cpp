@@ -21,11 +21,16 @@ double above_zero(const Json& json, double most) {
   return value;
 }
 
+Efficiency read_efficiency(const Json& json) {
+  json.allow_only({"products", "attention", "source"});
+  return {above_zero(json.at("products"), 1), above_zero(json.at("attention"), 1), json.at("source").text()};
+}
+
 }  // namespace
 
 Device parse_device(const Json& json, const std::string& name) {
   json.allow_only({"description", "source", "checked_against", "note", "also", "peak_tflops", "memory", "usable_memory",
-                   "memory_bandwidth", "copy", "links", "sms"});
+                   "memory_bandwidth", "copy", "links", "sms", "efficiency"});
   Device device;
   device.name = name;
   device.description = json.at("description").text();
@@ -35,7 +40,7 @@ Device parse_device(const Json& json, const std::string& name) {
   if (const auto also = json.find("also"))
     for (const Json& one : also->items()) device.also.push_back(one.text());
   const Json peaks = json.at("peak_tflops");
-  peaks.allow_only({"fp32", "tf32", "fp16", "bf16", "fp8"});
+  peaks.allow_only({"fp32", "tf32", "fp16", "bf16", "fp8", "fp4"});
   for (const auto& [precision, value] : peaks.members()) device.peak[precision] = above_zero(value, 1e6) * 1e12;
   if (precisions_of(device).empty()) peaks.fail("gives no peak of fp32, tf32, fp16 or bf16", "at least one of them");
   const auto usable = json.find("usable_memory");
@@ -53,6 +58,7 @@ Device parse_device(const Json& json, const std::string& name) {
     if (const auto pcie = links->find("pcie_generation")) pcie->integer(1, 10);
   }
   device.sms = json.at("sms").integer(1, 100'000);
+  if (const auto efficiency = json.find("efficiency")) device.efficiency = read_efficiency(*efficiency);
   return device;
 }
 
@@ -87,5 +93,7 @@ std::string usual_precision(const Device& device) {
   const auto known = precisions_of(device);
   return known.front() == "bf16" ? "bf16" : known.back();
 }
+
+bool is_narrow(const std::string& precision) { return precision == "fp8" || precision == "fp4"; }
 
 }  // namespace allreplay

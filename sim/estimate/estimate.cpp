@@ -9,16 +9,21 @@ namespace allreplay {
 
 namespace {
 
-// Found by tools/estimation_errors.py in published trainings (docs/estimation.md): on tensor cores, and in fp32.
-constexpr double tensor_core_efficiency = 0.49;
-constexpr double fp32_efficiency = 0.87;
+// A block's launches: fitted to GPTs of width 1024 of Megatron-DeepSpeed on A100 (vTrain), where the backward pass with
+// the recomputed forward pass takes three times as long as that. A step: MLPerf's detectors, in PyTorch.
+constexpr HostFigures host_rows[] = {
+    {"none", {}, ""},
+    {"eager",
+     {std::chrono::microseconds(800), std::chrono::microseconds(1600), std::chrono::milliseconds(8)},
+     "PyTorch without CUDA graphs: blocks by vTrain (Megatron-DeepSpeed, A100), steps by MLPerf's detectors"}};
 
 struct Seconds {
-  std::vector<double> forward, backward, weights;
-  double update = 0;
-  double total() const {
-    double sum = update;
-    for (std::size_t i = 0; i < forward.size(); ++i) sum += forward[i] + backward[i];
+  std::vector<KernelSeconds> forward, backward, weights;
+  KernelSeconds update;
+
+  double total(const Efficiency& efficiency) const {
+    double sum = update.at(efficiency);
+    for (std::size_t i = 0; i < forward.size(); ++i) sum += forward[i].at(efficiency) + backward[i].at(efficiency);
     return sum;
   }
 };
@@ -27,11 +32,10 @@ Seconds roofline(const EstimateRequest& request, const Rates& rates) {
   Seconds seconds;
   for (const ComputationLayer& layer : request.work.layers) {
     const LayerSeconds one = layer_seconds(layer, rates, request.batch);
-    double again = 0;
-    if (layer.block >= 0 && request.recompute == Recompute::Selective) again = one.passes;
-    if (layer.block >= 0 && request.recompute == Recompute::Full) again = one.forward;
     seconds.forward.push_back(one.forward);
-    seconds.backward.push_back(one.backward + again);
+    seconds.backward.push_back(one.backward);
+    if (layer.block >= 0 && request.recompute == Recompute::Selective) seconds.backward.back() += one.passes;
+    if (layer.block >= 0 && request.recompute == Recompute::Full) seconds.backward.back() += one.forward;
     seconds.weights.push_back(one.weights);
   }
   seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.optimizer);
@@ -95,10 +99,15 @@ std::vector<LayerCollective> collectives(const EstimateRequest& request, const C
 }
 
 void require_blocks(const EstimateRequest& request) {
-  if (request.recompute == Recompute::None) return;
-  if (!has_blocks(request.work))
+  if (has_blocks(request.work)) return;
+  if (request.recompute != Recompute::None)
     throw InputError(estimate_option("--recompute"), fmt::format("{} has no blocks to recompute", request.work.name),
                      "none, or a transformer");
+  if (is_narrow(request.precision))
+    throw InputError(
+        estimate_option("--precision"),
+        fmt::format("only products of blocks run in {}, and {} has none", request.precision, request.work.name),
+        "bf16, or a transformer");
 }
 
 // Rejects times and sizes above the limits of a profile.
@@ -114,14 +123,20 @@ void require_possible(const EstimateRequest& request, double total, double eleme
 
 }  // namespace
 
-SourceLocation estimate_option(const std::string& name) { return {"command line", name}; }
+std::span<const HostFigures> host_figures() { return host_rows; }
 
-double usual_efficiency(const std::string& precision) {
-  return precision == "fp32" ? fp32_efficiency : tensor_core_efficiency;
+HostFloors floors_of(const HostFigures& figures, bool recomputes) {
+  HostFloors floors = figures.floors;
+  if (recomputes) floors.block_backward = add(floors.block_backward, floors.block_forward);
+  return floors;
 }
 
-std::string source_of(const Device& device, double efficiency, const std::string& by) {
-  return fmt::format("roofline of {} at {:.0f} %, {}", device.name, 100 * efficiency, by);
+SourceLocation estimate_option(const std::string& name) { return {"command line", name}; }
+
+std::string source_of(const Device& device, const Efficiency& efficiency, const std::string& by) {
+  const bool alike = efficiency.products == efficiency.attention;
+  return fmt::format("roofline of {} at {:.0f} %{}, {}", device.name, 100 * efficiency.products,
+                     alike ? "" : fmt::format(" (attention {:.0f} %)", 100 * efficiency.attention), by);
 }
 
 Estimate estimate(const EstimateRequest& request) {
@@ -131,8 +146,7 @@ Estimate estimate(const EstimateRequest& request) {
   Estimate made;
   made.model_parameters = request.work.model_parameters;
   made.active_parameters = request.work.active_parameters;
-  made.efficiency = usual_efficiency(request.precision);
-  const double factor = 1 / made.efficiency;
+  const Efficiency& efficiency = made.efficiency = rates.efficiency;
 
   Profile& profile = made.profile;
   profile.model = request.work.name;
@@ -140,9 +154,12 @@ Estimate estimate(const EstimateRequest& request) {
   profile.framework = "none";
   profile.precision = request.precision;
   profile.origin = Origin::Estimated;
-  profile.source = source_of(request.device, made.efficiency, "the usual for it");
+  profile.source = source_of(
+      request.device, efficiency,
+      request.device.efficiency && request.precision != "fp32" ? "as fitted to trainings on it" : "the usual for it");
   profile.batch_size = request.batch;
-  profile.update = to_time(seconds.update * factor);
+  if (request.host) profile.host = floors_of(*request.host, request.recompute == Recompute::Full);
+  profile.update = to_time(seconds.update.at(efficiency));
   if (request.work.model_flops > 0) profile.flops_per_sample = request.work.model_flops;
   if (tokens_of(request.work.input) > 0) profile.tokens_per_sample = request.work.tokens;
   if (request.recompute != Recompute::None)
@@ -150,23 +167,26 @@ Estimate estimate(const EstimateRequest& request) {
   const bool experts = request.work.has_experts();
   if (experts || request.work.tp > 1 || request.work.cp > 1)
     profile.degrees = {request.work.tp, request.work.cp, experts ? std::optional(request.work.ep) : std::nullopt};
-  require_possible(request, seconds.total() * factor, rates.element);
+  require_possible(request, seconds.total(efficiency), rates.element);
   const std::vector<Bytes> kept = activations(request, rates.element);
+  const bool blocks = has_blocks(request.work);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const ComputationLayer& layer = request.work.layers[i];
     for (const ModelTensor& tensor : layer.model.tensors)
       profile.tensors.push_back(
           {tensor.name, tensor.elements, tensor.elements * static_cast<Bytes>(rates.element), static_cast<LayerId>(i)});
     profile.layers.push_back({.name = layer.model.name,
-                              .forward = to_time(seconds.forward[i] * factor),
-                              .backward = to_time(seconds.backward[i] * factor),
+                              .forward = to_time(seconds.forward[i].at(efficiency)),
+                              .backward = to_time(seconds.backward[i].at(efficiency)),
                               .group = layer.group,
                               .activation_bytes = kept[i],
                               .collectives = collectives(request, layer, rates.element),
                               .expert = layer.expert});
-    if (!has_blocks(request.work)) continue;
+    made.starts.push_back(
+        {to_time(seconds.forward[i].starts), to_time(seconds.backward[i].starts), to_time(seconds.weights[i].starts)});
+    if (!blocks) continue;
     Layer& last = profile.layers.back();
-    last.backward_weight = std::min(to_time(seconds.weights[i] * factor), last.backward);
+    last.backward_weight = std::min(to_time(seconds.weights[i].at(efficiency)), last.backward);
     if (layer.handed_on > 0)
       last.output_bytes = std::llround(static_cast<double>(request.batch) * layer.handed_on * rates.element);
   }

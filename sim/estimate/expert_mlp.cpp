@@ -49,6 +49,7 @@ void add_router(LayerBuilder& builder, const std::string& name, const Rows& rows
   const Transformer& t = builder.model();
   const double scores = rows.tokens * LayerBuilder::number(t.experts.count), width = LayerBuilder::number(t.hidden);
   ComputationLayer& one = builder.dense(name + ".router", t.hidden, t.experts.count, {.bias = t.experts.router_bias});
+  std::get<Product>(one.operators.front()).never_narrow = true;
   one.kept.elements += scores;
   pass(one, scores);  // softmax and selection
   pass(one, rows.tokens * width + rows.tokens * LayerBuilder::number(t.experts.top_k) * width);  // permute

@@ -47,6 +47,12 @@ class Rescaling {
       throw InputError(estimate_option("--seq"),
                        fmt::format("the model of {} does not say how many tokens a sample has", profile.name),
                        "a model with \"input\": \"1024 tokens\"");
+    if (is_narrow(precision_) && precision_ != profile.precision)
+      throw InputError(
+          estimate_option("--precision"),
+          fmt::format("only products of blocks run in {}, and a profile does not say which layers are these",
+                      precision_),
+          "--model, with the profile's device and batch");
     find_devices(files, change);
     if (old_ && has_macs(model)) by_rooflines();
   }
@@ -112,8 +118,10 @@ class Rescaling {
     for (std::size_t i = 0; i < old.layers.size(); ++i) {
       const LayerSeconds before = layer_seconds(old.layers[i], *old_, batch_),
                          after = layer_seconds(work.layers[i], *new_, new_batch_);
-      if (before.forward > 0 && before.backward > 0)
-        ratios_[old.layers[i].model.name] = {after.forward / before.forward, after.backward / before.backward};
+      if (before.forward.total() > 0 && before.backward.total() > 0)
+        ratios_[old.layers[i].model.name] = {
+            after.forward.at(new_->efficiency) / before.forward.at(old_->efficiency),
+            after.backward.at(new_->efficiency) / before.backward.at(old_->efficiency)};
     }
   }
 
@@ -124,7 +132,8 @@ class Rescaling {
       if (layer.name == name)
         for (const ModelTensor& tensor : layer.tensors)
           if (tensor.shape.size() > 1) {
-            const double ratio = work_ratio * old_->matrix / new_->matrix;
+            const double ratio =
+                work_ratio * old_->matrix * old_->efficiency.products / (new_->matrix * new_->efficiency.products);
             return {ratio, ratio};
           }
     const double ratio = work_ratio * element_ratio * old_->bandwidth / new_->bandwidth;

@@ -520,6 +520,8 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
     scenario.profile =
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
+  if (options.host_block) set_block_floor(scenario.profile.own(), *options.host_block);
+  if (options.host_step) scenario.profile.own().host.step = *options.host_step;
   take_memory_of_device(scenario);
   take_degrees_of_profile(scenario);
   set_groups(scenario);

@@ -34,6 +34,8 @@ enum class Kind : std::uint8_t {
   Rails,
   Placement,
   Stragglers,
+  HostBlock,
+  HostStep,
   Dtype,
   Accumulate,
   Reduce,
@@ -126,6 +128,11 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
   const Scenario& scenario = base.scenario;
   if (scenario.stragglers.any())
     all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
+  const HostFloors& host = scenario.profile->host;
+  if (host.of_blocks())
+    all.push_back(option(Kind::HostBlock, "no host floor (CUDA graphs, compilation)", "host_block", "0 s"));
+  if (host.step > Time(0))
+    all.push_back(option(Kind::HostStep, "half the step's overhead", "host_step", write_duration(host.step / 2)));
   const Tensor& tensor = scenario.profile->tensors.front();
   if (tensor.bytes > 2 * tensor.elements)
     all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));

@@ -455,7 +455,7 @@ class PlanReader {
     for (const ActivityRow& row : activity_rows) {
       const Activity kind = row.value;
       const std::string word(row.name);
-      const auto item = is_work(kind) ? json.find(word) : std::nullopt;
+      const auto item = is_work(kind) && kind != Activity::HostStep ? json.find(word) : std::nullopt;
       if (!item || !(plan.pipeline || occurs_without_pipeline(kind))) continue;
       if (as_point && plan.pipeline)
         json.allow_only({word, "batch", "rank", "next", "computed"});

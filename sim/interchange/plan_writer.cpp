@@ -133,7 +133,8 @@ class PlanWriter {
 
   JsonValue program(const Role& role) const {
     JsonValue list = JsonValue::array();
-    for (const Work& one : role.program) list.push_back(work(one));
+    for (const Work& one : role.program)
+      if (one.kind != Activity::HostStep) list.push_back(work(one));  // which the profile says, and no gate refers to
     return list;
   }
 

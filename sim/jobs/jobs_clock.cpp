@@ -25,12 +25,11 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
   for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
     const WorkerClass& one = job.classes[c];
     const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
+    const Profile slow = slowed(profile, one.slowdown);
     std::int64_t rank = 0;
-    for (const Layer& layer : profile.layers) {
+    for (const Layer& layer : slow.layers) {
       const TaskId id =
-          cycle.opening.add({.queue = first_queue + unrolled.stream(c),
-                             .position = rank++,
-                             .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
+          cycle.opening.add({.queue = first_queue + unrolled.stream(c), .position = rank++, .duration = layer.forward});
       if (rank > 1) cycle.opening.precede(id - 1, id);
     }
     cycle.from_opening.push_back({static_cast<TaskId>(cycle.opening.tasks().size() - 1), unrolled.lead_in(c)});

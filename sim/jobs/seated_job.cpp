@@ -171,8 +171,9 @@ void set_classes(SeatedJob& seated, const JobsFile& file, const JobsCluster& clu
           profile = std::make_shared<const Profile>(with_batch(profiles[kind], key.batch));
         else if (!profile && !kinds[kind].profile.empty())
           profile = std::make_shared<const Profile>(*profiles[kind]);
-        if (profile && fresh_profile && seated.job.parallel)
-          profile = std::make_shared<const Profile>(with_collectives(*profile, *seated.job.parallel));
+        if (profile && fresh_profile)
+          profile = std::make_shared<const Profile>(
+              with_host_floors(seated.job.parallel ? with_collectives(*profile, *seated.job.parallel) : *profile));
         seated.classes.push_back({key.slowdown, {}, key.role, profile});
         require_bearable(passes_of(seated), file, entry.place);
         seated.events.push_back(key.events);
@@ -288,6 +289,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
 
   Job job = job_of(std::move(scenario));
   seated.plan = plan_of(job);
+  if (job.scenario.profile->host.step > Time(0)) seated.plan = with_host_step(std::move(seated.plan));
   if (!seated.plan.pipeline) seated.plan = from_first_micro_batch(std::move(seated.plan));
   seated.job = prepared_for(seated.plan, std::move(job));
   set_classes(seated, file, cluster, entry, kinds, profiles);

@@ -34,6 +34,10 @@ JsonValue profile_summary(const Profile& profile) {
                  {"forward_s", to_seconds(profile.forward())},
                  {"backward_s", to_seconds(profile.backward())}};
   if (profile.update) json["update_s"] = to_seconds(*profile.update);
+  for (const auto& [key, time] : {std::pair{"host_block_forward_s", profile.host.block_forward},
+                                  {"host_block_backward_s", profile.host.block_backward},
+                                  {"host_step_s", profile.host.step}})
+    if (time > Time(0)) json[key] = to_seconds(time);
   if (const Bytes kept = activations_of(profile); kept > 0) json["activation_bytes"] = kept;
   return json;
 }
@@ -69,7 +73,9 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
   json["samples_per_s"] = speed.samples_per_s.value() / group;
   if (speed.tokens_per_s) json["tokens_per_s"] = *speed.tokens_per_s / group;
   if (speed.mfu) json["mfu"] = *speed.mfu / group;
-  if (made.efficiency > 0) json["roofline_share"] = made.efficiency;
+  const auto [products, attention, source] = made.efficiency;
+  if (products > 0) json["roofline_share"] = products;
+  if (attention != products) json["roofline_attention_share"] = attention;
   if (device) {
     json["device_bytes"] = device->memory;
     if (activations_of(profile) > device->memory) json["notes"].push_back({{"note", "activations do not fit"}});
@@ -93,6 +99,8 @@ const View& profile_view() {
           {"forward", "{forward_s}"},
           {"backward", "{backward_s}"},
           {"update", "{update_s}"},
+          {"host's floor of a block", "{host_block_forward_s} forward, {host_block_backward_s} backward"},
+          {"host's part of a step", "{host_step_s}"},
           {"activations", "{activation_bytes}"},
           {"sent inside layers", "{group_bytes}"},
           {"setting", "{workers} workers of {cluster}, {strategy}"},
@@ -101,7 +109,7 @@ const View& profile_view() {
           {"samples/s of a GPU", "{samples_per_s}"},
           {"tokens/s of a GPU", "{tokens_per_s:0}"},
           {"MFU", "{mfu}"},
-          {"of the roofline", "{roofline_share}"},
+          {"of the roofline", "{roofline_share}[, attention {roofline_attention_share}]"},
           {"device's memory", "{device_bytes}"},
       }},
       ViewNotes{},

@@ -37,13 +37,20 @@ NamedNumbers exposed_parts(const Reasons& why) {
   return parts;
 }
 
+// True if the GPU waits longer for its host than for anything else.
+bool waits_for_host(const Advice& advice) {
+  constexpr double hardly = 0.02;  // share of an iteration
+  const Metrics& m = metrics(advice);
+  return m.host_s > std::max(advice.why.exposed(), hardly * m.iteration_s);
+}
+
 JsonValue row_json(const Advice& advice, const WinningRule& rule) {
   Row row = row_of(advice.tuned);
   const std::string_view framework = strategy(advice).offer.framework;
   const auto& bound = metrics(advice).lower_bound_s;
   row.push_back({"gap", bound ? Cell(metrics(advice).iteration_s / *bound - 1) : Cell()});
   row.push_back({"bound_s", bound ? Cell(*bound) : Cell()});
-  row.push_back({"bound_by", std::string(name_of(bounds, advice.why.most()))});
+  row.push_back({"bound_by", waits_for_host(advice) ? "host" : std::string(name_of(bounds, advice.why.most()))});
   row.push_back({"exposed_by", exposed_parts(advice.why)});
   row.push_back({"untuned_iteration_s", advice.given_s});
   const auto& doubted = advice.tuned.result.doubted_s;
@@ -175,6 +182,7 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   }
   document["exposed_s"] = best.why.exposed();
   document["computing_s"] = best.why.of(Bound::Computing);
+  if (waits_for_host(best)) document["waits_for_host_s"] = metrics(best).host_s;
   add_limits(ranking, document);
   add_compression(ranking, document);
   const OfferedRanking offered = offered_ranking(ranking, rule);
@@ -238,6 +246,8 @@ View make_recommend_view() {
       ViewText{
           "The network is the limit: only fewer bytes, more work per iteration or a faster network improve on that.",
           "network_is_the_limit"},
+      ViewText{"The host is the limit: in {waits_for_host_s} of an iteration the GPU waits for launches and the step's "
+               "overhead. CUDA graphs, compilation or larger micro-batches help."},
       ViewText{"The slowest worker is the limit: without it an iteration would be {slowest_costs_s} shorter."},
       ViewText{"Untuned, {compressed/name} takes {compressed/iteration_s} with {compressed/codec}, and "
                "{compressed/uncompressed} {compressed/uncompressed_iteration_s} without."},

@@ -45,6 +45,7 @@ const View& run_view() {
           {"  forward", "[{accumulate} x ]{forward_s}[, all {ranks} ranks]"},
           {"  backward", "[{accumulate} x ]{backward_s}[, all {ranks} ranks]"},
           {"  update", "{update_s:nonzero}"},
+          {"  waiting for the host", "{host_s:nonzero}, in passes and after the update"},
           {"  encoding and decoding", "{codec_s:nonzero}"},
           {"  stragglers", "{straggler_s} ({straggler_share} of the iteration)"},
           {"  exposed communication", "{exposed_comm_s} ({exposed_comm_share} of the iteration)"},

@@ -17,6 +17,7 @@ enum class Activity : std::uint8_t {
   BackwardWeight,  ///< the part that computes the gradients of the weights
   Forward,
   Update,        ///< the optimizer step, of a layer or of everything
+  HostStep,      ///< the host's part of a step, after the update, in which the GPU waits (with_host_step())
   CopyOut,       ///< copies a gathered block from the gather's buffer to where the layers read it
   CopyOutAgain,  ///< likewise, for the backward pass
   CopyIn,        ///< copies a block's gradients to the buffer of a reduction
@@ -65,6 +66,7 @@ inline constexpr ActivityRow activity_rows[] = {
     {Activity::BackwardWeight, "backward-weight", "weight gradient", "W"},
     {Activity::Forward, "forward", "", "F"},
     {Activity::Update, "update"},
+    {Activity::HostStep, "host-step", "host"},
     {Activity::CopyOut, "copy-out", "copy"},
     {Activity::CopyOutAgain, "copy-out-again", "copy"},
     {Activity::CopyIn, "copy-in", "copy"},

@@ -62,7 +62,7 @@ std::int64_t first_reduced(const ShardingConfig& sharding) {
 }
 
 bool updates(const Profile& profile, const ShardingConfig& sharding) {
-  return sharding.shards_optimizer() || profile.update > Time(0);
+  return sharding.shards_optimizer() || profile.update > Time(0) || profile.host.step > Time(0);
 }
 
 void add_passes(std::vector<Work>& program, Activity kind, LayerId layers, std::int64_t micro_batch) {
@@ -102,6 +102,41 @@ std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sh
     add_passes(program, Activity::Forward, layers, micro_batch + 1);
   }
   return program;
+}
+
+bool has_host_step(const Plan& plan) {
+  return std::ranges::any_of(plan.roles, [](const Role& role) {
+    return std::ranges::any_of(role.program, [](const Work& work) { return work.kind == Activity::HostStep; });
+  });
+}
+
+Plan with_host_step(Plan plan) {
+  for (std::uint32_t role = 0; role < plan.roles.size(); ++role) {
+    std::vector<Work>& program = plan.roles[role].program;
+    const auto updates = [](const Work& work) { return work.kind == Activity::Update; };
+    const auto reads = [](const Work& work) { return work.kind == Activity::Forward && work.micro_batch == 0; };
+    const auto last = std::find_if(program.rbegin(), program.rend(), updates).base();
+    const bool updated = last != program.begin();
+    const auto place = static_cast<std::uint32_t>(
+        (updated ? last : std::find_if(program.begin(), program.end(), reads)) - program.begin());
+    program.insert(program.begin() + place, {Activity::HostStep, everything});
+    const auto move = [&](WorkPoint& point) {
+      if (point.role == role && point.place >= place) ++point.place;
+    };
+    for (Gate& gate : plan.gates) {
+      if (auto* before = std::get_if<WorkPoint>(&gate.before)) move(*before);
+      auto* after = std::get_if<WorkPoint>(&gate.after);
+      // Without an update the step waits for what the first forward pass waited for.
+      if (after && (updated || after->role != role || after->place != place)) move(*after);
+    }
+    for (WorkPair& pair : plan.roles[role].pairs)
+      for (std::uint32_t* at : {&pair.forward, &pair.backward, &pair.end})
+        if (*at >= place) ++*at;
+    for (Transfer& one : plan.transfers)
+      for (std::optional<WorkPoint>* point : {&one.held_until, &one.ticks_from})
+        if (*point) move(**point);
+  }
+  return plan;
 }
 
 Plan from_first_micro_batch(Plan plan) {

@@ -269,6 +269,10 @@ std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sh
 /// already begins so. REQUIRES: one role, and no transfer in flight at that backward pass, as in expand()'s plans.
 Plan from_first_micro_batch(Plan plan);
 
+/// Adds the host's part of a step after the last update of each program. REQUIRES: !has_host_step(plan).
+Plan with_host_step(Plan plan);
+bool has_host_step(const Plan& plan);
+
 /// Makes a plan of a schedule. Unsharded: one lane, and per block an all-reduce, or a reduce-scatter and an all-gather;
 /// reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded (zero 1 or 2):
 /// per block a reduce-scatter, if there are shard groups an all-reduce of the shard, and after the update an

@@ -187,6 +187,7 @@ Job job_of(Scenario of) {
   const Scenario& scenario = made.scenario;
   made.choice = require_possible(scenario);
   set_muon_times(made.scenario);
+  if (scenario.profile->host.of_blocks()) made.scenario.profile = with_host_floors(*scenario.profile);
   if (scenario.options.parallel.pipeline()) return pipeline_job(std::move(made));
   if (scenario.options.parallel.any() && !made.choice.detailed()) {
     made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));

@@ -30,7 +30,7 @@ Time LowerBound::computing(Time all_computing, Time before) const {
 }
 
 Time LowerBound::of(const Profile& slowest, const ShardingConfig& sharding) const {
-  Time before{0}, sum = slowest.update.value_or(Time(0));
+  Time before{0}, sum = add(slowest.update.value_or(Time(0)), slowest.host.step);
   for (LayerId layer = 0; layer < first; ++layer)
     before = add(before, add(slowest.layers[layer].forward, slowest.layers[layer].backward));
   for (std::int64_t micro_batch = 0; micro_batch < sharding.accumulate; ++micro_batch)

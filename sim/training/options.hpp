@@ -45,6 +45,8 @@ struct Options {
   Sharing sharing = Sharing::Serial;
   Dtypes dtypes;
   std::optional<Time> update;                ///< none: the profile's
+  std::optional<Time> host_block;            ///< the host's floor of a block's forward pass; none: the profile's
+  std::optional<Time> host_step;             ///< none: the profile's
   std::optional<std::int64_t> global_batch;  ///< samples per iteration, which determine the micro-batches
   MemoryOptions memory;
   Start start = Start::Together;

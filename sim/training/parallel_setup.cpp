@@ -306,6 +306,19 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
     layer.forward = add(layer.forward, inside(layer, false, prices, setup.exchanges.forward.emplace_back()));
     layer.backward = add(layer.backward, inside(layer, true, prices, setup.exchanges.backward.emplace_back()));
   }
+  if (setup.profile.host.of_blocks()) {
+    // A block waits for the host only if it is faster together with its collectives.
+    setup.profile = with_host_floors(std::move(setup.profile));
+    Profile alone = without_host_floors(*setup.layers_alone);
+    for (LayerId l = 0; l < alone.layers.size(); ++l) {
+      Layer& layer = alone.layers[l];
+      layer.forward_wait = setup.profile.layers[l].forward_wait;
+      layer.backward_wait = setup.profile.layers[l].backward_wait;
+      layer.forward = add(layer.forward, layer.forward_wait);
+      layer.backward = add(layer.backward, layer.backward_wait);
+    }
+    setup.layers_alone = std::move(alone);
+  }
   if (!parallel_of(scenario).pipeline()) return setup;
   setup.pipeline = pipeline_of(scenario);
   setup.sends = send_bytes(scenario, *setup.pipeline);

@@ -12,11 +12,7 @@ namespace {
 class PipelineBound {
  public:
   PipelineBound(const Job& job, const Plan& plan, const Unrolled& unrolled)
-      : job_(job),
-        plan_(plan),
-        unrolled_(unrolled),
-        pipeline_(*job.parallel->pipeline),
-        profile_(job.choice.detailed() ? *job.parallel->layers_alone : job.parallel->profile) {}
+      : job_(job), plan_(plan), unrolled_(unrolled), pipeline_(*job.parallel->pipeline), profile_(bounding(job)) {}
 
   Time bound() const {
     Time most{0};
@@ -51,8 +47,16 @@ class PipelineBound {
     return sum;
   }
 
+  // A slow GPU may wait less for its host, so waiting is no part of the bound there.
+  static Shared<Profile> bounding(const Job& job) {
+    Shared<Profile> profile = job.choice.detailed() ? job.parallel->layers_alone : Shared(job.parallel->profile);
+    if (!profile->host.of_blocks()) return profile;
+    const auto slows = [](double slowdown) { return slowdown != 1; };
+    return std::ranges::any_of(job.parallel->slowdowns, slows) ? Shared(without_host_floors(*profile)) : profile;
+  }
+
   Time time_of(const Work& work) const {
-    const Layer& layer = profile_.layers[work.item];
+    const Layer& layer = profile_->layers[work.item];
     const Time weights = *job_.parallel->profile.layers[work.item].backward_weight;
     switch (work.kind) {
       case Activity::Forward:
@@ -74,14 +78,15 @@ class PipelineBound {
   Time working(std::uint32_t rank) const {
     Time sum{0};
     for (const Work& work : plan_.roles[rank].program)
-      if (work.kind != Activity::Update && work.kind != Activity::Mark) sum = add(sum, on(rank, computing(work)));
+      if (is_pass(work.kind)) sum = add(sum, on(rank, computing(work)));
     return sum;
   }
 
   Time updating(std::uint32_t rank) const {
     Time sum{0};
     for (std::size_t place = 0; place < unrolled_.works(rank); ++place)
-      if (const TaskId id = unrolled_.work(rank, place); unrolled_.labels[id].kind == Activity::Update)
+      if (const TaskId id = unrolled_.work(rank, place);
+          unrolled_.labels[id].kind == Activity::Update || unrolled_.labels[id].kind == Activity::HostStep)
         sum = add(sum, unrolled_.graph.tasks()[id].duration);
     return sum;
   }
@@ -95,8 +100,8 @@ class PipelineBound {
     for (std::uint32_t chunk = 0; chunk < lowest; ++chunk) {
       const std::uint32_t home = pipeline_.index.rank_of[chunk];
       for (LayerId layer = pipeline_.chunks[chunk].first; layer <= pipeline_.chunks[chunk].last; ++layer) {
-        sum = add(sum, on(home, profile_.layers[layer].forward));
-        if (back) sum = add(sum, on(home, profile_.layers[layer].backward));
+        sum = add(sum, on(home, profile_->layers[layer].forward));
+        if (back) sum = add(sum, on(home, profile_->layers[layer].backward));
       }
       sum = add(sum, send(chunk, chunk + 1));
       if (back) sum = add(sum, send(chunk + 1, chunk));
@@ -115,7 +120,7 @@ class PipelineBound {
   const Plan& plan_;
   const Unrolled& unrolled_;
   const Pipeline& pipeline_;
-  const Profile& profile_;
+  Shared<Profile> profile_;
 };
 
 }  // namespace

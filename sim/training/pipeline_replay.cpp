@@ -226,7 +226,7 @@ StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t ran
   const Pipeline& pipeline = *job.parallel->pipeline;
   StageResult stage;
   const bool overlap = overlaps_exchanges(job.scenario);
-  Time compute{0}, inside{0}, exchanging{0}, update{0};
+  Time compute{0}, inside{0}, exchanging{0}, update{0}, host{0};
   for (std::size_t place = 0; place < unrolled.works(rank); ++place) {
     const TaskId id = unrolled.work(rank, place);
     const Label& label = unrolled.labels[id];
@@ -235,7 +235,8 @@ StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t ran
       update = add(update, time);
       continue;
     }
-    if (!is_on_stream(label.kind)) continue;
+    if (label.kind == Activity::HostStep) host = add(host, time);
+    if (!is_on_stream(label.kind) || label.kind == Activity::HostStep) continue;
     const Time collectives = inside_layers(job, label);
     const Time exchanges = exchanges_of(job, label);
     exchanging = add(exchanging, exchanges);
@@ -246,6 +247,7 @@ StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t ran
   stage.layer_comm_s = to_seconds(inside);
   stage.exchange_s = to_seconds(exchanging);
   stage.update_s = to_seconds(update);
+  stage.host_step_s = to_seconds(host);
   for (const std::uint32_t chunk : pipeline.chunks_of(rank))
     stage.chunks.push_back({chunk, pipeline.chunks[chunk].first, pipeline.chunks[chunk].layers()});
   return stage;
@@ -333,7 +335,8 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
-    stage.bubble_s = settled(parts.without_exchanges - stage.compute_s - stage.layer_comm_s - stage.update_s);
+    stage.bubble_s =
+        settled(parts.without_exchanges - stage.compute_s - stage.layer_comm_s - stage.update_s - stage.host_step_s);
     stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
@@ -352,6 +355,7 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   metrics.iteration_s = steady.seconds;
   metrics.straggler_s = settled(steady.seconds - parts.without_stragglers);
   metrics.update_s = mean_of(parallel.stages, &StageResult::update_s);
+  metrics.host_step_s = mean_of(parallel.stages, &StageResult::host_step_s);
   metrics.exposed_comm_s = settled(parallel.layer_comm_s + parallel.exposed_p2p_s + parallel.exposed_dp_s);
   metrics.comm_busy_s = steady.busy_s;
   metrics.lower_bound_s = pipeline_bound(job, plan, replay.unrolled());
@@ -382,7 +386,8 @@ void add_parallel_result(const Job& job, const Plan& plan, Result& result) {
   for (const std::vector<PassExchanges>* passes : {&setup.exchanges.forward, &setup.exchanges.backward})
     for (const PassExchanges& one : *passes) exchanging = add(exchanging, one.total);
   parallel.exposed_ep_s = micro_batches * to_seconds(exchanging);
-  const double exposed = metrics.iteration_s - metrics.straggler_s - computing - metrics.update_s - metrics.codec_s;
+  const double exposed =
+      metrics.iteration_s - metrics.straggler_s - computing - metrics.update_s - metrics.host_step_s - metrics.codec_s;
   metrics.exposed_comm_s = settled(exposed);
   parallel.exposed_dp_s = settled(exposed - parallel.layer_comm_s);
   StageResult stage;
@@ -390,6 +395,7 @@ void add_parallel_result(const Job& job, const Plan& plan, Result& result) {
   stage.compute_s = computing;
   stage.layer_comm_s = parallel.layer_comm_s;
   stage.update_s = metrics.update_s;
+  stage.host_step_s = metrics.host_step_s;
   stage.memory = result.memory;
   parallel.stages.push_back(std::move(stage));
   result.parallel = std::move(parallel);

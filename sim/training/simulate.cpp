@@ -102,11 +102,7 @@ class Training {
     return std::make_unique<Rendezvous>(job_.fabric->server_per_rank(parties), arrival);
   }
 
-  Time forward_of(const WorkerClass& one) const {
-    Time sum{0};
-    for (const Layer& layer : scenario_.profile->layers) sum = add(sum, scaled(layer.forward, one.slowdown));
-    return sum;
-  }
+  Time forward_of(const WorkerClass& one) const { return slowed(*scenario_.profile, one.slowdown).forward(); }
 
   void begin_at(const std::vector<Time>& starts) {
     start_ = *std::min_element(starts.begin(), starts.end());
@@ -351,7 +347,8 @@ void share_among_steps(const Plan& plan, Metrics& metrics) {
   if (!plan.sharding.averages()) return;
   metrics.period_s = metrics.iteration_s;
   const auto steps = static_cast<double>(plan.sharding.steps());
-  for (double* one : {&metrics.iteration_s, &metrics.update_s, &metrics.copy_s, &metrics.codec_s, &metrics.comm_busy_s})
+  for (double* one : {&metrics.iteration_s, &metrics.update_s, &metrics.host_step_s, &metrics.copy_s, &metrics.codec_s,
+                      &metrics.comm_busy_s})
     *one /= steps;
   if (metrics.lower_bound_s) *metrics.lower_bound_s /= steps;
 }
@@ -369,6 +366,7 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   metrics.update_s = to_seconds(add(time_of(Activity::Update), time_of(Activity::OuterUpdate)));
   metrics.newton_schulz_s = newton_schulz_of(plan, unrolled, time_of(Activity::NewtonSchulz));
   metrics.update_s += metrics.newton_schulz_s.value_or(0);
+  metrics.host_step_s = to_seconds(time_of(Activity::HostStep));
   metrics.copy_s = seconds_of(Activity::CopyOut, Activity::CopyIn);
   if (!unrolled.beside) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
   metrics.codec_s += to_seconds(times[static_cast<std::size_t>(Activity::Dequantise)]);
@@ -377,8 +375,8 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
   const auto steps = static_cast<double>(plan.sharding.steps());
   metrics.straggler_s = without_rounding((period.iteration_s - period.without_stragglers_s) / steps);
-  metrics.exposed_comm_s =
-      without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s - metrics.codec_s);
+  metrics.exposed_comm_s = without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s -
+                                            metrics.host_step_s - metrics.codec_s);
   return metrics;
 }
 
@@ -396,7 +394,9 @@ void add_speeds(const Profile& profile, std::int64_t micro_batches, const Degree
   const auto workers = static_cast<double>(degrees.workers());
   metrics.forward_s = to_seconds(profile.forward());
   metrics.backward_s = to_seconds(profile.backward());
-  const double whole = passes * (metrics.forward_s + metrics.backward_s) + to_seconds(profile.update.value_or(Time(0)));
+  const double whole = passes * (metrics.forward_s + metrics.backward_s) +
+                       to_seconds(add(profile.update.value_or(Time(0)), profile.host.step));
+  metrics.host_s = passes * to_seconds(profile.waiting()) + to_seconds(profile.host.step);
   metrics.speedup = workers / static_cast<double>(degrees.pp) * whole / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
   if (profile.batch_size)
@@ -415,6 +415,7 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
 }
 
 Result simulate(const Job& job, const Plan& plan) {
+  if (job.scenario.profile->host.step > Time(0) && !has_host_step(plan)) return simulate(job, with_host_step(plan));
   if (plan.pipeline) return simulate_pipeline(job, plan);
   const Scenario& scenario = job.scenario;
   Result result;

@@ -65,17 +65,19 @@ struct Scenario {
 };
 
 struct Metrics {
-  double iteration_s = 0;                 ///< the steady period from the start of a backward pass to the next
-  double forward_s = 0;                   ///< t_f of a micro-batch, of a worker without slowdown
-  double backward_s = 0;                  ///< t_b, likewise
-  double update_s = 0;                    ///< of the optimizer, on such a worker's compute stream
-  double copy_s = 0;                      ///< copies out of and into the buffers of collectives, likewise
-  double straggler_s = 0;                 ///< iteration − that of the same plan without stragglers, spread and jitter
-  double exposed_comm_s = 0;              ///< iteration − stragglers − K·(forward + backward) − update − codec
+  double iteration_s = 0;  ///< the steady period from the start of a backward pass to the next
+  double forward_s = 0;    ///< t_f of a micro-batch, of a worker without slowdown
+  double backward_s = 0;   ///< t_b, likewise
+  double update_s = 0;     ///< of the optimizer, on such a worker's compute stream
+  double host_step_s = 0;  ///< of the host's part of the step, likewise
+  double host_s = 0;       ///< in which it waits for its host: in forward and backward passes, and that
+  double copy_s = 0;       ///< copies out of and into the buffers of collectives, likewise
+  double straggler_s = 0;  ///< iteration − that of the same plan without stragglers, spread and jitter
+  double exposed_comm_s = 0;  ///< iteration − stragglers − K·(forward + backward) − update − the host's part − codec
   double comm_busy_s = 0;                 ///< time per iteration with any block in flight
   double codec_s = 0;                     ///< encoding and decoding on such a worker's compute stream
   std::int64_t collectives = 0;           ///< started per iteration
-  double speedup = 0;                     ///< N·(K·(t_f + t_b) + U) / iteration
+  double speedup = 0;                     ///< N·(K·(t_f + t_b) + U + the host's part of the step) / iteration
   double efficiency = 0;                  ///< speedup / N
   std::optional<double> samples_per_s;    ///< N·K·batch / iteration; none if the batch size is unknown
   std::optional<double> period_s;         ///< a round of local steps, of which iteration_s is the mean
@@ -122,7 +124,7 @@ struct StageResult {
     std::uint32_t chunk = 0, first = 0, layers = 0;
   };
   std::vector<OwnChunk> chunks;
-  double compute_s = 0, layer_comm_s = 0, update_s = 0, bubble_s = 0;
+  double compute_s = 0, layer_comm_s = 0, update_s = 0, host_step_s = 0, bubble_s = 0;
   double exchange_s = 0;  ///< token exchanges among experts; in layer_comm_s only if nothing overlaps them
   MemoryUse memory;
 };

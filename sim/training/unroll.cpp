@@ -93,11 +93,26 @@ class Unroller {
 
   TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
     const WorkerClass& whose = classes_[label.worker_class];
-    Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
-    if (label.in_pair && exchanges_) time -= exchanges_->of(label.kind, label.item).total;
+    const Time exchanged = label.in_pair && exchanges_ ? exchanges_->of(label.kind, label.item).total : Time(0);
+    const Time time = nominal_time(label, profile_of(label)) - exchanged;
     const double slowdown = whose.slowdown;
-    return add(label, {.queue = queue, .position = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)},
-               time);
+    const Time duration = slowdown == 1 ? time : slowed_time(label, time, slowdown, exchanged);
+    return add(label, {.queue = queue, .position = rank, .duration = duration}, time);
+  }
+
+  // A slow GPU waits less for its host, which is as fast as others. `exchanged`: not part of `time`.
+  Time slowed_time(const Label& label, Time time, double slowdown, Time exchanged) {
+    const Profile& own = profile_of(label);
+    if (label.kind == Activity::HostStep) return time;
+    if (!own.host.of_blocks() || !is_pass(label.kind)) return scaled(time, slowdown);
+    Profile& slow = slowed_[{&own, slowdown}];
+    if (slow.layers.empty()) slow = slowed(own, slowdown);
+    return nominal_time(label, slow) - scaled(exchanged, slowdown);
+  }
+
+  const Profile& profile_of(const Label& label) const {
+    const WorkerClass& whose = classes_[label.worker_class];
+    return whose.profile ? *whose.profile : profile_;
   }
 
   Time weight_time(LayerId layer, const Profile& profile) {
@@ -115,6 +130,8 @@ class Unroller {
         return profile.layers[label.item].forward;
       case Activity::Update:
         return update_time(label, profile);
+      case Activity::HostStep:
+        return profile.host.step;
       case Activity::CopyOut:
         return copy_time(static_cast<double>(block()) * profile.parameter_share());
       case Activity::CopyIn:
@@ -493,10 +510,11 @@ class Unroller {
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
   const TokenExchanges* exchanges_;
-  std::vector<std::vector<TaskId>> last_ends_;           // by class: the tasks that end its program
-  std::map<const Profile*, std::vector<Time>> weights_;  // by layer, made when first needed
-  std::map<WorkPoint, std::int64_t> origins_;            // numbers of ticks' origins, by the work that sets them
-  std::vector<CallId> call_ids_;                         // by transfer; empty without a fabric
+  std::vector<std::vector<TaskId>> last_ends_;                   // by class: the tasks that end its program
+  std::map<std::pair<const Profile*, double>, Profile> slowed_;  // by profile and slowdown
+  std::map<const Profile*, std::vector<Time>> weights_;          // by layer, made when first needed
+  std::map<WorkPoint, std::int64_t> origins_;  // numbers of ticks' origins, by the work that sets them
+  std::vector<CallId> call_ids_;               // by transfer; empty without a fabric
   // By transfer, and by class with per_rank_start: the task that waits for the transfer's predecessors.
   std::vector<TaskId> departures_;
   std::vector<std::vector<std::uint32_t>> classes_of_role_;

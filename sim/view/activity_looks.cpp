@@ -21,6 +21,7 @@ constexpr ActivityLook activity_looks[] = {
     {Activity::BackwardWeight, colour(0x003A5C), white},
     {Activity::Forward, style::pale_blue},
     {Activity::Update, style::green},
+    {Activity::HostStep, style::vermilion, white},
     {Activity::CopyOut, colour(0x9A9A9A)},
     {Activity::NewtonSchulz, colour(0x00664B), white},
     {Activity::OuterUpdate, colour(0x7A5200), white},

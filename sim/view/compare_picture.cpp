@@ -100,6 +100,7 @@ BarChart compare_chart(const Comparison& comparison) {
   add_part("forward", look_of(Activity::Forward), of_passes(&Metrics::forward_s));
   add_part("backward", look_of(Activity::Backward), of_passes(&Metrics::backward_s));
   add_part("update", look_of(Activity::Update), of(&Metrics::update_s));
+  add_part("host", look_of(Activity::HostStep), of(&Metrics::host_step_s));
   add_part("codec", look_of(Activity::Codec), of(&Metrics::codec_s));
   add_part("bubble", look_of_idle(),
            [](const Outcome& one) { return one.result.parallel ? one.result.parallel->bubble_s : 0; });

@@ -101,7 +101,7 @@ class JobsTrace {
   static std::string work_name(const SeatedJob& job, const Label& label) {
     if (is_pass(label.kind))
       return fmt::format("{} {}", row_of(label.kind).action, job.job.scenario.profile->layers[label.item].name);
-    if (label.kind == Activity::Update) return "update";
+    if (label.kind == Activity::Update || label.kind == Activity::HostStep) return title_of(label.kind);
     return fmt::format("{}{} block {}", title_of(label.kind), is_copy(label.kind) ? " of" : "", label.item + 1);
   }
 

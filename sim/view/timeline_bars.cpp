@@ -43,7 +43,7 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
   const double start = timeline_.at(from.start), end = timeline_.at(to.end), width = scale_ * (end - start);
   const std::string what = title_of(from.activity);
   std::string count = first == last ? "" : fmt::format(" and {} more", last - first);
-  if (timeline_.micro_batches() && from.activity != Activity::Update)
+  if (timeline_.micro_batches() && from.activity != Activity::Update && from.activity != Activity::HostStep)
     count += fmt::format(" (micro-batch {})", from.micro_batch + 1);
   std::string transfer;
   if (from.activity >= Activity::Transfer) {

@@ -71,9 +71,8 @@ class RankPainter : public BarPainter {
     add_row_name(top_of(rank) + height() / 2, row.name);
     for (const Bar& bar : row.bars) {
       if (bar.end <= bar.start) continue;
-      const auto before = std::count_if(chunks.begin(), chunks.end(), [&](const auto& one) {
-        return bar.activity != Activity::Update && one.chunk < bar.item;
-      });
+      const auto before = std::count_if(chunks.begin(), chunks.end(),
+                                        [&](const auto& one) { return is_pass(bar.activity) && one.chunk < bar.item; });
       const double in_pair = bar.activity == Activity::Forward ? 0 : height() / 2;
       add_pass(bar, top_of(rank) + (bar.in_pair ? in_pair : shrink_ * lower_ * static_cast<double>(before)));
     }
@@ -93,16 +92,16 @@ class RankPainter : public BarPainter {
       look.line = colour(0xFFFFFF);
       look.width = 0.7;
     }
-    drawing_.add(Rectangle{
-        box,
-        look,
-        {what, fmt::format("{}{}: {}, from {} to {}", what, bar.activity == Activity::Update ? "" : " " + bar.name,
-                           format_duration(end - start), format_duration(start), format_duration(end))}});
+    drawing_.add(
+        Rectangle{box,
+                  look,
+                  {what, fmt::format("{}{}: {}, from {} to {}", what, is_pass(bar.activity) ? " " + bar.name : "",
+                                     format_duration(end - start), format_duration(start), format_duration(end))}});
     const std::string number = std::to_string(bar.micro_batch + timeline_.rows.first_micro_batch);
     const double size = bar.in_pair ? std::min(number_size, box.height - 1) : number_size;
     const double zoom = (text_width(number, size) + 1) / box.width;
     const double room = bar.in_pair ? 7.5 : number_size + 2;
-    if (bar.activity == Activity::Update || box.height < room || zoom > zoom_) return;
+    if (!is_pass(bar.activity) || box.height < room || zoom > zoom_) return;
     drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 0.36 * size},
                       .text = number,
                       .size = size,
@@ -127,7 +126,7 @@ double scale_of_passes(const DrawnIteration& timeline) {
   std::uint32_t last = 0;
   for (const TimelineRow& row : timeline.rows.passes)
     for (const Bar& bar : row.bars) {
-      if (bar.activity != Activity::Update && bar.end > bar.start) lengths.push_back(to_seconds(bar.end - bar.start));
+      if (is_pass(bar.activity) && bar.end > bar.start) lengths.push_back(to_seconds(bar.end - bar.start));
       last = std::max(last, bar.micro_batch + timeline.rows.first_micro_batch);
     }
   if (lengths.empty()) return 0;

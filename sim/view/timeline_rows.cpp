@@ -73,7 +73,7 @@ TimelineRow passes_of(const TimelineRow& stream, const StageResult& stage) {
     }
     row.bars.push_back(bar);
     row.bars.back().item = chunk;
-    row.bars.back().name = pass ? to_string(Action{bar.activity, chunk, bar.micro_batch}) : "update";
+    row.bars.back().name = pass ? to_string(Action{bar.activity, chunk, bar.micro_batch}) : title_of(bar.activity);
   }
   return row;
 }
@@ -131,11 +131,13 @@ class RowMaker {
                              : exchange ? std::size_t{Payload::just_bytes}
                                         : label(task).item;
     const bool block = !layer && item != Payload::just_bytes;
+    const bool host = activity == Activity::HostStep;
     return {.activity = activity,
-            .name = activity == Activity::Update && item == everything ? "update"
-                    : layer                                            ? profile.layers[item].name
-                    : exchange                                         ? ""
-                    : block                                            ? describe(result_.plan, item, profile)
+            .name = host                                                 ? title_of(activity)
+                    : activity == Activity::Update && item == everything ? "update"
+                    : layer                                              ? profile.layers[item].name
+                    : exchange                                           ? ""
+                    : block                                              ? describe(result_.plan, item, profile)
                             : result_.plan.lanes[result_.plan.transfers[label(task).item].lane].name,
             .tensors = block ? names_of(result_.plan.blocks[item], profile) : "",
             .item = item,

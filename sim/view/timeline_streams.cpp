@@ -51,6 +51,7 @@ class StreamPainter : public BarPainter {
       add_phase(row, Activity::Forward, micro_batch, top);
     }
     add_phase(row, Activity::Update, 0, top);
+    add_phase(row, Activity::HostStep, 0, top);
     add_row_name(bars + compute_height / 2, row.name);
     for (const Interval& wait : timeline_.waits(c)) add_wait(wait, bars);
     add_bars(row, bars, compute_height);

@@ -111,7 +111,7 @@ class Writer {
     first_micro_batch_ = rows.first_micro_batch;
     for (std::size_t row = 0; row < rows.passes.size(); ++row)
       for (const Bar& bar : rows.passes[row].bars)
-        if (bar.activity != Activity::Update && bar.end > bar.start)
+        if (is_pass(bar.activity) && bar.end > bar.start)
           write_pass(bar, process(row), bar.in_pair ? thread_of_pairs(bar.activity) : thread(row));
     for (std::size_t row = 0; row < rows.streams.size(); ++row)
       for (const Bar& bar : rows.streams[row].bars)
@@ -163,6 +163,7 @@ class Writer {
   static std::string name_of(const Bar& bar) {
     if (is_pass(bar.activity)) return fmt::format("{} {}", row_of(bar.activity).action, bar.name);
     if (bar.activity == Activity::Update) return bar.name == "update" ? bar.name : "update of " + bar.name;
+    if (bar.activity == Activity::HostStep) return bar.name;
     return bar.activity == Activity::Transfer ? bar.name : title_of(bar.activity) + " of " + bar.name;
   }
 
@@ -194,7 +195,7 @@ class Writer {
       event.insert(event.begin() + 1, {"cat", "\"kernel\""});
       args.insert(args.begin(), {{"device", "0"}, {"stream", json(stream)}, {"correlation", json(++kernels_)}});
     }
-    if (result_.plan.sharding.accumulate > 1 && bar.activity != Activity::Update)
+    if (result_.plan.sharding.accumulate > 1 && bar.activity != Activity::Update && bar.activity != Activity::HostStep)
       args.emplace_back("micro_batch", json(bar.micro_batch + first_micro_batch_));
     event.emplace_back("args", object(args));
     events_.push_back(object(event));

@@ -37,6 +37,12 @@ double Profile::parameter_share() const {
   return static_cast<double>(parameter_bytes * tensors.front().elements) / static_cast<double>(tensors.front().bytes);
 }
 
+Time Profile::waiting() const {
+  Time sum{0};
+  for (const Layer& layer : layers) sum = add(sum, add(layer.forward_wait, layer.backward_wait));
+  return sum;
+}
+
 bool Profile::has_activations() const {
   return std::any_of(layers.begin(), layers.end(), [](const Layer& one) { return one.activation_bytes.has_value(); });
 }
@@ -50,7 +56,9 @@ std::vector<Time> Profile::weight_times() const {
   for (const Layer& layer : layers) times.push_back(layer.backward_weight.value_or(Time(0)));
   for (const Tensor& tensor : tensors)
     if (const Layer& layer = layers[tensor.layer]; !layer.backward_weight)
-      times[tensor.layer] = scaled(layer.backward, 0.5);
+      times[tensor.layer] = scaled(layer.backward - layer.backward_wait, 0.5);
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (times[i] > Time(0)) times[i] = add(times[i], layers[i].backward_wait);
   return times;
 }
 
@@ -75,15 +83,65 @@ void scale_parallel_parts(Layer& layer, double bytes, double times) {
   if (layer.backward_weight) layer.backward_weight = std::min(scaled(*layer.backward_weight, times), layer.backward);
 }
 
+void scale_computing(Layer& layer, double factor, const LayerStarts& starts) {
+  const auto more = [factor](Time time, Time start) { return add(scaled(time - start, factor), start); };
+  layer.forward = more(layer.forward, starts.forward);
+  layer.backward = more(layer.backward, starts.backward);
+  if (layer.backward_weight)
+    layer.backward_weight =
+        std::min(more(*layer.backward_weight, std::min(starts.weights, *layer.backward_weight)), layer.backward);
+}
+
+void set_block_floor(Profile& profile, Time forward) {
+  HostFloors& host = profile.host;
+  const bool known = host.block_forward > Time(0);
+  const double ratio =
+      known ? to_seconds(host.block_backward) / to_seconds(host.block_forward) : (profile.recompute == "full" ? 3 : 2);
+  host.block_forward = forward;
+  host.block_backward = scaled(forward, ratio);
+}
+
+Profile without_host_floors(Profile profile) {
+  for (Layer& layer : profile.layers) {
+    layer.forward -= layer.forward_wait;
+    layer.backward -= layer.backward_wait;
+    layer.forward_wait = layer.backward_wait = Time(0);
+  }
+  return profile;
+}
+
+Profile with_host_floors(Profile profile) {
+  if (!profile.host.of_blocks()) return profile;
+  profile = without_host_floors(std::move(profile));
+  std::vector<Layer>& layers = profile.layers;
+  for (std::size_t first = 0, end = 0; first < layers.size(); first = end) {
+    Time forward{0}, backward{0};
+    do {
+      forward = add(forward, layers[end].forward);
+      backward = add(backward, layers[end].backward);
+      ++end;
+    } while (end < layers.size() && !layers[first].group.empty() && layers[end].group == layers[first].group);
+    // The last layer of a block ends its forward pass, its first layer the backward pass.
+    layers[end - 1].forward_wait = std::max(profile.host.block_forward - forward, Time(0));
+    layers[first].backward_wait = std::max(profile.host.block_backward - backward, Time(0));
+  }
+  for (Layer& layer : layers) {
+    layer.forward = add(layer.forward, layer.forward_wait);
+    layer.backward = add(layer.backward, layer.backward_wait);
+  }
+  return profile;
+}
+
 Profile slowed(const Profile& profile, double factor) {
-  Profile slow = profile;
+  const bool floors = profile.host.of_blocks();
+  Profile slow = floors ? without_host_floors(profile) : profile;
   for (Layer& layer : slow.layers) {
     layer.forward = scaled(layer.forward, factor);
     layer.backward = scaled(layer.backward, factor);
     scale_parallel_parts(layer, 1, factor);
   }
   if (slow.update) slow.update = scaled(*slow.update, factor);
-  return slow;
+  return floors ? with_host_floors(std::move(slow)) : slow;
 }
 
 }  // namespace allreplay

@@ -42,6 +42,17 @@ struct Layer {
   std::optional<Bytes> output_bytes = {};      ///< its output, for the mini-batch
   std::vector<LayerCollective> collectives = {};
   bool expert = false;  ///< its tensors belong to experts, of which the worker holds 1/ep
+  /// The parts of `forward` and `backward` in which the GPU waits for the host (with_host_floors()).
+  Time forward_wait{0}, backward_wait{0};
+};
+
+/// The times that a host needs, however fast its GPU is: to launch the kernels of a block, and for its own part of a
+/// step (data, gradient clipping, the optimizer's loop, logging).
+struct HostFloors {
+  Time block_forward{0}, block_backward{0};
+  Time step{0};
+  bool of_blocks() const { return block_forward > Time(0) || block_backward > Time(0); }
+  bool any() const { return of_blocks() || step > Time(0); }
 };
 
 /// One parameter tensor, whose gradient the backward pass of its layer produces.
@@ -72,7 +83,8 @@ struct Precision {
   std::string_view name;
   Bytes bytes;  ///< of a gradient element on the network; mixed precision sends two (MG-WFBP, section 5.3)
 };
-inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
+// In fp8 and fp4 only the products of blocks are computed: gradients stay in bf16.
+inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}, {"fp8", 2}, {"fp4", 2}};
 
 /// The degrees at which a profile was taken; it is that of one worker of such groups.
 struct ProfileDegrees {
@@ -99,17 +111,20 @@ struct Profile {
   std::vector<Tensor> tensors;  ///< forward order, by non-decreasing layer
   std::optional<std::pair<TensorId, TensorId>> tied;  ///< one parameter: its gradients add up, also across ranks
   std::optional<ProfileDegrees> degrees;              ///< of the profiled run; none: 1
+  HostFloors host;                                    ///< layers' times are the GPU's until with_host_floors()
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b
   Bytes bytes() const;    ///< of all gradients
   std::int64_t elements() const;
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
+  Time waiting() const;            ///< of the GPU for the host, forward and backward; 0 before with_host_floors()
   bool has_activations() const;    ///< true if any layer has activation_bytes
   bool has_experts() const;        ///< true if any tensor belongs to experts
   bool is_expert(TensorId tensor) const { return layers[tensors[tensor].layer].expert; }
 
-  /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0.
+  /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0. What it waits for
+  /// the host is part of it.
   std::vector<Time> weight_times() const;
 };
 
@@ -122,7 +137,26 @@ Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::
 /// Multiplies the layer's output and the bytes of its collectives by `bytes`, and its backward_weight by `times`.
 void scale_parallel_parts(Layer& layer, double bytes, double times);
 
-/// Returns the profile of a worker that takes `factor` times as long for everything.
+/// Returns the profile of a worker whose GPU takes `factor` times as long for everything. Its host is as fast.
 Profile slowed(const Profile& profile, double factor);
+
+/// The parts of a layer's times that start kernels.
+struct LayerStarts {
+  Time forward{0}, backward{0}, weights{0};
+};
+
+/// Multiplies the layer's times by the factor, except the starts of kernels.
+void scale_computing(Layer& layer, double factor, const LayerStarts& starts = {});
+
+/// Adds what each block lacks to the host's floors to the last layer of its pass. A block is a run of layers of one
+/// group, or a layer without. Twice is the same as once.
+Profile with_host_floors(Profile profile);
+
+/// Sets the floor of a block's forward pass; that of its backward pass keeps its ratio to it, which is 2 by default,
+/// and 3 if everything is recomputed.
+void set_block_floor(Profile& profile, Time forward);
+
+/// Takes with_host_floors() back.
+Profile without_host_floors(Profile profile);
 
 }  // namespace allreplay

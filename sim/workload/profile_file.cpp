@@ -137,9 +137,19 @@ void join_layers(const Json& object, const Model& model, Bytes bytes_per_element
         "every layer of the model, in its order");
 }
 
+HostFloors read_host(const Json& json) {
+  json.allow_only({"block_forward", "block_backward", "step"});
+  const auto time = [&](const char* key) {
+    const auto value = json.find(key);
+    return value ? microseconds(1e6 * value->duration(), value->place()) : Time(0);
+  };
+  return {time("block_forward"), time("block_backward"), time("step")};
+}
+
 Profile read_profile_object(const Files& files, const Json& object) {
   object.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
-                     "tokens_per_sample", "flops_per_sample", "recompute", "layers", "details", "tied", "parallel"});
+                     "tokens_per_sample", "flops_per_sample", "recompute", "layers", "details", "tied", "parallel",
+                     "host"});
   Profile profile;
   const Model model = model_of_profile(files, object);
   profile.model = model.name;
@@ -152,6 +162,7 @@ Profile read_profile_object(const Files& files, const Json& object) {
   if (object.at("unit").text() != "us")
     object.at("unit").fail(fmt::format("'{}' is not the unit of a profile", object.at("unit").text()), "us");
   if (const auto update = object.find("update")) profile.update = microseconds(update->number(), update->place());
+  if (const auto host = object.find("host")) profile.host = read_host(*host);
   if (const auto tokens = object.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
   if (const auto flops = object.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
   if (const auto rule = object.find("recompute")) {

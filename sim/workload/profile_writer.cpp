@@ -78,10 +78,19 @@ std::string extras(const Layer& layer) {
   return text + fmt::format(R"(, "collectives": [{}])", fmt::join(list, ", "));
 }
 
+std::string host_text(const HostFloors& host) {
+  std::vector<std::string> parts;
+  for (const auto& [key, time] :
+       {std::pair{"block_forward", host.block_forward}, {"block_backward", host.block_backward}, {"step", host.step}})
+    if (time > Time(0)) parts.push_back(fmt::format(R"("{}": "{}")", key, write_duration(time)));
+  return fmt::format(R"(, "host": {{{}}})", fmt::join(parts, ", "));
+}
+
 // The optional keys of the profile itself.
 std::string extras(const Profile& profile) {
   std::string text;
   if (profile.update) text += fmt::format(R"(, "update": {})", write_us(*profile.update));
+  if (profile.host.any()) text += host_text(profile.host);
   if (profile.tokens_per_sample) text += fmt::format(R"(, "tokens_per_sample": {})", *profile.tokens_per_sample);
   if (profile.flops_per_sample) text += fmt::format(R"(, "flops_per_sample": {})", *profile.flops_per_sample);
   if (!profile.recompute.empty()) text += fmt::format(R"(, "recompute": "{}")", profile.recompute);

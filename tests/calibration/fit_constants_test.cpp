@@ -210,3 +210,28 @@ TEST_CASE("with as many rows as constants, what moves a row by less than a thous
   CHECK_FALSE(found.fitted[0].known);
   CHECK(found.fitted[1].known);
 }
+
+TEST_CASE("the host's floor and its part of a step: told apart by the number of micro-batches alone") {
+  // The host makes 3 and 6 ms of 1 and 2: K micro-batches take 9K ms, and the step 4 ms more.
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,1000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 16, "network": {"alpha": "1 us", "beta": "1 ns/B"}})");
+  const auto fitted = [&](const std::vector<int>& counts) {
+    std::string text = "profile,cluster,workers,strategy,accumulate,iteration_s,calibrate\n";
+    for (const int count : counts)
+      text += fmt::format("p.csv,c.json,1,wfbp,{},{},host.block; host.step\n", count, 1e-3 * (9 * count + 4));
+    folder.write("m.csv", text + "p.csv,c.json,1,wfbp,4,0.040,\n");
+    return validate(read_measured_file({}, folder("m.csv")));
+  };
+  const Validation apart = fitted({1, 2});
+  CHECK(apart.fitted[0].constant == Constant::HostBlock);
+  CHECK(apart.fitted[0].known);
+  CHECK(apart.fitted[0].value == Approx(3e-3).epsilon(1e-3));
+  CHECK(apart.fitted[1].value == Approx(4e-3).epsilon(1e-3));
+  CHECK(apart.points[2].predicted.value == Approx(0.040).epsilon(1e-4));
+  const Validation alike = fitted({1, 1});
+  for (const std::size_t place : {0U, 1U}) {
+    CHECK(!alike.fitted[place].known);
+    CHECK(alike.fitted[place].not_told_from == std::vector<std::size_t>{1 - place});
+  }
+}

@@ -108,4 +108,57 @@ TEST_CASE("what any strategy makes of a profile comes back") {
   }
 }
 
+namespace {
+
+// So many samples on one worker: b and 2b ms at the rate of the profile, an update of 1 ms.
+MeasuredSetting samples(double count, double iteration_ms) {
+  Profile profile = one_layer();
+  profile.batch_size = static_cast<std::int64_t>(count);
+  profile.layers[0].forward = to_time(count * ms);
+  profile.layers[0].backward = to_time(2 * count * ms);
+  KnownSpeed known{count / (iteration_ms * ms), 1, "samples/s", {"command line", "--samples-per-second"}};
+  known.batch = static_cast<std::int64_t>(count);
+  return {scenario_of(profile, "wfbp", 1, 1, 1), known, {LayerStarts{}}};
+}
+
+}  // namespace
+
+TEST_CASE("two speeds give the rate and the host's floor") {
+  // Twice the profile's times, and floors of 3 and 6 ms: 4 samples take 8 + 16 + 1 ms, one takes 3 + 6 + 1.
+  const std::vector<MeasuredSetting> two{samples(1, 10), samples(4, 25)};
+  const RateAndFloor found = rate_and_floor(two);
+  CHECK(found.factor == Approx(2).epsilon(1e-6));
+  CHECK(to_seconds(found.floor) == Approx(3 * ms).epsilon(1e-6));
+  for (const double error : found.errors) CHECK(std::abs(error) < 1e-6);
+  // Two samples, 4 + 8 + 1 ms, are above the floor, and say the same.
+  const std::vector<MeasuredSetting> three{samples(4, 25), samples(1, 10), samples(2, 13)};
+  const RateAndFloor again = rate_and_floor(three);
+  CHECK(again.factor == Approx(2).epsilon(1e-4));
+  CHECK(to_seconds(again.floor) == Approx(3 * ms).epsilon(1e-4));
+}
+
+TEST_CASE("speeds that one rate explains leave the host no time") {
+  const std::vector<MeasuredSetting> two{samples(1, 7), samples(4, 25)};  // 2 + 4 + 1 and 8 + 16 + 1
+  const RateAndFloor found = rate_and_floor(two);
+  CHECK(found.floor == Time(0));
+  CHECK(found.factor == Approx(2).epsilon(1e-6));
+  // A small batch faster than that: the rate is between, and what remains has both signs.
+  const std::vector<MeasuredSetting> faster{samples(1, 6), samples(4, 25)};
+  const RateAndFloor between = rate_and_floor(faster);
+  CHECK(between.floor == Time(0));
+  CHECK(between.factor < 2);
+  CHECK(between.errors[0] > 0);
+  CHECK(between.errors[1] < 0);
+}
+
+TEST_CASE("the starts of kernels and the host's floors stay what they are") {
+  // 0.25 and 0.5 ms of a layer's 1 and 2 ms are starts: x(0.75 + 1.5) + 0.75 + 1 = 6.25 has x = 2.
+  const std::vector<LayerStarts> starts{{to_time(0.25 * ms), to_time(0.5 * ms), Time(0)}};
+  CHECK(at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(6.25), starts).factor == Approx(2).epsilon(1e-8));
+  // Forward at least 3 ms: 3 + 2x + 1 = 8 has x = 2, at which forward alone would take 2 ms.
+  Profile waiting = one_layer();
+  waiting.host = {to_time(3 * ms), Time(0), Time(0)};
+  CHECK(at_speed(scenario_of(waiting, "wfbp", 1, 1, 1), speed(8)).factor == Approx(2).epsilon(1e-8));
+}
+
 }  // namespace known_speed_test

@@ -25,6 +25,7 @@ const char* const command_lines[] = {
     "0:1.5",
     "run --profile resnet50_k80_b16 --cluster leaf-spine-64 --strategy wfbp --links",
     "run --profile resnet50_k80_b16 --cluster fat-tree-16 --workers 64 --strategy wfbp --fidelity fluid --links",
+    "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 4 --strategy wfbp --option host_step=8ms",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2 --budget 1",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --budget 1",
     "whatif --profile resnet50_k80_b16 --cluster v100-56gbib --budget 1",
@@ -41,6 +42,7 @@ const char* const command_lines[] = {
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies fsdp2,best --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies fsdp2 --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp --spread 20% --budget 1",
+    "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp --option host_step=5s --budget 1",
     "recommend --model llama3-8b --device h100 --cluster h100x8-8x400gbps --workers 16 --global-batch 16 --strategies "
     "megatron --recompute none --budget 4",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe,fat-tree-16 --workers 16 --collective "
@@ -72,7 +74,7 @@ const char* const command_lines[] = {
     "codec --codec dgc --elements 1000 --iterations 2 --repetitions 1",
     "goodput --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --mtbf 2000s --checkpoint 1s --restart 1s "
     "--spares 0 --repair 2000s --horizon 100000s --elastic",
-    "estimate --model llama3-8b --device h100 --batch 1 --tp 2",
+    "estimate --model llama3-8b --device h100 --batch 1 --tp 2 --host eager",
     "estimate --model mixtral-8x7b --device h100 --batch 1 --ep 2",
     "import mine.csv --batch 8 --device H100 --framework PyTorch --source mine --out out.json",
     "export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --out out.json",

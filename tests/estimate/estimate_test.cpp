@@ -87,7 +87,9 @@ TEST_CASE("each layer's time is its work's: the last block's is the first's") {
   CHECK(made.profile.origin == Origin::Estimated);
   CHECK(made.profile.tensors.size() == 2 + 48 * 12 + 2);
   CHECK(made.profile.layers[2].forward == made.profile.layers[2 + 47 * 7].forward);
-  CHECK(made.efficiency == Approx(usual_efficiency("bf16")));
+  const Device h100 = read_device(Files(), "h100");
+  CHECK(made.efficiency.products == h100.efficiency->products);
+  CHECK(made.efficiency.attention == h100.efficiency->attention);
   CHECK(made.profile.bytes() == 2 * 1'557'611'200LL);
 }
 
@@ -205,4 +207,45 @@ TEST_CASE("what is computed again is sent again: all of it, or what products rea
     CHECK(profile.degrees == ProfileDegrees{8, 1, {}});
     CHECK(*profile.layers.front().output_bytes == 2LL * 8192 / 8 * 4096 * 2);
   }
+}
+
+TEST_CASE("computing is scaled without the starts of kernels") {
+  const Estimate made = estimate(request("gpt2", 1024));
+  for (std::size_t i = 0; i < made.profile.layers.size(); ++i) {
+    Layer layer = made.profile.layers[i];
+    const LayerStarts& starts = made.starts[i];
+    scale_computing(layer, 3, starts);
+    const double before = to_seconds(made.profile.layers[i].forward - starts.forward);
+    CHECK(to_seconds(layer.forward - starts.forward) == Approx(3 * before).epsilon(1e-9).margin(2e-12));
+    CHECK(layer.backward >= starts.backward);
+    CHECK(*layer.backward_weight <= layer.backward);
+  }
+}
+
+TEST_CASE("fp8 is of blocks: gradients and what is kept stay as in bf16, and a network without blocks has none") {
+  EstimateRequest one = request("llama3-8b", 8192);
+  const Profile wide = estimate(one).profile;
+  one.precision = "fp8";
+  const Profile narrow = estimate(one).profile;
+  CHECK(narrow.precision == "fp8");
+  CHECK(narrow.bytes() == wide.bytes());
+  CHECK(activations(narrow) == activations(wide));
+  CHECK(narrow.update == wide.update);
+  CHECK(narrow.layers.front().forward == wide.layers.front().forward);
+  CHECK(narrow.layers.back().forward == wide.layers.back().forward);
+  CHECK(narrow.forward() < wide.forward());
+  one.work = from_model(read_model(Json::read(Files(), Files().find_data("models", "resnet50", "model"))), {"x", ""});
+  CHECK(error_place([&] { estimate(one); }) == "command line: --precision");
+}
+
+TEST_CASE("a host's floors launch the forward pass again where it is recomputed") {
+  EstimateRequest one = request("gpt2", 1024);
+  CHECK(!estimate(one).profile.host.any());
+  one.host = &host_figures()[1];
+  const HostFloors plain = estimate(one).profile.host;
+  one.recompute = Recompute::Full;
+  const HostFloors full = estimate(one).profile.host;
+  CHECK(full.block_backward == plain.block_backward + plain.block_forward);
+  CHECK(full.block_forward == plain.block_forward);
+  CHECK(full.step == plain.step);
 }

@@ -70,6 +70,38 @@ class Estimates(unittest.TestCase):
         flops = 2 * 1024 * (6 * 124_439_808 + 12 * 12 * 768 * 1024)
         self.assertAlmostEqual(self.seconds(traces[0]) / (flops / 0.4 / 989.4e12), 1, delta=1e-6)
 
+    def result(self, command, *arguments):
+        """The JSON of a command of the estimated trace."""
+        done = run(command, "--profile", self.folder / "out.json", *arguments, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_a_host_is_waited_for_and_said_to_be_the_limit(self):
+        trace, _ = self.estimate(*GPT2[:-1], 1, "--seq", 128, "--host", "eager")
+        self.assertEqual(trace["host"], {"block_forward": "800 us", "block_backward": "1600 us", "step": "8 ms"})
+        setting = ["--cluster", "h100x8-8x400gbps", "--workers", 2]
+        result = self.result("run", *setting, "--strategy", "ddp")
+        self.assertGreaterEqual(result["forward_s"], 12 * 800e-6)  # of 12 blocks, embeddings and head
+        self.assertGreater(result["host_s"], result["iteration_s"] / 2)
+        free = self.result("run", *setting, "--strategy", "ddp", "--option", "host_block=0 s", "--option", "host_step=0 s")
+        self.assertEqual(free["host_s"], 0)
+        changes = [row["change"] for row in self.result("whatif", *setting, "--budget", 1)["rows"]]
+        self.assertIn("no host floor (CUDA graphs, compilation)", changes)
+        self.assertIn("half the step's overhead", changes)
+        self.assertEqual(self.result("recommend", *setting, "--budget", 1)[0]["bound_by"], "host")
+
+    def test_speeds_at_two_batches_come_back_at_both(self):
+        setting = ["--cluster", "h100x8-8x400gbps", "--workers", 16, "--strategy", "fsdp2"]
+        for batch, speed in ((1, 6667), (4, 7450)):
+            trace, _ = self.estimate("--model", "llama3-8b", "--device", "h100", "--batch", batch, "--seq", 8192, "--tokens-per-second", "6667@1,7450@4", *setting)
+            self.assertIn("block_forward", trace["host"])
+            self.assertAlmostEqual(self.result("run", *setting)["tokens_per_s_per_gpu"] / speed, 1, delta=1e-5)
+            # Between them, from either trace, computing that does not wait shrinks, and launching does not.
+        out = self.folder / "two.json"
+        done = run("estimate", "--from", self.folder / "out.json", "--batch", 1, "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(out.read_text(encoding="utf-8"))["host"], trace["host"])
+
     def test_words_are_the_preset(self):
         named, _ = self.estimate("--model", "llama3-8b", "--device", "h100", "--batch", 1, "--seq", 4096)
         words, _ = self.estimate("--layers", 32, "--hidden", 4096, "--heads", 32, "--kv-heads", 8, "--ffn", 14336, "--vocab", 128256, "--seq", 4096,
@@ -150,7 +182,14 @@ class Estimates(unittest.TestCase):
                 (["--model", "gpt2", "--device", "h100"], "--batch: is required"),
                 (["--model", "gpt2", "--batch", 1], "--device: is required"),
                 (["--model", "gpt2", "--device", "v100", "--batch", 1, "--precision", "bf16"], "v100 has no bf16 (fp16, fp32)"),
-                ([*GPT2, "--precision", "fp8"], "unknown precision 'fp8'"),
+                ([*GPT2, "--precision", "int8"], "unknown precision 'int8'"),
+                (["--model", "gpt2", "--device", "a100-80gb", "--batch", 1, "--precision", "fp8"], "a100-80gb has no fp8 (bf16, fp16, tf32, fp32)"),
+                (["--model", "resnet50", "--device", "h100", "--batch", 1, "--precision", "fp8"], "only products of blocks run in fp8, and resnet50 has none"),
+                (["--from", trace, "--precision", "fp8"], "a profile does not say which layers are these"),
+                ([*GPT2, "--host", "graphs"], "unknown 'graphs'"),
+                ([*GPT2, "--tokens-per-second", "9e4@2,5e4"], "does not say the batch of 5e4"),
+                ([*GPT2, "--tokens-per-second", "9e4@2,5e4@2"], "two speeds at batch 2"),
+                ([*GPT2, "--tokens-per-second", "9e4@2,5e4@1", "--host", "eager"], "--host: cannot be combined with several speeds"),
                 *(([*GPT2, "--mfu", text], "--mfu: ") for text in ("140%", "140 %", "140", "1.4", "0", "-1", "nan", "%", "40%%", "forty")),
                 ([*GPT2, "--tokens-per-second", 0], "--tokens-per-second: "),
                 ([*GPT2, "--tokens-per-second", 1e9], "% of the peak of h100 in bf16 (at most "),
@@ -222,7 +261,7 @@ class Errors(unittest.TestCase):
             self.assertEqual(page.read_text(encoding="utf-8"), self.page.read_text(encoding="utf-8"), "run tools/estimation_errors.py again")
 
     def test_the_program_assumes_what_they_say(self):
-        source = (ROOT / "sim" / "estimate" / "estimate.cpp").read_text(encoding="utf-8")
+        source = (ROOT / "sim" / "estimate" / "roofline.cpp").read_text(encoding="utf-8")
         usual = re.search(r"Usual efficiency: ([\d.]+) on tensor cores, ([\d.]+) in fp32\.", self.page.read_text(encoding="utf-8"))
         for name, text in zip(("tensor_core_efficiency", "fp32_efficiency"), usual.groups()):
             self.assertAlmostEqual(float(re.search(rf"{name} = ([\d.]+);", source)[1]), float(text), delta=0.006)

@@ -13,7 +13,8 @@ from program import PROGRAM, REFERENCE, ROOT, needs_program  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from validation import bert_base, ddl_benchmarks, fsdp_at_scale, scaling_loss  # noqa: E402
+import estimation_errors  # noqa: E402
+from validation import bert_base, ddl_benchmarks, fsdp_at_scale, mlperf, rates, scaling_loss  # noqa: E402
 from validation.scored import Scorer, ScoredTwice, require_apart  # noqa: E402
 
 needs_measurements = unittest.skipUnless(REFERENCE.is_dir(), f"no published measurements in {REFERENCE}")
@@ -121,6 +122,40 @@ class Validation(unittest.TestCase):
         done = subprocess.run([sys.executable, ROOT / "tools/validate.py", "--reference", "/nonexistent"], capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("/nonexistent: no such folder", done.stderr)
+
+
+class Apart(unittest.TestCase):
+    """Nothing is tuned on what it is scored on."""
+
+    def test_a_row_that_is_fitted_and_scored_is_refused(self):
+        require_apart([("a", 1)], [("a", 2), ("b", 1)])
+        with self.assertRaisesRegex(ValueError, "fitted and scored: .*'a', 1"):
+            require_apart([("a", 1), ("b", 1)], [("a", 1)])
+
+    def test_a_models_efficiency_is_of_other_models(self):
+        """Left out, a model's own figures change nothing."""
+        work = estimation_errors.Work
+        figures = [estimation_errors.Figure(estimation_errors.OWN["h100"], "h100", model, "", measured, work(products, attention, 0.1))
+                   for model, measured, products, attention in (("a", 3.1, 1, 0.5), ("a", 5.1, 1, 1), ("b", 9, 1, 1), ("c", 4.1, 2, 0.2), ("c", 6.1, 3, 0.3))]
+        fit, others = rates.without(figures, "h100", "b")
+        self.assertEqual({one.model for one in others}, {"a", "c"})
+        figures[2] = figures[2]._replace(measured=0.5)
+        self.assertEqual(rates.without(figures, "h100", "b")[0], fit)
+        # Without noise the fit is exact: products at 1, attention at 1/4.
+        exact = [one._replace(measured=one.work.at(estimation_errors.Efficiency(0.8, 0.25))) for one in figures]
+        for value, right in zip(estimation_errors.fitted(exact), (0.8, 0.25)):
+            self.assertAlmostEqual(value, right)
+
+    def test_a_series_step_is_of_other_series(self):
+        def series(name, pairs):
+            return [{"benchmark": "ssd", "accelerator": name, "round": "v", "submitter": "s", "samples_per_gpu": str(batch), "step_ms": str(step)} for batch, step in pairs]
+        groups = [series("a", [(8, 24), (4, 16)]), series("b", [(8, 100), (1, 99)]), series("c", [(2, 8), (1, 6)])]
+        self.assertAlmostEqual(mlperf.intercept(groups[0]), 8)  # 2 ms a sample
+        self.assertAlmostEqual(mlperf.intercept(groups[0], [0, 2]), 4)  # 24 and 14: 2.5 ms a sample
+        self.assertAlmostEqual(mlperf.host_step(groups[1], groups, lambda _: None), 6)  # of a and c: 8 and 4
+        self.assertIsNone(mlperf.intercept(groups[0][:1]))
+        with self.assertRaises(ValueError):
+            mlperf.host_step(groups[0], [*groups, list(groups[0])], lambda _: None)  # the same series twice
 
 
 if __name__ == "__main__":

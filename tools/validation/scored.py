@@ -17,15 +17,16 @@ class InputError(Exception):
     """What a command complained of."""
 
 
-class ScoredTwice(Exception):
+class ScoredTwice(ValueError):
     """A row says what is known, and is scored."""
 
 
 def require_apart(known, scored):
-    """Refuses rows that are both known (they set the speed of computation, or fit a constant) and scored."""
-    both = [row for row in scored if any(row is other for other in known)]
+    """Refuses what is both known (it sets the speed of computation, or fits a constant) and scored: rows, which may be equal and not the same, or their keys."""
+    known = list(known)
+    both = [one for one in scored if any(one is other or (not isinstance(one, dict) and one == other) for other in known)]
     if both:
-        raise ScoredTwice(f"{len(both)} of {len(scored)} scored rows are also known, such as {both[0]}")
+        raise ScoredTwice(f"{len(both)} of those scored are also known, such as {both[0]}")
 
 
 def percent(ratio):

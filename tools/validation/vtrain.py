@@ -1,9 +1,5 @@
 """GPT on one node of A100: layer times estimated, and estimated with one known rate for each kind of micro-batch."""
 
-import json
-
-import estimation_errors
-
 from .scored import read_csv, score_table
 
 VOCABULARY = 51200  # Megatron's for GPT-2; the source does not say
@@ -14,7 +10,7 @@ TEXT = """## GPT on one node of A100 (vTrain)
 recomputed, gradients reduced after the last backward pass in one piece (`sync-easgd`; the source: no bucketing). The all-reduce is NCCL's model on `a100x8-8x200gbps`; fp16 and
 {vocabulary:,} tokens are assumed. Layer times are estimated, twice:
 
-- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, at {others:.1f} % of the roofline: the usual efficiency of the published trainings except these. (The default of `estimate` is the median of all of them, including these: [estimation](../estimation.md).)
+- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, at the efficiency of its file, which llm-foundry's wider models reached on A100. These narrow ones wait for the host, of which data sheets say nothing ([hybrids](hybrids.md)).
 - *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, gives the speed of an A100, from which `estimate` derives the computation; it is not scored.
 
 {scores}
@@ -30,21 +26,10 @@ def words(row):
             "--seq", row["sequence_length_tokens"], "--device", "a100-80gb", "--precision", "fp16", "--batch", row["batch_per_gpu"], "--recompute", "full")
 
 
-def from_sheets(scorer, row, out, efficiency):
-    """The trace of a row's micro-batch, at so much of the roofline."""
-    trace = estimation_errors.estimate(scorer.folder, *words(row))
-    for layer in trace["layers"]:
-        for times in estimation_errors.TIMES & layer.keys():
-            layer[times] /= efficiency
-    trace["update"] /= efficiency
-    (scorer.folder / out).write_text(json.dumps(trace), encoding="utf-8")
+def from_sheets(scorer, row, out):
+    """The trace of a row's micro-batch, without any known speed."""
+    scorer.run("estimate", *words(row), "--out", scorer.folder / out)
     return out
-
-
-def usual_of_others(scorer, reference):
-    """The usual efficiency of the published trainings, but for those that are scored here."""
-    sources = estimation_errors.llm_foundry, estimation_errors.torchtitan
-    return estimation_errors.usual([figure for source in sources for figure in source(reference, scorer.folder)])
 
 
 def rated(scorer, row, out):
@@ -82,15 +67,13 @@ def point(row, profile, group):
 def section(scorer, reference):
     """The section, lines for the page's first table, and no rows for its picture: times have their own."""
     rows = read_csv(reference / "measured" / "vtrain_a100_single.csv")
-    estimation_errors.PROGRAM = scorer.program
-    others = usual_of_others(scorer, reference)
-    sheets = {name: from_sheets(scorer, row, f"gpt-{'-'.join(name)}.json", others) for name, row in known_rows(rows).items()}
+    sheets = {name: from_sheets(scorer, row, f"gpt-{'-'.join(name)}.json") for name, row in known_rows(rows).items()}
     estimated = scorer.score("vtrain-sheets", [point(row, sheets[kind(row)], "from data sheets") for row in rows])
     rates = {name: rated(scorer, row, f"rated-{'-'.join(name)}.json") for name, row in known_rows(rows).items()}
     rest = [row for row in rows if row is not known_rows(rows)[kind(row)]]
     known = scorer.score("vtrain-rated", [point(row, rates[kind(row)], "one rate known") for row in rest])
     eight = scorer.score("vtrain-eight", [point(row, rates[kind(row)], "8 GPUs") for row in rest if row["gpus"] == "8"])
     shares = sorted(1 - found["no_communication"] / found["predicted"] for found in known["points"])
-    text = TEXT.format(vocabulary=VOCABULARY, others=100 * others, scores=score_table("layer times", [(found["groups"][0]["group"], found["all"]) for found in (estimated, known)]),
+    text = TEXT.format(vocabulary=VOCABULARY, scores=score_table("layer times", [(found["groups"][0]["group"], found["all"]) for found in (estimated, known)]),
                        share=f"{100 * shares[len(shares) // 2]:.1f} %", eight=f"median {100 * eight['all']['error']['median']:.1f} %, 90 % within {100 * eight['all']['error']['p90']:.1f} %")
     return text, [("A100, one node: GPT's iterations (vTrain), from data sheets", estimated), ("the same, one rate of each micro-batch known", known)], []

@@ -177,6 +177,8 @@ class Writer {
         return named(describe(plan_, item, profile_), "OUTER");
       case Activity::Mark:
         return named(fmt::format("{}", item), "MARK");
+      case Activity::HostStep:
+        return "COMP_NODE_host_STEP";
       default:
         return fmt::format("COMP_NODE_{}_UPDATE", item == everything ? "all" : profile_.layers[item].name);
     }
