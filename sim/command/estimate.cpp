@@ -182,8 +182,10 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   if (!at.note.empty()) made.notes.push_back(at.note);
   warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});
   Model model = request.work.model();
-  if (request.work.optimizer == Optimizer::Muon)
-    set_muon_times(model, request.work, request.device.peak.at(request.precision) * made.efficiency);
+  if (request.work.optimizer == Optimizer::Muon) {
+    const std::string precision = is_narrow(request.precision) ? "bf16" : request.precision;  // only blocks are narrow
+    set_muon_times(model, request.work, request.device.peak.at(precision) * made.efficiency.products);
+  }
   finish(context, arguments, made, model,
          estimate_json(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
 }
