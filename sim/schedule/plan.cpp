@@ -110,31 +110,45 @@ bool has_host_step(const Plan& plan) {
   });
 }
 
+namespace {
+
+// Inserts the host's part of a step into a role's program. `displaces`: what waited to start the work there waits for
+// the work behind the host's part.
+void insert_host_step(Plan& plan, std::uint32_t role, std::uint32_t place, bool displaces) {
+  std::vector<Work>& program = plan.roles[role].program;
+  program.insert(program.begin() + place, {Activity::HostStep, everything});
+  const auto move = [&](WorkPoint& point) {
+    if (point.role == role && point.place >= place) ++point.place;
+  };
+  for (Gate& gate : plan.gates) {
+    if (auto* before = std::get_if<WorkPoint>(&gate.before)) move(*before);
+    auto* after = std::get_if<WorkPoint>(&gate.after);
+    if (after && (displaces || after->role != role || after->place != place)) move(*after);
+  }
+  for (WorkPair& pair : plan.roles[role].pairs)
+    for (std::uint32_t* at : {&pair.forward, &pair.backward, &pair.end})
+      if (*at >= place) ++*at;
+  for (Transfer& one : plan.transfers)
+    for (std::optional<WorkPoint>* point : {&one.held_until, &one.ticks_from})
+      if (*point) move(**point);
+}
+
+}  // namespace
+
 Plan with_host_step(Plan plan) {
   for (std::uint32_t role = 0; role < plan.roles.size(); ++role) {
-    std::vector<Work>& program = plan.roles[role].program;
-    const auto updates = [](const Work& work) { return work.kind == Activity::Update; };
-    const auto reads = [](const Work& work) { return work.kind == Activity::Forward && work.micro_batch == 0; };
-    const auto last = std::find_if(program.rbegin(), program.rend(), updates).base();
-    const bool updated = last != program.begin();
-    const auto place = static_cast<std::uint32_t>(
-        (updated ? last : std::find_if(program.begin(), program.end(), reads)) - program.begin());
-    program.insert(program.begin() + place, {Activity::HostStep, everything});
-    const auto move = [&](WorkPoint& point) {
-      if (point.role == role && point.place >= place) ++point.place;
-    };
-    for (Gate& gate : plan.gates) {
-      if (auto* before = std::get_if<WorkPoint>(&gate.before)) move(*before);
-      auto* after = std::get_if<WorkPoint>(&gate.after);
-      // Without an update the step waits for what the first forward pass waited for.
-      if (after && (updated || after->role != role || after->place != place)) move(*after);
-    }
-    for (WorkPair& pair : plan.roles[role].pairs)
-      for (std::uint32_t* at : {&pair.forward, &pair.backward, &pair.end})
-        if (*at >= place) ++*at;
-    for (Transfer& one : plan.transfers)
-      for (std::optional<WorkPoint>* point : {&one.held_until, &one.ticks_from})
-        if (*point) move(**point);
+    const std::vector<Work>& program = plan.roles[role].program;
+    std::vector<std::uint32_t> whole, by_layer;  // places behind updates of everything, and of layers
+    for (std::uint32_t place = 0; place < program.size(); ++place)
+      if (program[place].kind == Activity::Update)
+        (program[place].item == everything ? whole : by_layer).push_back(place + 1);
+    if (whole.empty() && !by_layer.empty()) whole = {by_layer.back()};  // one step, which ends with its last layer
+    for (auto place = whole.rbegin(); place != whole.rend(); ++place) insert_host_step(plan, role, *place, true);
+    if (!whole.empty()) continue;
+    // Without an update the step waits for what the first forward pass waited for.
+    const auto first = std::ranges::find_if(
+        program, [](const Work& work) { return work.kind == Activity::Forward && work.micro_batch == 0; });
+    insert_host_step(plan, role, static_cast<std::uint32_t>(first - program.begin()), false);
   }
   return plan;
 }

@@ -269,7 +269,8 @@ std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& sh
 /// already begins so. REQUIRES: one role, and no transfer in flight at that backward pass, as in expand()'s plans.
 Plan from_first_micro_batch(Plan plan);
 
-/// Adds the host's part of a step after the last update of each program. REQUIRES: !has_host_step(plan).
+/// Adds the host's part of a step after each update of everything, or after the last layer's. REQUIRES:
+/// !has_host_step(plan).
 Plan with_host_step(Plan plan);
 bool has_host_step(const Plan& plan);
 
