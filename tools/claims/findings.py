@@ -359,7 +359,7 @@ def experts(sweeps):
     ratios = [min(row[(*case, overlap)]["iteration_s"] for case in across) / min(row[(*case, overlap)]["iteration_s"] for case in inside) for overlap in ("false", "true")]
     beside_groups = f"The best group across nodes takes {times(ratios[0])} as long as the one in a node, and {times(ratios[1])} where exchanges overlap: overlap is what makes large groups, and the memory that they leave, affordable."
     advice = sweeps.json("recommend", "--model", "qwen3-235b-a22b", "--device", "h100", "--cluster", described["clusters"][0], "--workers", str(described["workers"][0]),
-                         "--global-batch", str(described["strategies"][0]["global_batch"]), "--budget", "24", "--json")
+                         "--global-batch", str(described["strategies"][0]["global_batch"]), "--budget", "100", "--json")
     best, *others = [one for one in advice if one["fits"]]
 
     def words(one):
@@ -375,7 +375,7 @@ of the iteration, where it holds computing and where it overlaps (`ep_overlap`):
 - Where a group of experts is a node, tokens travel over NVLink: {percent(min(exposed(case, "false") / row[(*case, "false")]["iteration_s"] for case in inside), 0)} of the iteration. Across nodes it is {percent(min(exposed(case, "false") / row[(*case, "false")]["iteration_s"] for case in across), 0)} and more: as many bytes a worker, but on links of an eighth of the bandwidth.
 - Overlap hides {percent(min(hidden.values()), 0)} to {percent(max(hidden.values()), 0)} of it. What stays is mostly the exchange of actions that have no partner, at the ends of an iteration; the iteration is shorter by {percent(min(gains.values()), 0)} to {percent(max(gains.values()), 0)}.
 - {beside_groups}
-- `recommend` searches groups and overlap, too (24 layouts simulated): {words(best)}, {best["iteration_s"]:.2f} s; {beyond}."""
+- `recommend` searches groups and overlap, too (100 layouts simulated): {words(best)}, {best["iteration_s"]:.2f} s; {beyond}."""
 
 
 def shared_fat_tree(sweeps):
