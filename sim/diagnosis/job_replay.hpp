@@ -32,7 +32,7 @@ struct Question {
   std::int64_t replica = -1, stage = -1;    ///< -1: any
   const std::vector<bool>* workers = nullptr;
   bool inverted = false;  ///< selects all ops except those
-  // Of sharded jobs only:
+  // For sharded jobs only:
   std::uint32_t no_time = 0;                ///< kinds whose ops take no time; one bit per kind
   std::int64_t gaps_of = -1, gaps_as = -1;  ///< a replica whose ops take the gaps of another one's; -1: none
 
