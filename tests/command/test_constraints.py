@@ -31,6 +31,9 @@ VALUES = {
     "bucket_op": "reduce-scatter", "prefetch_bucket": "3000000", "persistence": "3000", "max_live": "9000000", "max_reuse": "9000000",
     "pp": "2", "tp": "2", "cp": "2", "ep": "2", "schedule": "gpipe", "stages": "equal", "microbatch_group": "2", "p2p": "blocking",
     "p2p_bytes": "1 MB", "p2p_split": "true", "update_barrier": "stage", "reduce_grad": "async", "align_grad_reduce": "true",
+    "hpz": "4", "qwz": "true", "qgz": "true", "quantise": "10000000000 B/s", "optimizer": "muon", "muon": "owned", "muon_overlap": "false",
+    "sync_every": "6", "fragments": "4", "delay": "1", "outer_update": "1 ms", "bucket": "16 MiB", "quantize": "true", "backup": "device", "replica": "2",
+    "host_block": "900 us", "host_step": "5 ms", "ep_overlap": "true",
     "bucket_size": "3000000", "distributed_optimizer": "false", "overlap_grad_reduce": "false", "overlap_param_gather": "false",
 }
 FLAT = ["--cluster", "flat.json"]

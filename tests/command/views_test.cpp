@@ -58,6 +58,11 @@ const char* const command_lines[] = {
     "recommend --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,megatron --budget 1",
     "recommend --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies best,fsdp2,megatron --zero 3 "
     "--budget 1",
+    "recommend --model qwen3-30b-a3b --device h100 --cluster h100x8-8x400gbps --workers 16 --global-batch 64 --budget "
+    "3",
+    "run --profile qwen3-235b-a22b_h100_b1_bf16_cp4_ep8 --cluster h100x8-8x400gbps --workers 256 --strategy megatron "
+    "--option pp=8 --option accumulate=8 --option schedule=interleaved",
+    "compare --profile resnet50_a100_b256_bf16 --cluster h100x8-8x400gbps --workers 16 --strategies ddp,fsdp2,best",
     "sweep small.json",
     "sweep mgwfbp_fig11 --table",
     "sweep gtopk_fig10 --table",

@@ -173,7 +173,7 @@ class Estimates(unittest.TestCase):
                 (["--from", trace, "--batch", 4, "--expert-imbalance", 2], "--expert-imbalance: cannot be combined with --from"),
                 (["--model", self.folder / "t5.json", *h100], "'t5' is not an architecture that can be estimated"),
                 (["--model", self.folder / "none.json", *h100], "has neither layers nor a model_type"),
-                (["--model", self.folder / "list.json", *h100], "is not a model"),
+                (["--model", self.folder / "list.json", *h100], "so the model is unknown"),
                 (["--model", self.folder / "heads.json", *h100], "31 heads do not divide a width of 4096"),
                 (["--model", self.folder / "text.json", *h100], "/hidden_size: "),
                 (["--model", self.folder / "type.json", *h100], "/model_type: "),
@@ -195,7 +195,7 @@ class Estimates(unittest.TestCase):
                 ([*GPT2, "--tokens-per-second", 1e9], "% of the peak of h100 in bf16 (at most "),
                 ([*GPT2, "--mfu", "40%", "--samples-per-second", 5], "--samples-per-second: cannot be combined with --mfu"),
                 ([*GPT2, "--recompute", "half"], "none, selective or full"),
-                ([*GPT2, "--optimizer", "lion"], "adam, adam-unfused or sgd"),
+                ([*GPT2, "--optimizer", "lion"], "adam, adam-unfused, sgd or muon"),
                 ([*GPT2, "--seq", 1025], "gpt2 has 1024 positions"),
                 ([*GPT2, "--layers", 3], "--layers: cannot be combined with --model"),
                 ([*GPT2[:-1], 10**9], "--batch: "),
@@ -225,7 +225,7 @@ class Estimates(unittest.TestCase):
         for what in ("devices", "models"):
             self.assertEqual(run("list", what).returncode, 0)
         devices = run("list", "devices", "--names").stdout.split()
-        self.assertEqual(len(devices), 16)
+        self.assertEqual(len(devices), 19)
         models = run("list", "models", "--names").stdout.split()
         self.assertEqual(len(models), len(set(models)))
         for model in ("gpt2", "gpt2-xl", "bert-base", "llama3-405b", "vit-h", "resnet50"):

@@ -34,6 +34,11 @@ Profile blocks(std::size_t count, double forward, double backward) {
   return profile;
 }
 
+Profile with_update(Profile profile, double update) {
+  profile.update = to_time(update * us);
+  return profile;
+}
+
 // Tokens go to experts after each dense layer's pass, and back after the experts'.
 Profile with_exchange(Profile profile, Bytes bytes) {
   for (Layer& layer : profile.layers)
@@ -72,7 +77,7 @@ TEST_CASE("experts are reduced among the workers that hold the same ones") {
 
 TEST_CASE("a sharded update is dense/R + experts/(R/E), and so is the state") {
   // U = 8 for 500 elements: 4/4 of the dense ones and 4/2 of the experts.
-  const Scenario scenario = of_experts(blocks(1, 1, 1), "megatron", 4, 2, {{"update", "8 us"}});
+  const Scenario scenario = of_experts(with_update(blocks(1, 1, 1), 8), "megatron", 4, 2);
   const Result result = simulate(scenario);
   CHECK(is_near(result.metrics.update_s / us, 3));
   CHECK(is_near(result.memory.parts.optimizer, 8. * (250. / 4 + 250. / 2)));
@@ -80,7 +85,7 @@ TEST_CASE("a sharded update is dense/R + experts/(R/E), and so is the state") {
   const Result sharded = simulate(of_experts(blocks(1, 1, 1), "fsdp2", 4, 2));
   CHECK(is_near(sharded.memory.parts.parameters, 4. * (250. / 4 + 250. / 2)));
   // An update that is not sharded is whole.
-  CHECK(is_near(simulate(of_experts(blocks(1, 1, 1), "ddp", 4, 2, {{"update", "8 us"}})).metrics.update_s / us, 8));
+  CHECK(is_near(simulate(of_experts(with_update(blocks(1, 1, 1), 8), "ddp", 4, 2)).metrics.update_s / us, 8));
 }
 
 TEST_CASE("fsdp2's units are cut where experts begin or end") {
@@ -114,10 +119,11 @@ TEST_CASE("no block holds both kinds, and every group is the tensors' own") {
 TEST_CASE("with one expert group everything is as without experts, to the last bit") {
   for (const char* strategy : {"s-sgd", "wfbp", "ddp", "megatron", "fsdp2", "bytescheduler", "mg-wfbp"})
     for (const char* pp : {"1", "2"}) {
-      Profile without = blocks(4, 1, 2);
+      const Profile with = with_update(blocks(4, 1, 2), 8);
+      Profile without = with;
       for (Layer& layer : without.layers) layer.expert = false;
-      const std::map<std::string, std::string> options{{"pp", pp}, {"accumulate", "4"}, {"update", "8 us"}};
-      const Result a = simulate(of_experts(blocks(4, 1, 2), strategy, 8, 1, options, 1e-6)),
+      const std::map<std::string, std::string> options{{"pp", pp}, {"accumulate", "4"}};
+      const Result a = simulate(of_experts(with, strategy, 8, 1, options, 1e-6)),
                    b = simulate(of_experts(without, strategy, 8, 1, options, 1e-6));
       CHECK(a.metrics.iteration_s == b.metrics.iteration_s);
       CHECK(a.metrics.lower_bound_s == b.metrics.lower_bound_s);
