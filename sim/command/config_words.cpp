@@ -319,8 +319,10 @@ ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> wor
                                     [&](const Command& one) { return !words.empty() && one.get_name() == words[0]; });
   const auto has_config = [](const Command& one) {
     const auto options = one.get_options();
-    return std::any_of(options.begin(), options.end(),
-                       [](const Option& option) { return option.definition().names.front() == "--config"; });
+    return std::any_of(options.begin(), options.end(), [](const Option& option) {
+      const OptionDefinition defined = option.definition();  // of a user's configuration, not of a sweep
+      return defined.names.front() == "--config" && defined.value.name == values::file.name;
+    });
   };
   if (command == commands.end() || !has_config(*command)) return {std::move(words), {}};
   const std::vector<std::string> files = take_files(words);

@@ -250,7 +250,7 @@ class BadInput(Import):
         self.refused("graph.csv: ", graph)
         self.refused("command line: --from: ", graph, "--from", "kinetto")
         self.refused("command line: --batch: ", graph, "--batch", "0")
-        self.refused("command line: --precision: ", graph, "--batch", "1", "--precision", "fp8")
+        self.refused("command line: --precision: ", graph, "--batch", "1", "--precision", "fp7")
         self.refused("command line: --forward-ratio: ", graph, "--batch", "1", "--forward-ratio", "-1")
         self.refused("resnot", graph, "--batch", "1", "--match", "resnot")
         self.refused("graph.csv: ", graph, graph, "--batch", "1")
