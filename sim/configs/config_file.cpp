@@ -46,7 +46,7 @@ const Format formats[] = {
      [](const Entries& e) {
        return has_any(e, {"micro_batch_size", "tensor_model_parallel_size", "pipeline_model_parallel_size",
                           "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather", "ddp_bucket_size",
-                          "num_layers"});
+                          "use_megatron_fsdp", "num_layers"});
      },
      [](ConfigReader& read, const Files&) { read_megatron(read); }},
     {"environment", has_environment, [](ConfigReader& read, const Files&) { read_environment(read); }},

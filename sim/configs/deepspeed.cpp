@@ -63,8 +63,12 @@ void read_zero_stage(ConfigReader& read, const std::string& prefix) {
     if (const std::string where = read.entries.text(device); !where.empty() && where != "none")
       read.note(fmt::format("{}.device {}", part, where));
   }
-  for (const char* one : {"zero_quantized_weights", "zero_quantized_gradients", "zero_hpz_partition_size",
-                          "mics_shard_size", "zero_quantized_nontrainable_weights"}) {
+  if (stage == 3) {  // ZeRO++
+    read.degree(zero + "zero_hpz_partition_size", "--hpz");
+    read.yes_or_no(zero + "zero_quantized_weights", "--qwz");
+    read.yes_or_no(zero + "zero_quantized_gradients", "--qgz");
+  }
+  for (const char* one : {"mics_shard_size", "zero_quantized_nontrainable_weights"}) {
     const Entry* entry = read.entries.find(zero + one);
     if (entry && entry->value != "false" && entry->value != "1" && entry->value != "-1")
       read.note(fmt::format("{} {}", one, entry->value));

@@ -96,6 +96,46 @@ void read_megatron_pipeline(ConfigReader& read) {
   read.not_simulated({"pipeline_model_parallel_layout"});
 }
 
+// Groups of workers that share the state: a number of them, or WORLD_SIZE/G as `recommend` writes it.
+void read_megatron_instances(ConfigReader& read) {
+  const std::string key = "num_distributed_optimizer_instances";
+  const Entry* instances = read.entries.find(key);
+  if (!instances) return;
+  if (instances->value.starts_with("WORLD_SIZE/")) {
+    read.set("--shard-group", instances->value.substr(11), instances->place);
+    return;
+  }
+  const std::int64_t count = *read.entries.count(key);
+  if (count == 1) return;
+  read.later([count, at = instances->place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+    const auto replicas = facts.replicas();
+    if (!replicas) return {};
+    const std::int64_t ranks = *replicas * facts.number("--cp", 1);
+    if (ranks % count != 0)
+      throw InputError(at, fmt::format("{} instances do not divide {} data-parallel ranks", count, ranks), "a divisor");
+    return {{"--shard-group", std::to_string(ranks / count), at}};
+  });
+}
+
+void read_megatron_fsdp(ConfigReader& read) {
+  Entries& entries = read.entries;
+  const char* const key = entries.find("use_megatron_fsdp") ? "use_megatron_fsdp" : "use_custom_fsdp";
+  read.set("--strategy", "megatron-fsdp", read.place_of(key));
+  const std::string sharded = entries.text("data_parallel_sharding_strategy");
+  if (sharded != "optim_grads_params")
+    read.note(fmt::format("data_parallel_sharding_strategy {}", sharded.empty() ? "no_shard" : sharded));
+  read.yes_or_no("fsdp_double_buffer", "--double-buffer");
+  read.count("suggested_communication_unit_size", "--unit-size");
+  if (entries.flag("create_all_gather_group"))
+    read.set("--lanes", "separate", read.place_of("create_all_gather_group"));
+  const std::string outer = read.word("outer_dp_sharding_strategy", {{"no_shard", "no_shard"}, {"optim", "optim"}});
+  if (!outer.empty()) read.set("--outer", outer, read.place_of("outer_dp_sharding_strategy"));
+  if (entries.flag("sync_model_each_microbatch"))
+    read.set("--sync", "every", read.place_of("sync_model_each_microbatch"));
+  read.units("fsdp_unit_modules");
+  read_megatron_instances(read);
+}
+
 // The framework's defaults are all false, ours true.
 void read_megatron_optimizer(ConfigReader& read) {
   Entries& entries = read.entries;
@@ -103,6 +143,7 @@ void read_megatron_optimizer(ConfigReader& read) {
     read.set("--strategy", "fsdp2", read.place_of("use_torch_fsdp2"));
     return;
   }
+  if (entries.flag("use_megatron_fsdp") || entries.flag("use_custom_fsdp")) return read_megatron_fsdp(read);
   const SourceLocation place{entries.file(), ""};
   read.set("--strategy", "megatron", place);
   for (const auto& [key, flag] : {std::pair("use_distributed_optimizer", "--distributed-optimizer"),
@@ -111,24 +152,7 @@ void read_megatron_optimizer(ConfigReader& read) {
     read.set(flag, entries.flag(key) ? "true" : "false", entries.find(key) ? read.place_of(key) : place);
   if (const auto size = entries.count("ddp_bucket_size"); size && *size > 0)
     read.set("--bucket-size", std::to_string(*size), read.place_of("ddp_bucket_size"));
-  const std::string key = "num_distributed_optimizer_instances";
-  const Entry* instances = entries.find(key);
-  if (!instances) return;
-  if (instances->value.starts_with("WORLD_SIZE/")) {  // as `recommend` writes it
-    read.set("--shard-group", instances->value.substr(11), instances->place);
-    return;
-  }
-  const std::int64_t count = *entries.count(key);
-  if (count > 1)
-    read.later([count, at = instances->place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-      const auto replicas = facts.replicas();
-      if (!replicas) return {};
-      const std::int64_t ranks = *replicas * facts.number("--cp", 1);
-      if (ranks % count != 0)
-        throw InputError(at, fmt::format("{} instances do not divide {} data-parallel ranks", count, ranks),
-                         "a divisor");
-      return {{"--shard-group", std::to_string(ranks / count), at}};
-    });
+  read_megatron_instances(read);
 }
 
 void read_megatron_recomputation(ConfigReader& read) {
@@ -182,8 +206,7 @@ void read_megatron(ConfigReader& read) {
   if (const std::string type = entries.text("cp_comm_type");
       entries.count("context_parallel_size").value_or(1) > 1 && type != "all_gather")
     read.note(fmt::format("cp_comm_type {}, simulated as all_gather", type.empty() ? "p2p" : type));
-  read.not_simulated({"fp8_format", "fp8", "tp_comm_overlap", "data_parallel_sharding_strategy", "use_custom_fsdp",
-                      "use_megatron_fsdp", "optimizer_cpu_offload", "use_precision_aware_optimizer",
+  read.not_simulated({"fp8_format", "fp8", "tp_comm_overlap", "optimizer_cpu_offload", "use_precision_aware_optimizer",
                       "expert_tensor_parallel_size", "defer_embedding_wgrad_compute", "delay_wgrad_compute",
                       "encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size",
                       "cpu_offloading_num_layers"});

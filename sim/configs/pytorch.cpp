@@ -131,9 +131,29 @@ void read_fsdp1(ConfigReader& read, const Calls& calls, bool composer) {
               prefetch);
 }
 
+// torchft's rounds of local steps.
+void read_local_steps(const Calls& calls, bool diloco) {
+  const std::string_view call = diloco ? "DiLoCo(" : "LocalSGD(";
+  constexpr std::string_view every = "sync_every=", bucket = "bucket_cap_mb=", delay = "fragment_sync_delay=",
+                             parts = "  # ";
+  calls.set("--strategy", diloco ? "diloco" : "local-sgd", call);
+  if (const auto steps = calls.number(every)) calls.set("--sync-every", std::to_string(*steps), every);
+  if (!diloco) return;
+  if (const std::string size = calls.after(bucket); !size.empty() && calls.has("use_bucketization=True"))
+    calls.set("--bucket", size + "MiB", bucket);
+  if (calls.has("should_quantize=True")) calls.set("--quantize", "true", "should_quantize=");
+  if (const auto steps = calls.number(delay)) calls.set("--delay", std::to_string(*steps), delay);
+  if (calls.has("backup_device=device")) calls.set("--backup", "device", "backup_device=");
+  if (const auto count = calls.number(parts); count && calls.has(" fragments"))
+    calls.set("--fragments", std::to_string(*count), parts);
+}
+
 }  // namespace
 
 bool calls_pytorch(std::string_view text) {
+  if (text.find("--use-megatron-fsdp") != std::string_view::npos) return false;
+  for (const std::string_view call : {"DiLoCo(", "LocalSGD("})
+    if (text.find(call) != std::string_view::npos) return true;
   for (const std::string_view call : {"DistributedDataParallel(", "fully_shard(", "parallelism_config={\"fsdp\""})
     if (text.find(call) != std::string_view::npos) return true;
   return text.find("FullyShardedDataParallel(") != std::string_view::npos;
@@ -141,6 +161,7 @@ bool calls_pytorch(std::string_view text) {
 
 void read_pytorch(ConfigReader& read, std::string_view text) {
   const Calls calls(read, text);
+  if (calls.has("DiLoCo(") || calls.has("LocalSGD(")) return read_local_steps(calls, calls.has("DiLoCo("));
   if (calls.has("parallelism_config={\"fsdp\"")) return read_fsdp1(read, calls, true);
   if (calls.has("FullyShardedDataParallel(")) return read_fsdp1(read, calls, false);
   if (calls.has("fully_shard(")) return read_fully_shard(calls);

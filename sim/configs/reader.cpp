@@ -23,6 +23,14 @@ void ConfigReader::yes_or_no(std::string_view key, std::string_view flag) {
   if (entries.find(key)) set(flag, entries.flag(key) ? "true" : "false", place_of(key));
 }
 
+void ConfigReader::units(std::string_view key) {
+  constexpr std::string_view parts = "parts_of_";
+  const std::string modules = entries.text(key);
+  if (modules == "layers") set("--wrap", "layer", place_of(key));
+  if (modules.starts_with(parts) && modules.ends_with("_bytes"))
+    set("--wrap", modules.substr(parts.size(), modules.find("_bytes") - parts.size()) + " B", place_of(key));
+}
+
 std::string ConfigReader::word(std::string_view key, ConfigWords words) {
   const Entry* entry = entries.find(key);
   if (!entry) return "";

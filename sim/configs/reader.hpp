@@ -34,6 +34,8 @@ class ConfigReader {
   /// Degrees of parallelism: 1 says nothing.
   void degree(std::string_view key, std::string_view flag);
   void counts(std::span<const Renamed> rows, std::int64_t least = 0);
+  /// Sets the units of FSDP by the modules that `recommend` names: layers, or parts_of_N_bytes.
+  void units(std::string_view key);
   /// Sets an option that is true or false.
   void yes_or_no(std::string_view key, std::string_view flag);
   /// Translates one of several words. Throws InputError for another.

@@ -35,8 +35,25 @@ void read_titan_types(ConfigReader& read, bool is_sharded) {
            read.place_of("training.mixed_precision_reduce"));
 }
 
+// The compiler's FSDP of the module graph_trainer. Returns true, since parameters are sharded.
+bool read_titan_simple_fsdp(ConfigReader& read) {
+  Entries& entries = read.entries;
+  read.set("--strategy", "simple-fsdp", read.place_of("module"));
+  const auto shard = entries.count("parallelism.data_parallel_shard_degree", -1);
+  entries.find("parallelism.data_parallel_replicate_degree");
+  if (shard && *shard > 0)
+    read.set("--shard-group", std::to_string(*shard), read.place_of("parallelism.data_parallel_shard_degree"));
+  if (entries.flag("compile.enable_fsdp_ag_rs_overlap"))
+    read.set("--lanes", "separate", read.place_of("compile.enable_fsdp_ag_rs_overlap"));
+  if (entries.text("compile.disable_passes") == "joint_transformer_block_bucketing_reordering_pass")
+    read.set("--reorder", "none", read.place_of("compile.disable_passes"));
+  read.units("module_bucket_plans");
+  return true;
+}
+
 // Returns true if parameters are sharded.
 bool read_titan_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t tp, std::int64_t cp) {
+  if (read.entries.text("module").starts_with("graph_trainer")) return read_titan_simple_fsdp(read);
   const std::int64_t replicate = read.entries.count("parallelism.data_parallel_replicate_degree").value_or(1),
                      shard = read.entries.count("parallelism.data_parallel_shard_degree", -1).value_or(-1);
   const SourceLocation place = read.place_of("parallelism.data_parallel_shard_degree");

@@ -125,7 +125,7 @@ class Config(program.Case):
             self.assertEqual(json.loads(own.stdout)["strategy"], row["strategy"])
             self.assertEqual(json.loads(own.stdout)["iteration_s"], row["iteration_s"], row["settings"])
             frameworks.add(row["framework"])
-        self.assertLessEqual({"pytorch", "composer", "deepspeed", "megatron", "horovod", "byteps", "bytescheduler", "mxnet-p3"}, frameworks)
+        self.assertLessEqual({"torchft", "torchtitan", "pytorch", "composer", "deepspeed", "megatron", "horovod", "byteps", "bytescheduler", "mxnet-p3"}, frameworks)
 
     def test_a_model_instead_of_a_profile_is_what_estimate_writes(self):
         words = ["--model", "llama3-8b", "--device", "h100", "--batch", 2, "--seq", 4096, "--tp", 2, "--sequence-parallel",

@@ -231,6 +231,27 @@ fully_shard(model, mp_policy=policy, reshard_after_forward=True)
         "--strategy fsdp1 --reshard none --parameter-dtype fp32 --gradient-dtype fp32 --backward-prefetch post");
 }
 
+TEST_CASE("other ways to shard: Megatron-FSDP, SimpleFSDP, ZeRO++, local steps") {
+  CHECK(flags_of("a.sh",
+                 "x --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --fsdp-double-buffer "
+                 "--create-all-gather-group --num-distributed-optimizer-instances WORLD_SIZE/8 "
+                 "--outer-dp-sharding-strategy optim\nfully_shard(model, fsdp_unit_modules=layers)\n") ==
+        "--strategy megatron-fsdp --double-buffer true --lanes separate --outer optim --wrap layer --shard-group 8");
+  CHECK(
+      flags_of("a.txt",
+               "--module graph_trainer.MODEL --compile.enable --parallelism.fsdp_reshard_after_forward never "
+               "--parallelism.data_parallel_shard_degree 8 --parallelism.data_parallel_replicate_degree "
+               "WORLD_SIZE/8 --compile.enable_fsdp_ag_rs_overlap --activation_checkpoint.mode none\n") ==
+      "--strategy simple-fsdp --shard-group 8 --lanes separate --precision bf16 --gradient-dtype fp32 --reshard none");
+  CHECK(flags_of("a.json", R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8,
+"zero_quantized_weights": true, "zero_quantized_gradients": false}})") ==
+        "--strategy zero-3 --hpz 8 --qwz true --qgz false");
+  CHECK(flags_of("a.py",
+                 "with DiLoCo(manager, fragments, inner, outer, sync_every=40, use_bucketization=True, "
+                 "bucket_cap_mb=32, should_quantize=True, fragment_sync_delay=5):  # 2 fragments\n") ==
+        "--strategy diloco --sync-every 40 --bucket 32MiB --quantize true --delay 5 --fragments 2");
+}
+
 TEST_CASE("what is no configuration is refused with what is known") {
   for (const auto& [name, text] : {std::pair("a.toml", "[a]\nb = 1\n"),
                                    {"a.json", "{\"a\": 1}"},
