@@ -281,13 +281,17 @@ TEST_CASE("ZeRO++: plans that break a need are refused") {
   const std::uint32_t between = index([](const Transfer& one) {
     return one.op == CollectiveOp::AllToAll && one.group == group_nodes && !one.payload.wire.only_scales();
   });
-  // Each gate of the chain of all-to-alls is needed, as is each of a quantised gather.
+  // Each gate of the chain of all-to-alls is needed, as is each of a quantised gather, if not also lanes keep the
+  // order.
   int refused = 0;
   for (std::size_t gate = 0; gate < plan.gates.size(); ++gate) {
     const auto *before = plan.gates[gate].transfer_before(), *after = plan.gates[gate].transfer_after();
     if (!before || !after) continue;
-    const std::string wrong =
-        complaint([&](Plan& one) { one.gates.erase(one.gates.begin() + static_cast<std::ptrdiff_t>(gate)); });
+    const std::string wrong = complaint([&](Plan& one) {
+      one.transfers[after->index].lane = static_cast<std::uint32_t>(one.lanes.size());
+      one.lanes.push_back({.name = "another"});
+      one.gates.erase(one.gates.begin() + static_cast<std::ptrdiff_t>(gate));
+    });
     CHECK(wrong != "");
     ++refused;
   }
