@@ -113,6 +113,7 @@ class Config(program.Case):
     def test_what_recommend_prints_for_a_profile_is_the_same_plan_again(self):
         setting = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--workers", 16]
         rows = json.loads(output("recommend", *setting, "--budget", 4, "--json"))
+        rows += json.loads(output("recommend", *setting, "--budget", 4, "--strategies", "local-sgd,diloco", "--json"))
         frameworks = set()
         for row in rows:
             # No framework has a setting for these: a plan, code for buckets, a number in a paper.
