@@ -28,7 +28,7 @@ class Strings {
 
 /// A span on a CPU thread: an operator, an annotation (record_function) or a module. Times in nanoseconds.
 struct KinetoSpan {
-  enum class Kind : std::uint8_t { Operator, Annotation, Module };
+  enum class Kind : std::uint8_t { CpuOperator, Annotation, Module };
   enum class Element : std::uint8_t { Unknown, Float, Half, BFloat16, Other };
 
   std::int64_t start = 0;
@@ -38,7 +38,7 @@ struct KinetoSpan {
   std::uint32_t external = 0;  ///< the id by which its kernels refer to it; 0: none
   std::int32_t sequence = -1;  ///< number of the autograd node that a forward operator creates next, or a backward runs
   std::uint16_t thread = 0;
-  Kind kind = Kind::Operator;
+  Kind kind = Kind::CpuOperator;
   Element element = Element::Unknown;  ///< of the first input
   bool backward = false;               ///< it runs an autograd node
 };

@@ -88,7 +88,7 @@ class RootFinder {
       while (!around.empty() &&
              (trace_.spans[around.back().span].thread != span.thread || around.back().end <= span.start))
         around.pop_back();
-      if (span.kind == Kind::Operator) add_operator(i, around);
+      if (span.kind == Kind::CpuOperator) add_operator(i, around);
       // Since times are rounded to microseconds, a span may seem to end after the one that contains it.
       const std::int64_t end = around.empty() ? span.end : std::min(span.end, around.back().end);
       if (end > span.start) around.push_back({i, end});
@@ -102,7 +102,7 @@ class RootFinder {
     bool in_gradient = false;  // within AccumulateGrad itself
     for (const Around& one : around) {
       const KinetoSpan& other = trace_.spans[one.span];
-      if (other.kind == Kind::Operator) {
+      if (other.kind == Kind::CpuOperator) {
         root.outer = roots_.of_span[one.span];
         in_gradient |= is_accumulation(trace_, other);
       } else if (other.kind == Kind::Module) {

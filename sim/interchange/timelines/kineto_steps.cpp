@@ -104,7 +104,7 @@ class StepReader {
     std::vector<Interval> not_layers;
     for (const KinetoSpan& span : known_.trace.spans) {
       const Id step = known_.steps.at(span.start);
-      if (step == none || span.kind == KinetoSpan::Kind::Operator) continue;
+      if (step == none || span.kind == KinetoSpan::Kind::CpuOperator) continue;
       if (named(known_.trace, span, "Optimizer.step")) pieces_[step].updates.push_back({span.start, span.end});
       if (named(known_.trace, span, "DistributedDataParallel.forward")) from[step] = span.start;
       if (named(known_.trace, span, "enumerate(DataLoader)") || named(known_.trace, span, "Optimizer."))

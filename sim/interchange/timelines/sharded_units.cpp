@@ -124,7 +124,7 @@ void UnitTimeline::find_passes() {
   }
   for (const KinetoSpan& span : known_.trace.spans) {
     const Id step = known_.steps.at(span.start);
-    if (step == none || span.kind == KinetoSpan::Kind::Operator || !named(known_.trace, span, "Optimizer.step") ||
+    if (step == none || span.kind == KinetoSpan::Kind::CpuOperator || !named(known_.trace, span, "Optimizer.step") ||
         backward_[step].empty() || span.start < backward_[step].back().start)
       continue;
     auto& update = updates_[step];
