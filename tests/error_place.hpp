@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/core/error.hpp"
+#include "sim/base/core/error.hpp"
 
 /// Returns the place of the InputError that `action` throws ("FILE", "FILE: PLACE" or, if it names none, "no place"),
 /// or "" if it throws none.

@@ -6,7 +6,7 @@
 
 #include "tests/error_place.hpp"
 
-#include "sim/interchange/importers/importer.hpp"
+#include "sim/formats/interchange/importers/importer.hpp"
 
 inline allreplay::Imported import_text(const std::string& format, const std::string& text,
                                        const allreplay::ImportOptions& options) {

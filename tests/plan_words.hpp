@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/schedule/plan.hpp"
+#include "sim/plans/schedule/plan.hpp"
 
 /// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U, H (host). Transfers by the layers
 /// that they carry, in order: G1+2 a gather, R2+1 a reduction; among groups A1 an all-reduce, S1 a reduce-scatter, O1 a
@@ -61,7 +61,8 @@ class PlanWords {
   static std::string batch_of(std::uint32_t batch) { return batch == 0 ? "" : "/" + std::to_string(batch + 1); }
 
   static std::string name_of(const allreplay::Work& work) {
-    constexpr const char* letters[] = {"B", "", "", "F", "U", "H", "C", "c", "D", "Q", "N", "O"};  // as Activity has them
+    constexpr const char* letters[] = {"B", "",  "",  "F", "U", "H",
+                                       "C", "c", "D", "Q", "N", "O"};  // as Activity has them
     const std::string item = work.item == allreplay::everything ? "" : std::to_string(work.item + 1);
     return letters[static_cast<std::size_t>(work.kind)] + item + batch_of(work.micro_batch);
   }

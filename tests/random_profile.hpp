@@ -1,8 +1,8 @@
 // Small random profiles for property tests, with the special cases of real ones.
 #pragma once
 
-#include "sim/core/random.hpp"
-#include "sim/workload/profile.hpp"
+#include "sim/base/core/random.hpp"
+#include "sim/inputs/workload/profile.hpp"
 
 /// Draws 1 to `most_layers` layers with times in whole microseconds, some zero; 0 to 3 tensors each, at least one.
 inline allreplay::Profile random_profile(allreplay::Random& random, std::size_t most_layers) {

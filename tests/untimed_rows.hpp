@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/csv.hpp"
-#include "sim/core/file.hpp"
+#include "sim/base/core/csv.hpp"
+#include "sim/base/core/file.hpp"
 
 /// Returns the lines, header first, without the column wall_s, which differs from run to run.
 inline std::vector<std::string> untimed_rows(const std::string& file) {

@@ -6,7 +6,7 @@ splits that total over the layers in proportion to a roofline, and marks the tra
 published for a GPU (BML's K40C), it is the roofline's own, divided by the efficiency that a published total of the same
 architecture and framework has; the trace's source says so.
 
-Method. The times are those of `allreplay estimate --plain` (sim/estimate): a layer runs kernels, and a kernel takes
+Method. The times are those of `allreplay estimate --plain` (sim/inputs/estimate): a layer runs kernels, and a kernel takes
 
     max(2 * MACs / peak, bytes / bandwidth) + launch
 

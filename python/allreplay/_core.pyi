@@ -1,4 +1,4 @@
-"""The compiled half (sim/python/module.cpp)."""
+"""The compiled half (sim/programs/python/module.cpp)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -10,8 +10,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "sim/experiment/sweep_rows.hpp"
-#include "sim/farm/bytes.hpp"
+#include "sim/base/farm/bytes.hpp"
+#include "sim/studies/experiment/sweep_rows.hpp"
 
 namespace {
 

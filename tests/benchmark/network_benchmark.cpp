@@ -14,10 +14,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include "tests/network/networks.hpp"
+#include "tests/replay/network/networks.hpp"
 
-#include "sim/core/random.hpp"
-#include "sim/engine/replay.hpp"
+#include "sim/base/core/random.hpp"
+#include "sim/replay/engine/replay.hpp"
 
 namespace {
 

@@ -6,10 +6,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include "sim/core/random.hpp"
-#include "sim/network/alpha_beta.hpp"
-#include "sim/search/plan_of.hpp"
-#include "sim/training/unroll.hpp"
+#include "sim/base/core/random.hpp"
+#include "sim/replay/network/alpha_beta.hpp"
+#include "sim/replay/training/unroll.hpp"
+#include "sim/studies/search/plan_of.hpp"
 
 namespace {
 

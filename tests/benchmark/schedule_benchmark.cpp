@@ -5,9 +5,9 @@
 //   recommend/…   all strategies tuned and ranked at one size, two trials at a time
 #include <benchmark/benchmark.h>
 
-#include "sim/experiment/recommend.hpp"
-#include "sim/experiment/request.hpp"
-#include "sim/search/plan_of.hpp"
+#include "sim/studies/experiment/recommend.hpp"
+#include "sim/studies/experiment/request.hpp"
+#include "sim/studies/search/plan_of.hpp"
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Measures sharded strategies: a replay, the search over units, and a recommendation over all frameworks' options.
 #include <benchmark/benchmark.h>
 
-#include "sim/experiment/recommend.hpp"
-#include "sim/schedule/offer.hpp"
-#include "sim/search/plan_of.hpp"
+#include "sim/plans/schedule/offer.hpp"
+#include "sim/studies/experiment/recommend.hpp"
+#include "sim/studies/search/plan_of.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "sim/workload/profile_file.hpp"
-#include "sim/workload/profile_writer.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
+#include "sim/inputs/workload/profile_writer.hpp"
 
 using namespace allreplay;
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "sim/interchange/importers/importer.hpp"
+#include "sim/formats/interchange/importers/importer.hpp"
 
 /// Imports the bytes, gzipped or not. Allowed results are InputError (one line), TimeOverflow, and a profile whose
 /// trace is read back unchanged; anything else ends the program.

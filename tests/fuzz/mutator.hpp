@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/random.hpp"
+#include "sim/base/core/random.hpp"
 
 class Mutator {
  public:

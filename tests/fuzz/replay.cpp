@@ -7,8 +7,8 @@
 
 #include "tests/fuzz/exercise.hpp"
 
-#include "sim/core/file.hpp"
-#include "sim/core/random.hpp"
+#include "sim/base/core/file.hpp"
+#include "sim/base/core/random.hpp"
 
 using namespace allreplay;
 

@@ -4,11 +4,11 @@
 
 #include "tests/fuzz/readers.hpp"
 
-#include "sim/command/definitions.hpp"
-#include "sim/command/program.hpp"
-#include "sim/experiment/changes.hpp"
-#include "sim/experiment/run.hpp"
-#include "sim/search/search_space.hpp"
+#include "sim/programs/command/definitions.hpp"
+#include "sim/programs/command/program.hpp"
+#include "sim/studies/experiment/changes.hpp"
+#include "sim/studies/experiment/run.hpp"
+#include "sim/studies/search/search_space.hpp"
 
 using namespace allreplay;
 

@@ -43,7 +43,7 @@ def allreplay(*arguments):
 
 def answer(command, *options):
     """The same of a command whose options all have a value: by the Python module where it is built, as the program takes
-    longer to start than to answer. tests/python holds the two against each other."""
+    longer to start than to answer. tests/programs/python holds the two against each other."""
     if not module:
         return allreplay(command, *options, "--json")
     words = [str(word) for word in options]

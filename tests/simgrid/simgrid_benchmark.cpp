@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "tests/network/networks.hpp"
+#include "tests/replay/network/networks.hpp"
 
-#include "sim/core/time.hpp"
-#include "sim/network/rounds_fabric.hpp"
+#include "sim/base/core/time.hpp"
+#include "sim/replay/network/rounds_fabric.hpp"
 
 using namespace allreplay;
 namespace sg = simgrid::s4u;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/catch.hpp"
-#include "tests/network/networks.hpp"
+#include "tests/replay/network/networks.hpp"
 
 using namespace allreplay;
 

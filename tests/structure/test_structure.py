@@ -24,7 +24,9 @@ def names(cell):
     return [] if cell == "–" else [name.strip() for name in cell.split(",")]
 
 
-USES = {module: names(uses) for module, uses, _ in table("| module | uses | knows |")}  # directly; what those use may be used, too
+ROWS = table("| folder | module | uses | knows |")
+FOLDERS = {module: folder for folder, module, _, _ in ROWS}
+USES = {module: names(uses) for _, module, uses, _ in ROWS}  # directly; what those use may be used, too
 USES["main.cpp"] = ["command"]
 USES["allreplay.hpp"] = ["experiment"]  # the library's header
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
@@ -44,13 +46,13 @@ def reachable(module):
 def sources():
     for path in sorted(SIM.rglob("*.[ch]pp")):
         relative = path.relative_to(SIM)
-        yield path, relative.parts[0], re.findall(r'^#include [<"]([^>"]+)[>"]', path.read_text(), re.M)
+        yield path, relative.parts[1 if len(relative.parts) > 1 else 0], re.findall(r'^#include [<"]([^>"]+)[>"]', path.read_text(), re.M)
 
 
 class Structure(unittest.TestCase):
     def test_every_module_stands_in_the_page(self):
-        folders = sorted(path.name for path in SIM.iterdir() if path.is_dir())
-        self.assertEqual(sorted(set(USES) - {"main.cpp", "allreplay.hpp"}), folders)
+        found = {(path.parent.name, path.name) for path in SIM.glob("*/*") if path.is_dir()}
+        self.assertEqual({(folder, module) for module, folder in FOLDERS.items()}, found)
         self.assertTrue(set().union(*USES.values(), *PACKAGES.values()) <= set(USES))
 
     def test_every_package_stands_in_the_page(self):
@@ -64,7 +66,7 @@ class Structure(unittest.TestCase):
         for path, module, includes in sources():
             for include in includes:
                 if include.startswith("sim/"):
-                    self.assertIn(include.split("/")[1], reachable(module), f"{path.relative_to(ROOT)} includes {include}")
+                    self.assertIn(include.split("/")[2], reachable(module), f"{path.relative_to(ROOT)} includes {include}")
 
     def test_packages_stand_where_they_belong(self):
         for path, module, includes in sources():
@@ -77,20 +79,21 @@ class Structure(unittest.TestCase):
 
     def test_cmake_links_the_same_table(self):
         text = (SIM / "CMakeLists.txt").read_text()
-        for module, body in re.findall(r"allreplay_module\((\w+)(.*?)\)", text, re.S):
+        for folder, module, body in re.findall(r"allreplay_module\((\w+)/(\w+)(.*?)\)", text, re.S):
+            self.assertEqual(folder, FOLDERS[module])
             uses = re.search(r"USES ([\w ]+)", body)
             self.assertEqual(uses.group(1).split() if uses else [], USES[module], module)
 
     def test_what_the_page_adds_is_what_is_tested(self):
         page = (ROOT / "docs" / "dev" / "adding.md").read_text(encoding="utf-8")
-        test = (ROOT / "tests" / "report" / "adding_test.cpp").read_text(encoding="utf-8")
+        test = (ROOT / "tests" / "output" / "report" / "adding_test.cpp").read_text(encoding="utf-8")
         for file in sorted((ROOT / "docs" / "examples").glob("*.cpp")):
             self.assertIn(f"](../examples/{file.name})", page)
             self.assertIn(f'#include "docs/examples/{file.name}"', test)
 
     def test_commands_speak_through_the_console(self):
         """So that whoever calls them as functions hears them."""
-        for path in sorted((SIM / "command").glob("*.cpp")):
+        for path in sorted((SIM / "programs" / "command").glob("*.cpp")):
             if path.name != "console.cpp":
                 self.assertNotRegex(path.read_text(), r"fmt::print\(|std::(cout|cerr|f?printf|f?puts|fwrite)", path.name)
 
@@ -102,9 +105,9 @@ class Structure(unittest.TestCase):
     def test_every_test_is_run(self):
         """A file of tests that is in no list is never built, and nobody sees that it fails."""
         text = (ROOT / "tests" / "CMakeLists.txt").read_text()
-        listed = {f"{module}/{file}" for module, files in re.findall(r"allreplay_test\((\w+) ([^)]*)\)", text) for file in files.split()}
+        listed = {f"{module}/{file}" for module, files in re.findall(r"allreplay_test\(([\w/]+) ([^)]*)\)", text) for file in files.split()}
         listed |= set(re.findall(r"[\w/]+/\w+\.(?:cpp|py)", text))
-        files = [path.relative_to(ROOT / "tests").as_posix() for pattern in ("*/*_test.cpp", "*/test_*.py") for path in sorted((ROOT / "tests").glob(pattern))]
+        files = [path.relative_to(ROOT / "tests").as_posix() for pattern in ("*_test.cpp", "test_*.py") for path in sorted((ROOT / "tests").rglob(pattern))]
         self.assertGreater(len(files), 150)
         self.assertEqual([file for file in files if file not in listed], [])
 

@@ -261,7 +261,7 @@ class Errors(unittest.TestCase):
             self.assertEqual(page.read_text(encoding="utf-8"), self.page.read_text(encoding="utf-8"), "run tools/estimation_errors.py again")
 
     def test_the_program_assumes_what_they_say(self):
-        source = (ROOT / "sim" / "estimate" / "roofline.cpp").read_text(encoding="utf-8")
+        source = (ROOT / "sim" / "inputs" / "estimate" / "roofline.cpp").read_text(encoding="utf-8")
         usual = re.search(r"Usual efficiency: ([\d.]+) on tensor cores, ([\d.]+) in fp32\.", self.page.read_text(encoding="utf-8"))
         for name, text in zip(("tensor_core_efficiency", "fp32_efficiency"), usual.groups()):
             self.assertAlmostEqual(float(re.search(rf"{name} = ([\d.]+);", source)[1]), float(text), delta=0.006)

@@ -59,7 +59,7 @@ def algorithm1(sweeps):
 - Algorithm 1 merges a layer whenever the next gradient is ready within one start-up. Once the start-up exceeds the backward time of every single layer, each merge looks good by itself, and all layers
   become one all-reduce that overlaps with nothing: {cascade}. The optimum sends early all the same. Where start-ups outweigh everything else, one all-reduce is nearly right and the loss shrinks again.
 - With start-ups that grow with log N (double binary trees, b = 2 beta + gamma) it loses {percent(trees - 1)} at most: on such collectives Algorithm 1 is good enough.
-- The exact optimum is a dynamic programme of a page (`sim/schedule/merging.cpp`), with no more input than Algorithm 1 has. There is no reason to use the other."""
+- The exact optimum is a dynamic programme of a page (`sim/plans/schedule/merging.cpp`), with no more input than Algorithm 1 has. There is no reason to use the other."""
 
 
 def lower_bound(sweeps):

@@ -104,7 +104,7 @@ def experiments(sweeps):
     """Sections 6.2, 6.3 and 6.5: model, order of the second phase, partition size."""
     result = [
         unjudged("Table 4", "the model's iteration differs from the measured one by", "less than 5 %", "the measured iterations are not published. What can be checked, is: the replay and the paper's closed form (Eq. 12) agree "
-                 "to the picosecond (`tests/training/priority_test.cpp`)"),
+                 "to the picosecond (`tests/replay/training/priority_test.cpp`)"),
         unjudged("Table 5", "partitioning takes, of an iteration", "0.2-1.8 %", "a measured overhead of software that is not modelled"),
         unjudged("section 6.6, Fig. 17", "US-Byte needs less energy than ByteScheduler", "much less", "power is not modelled"),
     ]

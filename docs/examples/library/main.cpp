@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
     };
     for (std::size_t i = 1; i < result.plan.transfers.size(); ++i)
       if (length(i) > length(slowest)) slowest = i;
-    const std::string block = allreplay::describe(result.plan, result.plan.transfers[slowest].payload.block, scenario.profile);
+    const std::string block =
+        allreplay::describe(result.plan, result.plan.transfers[slowest].payload.block, scenario.profile);
     std::printf("allreplay %s: an iteration takes %.6f s; longest in flight is %s, %.6f s\n",
                 allreplay::version().c_str(), result.metrics.iteration_s, block.c_str(),
                 allreplay::to_seconds(length(slowest)));

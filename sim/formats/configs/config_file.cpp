@@ -1,0 +1,120 @@
+#include "sim/formats/configs/config_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/formats/configs/reader.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::uint64_t most_of_a_config = 4 << 20;  // bytes; logs of arguments are the longest
+
+struct Format {
+  std::string_view name;
+  bool (*is)(const Entries& entries);
+  void (*read)(ConfigReader& read, const Files& files);
+};
+
+bool has_any(const Entries& entries, std::initializer_list<std::string_view> keys) {
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return entries.has(key); });
+}
+
+// By keys that only this format has.
+const Format formats[] = {
+    {"torchtitan",
+     [](const Entries& e) {
+       return has_any(e, {"training.", "parallelism.", "activation_checkpoint."});
+     },
+     [](ConfigReader& read, const Files&) { read_torchtitan(read); }},
+    {"DeepSpeed",
+     [](const Entries& e) {
+       return has_any(e, {"zero_optimization.", "train_micro_batch_size_per_gpu", "train_batch_size"});
+     },
+     [](ConfigReader& read, const Files&) { read_deepspeed(read); }},
+    {"Hugging Face",
+     [](const Entries& e) {
+       return has_any(e, {"distributed_type", "fsdp_config", "per_device_train_batch_size", "deepspeed_config.",
+                          "gradient_checkpointing"});
+     },
+     [](ConfigReader& read, const Files& files) { read_hugging_face(read, files); }},
+    {"Megatron-LM",
+     [](const Entries& e) {
+       return has_any(e, {"micro_batch_size", "tensor_model_parallel_size", "pipeline_model_parallel_size",
+                          "use_distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather", "ddp_bucket_size",
+                          "use_megatron_fsdp", "num_layers"});
+     },
+     [](ConfigReader& read, const Files&) { read_megatron(read); }},
+    {"environment", has_environment, [](ConfigReader& read, const Files&) { read_environment(read); }},
+};
+
+// The first line that is neither empty nor a comment.
+std::string_view first_line(std::string_view text) {
+  for (const std::string_view line : split(text.substr(0, 10'000), "\n"))
+    if (const std::string_view word = trim(line); !word.empty() && !word.starts_with('#')) return word;
+  return "";
+}
+
+// By the ending of the name and, if that says nothing, by the text.
+Entries entries_of(const std::string& text, const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  const std::string_view start = trim(text);
+  if (ending == ".toml") return entries_of_toml(text, file);
+  if (ending == ".yaml" || ending == ".yml") return entries_of_yaml(text, file);
+  if (ending == ".json" || start.starts_with('{')) return entries_of_json(text, file);
+  const bool is_script = text.starts_with("#!") || text.find("- arguments -") != std::string::npos;
+  if (!is_script && ending != ".sh" && ending != ".log" && ending != ".txt") {
+    const std::string_view first = first_line(text);
+    if (first.starts_with('[') && first.ends_with(']')) return entries_of_toml(text, file);
+    if (first == "---" || first.find(": ") != std::string_view::npos || first.ends_with(':'))
+      return entries_of_yaml(text, file);
+  }
+  return entries_of_arguments(text, file);
+}
+
+// True for a variable of a script, which is no setting by itself.
+bool is_variable(std::string_view key) {
+  return std::none_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '.'; });
+}
+
+ConfigFile config_of_model(const std::string& name, const std::string& file) {
+  ConfigFile config{.format = "model", .file = name};
+  config.settings.push_back({"--model", name, {file, ""}});
+  return config;
+}
+
+}  // namespace
+
+ConfigFile read_config(const Files& files, const std::string& name) {
+  const std::string in_folder = name + (name.ends_with('/') ? "" : "/") + "config.json";
+  if (files.is_file(in_folder)) return config_of_model(name, in_folder);
+  if (!files.is_file(name))
+    throw InputError({"command line", "--config"}, fmt::format("no such file: {}", name), config_formats);
+  const std::string text = files.read(name, most_of_a_config);
+  if (calls_pytorch(text)) {
+    ConfigFile script{.format = "PyTorch", .file = name};
+    Entries none(name);
+    ConfigReader calls(none, script);
+    read_pytorch(calls, text);
+    return script;
+  }
+  Entries entries = entries_of(text, name);
+  if (entries.has("model_type")) return config_of_model(name, name);
+  ConfigFile config{.file = name};
+  ConfigReader read(entries, config);
+  const auto is = [&](const Format& one) { return one.is(entries); };
+  const auto format = std::find_if(std::begin(formats), std::end(formats), is);
+  if (format == std::end(formats)) throw InputError({name, ""}, "is no configuration that is known", config_formats);
+  config.format = format->name;
+  format->read(read, files);
+  config.unset = entries.unset();
+  for (const Entry* entry : entries.unread())
+    if (!is_variable(entry->key)) config.ignored.push_back(entry->key);
+  return config;
+}
+
+}  // namespace allreplay

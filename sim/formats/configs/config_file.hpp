@@ -1,0 +1,66 @@
+// Users' own configurations of training, translated into the words of our command line.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/core/error.hpp"
+#include "sim/base/core/file.hpp"
+
+namespace allreplay {
+
+/// A flag of the command line, with the place in the file that it follows from.
+struct ConfigSetting {
+  std::string flag, value;  ///< "--tp", "8"; the value of a flag without one is ""
+  SourceLocation place;
+};
+
+/// Facts that a translation needs and the file may not say: from the other settings and the command line.
+struct ConfigFacts {
+  std::string precision;             ///< of the profile or the estimate; "" if unknown
+  std::int64_t gradient_bytes = 0;   ///< of an element; 0: unknown
+  std::int64_t hidden = 0;           ///< width of the model; 0: unknown
+  std::vector<std::int64_t> blocks;  ///< the first layer of each block of the model; empty: unknown
+  std::int64_t layers = 0;           ///< layers of its profile
+  std::map<std::string, std::string, std::less<>> given;  ///< flags that are settled, with their values
+
+  /// The value of a flag that is a whole number.
+  std::int64_t number(std::string_view flag, std::int64_t otherwise) const;
+  /// N / (pp x tp x cp) if the number of workers is known.
+  std::optional<std::int64_t> replicas() const;
+};
+
+struct ConfigFile {
+  std::string format;  ///< "torchtitan", "DeepSpeed", …
+  std::string file;
+  std::vector<ConfigSetting> settings;
+  /// Settings that depend on the facts; called once these are known.
+  std::vector<std::function<std::vector<ConfigSetting>(const ConfigFacts&)>> later;
+  std::vector<std::string> not_simulated;  ///< "float8": matters for the time, but is not simulated
+  std::vector<std::string> unset;          ///< variables without a value: "--micro-batch-size $MBS"
+  std::vector<std::string> ignored;        ///< keys that do not matter for the time, or are unknown
+};
+
+/// Reads torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's or torchtitan's arguments, a YAML or JSON file of Hugging
+/// Face, or a model's folder or config.json. Throws InputError.
+ConfigFile read_config(const Files& files, const std::string& name);
+
+/// The model that a file of Megatron-LM's arguments describes, as the JSON of models/transformers/; none if the file is
+/// JSON itself, or no file. Throws InputError if the arguments do not say all of it.
+std::optional<std::string> model_in_arguments(const Files& files, const std::string& file);
+
+/// The names of the formats, for messages.
+inline constexpr const char* config_formats =
+    "torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's arguments, a YAML of Hugging Face's Trainer or accelerate, or "
+    "a "
+    "model's folder with config.json";
+
+/// The blocks of each chunk of a pipeline as the options `stages` counts them, in layers of the profile: the layers
+/// before the first block are in the first chunk, those after the last in the last. Empty if the facts are unknown.
+std::string stages_of_blocks(const std::vector<std::int64_t>& blocks_of_chunk, const ConfigFacts& facts);
+
+}  // namespace allreplay

@@ -1,0 +1,220 @@
+// Hugging Face: TrainingArguments and accelerate's configuration, as YAML or JSON (transformers/training_args.py,
+// accelerate/utils/dataclasses.py).
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/formats/configs/reader.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct FsdpRule {
+  bool is_on = false, keeps_parameters = false, in_nodes = false, is_unsharded = false;
+};
+
+// Names and numbers of ShardingStrategy, and Trainer's words.
+FsdpRule rule_of(ConfigReader& read, const std::string& key, std::string_view word) {
+  constexpr struct {
+    std::string_view word;
+    FsdpRule rule;
+  } rows[] = {{"full_shard", {true}},
+              {"1", {true}},
+              {"shard_grad_op", {true, true}},
+              {"2", {true, true}},
+              {"no_shard", {true, true, false, true}},
+              {"3", {true, true, false, true}},
+              {"hybrid_shard", {true, false, true}},
+              {"4", {true, false, true}},
+              {"hybrid_shard_zero2", {true, true, true}},
+              {"5", {true, true, true}}};
+  std::string lower(word);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const auto& row : rows)
+    if (row.word == lower) return row.rule;
+  throw InputError(read.place_of(key), fmt::format("'{}' is no sharding strategy", word),
+                   "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
+}
+
+// The prefix of keys of FSDP: "fsdp_config.fsdp_" in accelerate; Trainer leaves out the second part.
+class Fsdp {
+ public:
+  explicit Fsdp(ConfigReader& read) : read_(read) {}
+
+  bool is_on() {
+    const std::string words = read_.entries.text("fsdp");
+    for (const std::string_view word : split(words, " ")) take_word("fsdp", word);
+    for (int i = 0; i < 4; ++i)
+      if (const std::string key = fmt::format("fsdp.{}", i); read_.entries.find(key))
+        take_word(key, read_.entries.text(key));
+    if (read_.entries.text("distributed_type") == "FSDP") rule_.is_on = true;
+    return rule_.is_on;
+  }
+
+  void translate() {
+    Entries& entries = read_.entries;
+    const bool second = entries.count(key("version")).value_or(1) == 2;
+    const SourceLocation place = read_.place_of(key("version"));
+    if (const std::string own = key("sharding_strategy"); !second && entries.find(own))
+      rule_ = rule_of(read_, own, entries.text(own));
+    const std::string reshard = key("reshard_after_forward");
+    if (second && entries.find(reshard)) rule_.keeps_parameters = !entries.flag(reshard);
+    if (!second && entries.find(reshard)) rule_ = rule_of(read_, reshard, entries.text(reshard));
+    if (rule_.is_unsharded) return read_.set("--strategy", "ddp", place);
+    read_.set("--strategy", second ? "fsdp2" : "fsdp1", place);
+    // accelerate passes reshard_after_forward to the root, too.
+    if (rule_.keeps_parameters || second) read_.set("--reshard", rule_.keeps_parameters ? "none" : "all", place);
+    if (rule_.in_nodes) translate_groups();
+    translate_units(second);
+    if (!second) translate_prefetch();
+    if (entries.flag(key("activation_checkpointing")) || entries.flag("fsdp_config.activation_checkpointing"))
+      read_.set("--recompute", "full", read_.place_of(key("activation_checkpointing")));
+    for (const char* one : {"offload_params", "cpu_offload", "forward_prefetch"})
+      if (entries.flag(key(one))) read_.note(key(one));
+  }
+
+ private:
+  std::string key(const std::string& name) {
+    const std::string with = "fsdp_config.fsdp_" + name, without = "fsdp_config." + name;
+    return read_.entries.find(with) ? with : without;
+  }
+
+  void take_word(const std::string& key, std::string_view word) {
+    if (word.empty() || word == "auto_wrap") return;
+    if (word == "offload") return read_.note("fsdp offload");
+    rule_ = rule_of(read_, key, word);
+  }
+
+  // Hybrid sharding shards among the processes of a machine.
+  void translate_groups() {
+    const auto processes = read_.entries.count("num_processes"), machines = read_.entries.count("num_machines");
+    if (processes && machines && *processes % *machines == 0)
+      read_.set("--shard-group", std::to_string(*processes / *machines), read_.place_of("num_machines"));
+    else
+      read_.note("hybrid sharding in groups of unknown size (give --shard-group)");
+  }
+
+  void translate_units(bool second) {
+    Entries& entries = read_.entries;
+    const std::string policy = entries.text(key("auto_wrap_policy"));
+    if (policy == "NO_WRAP") read_.note("fsdp_auto_wrap_policy NO_WRAP");
+    const auto least = entries.count(key("min_num_params"), 0);
+    if (policy != "SIZE_BASED_WRAP" || !least || *least == 0 || second) return;
+    const std::int64_t bytes = *least;
+    read_.later(
+        [bytes, place = read_.place_of(key("min_num_params"))](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+          return {{"--wrap", fmt::format("{}B", bytes * (facts.precision == "fp32" ? 4 : 2)), place}};
+        });
+  }
+
+  void translate_prefetch() {
+    const std::string own = key("backward_prefetch");
+    const std::string rule = read_.word(own, {{"BACKWARD_PRE", "pre"},
+                                              {"backward_pre", "pre"},
+                                              {"1", "pre"},
+                                              {"BACKWARD_POST", "post"},
+                                              {"backward_post", "post"},
+                                              {"2", "post"},
+                                              {"NO_PREFETCH", "none"},
+                                              {"no_prefetch", "none"},
+                                              {"3", "none"}});
+    // Without the key, neither Trainer nor accelerate asks FSDP to prefetch.
+    read_.set("--backward-prefetch", rule.empty() ? "none" : rule, read_.place_of(own));
+  }
+
+  ConfigReader& read_;
+  FsdpRule rule_;
+};
+
+// Reads the file of DeepSpeed that this one names; "" if it names none.
+bool read_named_deepspeed(ConfigReader& read, const Files& files) {
+  for (const std::string key : {"deepspeed", "deepspeed_config.deepspeed_config_file"}) {
+    const Entry* named = read.entries.find(key);
+    if (!named || named->value.empty()) continue;
+    const std::string beside = (std::filesystem::path(read.entries.file()).parent_path() / named->value).string();
+    const std::string file = files.is_file(beside) ? beside : named->value;
+    if (!files.is_file(file)) throw InputError(named->place, fmt::format("no such file: {}", file), "DeepSpeed's JSON");
+    constexpr std::uint64_t most = 4 << 20;
+    Entries own = entries_of_json(files.read(file, most), file);
+    ConfigReader inner(own, read.config);
+    read_deepspeed(inner);
+    return true;
+  }
+  return false;
+}
+
+// accelerate's short form of DeepSpeed.
+void read_short_deepspeed(ConfigReader& read) {
+  const std::int64_t stage = read.entries.count("deepspeed_config.zero_stage", 0).value_or(2);
+  const SourceLocation place = read.place_of("deepspeed_config.zero_stage");
+  if (stage < 1 || stage > 3) return read.note(fmt::format("zero_stage {}", stage));
+  read.set("--strategy", fmt::format("zero-{}", stage), place);
+  read.count("deepspeed_config.gradient_accumulation_steps", "--micro-batches");
+  for (const char* part : {"offload_optimizer_device", "offload_param_device"})
+    if (const std::string where = read.entries.text(fmt::format("deepspeed_config.{}", part));
+        !where.empty() && where != "none")
+      read.note(fmt::format("{} {}", part, where));
+}
+
+void read_trainer_types(ConfigReader& read, bool is_fsdp, bool is_deepspeed) {
+  Entries& entries = read.entries;
+  std::string type = read.word("mixed_precision",
+                               {{"bf16", "bf16"}, {"fp16", "fp16"}, {"no", "fp32"}, {"false", "fp32"}, {"fp8", "fp8"}});
+  SourceLocation place = read.place_of("mixed_precision");
+  for (const char* key : {"bf16", "fp16"})
+    if (entries.flag(key)) type = key, place = read.place_of(key);
+  if (type == "fp8") return read.note("mixed_precision fp8");
+  if (type.empty()) return;
+  read.set("--precision", type, place);
+  // accelerate gathers and reduces in that type with FSDP; DDP under autocast has parameters and gradients in fp32.
+  if (is_fsdp || is_deepspeed || type == "fp32") return;
+  read.set("--gradient-dtype", "fp32", place);
+  read.set("--parameter-dtype", "fp32", place);
+}
+
+}  // namespace
+
+void read_hugging_face(ConfigReader& read, const Files& files) {
+  Entries& entries = read.entries;
+  Fsdp fsdp(read);
+  const bool is_fsdp = fsdp.is_on(), named = read_named_deepspeed(read, files),
+             is_short = !named && entries.text("distributed_type") == "DEEPSPEED";
+  if (entries.text("distributed_type") == "MEGATRON_LM")
+    read.note("distributed_type MEGATRON_LM (its arguments are read)");
+  if (is_fsdp)
+    fsdp.translate();
+  else if (is_short)
+    read_short_deepspeed(read);
+  else if (!named)
+    read.set("--strategy", "ddp", {entries.file(), ""});
+  if (entries.find("ddp_bucket_cap_mb") && !is_fsdp && !named && !is_short)
+    read.set("--bucket-cap", entries.text("ddp_bucket_cap_mb") + "MiB", read.place_of("ddp_bucket_cap_mb"));
+  read_trainer_types(read, is_fsdp, named || is_short);
+  const std::string model = entries.text("model_name_or_path");
+  if (!model.empty()) {
+    const std::string beside = (std::filesystem::path(entries.file()).parent_path() / model).string();
+    const bool is_beside = files.is_file(beside + "/config.json");
+    if (is_beside || files.is_file(model + "/config.json"))
+      read.set("--model", is_beside ? beside : model, read.place_of("model_name_or_path"));
+    else
+      read.note(fmt::format("model_name_or_path {} (no such folder: give --model)", model));
+  }
+  read.count("num_processes", "--workers");
+  read.count("per_device_train_batch_size", "--batch");
+  if (!named && entries.count("gradient_accumulation_steps").value_or(1) > 1)
+    read.count("gradient_accumulation_steps", "--micro-batches");
+  for (const char* key : {"max_seq_length", "max_length", "model_max_length", "block_size", "cutoff_len"})
+    if (entries.find(key)) {
+      read.count(key, "--seq");
+      break;
+    }
+  if (entries.flag("gradient_checkpointing")) read.set("--recompute", "full", read.place_of("gradient_checkpointing"));
+  read.not_simulated({"tp_size", "parallelism_config.parallelism_config_tp_size",
+                      "parallelism_config.parallelism_config_cp_size", "dynamo_config.dynamo_backend",
+                      "tpu_use_cluster"});
+}
+
+}  // namespace allreplay

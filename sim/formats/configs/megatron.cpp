@@ -1,0 +1,215 @@
+// Megatron-LM's arguments (megatron/training/arguments.py), of a script or as a log prints them.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/formats/configs/reader.hpp"
+
+namespace allreplay {
+
+namespace {
+
+void read_megatron_types(ConfigReader& read, bool sums_in_bf16, bool sums_in_fp32) {
+  Entries& entries = read.entries;
+  const char* const key = entries.flag("bf16") ? "bf16" : entries.flag("fp16") ? "fp16" : nullptr;
+  if (key)
+    read.set("--precision", key, read.place_of(key));
+  else if (entries.find("num_layers"))  // a whole script, which trains in fp32
+    read.set("--precision", "fp32", read.place_of("num_layers"));
+  const SourceLocation place = read.place_of(sums_in_bf16 ? "grad_reduce_in_bf16" : "bf16");
+  // validate_args(): with bf16, gradients are summed in fp32 by default; with fp16 they are not.
+  read.later([=](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+    if (facts.precision == "bf16") return {{"--gradient-dtype", sums_in_bf16 ? "bf16" : "fp32", place}};
+    if (facts.precision == "fp16" && sums_in_fp32) return {{"--gradient-dtype", "fp32", place}};
+    return {};
+  });
+}
+
+// Layers of each rank of the pipeline: alike, or fewer for the ends, as the arguments say.
+void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chunks,
+                          const std::optional<std::int64_t>& layers_of_chunk) {
+  Entries& entries = read.entries;
+  const std::int64_t input = entries.flag("account_for_embedding_in_pipeline_split") ? 1 : 0,
+                     output = entries.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
+  const auto first = entries.count("decoder_first_pipeline_num_layers", 0),
+             last = entries.count("decoder_last_pipeline_num_layers", 0);
+  const SourceLocation place = read.place_of("pipeline_model_parallel_size");
+  if (pp == 1) return;
+  read.later([=](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+    const std::int64_t blocks = std::ssize(facts.blocks);
+    std::vector<ConfigSetting> settings;
+    std::int64_t each = chunks;
+    if (layers_of_chunk && blocks > 0) each = std::max<std::int64_t>(1, blocks / (pp * *layers_of_chunk));
+    if (each > 1) {
+      settings.push_back({"--chunks", std::to_string(each), place});
+      settings.push_back({"--schedule", "interleaved", place});
+    }
+    if (blocks == 0) return settings;
+    std::vector<std::int64_t> cut(static_cast<std::size_t>(pp * each));
+    if (std::ssize(cut) > blocks)
+      throw InputError(place, fmt::format("{} chunks of {} blocks", cut.size(), blocks), "at most one for each block");
+    // get_num_layers_to_build() of transformer_block.py: the ranks between the ends share what these leave.
+    const std::int64_t ends = (first ? 1 : 0) + (last ? 1 : 0),
+                       rest = blocks + input + output - first.value_or(0) - last.value_or(0);
+    const std::int64_t shares = (pp - ends) * each;
+    if (rest < 0 || (shares == 0 ? rest != 0 : rest % shares != 0) || first.value_or(0) % each != 0 ||
+        last.value_or(0) % each != 0)
+      throw InputError(place, fmt::format("{} blocks do not divide among {} ranks of {} chunks", blocks, pp, each),
+                       "arguments that Megatron-LM accepts");
+    for (std::size_t chunk = 0; chunk < cut.size(); ++chunk) {
+      const auto rank = static_cast<std::int64_t>(chunk) % pp;
+      cut[chunk] = first && rank == 0 ? *first / each : last && rank == pp - 1 ? *last / each : rest / shares;
+    }
+    cut.front() -= input;
+    cut.back() -= output;
+    if (const std::string stages = stages_of_blocks(cut, facts); !stages.empty())
+      settings.push_back({"--stages", stages, place});
+    return settings;
+  });
+}
+
+void read_megatron_pipeline(ConfigReader& read) {
+  Entries& entries = read.entries;
+  const std::int64_t pp = entries.count("pipeline_model_parallel_size").value_or(1);
+  const auto chunks = entries.count("num_virtual_stages_per_pipeline_rank"),
+             layers = entries.count("num_layers_per_virtual_pipeline_stage");
+  read.degree("pipeline_model_parallel_size", "--pp");
+  read_megatron_stages(read, pp, chunks.value_or(1), layers);
+  if (pp == 1) return;
+  read.count("microbatch_group_size_per_vp_stage", "--microbatch-group");
+  if (entries.flag("no_align_grad_reduce"))
+    read.set("--align-grad-reduce", "false", read.place_of("no_align_grad_reduce"));
+  // Sends overlap computation only in interleaved schedules. Fewer micro-batches than ranks have no steady part.
+  const bool blocks = !chunks && !layers;
+  read.later([blocks, place = read.place_of("pipeline_model_parallel_size")](
+                 const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+    const auto replicas = facts.replicas();
+    const std::int64_t at_once = replicas.value_or(1) * facts.number("--batch", 1);
+    const bool is_short =
+        replicas && at_once > 0 && facts.number("--global-batch", 0) / at_once < facts.number("--pp", 1);
+    if (!blocks || is_short) return {};
+    return {{"--p2p", "blocking", place}};
+  });
+  if (!blocks && (entries.flag("no_overlap_p2p_communication") ||
+                  (entries.find("overlap_p2p_comm") && !entries.flag("overlap_p2p_comm"))))
+    read.note("blocking sends of an interleaved schedule");
+  read.not_simulated({"pipeline_model_parallel_layout"});
+}
+
+// Groups of workers that share the state: a number of them, or WORLD_SIZE/G as `recommend` writes it.
+void read_megatron_instances(ConfigReader& read) {
+  const std::string key = "num_distributed_optimizer_instances";
+  const Entry* instances = read.entries.find(key);
+  if (!instances) return;
+  if (instances->value.starts_with("WORLD_SIZE/")) {
+    read.set("--shard-group", instances->value.substr(11), instances->place);
+    return;
+  }
+  const std::int64_t count = *read.entries.count(key);
+  if (count == 1) return;
+  read.later([count, at = instances->place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+    const auto replicas = facts.replicas();
+    if (!replicas) return {};
+    const std::int64_t ranks = *replicas * facts.number("--cp", 1);
+    if (ranks % count != 0)
+      throw InputError(at, fmt::format("{} instances do not divide {} data-parallel ranks", count, ranks), "a divisor");
+    return {{"--shard-group", std::to_string(ranks / count), at}};
+  });
+}
+
+void read_megatron_fsdp(ConfigReader& read) {
+  Entries& entries = read.entries;
+  const char* const key = entries.find("use_megatron_fsdp") ? "use_megatron_fsdp" : "use_custom_fsdp";
+  read.set("--strategy", "megatron-fsdp", read.place_of(key));
+  const std::string sharded = entries.text("data_parallel_sharding_strategy");
+  if (sharded != "optim_grads_params")
+    read.note(fmt::format("data_parallel_sharding_strategy {}", sharded.empty() ? "no_shard" : sharded));
+  read.yes_or_no("fsdp_double_buffer", "--double-buffer");
+  read.count("suggested_communication_unit_size", "--unit-size");
+  if (entries.flag("create_all_gather_group"))
+    read.set("--lanes", "separate", read.place_of("create_all_gather_group"));
+  const std::string outer = read.word("outer_dp_sharding_strategy", {{"no_shard", "no_shard"}, {"optim", "optim"}});
+  if (!outer.empty()) read.set("--outer", outer, read.place_of("outer_dp_sharding_strategy"));
+  if (entries.flag("sync_model_each_microbatch"))
+    read.set("--sync", "every", read.place_of("sync_model_each_microbatch"));
+  read.units("fsdp_unit_modules");
+  read_megatron_instances(read);
+}
+
+// The framework's defaults are all false, ours true.
+void read_megatron_optimizer(ConfigReader& read) {
+  Entries& entries = read.entries;
+  if (entries.flag("use_torch_fsdp2")) {
+    read.set("--strategy", "fsdp2", read.place_of("use_torch_fsdp2"));
+    return;
+  }
+  if (entries.flag("use_megatron_fsdp") || entries.flag("use_custom_fsdp")) return read_megatron_fsdp(read);
+  const SourceLocation place{entries.file(), ""};
+  read.set("--strategy", "megatron", place);
+  for (const auto& [key, flag] : {std::pair("use_distributed_optimizer", "--distributed-optimizer"),
+                                  {"overlap_grad_reduce", "--overlap-grad-reduce"},
+                                  {"overlap_param_gather", "--overlap-param-gather"}})
+    read.set(flag, entries.flag(key) ? "true" : "false", entries.find(key) ? read.place_of(key) : place);
+  if (const auto size = entries.count("ddp_bucket_size"); size && *size > 0)
+    read.set("--bucket-size", std::to_string(*size), read.place_of("ddp_bucket_size"));
+  read_megatron_instances(read);
+}
+
+void read_megatron_recomputation(ConfigReader& read) {
+  Entries& entries = read.entries;
+  const std::string rule = read.word("recompute_granularity", {{"full", "full"}, {"selective", "selective"}}),
+                    method = entries.text("recompute_method");
+  const std::int64_t layers = entries.count("recompute_num_layers").value_or(1);
+  if (rule == "full" && (method == "block" || layers > 1))
+    read.note(fmt::format("recompute_method {} of {} layers, simulated as every layer", method, layers));
+  if (rule == "full") read.set("--recompute", "full", read.place_of("recompute_granularity"));
+  // Selective recomputes the core of attention, which fused attention does in any case.
+  entries.flag("recompute_activations");
+}
+
+void read_megatron_workers(ConfigReader& read) {
+  Entries& entries = read.entries;
+  if (entries.find("world_size")) return read.count("world_size", "--workers");
+  const auto each = entries.count("nproc_per_node"), nodes = entries.count("nnodes");
+  if (each) read.set("--workers", std::to_string(*each * nodes.value_or(1)), read.place_of("nproc_per_node"));
+}
+
+// model_in_arguments() reads these.
+void read_megatron_model(ConfigReader& read) {
+  Entries& entries = read.entries;
+  read.set("--model", entries.file(), read.place_of("num_layers"));
+  for (const char* key : {"ffn_hidden_size", "num_attention_heads", "kv_channels", "group_query_attention",
+                          "num_query_groups", "swiglu", "position_embedding_type", "use_rotary_position_embeddings",
+                          "normalization", "disable_bias_linear", "add_qkv_bias", "vocab_size", "padded_vocab_size",
+                          "max_position_embeddings", "untie_embeddings_and_output_weights", "num_experts"})
+    entries.find(key);
+}
+
+}  // namespace
+
+void read_megatron(ConfigReader& read) {
+  Entries& entries = read.entries;
+  if (entries.find("num_layers") && entries.find("hidden_size")) read_megatron_model(read);
+  read.count("seq_length", "--seq");
+  read.count("micro_batch_size", "--batch");
+  read.count("global_batch_size", "--global-batch");
+  read.degree("tensor_model_parallel_size", "--tp");
+  read.degree("context_parallel_size", "--cp");
+  read.degree("expert_model_parallel_size", "--ep");
+  const bool tp = entries.count("tensor_model_parallel_size").value_or(1) > 1;
+  if (entries.flag("sequence_parallel") && tp) read.set("--sequence-parallel", "", read.place_of("sequence_parallel"));
+  read_megatron_workers(read);
+  read_megatron_types(read, entries.flag("grad_reduce_in_bf16"), entries.flag("accumulate_allreduce_grads_in_fp32"));
+  read_megatron_optimizer(read);
+  read_megatron_pipeline(read);
+  read_megatron_recomputation(read);
+  if (const std::string type = entries.text("cp_comm_type");
+      entries.count("context_parallel_size").value_or(1) > 1 && type != "all_gather")
+    read.note(fmt::format("cp_comm_type {}, simulated as all_gather", type.empty() ? "p2p" : type));
+  read.not_simulated({"fp8_format", "fp8", "tp_comm_overlap", "optimizer_cpu_offload", "use_precision_aware_optimizer",
+                      "expert_tensor_parallel_size", "defer_embedding_wgrad_compute", "delay_wgrad_compute",
+                      "encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size",
+                      "cpu_offloading_num_layers"});
+}
+
+}  // namespace allreplay

@@ -1,0 +1,96 @@
+#include "sim/formats/configs/reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/core/units.hpp"
+
+namespace allreplay {
+
+void ConfigReader::count(std::string_view key, std::string_view flag, std::int64_t least) {
+  if (const auto value = entries.count(key, least)) set(flag, std::to_string(*value), place_of(key));
+}
+
+void ConfigReader::degree(std::string_view key, std::string_view flag) {
+  if (const auto value = entries.count(key); value && *value > 1) set(flag, std::to_string(*value), place_of(key));
+}
+
+void ConfigReader::counts(std::span<const Renamed> rows, std::int64_t least) {
+  for (const Renamed& row : rows) count(row.key, row.flag, least);
+}
+
+void ConfigReader::yes_or_no(std::string_view key, std::string_view flag) {
+  if (entries.find(key)) set(flag, entries.flag(key) ? "true" : "false", place_of(key));
+}
+
+void ConfigReader::units(std::string_view key) {
+  constexpr std::string_view parts = "parts_of_";
+  const std::string modules = entries.text(key);
+  if (modules == "layers") set("--wrap", "layer", place_of(key));
+  if (modules.starts_with(parts) && modules.ends_with("_bytes"))
+    set("--wrap", modules.substr(parts.size(), modules.find("_bytes") - parts.size()) + " B", place_of(key));
+}
+
+std::string ConfigReader::word(std::string_view key, ConfigWords words) {
+  const Entry* entry = entries.find(key);
+  if (!entry) return "";
+  std::vector<std::string_view> known;
+  for (const auto& [theirs, ours] : words) {
+    if (entry->value == theirs) return std::string(ours);
+    known.push_back(theirs);
+  }
+  throw InputError(entry->place, fmt::format("'{}' is not known here", entry->value),
+                   fmt::format("{}", fmt::join(known, ", ")));
+}
+
+SourceLocation ConfigReader::place_of(std::string_view key) {
+  const Entry* entry = entries.find(key);
+  return entry ? entry->place : SourceLocation{entries.file(), std::string(key)};
+}
+
+void ConfigReader::not_simulated(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const Entry* entry = entries.find(key);
+    if (!entry) continue;
+    const std::string& value = entry->value;
+    const bool says_no = value == "false" || value == "False" || value == "0" || value == "no" || value == "none";
+    if (says_no || (value == "1" && key.ends_with("degree"))) continue;
+    note(value.empty() || value == "true" || value == "True" ? std::string(key) : fmt::format("{} {}", key, value));
+  }
+}
+
+std::int64_t ConfigFacts::number(std::string_view flag, std::int64_t otherwise) const {
+  const auto found = given.find(flag);
+  if (found == given.end() || found->second.empty()) return otherwise;
+  std::int64_t value = 0;
+  for (const char c : found->second) {
+    if (c < '0' || c > '9' || value > 1'000'000'000'000) return otherwise;
+    value = 10 * value + (c - '0');
+  }
+  return value;
+}
+
+std::optional<std::int64_t> ConfigFacts::replicas() const {
+  const std::int64_t workers = number("--workers", 0), each = number("--pp", 1) * number("--tp", 1) * number("--cp", 1);
+  if (workers == 0 || each <= 0 || workers % each != 0) return std::nullopt;
+  return workers / each;
+}
+
+std::string stages_of_blocks(const std::vector<std::int64_t>& blocks_of_chunk, const ConfigFacts& facts) {
+  std::vector<std::int64_t> layers;
+  std::size_t block = 0;
+  std::int64_t begin = 0;
+  for (std::size_t chunk = 0; chunk < blocks_of_chunk.size(); ++chunk) {
+    block += static_cast<std::size_t>(blocks_of_chunk[chunk]);
+    const bool last = chunk + 1 == blocks_of_chunk.size();
+    if (block > facts.blocks.size() || (last && block != facts.blocks.size()) ||
+        (!last && block == facts.blocks.size()))
+      return "";
+    const std::int64_t end = last ? facts.layers : facts.blocks[block];
+    layers.push_back(end - begin);
+    begin = end;
+  }
+  return fmt::format("{}", fmt::join(layers, "/"));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,62 @@
+// Shared by the readers of frameworks' configurations.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "sim/formats/configs/config_file.hpp"
+#include "sim/formats/configs/entries.hpp"
+
+namespace allreplay {
+
+/// A key whose value another word names in ours.
+struct Renamed {
+  std::string_view key, flag;
+};
+
+using ConfigWords = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+/// Translates the entries of one file, and records the settings.
+class ConfigReader {
+ public:
+  ConfigReader(Entries& of_file, ConfigFile& made) : entries(of_file), config(made) {}
+
+  Entries& entries;
+  ConfigFile& config;
+
+  void set(std::string_view flag, std::string value, const SourceLocation& place) {
+    config.settings.push_back({std::string(flag), std::move(value), place});
+  }
+  /// Sets the flag to the value if the key is there, as a whole number, at least `least`.
+  void count(std::string_view key, std::string_view flag, std::int64_t least = 1);
+  /// Degrees of parallelism: 1 says nothing.
+  void degree(std::string_view key, std::string_view flag);
+  void counts(std::span<const Renamed> rows, std::int64_t least = 0);
+  /// Sets the units of FSDP by the modules that `recommend` names: layers, or parts_of_N_bytes.
+  void units(std::string_view key);
+  /// Sets an option that is true or false.
+  void yes_or_no(std::string_view key, std::string_view flag);
+  /// Translates one of several words. Throws InputError for another.
+  std::string word(std::string_view key, ConfigWords words);
+  SourceLocation place_of(std::string_view key);
+  /// Records keys that matter for the time but are not simulated, if they say more than no.
+  void not_simulated(std::initializer_list<std::string_view> keys);
+  void note(std::string text) { config.not_simulated.push_back(std::move(text)); }
+  void later(std::function<std::vector<ConfigSetting>(const ConfigFacts&)> settings) {
+    config.later.push_back(std::move(settings));
+  }
+};
+
+// The frameworks' readers. They throw InputError.
+void read_torchtitan(ConfigReader& read);
+void read_deepspeed(ConfigReader& read, const std::string& prefix = "");
+void read_megatron(ConfigReader& read);
+void read_hugging_face(ConfigReader& read, const Files& files);
+void read_environment(ConfigReader& read);
+bool has_environment(const Entries& entries);
+void read_pytorch(ConfigReader& read, std::string_view text);
+bool calls_pytorch(std::string_view text);
+
+}  // namespace allreplay

@@ -1,0 +1,71 @@
+// Finds the iterations of a PyTorch trace, and in them the operators that belong together: a forward operator, the
+// backward nodes that it created, and the gradients that these computed. Autograd's sequence number connects forward
+// and backward. A gradient is ready when AccumulateGrad runs, so the trace shows which parameters an operator has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "sim/formats/interchange/importers/kineto_events.hpp"
+
+namespace allreplay::kineto {
+
+using Id = std::uint32_t;  ///< an index
+inline constexpr Id none = ~Id{0};
+
+/// The events that mark the ends of iterations.
+enum class Marks : std::uint8_t { Profiler, Optimizer, None };
+
+struct Step {
+  std::int64_t start = 0, end = 0;
+  std::uint16_t thread = 0;
+  std::int64_t loading = 0;  ///< the CPU's time in the DataLoader
+};
+
+struct Steps {
+  std::vector<Step> all;  ///< by start
+  Marks marks = Marks::None;
+
+  Id at(std::int64_t time) const;  ///< `none` outside of all steps
+};
+
+/// An outermost operator, or one inside another root that copies or sends data for communication.
+struct Root {
+  std::int64_t start = 0, end = 0;
+  Id name = 0, dims = 0;
+  Id module = none;   ///< the innermost nn.Module around it
+  Id step = none;     ///< the step in which it starts
+  Id creator = none;  ///< for a backward root, the forward root whose node it runs
+  Id outer = none;    ///< the root that contains it
+  std::uint16_t thread = 0;
+  bool backward = false;
+  bool optimizer = false;
+  bool copies = false;  ///< it copies gradients or parameters for communication
+};
+
+struct Gradient {
+  Id root = none;  ///< the forward root that it belongs to
+  Id dims = 0;
+  std::int64_t at = 0;
+};
+
+struct Roots {
+  std::vector<Root> all;    ///< by thread, then start
+  std::vector<Id> of_span;  ///< by span; `none` for annotations and modules
+  std::uint16_t forward_thread = 0;
+  std::map<Id, std::vector<Gradient>> gradients;  ///< by step, in the order in which they became ready
+  KinetoSpan::Element element = KinetoSpan::Element::Unknown;
+};
+
+/// True if the span's name begins with `start`.
+bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view start);
+
+/// Returns the ProfilerStep#n annotations; without them, steps end with Optimizer.step; without that, all is one step.
+Steps find_steps(const KinetoTrace& trace);
+
+/// Sorts the trace's spans and finds their roots. `communicates`: some operators serve communication between ranks.
+Roots find_roots(KinetoTrace& trace, const Steps& steps, bool communicates);
+
+}  // namespace allreplay::kineto

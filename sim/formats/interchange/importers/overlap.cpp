@@ -1,0 +1,74 @@
+#include "sim/formats/interchange/importers/overlap.hpp"
+
+#include <algorithm>
+
+namespace allreplay {
+
+namespace {
+
+double middle_of(std::vector<std::int64_t> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return static_cast<double>(*middle);
+}
+
+}  // namespace
+
+std::vector<Interval> joined(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  std::vector<Interval> all;
+  for (const Interval& one : intervals)
+    if (!all.empty() && one.start <= all.back().end)
+      all.back().end = std::max(all.back().end, one.end);
+    else
+      all.push_back(one);
+  return all;
+}
+
+std::int64_t length(std::span<const Interval> joined) {
+  std::int64_t sum = 0;
+  for (const Interval& one : joined) sum += one.end - one.start;
+  return sum;
+}
+
+std::int64_t shared_length(const Interval& one, std::span<const Interval> joined) {
+  auto at = std::partition_point(joined.begin(), joined.end(), [&](const Interval& i) { return i.end <= one.start; });
+  std::int64_t sum = 0;
+  for (; at != joined.end() && at->start < one.end; ++at)
+    sum += std::min(at->end, one.end) - std::max(at->start, one.start);
+  return sum;
+}
+
+std::int64_t shared_length(std::span<const Interval> of, std::span<const Interval> in) {
+  std::int64_t sum = 0;
+  for (const Interval& one : of) sum += shared_length(one, in);
+  return sum;
+}
+
+void SlowdownEstimate::add(std::uint64_t kind, std::int64_t duration, std::int64_t beside) {
+  beside_ += beside;
+  if (beside == 0)
+    seen_[kind].alone.push_back(duration);
+  else if (10 * beside >= 9 * duration)
+    seen_[kind].beside.push_back(duration);
+}
+
+std::optional<SlowdownEstimate::Result> SlowdownEstimate::result() const {
+  Result result;
+  double alone = 0, beside = 0;
+  for (const auto& [kind, seen] : seen_) {
+    if (seen.alone.empty() || seen.beside.empty()) continue;
+    const auto times = static_cast<double>(seen.beside.size());
+    alone += times * middle_of(seen.alone);
+    beside += times * middle_of(seen.beside);
+    result.pieces += static_cast<std::int64_t>(seen.beside.size());
+    ++result.kinds;
+  }
+  if (result.pieces < 10 || alone <= 0) return std::nullopt;
+  result.factor = beside / alone;
+  result.covered = beside / static_cast<double>(beside_);
+  if (result.covered < 0.2) return std::nullopt;
+  return result;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,149 @@
+#include "sim/output/html/chosen_timelines.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/file.hpp"
+#include "sim/base/core/units.hpp"
+#include "sim/plans/collective/network_change.hpp"
+#include "sim/studies/experiment/doubt.hpp"
+#include "sim/studies/experiment/progress.hpp"
+#include "sim/studies/experiment/request.hpp"
+#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/experiment/run.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Rerun = std::variant<Outcome, std::string>;
+
+// Rejects names that are not among the known data: a CSV from elsewhere must not open arbitrary files.
+void require_known(const Files& files, const std::string& name, std::string_view folder, std::string_view noun) {
+  const std::vector<std::string> known = files.list_data(folder);
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw InputError({std::string(noun), ""}, fmt::format("there is no {} '{}'", noun, name), suggest(name, known));
+}
+
+// Returns a request for the profile, cluster and codec that a row names.
+Request request_by_name(const Files& files, const ResultRow& row) {
+  require_known(files, row.profile, "traces", "profile");
+  require_known(files, row.cluster, "topologies", "cluster");
+  if (!row.codec.empty()) require_known(files, row.codec, "models/codecs", "codec");
+  Request request;
+  request.profile = row.profile;
+  request.cluster = row.cluster;
+  if (!row.routing.empty()) request.changes.push_back({"routing", row.routing, {"routing", ""}});
+  request.workers = row.workers;
+  request.strategy = row.strategy;
+  request.collective = row.collective;
+  request.fidelity = row.fidelity;
+  request.codec = row.codec;
+  for (const auto& [name, value] : row.options) request.options.push_back({name, value, {"options", name}});
+  request.place_of_strategy = {"strategy", ""};
+  request.place_of_collective = {"collective", ""};
+  request.place_of_fidelity = {"fidelity", ""};
+  request.place_of_codec = {"codec", ""};
+  return request;
+}
+
+class Simulator {
+ public:
+  Simulator(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep)
+      : result_(result), sweep_(sweep), files_(inputs.files), library_(inputs) {}
+
+  Rerun rerun(const ResultRow& row) {
+    try {
+      const auto scenario = sweep_ ? in_sweep(row) : library_.resolve(request_by_name(files_, row));
+      if (!scenario) return std::string("the configuration has no such row");
+      Outcome outcome = run(*scenario);
+      if (const double now = outcome.result.metrics.iteration_s; now != row.metrics.iteration_s)
+        return fmt::format(
+            "an iteration now takes {}, but the CSV says {}: the profile, the cluster or the program has changed since "
+            "the sweep{}",
+            format_duration(now), format_duration(row.metrics.iteration_s), way_out());
+      return outcome;
+    } catch (const InputError& error) {
+      return error.what() + way_out();
+    }
+  }
+
+ private:
+  std::string way_out() const { return sweep_ ? "" : "; --config CONFIG.json names the files of the sweep"; }
+
+  // Returns the scenario of the sweep whose identity matches the row.
+  std::optional<Scenario> in_sweep(const ResultRow& row) {
+    for (const Request& request : sweep_->requests) {
+      if (request.strategy != row.strategy || request.workers.value_or(row.workers) != row.workers) continue;
+      if (std::filesystem::path(request.profile).stem() != std::filesystem::path(row.profile + ".json").stem())
+        continue;
+      Scenario scenario = library_.resolve(request);
+      if (is_of(row, identity(scenario))) return scenario;
+    }
+    return std::nullopt;
+  }
+
+  bool is_of(const ResultRow& row, const Row& names) const {
+    return std::all_of(names.begin(), names.end(), [&](const NamedCell& column) {
+      const auto found = std::find(result_.columns.begin(), result_.columns.end(), column.name);
+      return found != result_.columns.end() &&
+             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == plain_text(column.cell);
+    });
+  }
+
+  const SweepResult& result_;
+  const std::optional<Sweep>& sweep_;
+  Files files_;
+  Library library_;
+};
+
+}  // namespace
+
+ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
+                                 std::size_t most) {
+  std::vector<ChosenTimeline> candidates;
+  for (std::size_t group = 0; group < result.groups.size(); ++group) {
+    const Rows& rows = result.groups[group].by_workers.rbegin()->second.rows;
+    if (rows.empty()) continue;  // no row fits into memory
+    candidates.push_back({rows.front(), group, true, ""});
+    if (rows.size() > 1) candidates.push_back({rows.back(), group, false, ""});
+  }
+  ChosenTimelines chosen;
+  chosen.left_out = candidates.size() - std::min(candidates.size(), most);
+  candidates.resize(candidates.size() - chosen.left_out);
+  Progress progress("timelines", candidates.size());
+  Simulator simulator(inputs, result, sweep);
+  for (ChosenTimeline& one : candidates) {
+    one.outcome = simulator.rerun(result.rows[one.row]);
+    progress.advance();
+  }
+  chosen.timelines = std::move(candidates);
+  return chosen;
+}
+
+void doubt_races(const Inputs& inputs, SweepResult& result, const std::optional<Sweep>& sweep) {
+  constexpr std::size_t most_groups = 8, most_rows = 12;
+  if (!result.rule.doubt) return;
+  Simulator simulator(inputs, result, sweep);
+  for (std::size_t group = 0; group < std::min(result.groups.size(), most_groups); ++group) {
+    Race& race = result.groups[group].by_workers.rbegin()->second;
+    const Rows rows(race.rows.begin(),
+                    race.rows.begin() + static_cast<std::ptrdiff_t>(std::min(race.rows.size(), most_rows)));
+    std::vector<Outcome> outcomes;
+    for (const std::size_t row : rows)
+      if (Rerun again = simulator.rerun(result.rows[row]); auto* const outcome = std::get_if<Outcome>(&again))
+        outcomes.push_back(std::move(*outcome));
+    if (outcomes.empty() || outcomes.size() < rows.size()) continue;
+    std::vector<Outcome*> racers;
+    for (Outcome& one : outcomes) racers.push_back(&one);
+    add_doubts(racers, result.rule);
+    for (std::size_t i = 0; i < rows.size(); ++i) result.rows[rows[i]].doubted_s = outcomes[i].result.doubted_s;
+    const Scenario& scenario = outcomes.front().scenario;
+    race.nodes = nodes_of(scenario.cluster.network, scenario.workers);
+    rank_again(result, race);
+  }
+}
+
+}  // namespace allreplay

@@ -1,0 +1,38 @@
+// Selects rows of a sweep's CSV for a report page and simulates them again, to draw their timelines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/output/report/report.hpp"
+#include "sim/output/report/sweep_result.hpp"
+#include "sim/studies/experiment/sweep.hpp"
+
+namespace allreplay {
+
+/// A row with its new outcome, or the reason why it could not be simulated.
+struct ChosenTimeline {
+  std::size_t row = 0;
+  std::size_t group = 0;  ///< index of the result's group
+  bool fastest = false;   ///< the fastest at its group's largest size, otherwise the slowest
+  std::variant<Outcome, std::string> outcome;
+};
+
+struct ChosenTimelines {
+  std::vector<ChosenTimeline> timelines;  ///< timelines of a group are adjacent
+  std::size_t left_out = 0;               ///< how many more could have been chosen
+};
+
+/// Chooses the fastest and the slowest row that fit at the largest size of each group, at most `most` rows in all.
+/// Their profiles and clusters are those of `sweep`, if given, or else shipped ones of that name. A row whose files are
+/// not found, or whose iteration time has changed, gets the reason instead of an outcome.
+ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
+                                 std::size_t most);
+
+/// Replays the race at the largest size of each group, as add_doubts() does, and ranks it again: at most eight groups.
+/// Races of which a row cannot be simulated again stay as they are.
+void doubt_races(const Inputs& inputs, SweepResult& result, const std::optional<Sweep>& sweep);
+
+}  // namespace allreplay

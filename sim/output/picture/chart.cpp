@@ -1,0 +1,140 @@
+#include "sim/output/picture/chart.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "sim/output/picture/axes.hpp"
+#include "sim/output/picture/end_names.hpp"
+#include "sim/output/picture/series_look.hpp"
+#include "sim/output/picture/style.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Range {
+  double least = std::numeric_limits<double>::infinity(), greatest = -least;
+
+  void add(double value) {
+    least = std::min(least, value);
+    greatest = std::max(greatest, value);
+  }
+};
+
+std::size_t place_of(const Chart& chart, std::size_t series) { return chart.series[series].style.value_or(series); }
+
+LegendEntry entry_of(const Series& series, const SeriesLook& look) {
+  if (series.bar_width > 0) return swatch(series.name, {.fill = look.colour});
+  return {series.name, [series, look](Drawing& drawing, const Box& box) {
+            const double y = box.y + box.height / 2;
+            const Look line = series.reference ? reference_look() : line_look(look);
+            if (series.line) drawing.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = line});
+            if (series.markers && !series.reference) add_marker(drawing, look, {box.x + box.width / 2, y});
+          }};
+}
+
+// The names, with ends in the units of the axes.
+std::vector<EndName> names_of(const Chart& chart) {
+  std::vector<EndName> names;
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    if (series.name.empty() || series.points.empty()) continue;
+    const Position& last = series.points.back();
+    names.push_back({series.name, {}, last});
+    if (!series.reference) names.back().look = series_look(place_of(chart, i));
+  }
+  return names;
+}
+
+class ChartPainter {
+ public:
+  ChartPainter(Drawing& drawing, const Chart& chart, const Axes& axes)
+      : drawing_(drawing), chart_(chart), axes_(axes) {}
+
+  void paint(const Series& series, const SeriesLook& look) const {
+    std::vector<Position> points;
+    for (const Position& point : series.points) points.push_back(axes_.at(point));
+    if (series.bar_width > 0) return paint_bars(series, look);
+    if (series.line)
+      drawing_.add(Path{.points = points,
+                        .look = series.reference ? reference_look() : line_look(look),
+                        .meaning = {series.reference ? "reference" : "line", series.name}});
+    if (!series.markers || series.reference) return;
+    for (std::size_t p = 0; p < points.size(); ++p)
+      add_marker(drawing_, look, points[p], {"point", title_of(series, series.points[p])});
+    for (const Position& point : series.crossed) add_cross(drawing_, axes_.at(point));
+  }
+
+ private:
+  void paint_bars(const Series& series, const SeriesLook& look) const {
+    for (const Position& point : series.points) {
+      const Position left = axes_.at({point.x - series.bar_width / 2, point.y});
+      const double right = axes_.at({point.x + series.bar_width / 2, 0}).x, bottom = axes_.field().bottom();
+      if (left.y < bottom)
+        drawing_.add(Rectangle{{left.x, left.y, right - left.x, bottom - left.y},
+                               {.fill = look.colour},
+                               {"bar", title_of(series, point)}});
+    }
+  }
+
+  std::string title_of(const Series& series, const Position& point) const {
+    return fmt::format("{}: {}, {}", series.name, chart_.x.label(point.x), chart_.y.label(point.y));
+  }
+
+  Drawing& drawing_;
+  const Chart& chart_;
+  const Axes& axes_;
+};
+
+}  // namespace
+
+std::vector<LegendEntry> legend_of(const Chart& chart) {
+  std::vector<LegendEntry> legend;
+  for (std::size_t i = 0; i < chart.series.size(); ++i)
+    if (!chart.series[i].name.empty()) legend.push_back(entry_of(chart.series[i], series_look(place_of(chart, i))));
+  return legend;
+}
+
+bool names_fit(const Chart& chart, double width) {
+  const auto names = names_of(chart);
+  return end_names_fit(names.size(), chart.height) && width_of_end_names(names) <= 0.42 * width;
+}
+
+double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
+  Range across, along;
+  for (const Series& series : chart.series)
+    for (const Position& point : series.points) {
+      across.add(point.x - series.bar_width / 2);
+      across.add(point.x + series.bar_width / 2);
+      along.add(point.y);
+    }
+  std::vector<EndName> names = chart.names_at_ends ? names_of(chart) : std::vector<EndName>();
+  const double right = names.empty() ? style::margin : width_of_end_names(names);
+  const Axes axes(drawing, {room.x, room.y, room.width - right, chart.height}, chart.x, {across.least, across.greatest},
+                  chart.y, {along.least, along.greatest});
+  const ChartPainter painter(drawing, chart, axes);
+  for (const bool reference : {true, false})
+    for (std::size_t i = 0; i < chart.series.size(); ++i)
+      if (chart.series[i].reference == reference) {
+        const std::size_t first = drawing.shapes.size();
+        painter.paint(chart.series[i], series_look(place_of(chart, i)));
+        drawing.mark_series(chart.series[i].name, first);
+      }
+  for (EndName& name : names) name.end = axes.at(name.end);
+  if (!names.empty()) add_end_names(drawing, axes.field(), std::move(names));
+  return axes.bottom();
+}
+
+Drawing draw(const Chart& chart) {
+  Drawing drawing{.width = chart.width, .title = chart.title};
+  double top = add_title(drawing, style::margin, chart.title);
+  if (!chart.names_at_ends) top = add_legend(drawing, top + 6, legend_of(chart)) + 4;
+  const Box room{style::margin, top + 6, chart.width - 2 * style::margin, chart.height};
+  drawing.height = add_note(drawing, add_chart(drawing, room, chart) + 4, chart.note) + style::margin - 4;
+  return drawing;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,26 @@
+// The parts of every picture: a title, a legend, a note.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/output/picture/drawing.hpp"
+
+namespace allreplay {
+
+struct LegendEntry {
+  std::string name;
+  std::function<void(Drawing&, const Box&)> sample;  ///< draws an example of the look into the box
+};
+
+/// A legend's sample of a filled shape.
+LegendEntry swatch(const std::string& name, const Look& look);
+
+// Each adds its part below `top`, between the drawing's margins, and returns the y at which the next may begin.
+double add_title(Drawing& drawing, double top, const std::string& title);
+double add_text(Drawing& drawing, double top, const std::string& text);  ///< keeps line breaks
+double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries);
+double add_note(Drawing& drawing, double top, const std::string& note);
+
+}  // namespace allreplay

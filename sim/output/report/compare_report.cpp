@@ -1,0 +1,148 @@
+#include "sim/output/report/compare_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/output/report/notes.hpp"
+#include "sim/output/report/report.hpp"
+#include "sim/output/report/result_rows.hpp"
+#include "sim/output/report/verdict.hpp"
+#include "sim/replay/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// True if a column of the table shows the option.
+bool has_a_column(std::string_view option, const ScenarioLabels& labels) {
+  if (option == "accumulate") return labels.differs_by("micro-batches");
+  constexpr std::string_view layout[] = {"pp", "tp", "cp", "ep", "schedule", "chunks", "shard_group"};
+  return labels.differs_by("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
+}
+
+struct ShownOptions {
+  std::vector<NamedValues> own;  // of each outcome, beyond the common ones
+  NamedValues common;
+};
+
+ShownOptions options_of(const std::vector<Outcome>& outcomes, const ScenarioLabels& labels) {
+  ShownOptions options;
+  for (const Outcome& one : outcomes) {
+    options.own.push_back(options_to_show(one.scenario));
+    std::erase_if(options.own.back(), [&](const auto& option) { return has_a_column(option.first, labels); });
+  }
+  options.common = options.own.front();
+  const auto is_in = [](const NamedValues& all) {
+    return [&all](const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
+  };
+  for (const NamedValues& own : options.own) std::erase_if(options.common, std::not_fn(is_in(own)));
+  for (NamedValues& own : options.own) std::erase_if(own, is_in(options.common));
+  return options;
+}
+
+JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
+                     const JsonValue& all_rows) {
+  const auto& [outcomes, references, rule, by_offer] = comparison;
+  JsonValue json{{"rows", JsonValue::array()}};
+  if (!group.title.empty()) json["group"] = group.title;
+  for (const Ranking& race : races(outcomes, rule, group))
+    for (std::size_t i = 0; i < race.order.size(); ++i) {
+      const std::size_t place = race.order[i];
+      const auto& [scenario, result, wall_s] = outcomes[place];
+      const bool is_tied = i < race.tied && race.order.size() > 1;
+      JsonValue row = all_rows.items()[place];
+      const auto free = free_share(scenario.options.memory.limit, result.memory.peak);
+      add_names(row, labels, place);
+      add_standing(row, {.fits = fits(scenario, result),
+                         .wins = is_tied && i == 0,
+                         .ties = is_tied && i > 0,
+                         .is_roomy = leaves_room(free, rule)});
+      json["rows"].push_back(std::move(row));
+    }
+  return json;
+}
+
+// Options of each strategy, once for those that have them in every row.
+JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownOptions& options) {
+  std::set<std::pair<std::string_view, std::string>> seen;
+  auto list = JsonValue::array();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const JsonValue own = json_of(options.own[i]);
+    const std::string_view strategy = outcomes[i].scenario.strategy->name;
+    if (!options.own[i].empty() && seen.emplace(strategy, own.dump()).second)
+      list.push_back({{"strategy", strategy}, {"options", own}});
+  }
+  return list;
+}
+
+}  // namespace
+
+JsonValue compare_json(const Comparison& comparison) {
+  auto rows = JsonValue::array();
+  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
+    rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
+    rows.back()["doubted_iteration_s"] = comparison.outcomes[i].result.doubted_s;
+  }
+  return rows;
+}
+
+JsonValue compare_document(const Comparison& comparison) {
+  const auto& [outcomes, references, rule, by_offer] = comparison;
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  const ScenarioLabels labels = labels_of(outcomes);
+  const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
+  const ShownOptions options = options_of(outcomes, labels);
+  const JsonValue rows = compare_json(comparison);
+  JsonValue document{{"title", labels.title()},
+                     {"forward_s", result.metrics.forward_s},
+                     {"backward_s", result.metrics.backward_s},
+                     {"gradient_bytes", scenario.profile->bytes()},
+                     {"codec", codec_text(scenario)},
+                     {"options", json_of(options.common)},
+                     {"options_by_strategy", options_by_strategy(outcomes, options)},
+                     {"groups", JsonValue::array()},
+                     {"races", verdicts_of(outcomes, rule, groups)},
+                     {"schedules", JsonValue::array()},
+                     {"notes", JsonValue::array()}};
+  if (labels.on_one_network()) {
+    const LeastBounds bounds = least_bounds(outcomes);
+    document["lower_bound_s"] = bounds.any;
+    document["sharded_lower_bound_s"] = bounds.sharded;
+  }
+  std::set<std::int64_t> workers;
+  for (const ScalingReference& one : references) workers.insert(one.workers);
+  if (*workers.rbegin() > 1) document["reference_workers"] = std::vector<std::int64_t>(workers.begin(), workers.end());
+  for (const OutcomeGroup& group : groups) {
+    document["groups"].push_back(group_json(comparison, group, labels, rows));
+    add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule);
+  }
+  append(document["notes"], notes_on(outcomes, references));
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
+      document["schedules"].push_back({{"name", labels.label(i)}, {"schedule", schedule}});
+  return document;
+}
+
+const View& compare_view() {
+  static const View group{{ViewText{"{group}:"}, result_table("rows")}};
+  static const View view{{
+      ViewText{"{title}"},
+      ViewText{"{codec}", "codec"},
+      ViewText{"a micro-batch: forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients"},
+      ViewText{"lower bound without shards {lower_bound_s}"},
+      ViewText{"lower bound with shards, at least {sharded_lower_bound_s}"},
+      ViewText{"efficiency: a GPU's throughput relative to that on {reference_workers} workers, the fewest that fit"},
+      ViewText{"options of all rows: {options}", "options"},
+      ViewEach{"groups", &group},
+      ViewText{},
+      ViewTable{"options_by_strategy", {{"strategy", "{strategy}"}, {"options", "{options}"}}},
+      ViewText{},
+      ViewNotes{},
+      ViewText{},
+      ViewList{"schedules", "{name}: {schedule}."},
+      &verdict_view(),
+  }};
+  return view;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,29 @@
+// The report of `compare`: several outcomes of one profile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/scaling.hpp"
+
+namespace allreplay {
+
+/// Outcomes of one profile, at least one, with what they are compared by.
+struct Comparison {
+  std::vector<Outcome> outcomes;
+  std::vector<ScalingReference> references;  ///< one for each outcome
+  WinningRule rule;
+  bool by_offer = false;  ///< maintained frameworks and the others have separate tables
+};
+
+/// The rows in the order of the outcomes: the columns of `run --json` and relative efficiency.
+JsonValue compare_json(const Comparison& comparison);
+
+/// title, forward_s, backward_s, gradient_bytes, bounds, the common options, groups of such rows race by race (the
+/// winner first), the verdicts of races, notes.
+JsonValue compare_document(const Comparison& comparison);
+
+const View& compare_view();  ///< of compare_document()
+
+}  // namespace allreplay

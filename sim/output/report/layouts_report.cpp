@@ -1,0 +1,215 @@
+#include "sim/output/report/layouts_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/output/report/notes.hpp"
+#include "sim/output/report/result_rows.hpp"
+#include "sim/output/report/verdict.hpp"
+#include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/framework_words.hpp"
+
+namespace allreplay {
+
+namespace {
+
+std::string recompute_text(const ModelLayout& layout) {
+  return std::string(name_of(recompute_rules, layout.recompute));
+}
+
+std::string schedule_text(const ModelLayout& layout) {
+  if (layout.pp == 1) return "-";
+  return layout.chunks > 1 ? fmt::format("{} x{}", layout.schedule, layout.chunks) : layout.schedule;
+}
+
+bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
+
+bool is_roomy(const LayoutTrial& trial, const WinningRule& rule) {
+  const auto& [scenario, result, wall_s] = trial.outcome;
+  return leaves_room(free_share(scenario.options.memory.limit, result.memory.peak), rule);
+}
+
+}  // namespace
+
+std::string layout_words(const ModelLayout& layout) {
+  std::string text;
+  for (const auto& [name, degree] :
+       {std::pair("pp", layout.pp), {"tp", layout.tp}, {"cp", layout.cp}, {"ep", layout.ep}})
+    if (degree > 1) text += fmt::format("{} {}, ", name, degree);
+  if (layout.ep_overlap) text += "token exchange overlaps, ";
+  if (layout.pp > 1) text += schedule_text(layout) + ", ";
+  text += fmt::format("{} x {}, ", layout.micro_batches, counted(layout.samples, "sample"));
+  if (layout.recompute != Recompute::None) text += "recompute " + recompute_text(layout) + ", ";
+  return text + layout.strategy;
+}
+
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
+  auto rows = JsonValue::array();
+  for (const LayoutTrial& one : advice.ranking) {
+    Row row = row_of(one.outcome);
+    row.push_back({"micro_batch", one.layout.samples});
+    row.push_back({"recompute", recompute_text(one.layout)});
+    row.push_back({"framework", one.framework.empty() ? Cell() : Cell(one.framework)});
+    row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
+    row.push_back({"tie", rule.tie});
+    rows.push_back(json_of(row));
+    rows.back()["doubted_iteration_s"] = one.outcome.result.doubted_s;
+    rows.back()["estimate"] = one.estimate;
+    rows.back()["run"] = one.run;
+  }
+  return rows;
+}
+
+namespace {
+
+// Each part as a share of the iteration.
+void add_shares(JsonValue& row, const Outcome& outcome) {
+  const Metrics& m = outcome.result.metrics;
+  const auto& parallel = outcome.result.parallel;
+  const auto share = [&](const char* name, double seconds) { row[name] = seconds / m.iteration_s; };
+  share("bubble_share", parallel ? parallel->bubble_s : 0);
+  share("gradients_share", parallel ? parallel->exposed_dp_s : m.exposed_comm_s);
+  share("sends_share", parallel ? parallel->exposed_p2p_s : 0);
+  share("in_layers_share", parallel ? parallel->layer_comm_s : 0);
+  if (m.straggler_s != 0) share("straggler_share", m.straggler_s);
+}
+
+Racer racer_of(const LayoutTrial& trial, std::size_t number) {
+  const Metrics& m = trial.outcome.result.metrics;
+  return {.name = fmt::format("layout {}", number),
+          .iteration_s = m.iteration_s,
+          .samples_per_s = {},
+          .lower_bound_s = {},
+          .equal_work_s = m.iteration_s,
+          .fits = fits(trial),
+          .doubted_s = trial.outcome.result.doubted_s,
+          .doubted_equal_work_s = trial.outcome.result.doubted_s};
+}
+
+// The fastest layout of each framework, with what it takes to run it.
+JsonValue settings_by_framework(const LayoutAdvice& advice) {
+  std::set<std::string> seen;
+  auto list = JsonValue::array();
+  for (const LayoutTrial& one : advice.ranking)
+    if (!one.settings.empty() && fits(one) && seen.insert(one.framework).second)
+      list.push_back({{"framework", one.framework},
+                      {"iteration_s", one.outcome.result.metrics.iteration_s},
+                      {"settings", one.settings}});
+  return list;
+}
+
+JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const WinningRule& rule) {
+  auto notes = JsonValue::array();
+  add_notes_on_marks(notes, rows, rule);
+  auto uneven = JsonValue::array();
+  for (std::size_t i = 0; i < rows.items().size(); ++i)
+    if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
+  if (!uneven.items().empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
+  const Scenario& scenario = advice.ranking.front().outcome.scenario;
+  append(notes, note_on_short_sums(scenario));
+  append(notes, note_on_origin(scenario.profile));
+  return notes;
+}
+
+}  // namespace
+
+JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search) {
+  const std::size_t count = std::min(layouts_shown, advice.ranking.size());
+  const LayoutTrial& best = advice.ranking.front();
+  std::set<std::string> strategies, recomputes;
+  std::vector<Racer> racers;
+  for (std::size_t i = 0; i < count; ++i) {
+    strategies.insert(advice.ranking[i].layout.strategy);
+    recomputes.insert(recompute_text(advice.ranking[i].layout));
+  }
+  for (std::size_t i = 0; i < advice.ranking.size(); ++i) racers.push_back(racer_of(advice.ranking[i], i + 1));
+  JsonValue document{{"model", search.model.name},
+                     {"cluster", best.outcome.scenario.cluster.name},
+                     {"workers", search.workers},
+                     {"global_batch", search.global_batch},
+                     {"tokens", search.tokens},
+                     {"possible", advice.possible},
+                     {"simulated", advice.ranking.size()},
+                     {"too_slow", advice.too_slow},
+                     {"left_over", advice.left_over},
+                     {"skipped", advice.skipped},
+                     {"rows", JsonValue::array()},
+                     {"races", JsonValue::array()},
+                     {"frameworks", settings_by_framework(advice)},
+                     {"estimate", best.estimate},
+                     {"run", best.run}};
+  if (strategies.size() == 1) document["strategy"] = *strategies.begin();
+  if (recomputes.size() == 1) document["recompute"] = *recomputes.begin();
+  const JsonValue all = layouts_json(advice, search.rule);
+  for (std::size_t i = 0; i < count; ++i) {
+    const LayoutTrial& one = advice.ranking[i];
+    JsonValue row = all.items()[i];
+    add_shares(row, one.outcome);
+    row["rank"] = i + 1;
+    row["layout"] = {{"pp", one.layout.pp},
+                     {"tp", one.layout.tp},
+                     {"cp", one.layout.cp},
+                     {"schedule", schedule_text(one.layout)},
+                     {"micro_batches", one.layout.micro_batches}};
+    if (search.model.experts.count > 0) row["layout"]["ep"] = one.layout.ep;
+    if (one.layout.ep_overlap) row["layout"]["exchange"] = "overlaps";
+    if (strategies.size() > 1) row["layout"]["strategy"] = one.layout.strategy;
+    if (recomputes.size() > 1) row["layout"]["recompute"] = recompute_text(one.layout);
+    add_standing(row, {.fits = fits(one),
+                       .wins = i == 0 && advice.tied > 0,
+                       .ties = i > 0 && i < advice.tied,
+                       .is_roomy = is_roomy(one, search.rule)});
+    document["rows"].push_back(std::move(row));
+  }
+  document["races"].push_back(verdict_of(racers, advice.tied, false, doubt_on(best.outcome.scenario, search.rule)));
+  document["notes"] = notes_of(document["rows"], advice, search.rule);
+  return document;
+}
+
+const View& layouts_view() {
+  static const View view{{
+      ViewText{"{model} on {cluster}: {workers} workers, {global_batch} samples of {tokens} tokens an iteration"},
+      ViewText{
+          "layouts: {possible} possible, {simulated} simulated[, {too_slow:nonzero} too slow in computation alone][, "
+          "{left_over:nonzero} not tried (--budget)]"},
+      ViewList{"skipped", "skipped {.}"},
+      ViewText{"all rows: {strategy}"},
+      ViewText{"all rows: recompute {recompute}"},
+      ViewText{},
+      ViewTable{"rows",
+                {{"", "{rank}"},
+                 {"pp", "{layout/pp}"},
+                 {"tp", "{layout/tp}"},
+                 {"cp", "{layout/cp}"},
+                 {"ep", "{layout/ep}[ {layout/exchange}]"},
+                 {"schedule", "{layout/schedule}"},
+                 {"batch", "{layout/micro_batches} x {micro_batch}"},
+                 {"recompute", "{layout/recompute}"},
+                 {"strategy", "{layout/strategy}"},
+                 {"iteration", "{iteration_s}", "", "~ ties"},
+                 {"MFU", "{mfu}"},
+                 {"bubble", "{bubble_share}"},
+                 {"slow", "{straggler_share}"},
+                 {"grads", "{gradients_share}"},
+                 {"sends", "{sends_share}"},
+                 {"in layers", "{in_layers_share}"},
+                 {"memory", "{memory_bytes}", "", "! !fits|* tight"}}},
+      ViewText{},
+      ViewText{
+          "Parts of the iteration: ranks waiting for each other (bubble), for slow workers (slow), exposed gradients "
+          "and sends, collectives inside layers; batch: micro-batches x samples."},
+      ViewNotes{},
+      ViewText{},
+      &verdict_view(),
+      ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},
+      ViewText{"To repeat the first row:"},
+      ViewCode{"allreplay estimate {estimate:words}", true},
+      ViewCode{"allreplay run {run:words}", true},
+  }};
+  return view;
+}
+
+}  // namespace allreplay

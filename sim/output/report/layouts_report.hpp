@@ -1,0 +1,26 @@
+// The report of `recommend --model`.
+#pragma once
+
+#include <string>
+
+#include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/layouts.hpp"
+
+namespace allreplay {
+
+constexpr std::size_t layouts_shown = 12;
+
+/// "pp 4, tp 8, interleaved x2, 16 x 1 samples, recompute full, megatron".
+std::string layout_words(const ModelLayout& layout);
+
+/// All that were simulated, best first. The columns of `run --json`, and: recompute, micro_batch (samples), framework,
+/// settings, estimate (the words that write its profile), run (those that replay it).
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule);
+
+/// The fastest of these rows with shares of the iteration and marks; how many layouts were tried and skipped; the
+/// verdict; the settings of each framework's fastest; notes.
+JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search);
+
+const View& layouts_view();  ///< of layouts_document()
+
+}  // namespace allreplay

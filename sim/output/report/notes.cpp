@@ -1,0 +1,180 @@
+#include "sim/output/report/notes.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/inputs/estimate/device.hpp"
+#include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/ranking.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct NoteSentence {
+  std::string_view kind, text;
+};
+
+constexpr NoteSentence sentences[] = {
+    {"tie", "~: within {tie:percent} of the fastest: a tie, which the simplest to run wins"},
+    {"headroom", "*: leaves less than {headroom:percent} of the memory free (--headroom): wins only if all do"},
+    {"does not fit", "!: does not fit into a worker's memory"},
+    {"device memory", "note: a worker has {memory_bytes}, the memory of {device} (to change it: --memory)"},
+    {"memory unchecked", "note: memory is not checked (to check it: --memory {example})"},
+    {"no activations", "note: memory is without activations, which the profile does not have"},
+    {"undivided",
+     "note: efficiency is not relative to {workers} workers, over which the samples of an iteration cannot be divided "
+     "evenly"},
+    {"faster than reference", "note: an efficiency above 100 %: faster than {strategy}, which all are relative to"},
+    {"sharded optimizer",
+     "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"},
+    {"uniform workers",
+     "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 2.4% "
+     "--interference 1.19"},
+    {"jitter",
+     "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},
+    {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
+    {"time between ops",
+     "note: the replay is {share} faster than the measurement: {lost_s} of a step are lost between ops, to launches on "
+     "the host or to work that the timeline does not show, such as loading data[; the longest, {longest_s}, before the "
+     "ops of {workers}]"},
+    {"ops overlap",
+     "note: the replay is {share} slower than the measurement, by {lost_s} a step: ops overlap that the replay runs "
+     "one after another, or the workers' clocks differ"},
+    {"clocks differ",
+     "note: the workers' clocks differ: {share} of the transfers and collectives end on one worker before they start "
+     "on another"},
+    {"uneven stages",
+     "note: rows {rows}: the first and last stages have fewer layers, since they have embedding and loss"},
+    {"short sums",
+     "note: {strategy} adds gradients up in {type}, which saves memory and traffic against fp32, but loses digits with "
+     "each of the {summands} summands (for fp32: --option gradient_dtype=fp32)"},
+    {"not measured", "note: the times of {profile} are {origin}, not measured"},
+    {"activations do not fit",
+     "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},
+    {"speed without group", "note: speeds are without what the GPUs of a group send each other inside layers"},
+    {"slow computation", "*: includes slower computation (events, stragglers, jitter)"},
+    {"one phase",
+     "note: measured for less than an iteration of {longest} ({iteration_s}), so only in one phase of it: {jobs} (to "
+     "measure longer: \"iterations\" of {longest})"},
+};
+
+bool any_of(const std::vector<Outcome>& outcomes, bool (*holds)(const Outcome&)) {
+  return std::any_of(outcomes.begin(), outcomes.end(), holds);
+}
+
+bool has_jitter(const Outcome& one) { return one.scenario.stragglers.jitter.has_value(); }
+
+bool is_searched_elsewhere(const Outcome& one) {
+  const Metrics& m = one.result.metrics;
+  const bool optimal = m.lower_bound_s && m.iteration_s <= 1.001 * *m.lower_bound_s;
+  return one.result.fidelity == Fidelity::Message && !one.scenario.given && one.scenario.strategy->searched() &&
+         !optimal;
+}
+
+// The presets of machines with several GPUs in a node have both spread and interference.
+bool is_uniform(const Outcome& one) {
+  return one.scenario.cluster.in_words && one.scenario.cluster.network.node && one.scenario.workers > 1 &&
+         !one.scenario.cluster.interference && !one.scenario.stragglers.any();
+}
+
+// Notes which worker's memory is the limit, or that no worker's is.
+void add_memory_notes(const std::vector<Outcome>& outcomes, JsonValue& notes) {
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  const auto& limit = scenario.options.memory.limit;
+  const auto& device = scenario.device;
+  const bool activations = result.memory.parts.activations.has_value();
+  const bool shown = any_of(outcomes, [](const Outcome& one) {
+    return one.result.plan.sharding.shards_optimizer() || one.scenario.options.memory.limit.has_value();
+  });
+  if (device && limit == device->memory)
+    notes.push_back({{"note", "device memory"}, {"memory_bytes", *limit}, {"device", device->name}});
+  if (!limit && (shown || activations)) {
+    std::string example = device ? format_size(device->memory) : "80GB";
+    std::erase(example, ' ');
+    notes.push_back({{"note", "memory unchecked"}, {"example", example}});
+  }
+  if (shown && !activations) notes.push_back({{"note", "no activations"}});
+}
+
+// Why an efficiency is above 100 %.
+void add_efficiency_notes(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
+                          JsonValue& notes) {
+  constexpr double above = 1.0005;  // more than 100.0 %
+  for (const ScalingReference& one : references)
+    if (!one.undivided.empty()) {
+      notes.push_back({{"note", "undivided"}, {"workers", one.undivided.back()}});
+      break;
+    }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& [scenario, result, wall_s] = outcomes[i];
+    if (references[i].relative(outcomes[i]) <= above) continue;
+    const bool is_reference = references[i].workers > 1 && references[i].workers == scenario.workers;
+    if (is_reference)
+      notes.push_back({{"note", "faster than reference"}, {"strategy", references[i].strategy}});
+    else if (result.plan.sharding.shards_optimizer())
+      notes.push_back({{"note", "sharded optimizer"}});
+    else
+      continue;
+    return;
+  }
+}
+
+}  // namespace
+
+JsonValue notes_on_origins(const std::map<std::string, std::string>& origin_by_profile) {
+  auto notes = JsonValue::array();
+  for (const auto& [profile, origin] : origin_by_profile)
+    if (origin == to_string(Origin::Reconstructed) || origin == to_string(Origin::Estimated))
+      notes.push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
+  return notes;
+}
+
+JsonValue note_on_origin(const Profile& profile) {
+  return notes_on_origins({{profile.name, to_string(profile.origin)}});
+}
+
+JsonValue note_on_short_sums(const Scenario& scenario) {
+  const ParallelOptions& parallel = scenario.options.parallel;
+  auto notes = JsonValue::array();
+  if (scenario.profile->tensors.empty() || gradient_bytes(scenario.profile) != 2) return notes;
+  notes.push_back(
+      {{"note", "short sums"},
+       {"strategy", scenario.strategy->name},
+       {"type", scenario.profile->precision == "fp16" ? "fp16" : "bf16"},
+       {"summands", scenario.workers / parallel.pp / parallel.tp * scenario.options.strategy.sharding.accumulate}});
+  return notes;
+}
+
+JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references) {
+  auto notes = JsonValue::array();
+  add_memory_notes(outcomes, notes);
+  add_efficiency_notes(outcomes, references, notes);
+  if (any_of(outcomes, is_uniform)) notes.push_back({{"note", "uniform workers"}});
+  if (outcomes.size() > 1 && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
+  if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
+  append(notes, note_on_origin(outcomes.front().scenario.profile));
+  return notes;
+}
+
+void append(JsonValue& notes, const JsonValue& more) {
+  for (const JsonValue& one : more.items()) notes.push_back(one);
+}
+
+std::string_view sentence_of_note(std::string_view kind) {
+  for (const NoteSentence& one : sentences)
+    if (one.kind == kind) return one.text;
+  throw std::logic_error(fmt::format("no sentence for the note '{}'", kind));
+}
+
+std::vector<std::string_view> note_kinds() {
+  std::vector<std::string_view> kinds;
+  for (const NoteSentence& one : sentences) kinds.push_back(one.kind);
+  return kinds;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,35 @@
+// Notes that several reports share: what to know before one trusts or compares the numbers. They are data; their
+// sentences stand in notes.cpp.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/core/json_value.hpp"
+#include "sim/studies/experiment/scaling.hpp"
+
+namespace allreplay {
+
+/// The notes on outcomes that are shown together, the most important first: {"note": kind, and the values that its
+/// sentence needs}. `references` has one for each outcome.
+JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
+
+/// A note for each profile whose times are estimated or reconstructed; the origins are by profile.
+JsonValue notes_on_origins(const std::map<std::string, std::string>& origin_by_profile);
+JsonValue note_on_origin(const Profile& profile);
+
+/// A note if gradients are summed in two bytes, which saves memory and traffic but loses precision.
+JsonValue note_on_short_sums(const Scenario& scenario);
+
+/// Adds the items of `more`.
+void append(JsonValue& notes, const JsonValue& more);
+
+/// A note's sentence, with holes for its values. Throws std::logic_error for an unknown kind.
+std::string_view sentence_of_note(std::string_view kind);
+
+/// The kinds, for tests.
+std::vector<std::string_view> note_kinds();
+
+}  // namespace allreplay

@@ -1,0 +1,71 @@
+#include "sim/output/report/run_report.hpp"
+
+#include "sim/output/report/notes.hpp"
+#include "sim/output/report/report.hpp"
+#include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/ranking.hpp"
+
+namespace allreplay {
+
+JsonValue run_json(const Outcome& outcome, const ScalingReference& reference) {
+  JsonValue json = json_of(row_with_reference(outcome, reference));
+  if (const auto& parallel = outcome.result.parallel) json["stages"] = stages_json(*parallel);
+  return json;
+}
+
+JsonValue run_document(const Outcome& outcome, const ScalingReference& reference) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Metrics& m = result.metrics;
+  JsonValue json = run_json(outcome, reference);
+  json["title"] = title(scenario);
+  json["settings"] = json_of(options_to_show(scenario));
+  if (result.plan.sharding.accumulate > 1) json["accumulate"] = result.plan.sharding.accumulate;
+  if (scenario.options.parallel.pp > 1) json["ranks"] = scenario.options.parallel.pp;
+  json["exposed_comm_share"] = m.exposed_comm_s / m.iteration_s;
+  if (m.straggler_s != 0) json["straggler_share"] = m.straggler_s / m.iteration_s;
+  if (m.lower_bound_s) json["above_bound_share"] = m.iteration_s / *m.lower_bound_s - 1;
+  if (const auto& limit = scenario.options.memory.limit) {
+    json[fits(scenario, result) ? "memory_limit_bytes" : "too_small_bytes"] = *limit;
+    json["free_memory_share"] = free_share(limit, result.memory.peak);
+  }
+  json["notes"] = notes_on({outcome}, {reference});
+  return json;
+}
+
+const View& run_view() {
+  static const View view{{
+      ViewText{"{title}"},
+      ViewText{},
+      ViewFacts{{
+          {"strategy", "{strategy}"},
+          {"codec", "{codec}"},
+          {"options", "{settings}"},
+          {"schedule", "{schedule}"},
+          {"iteration", "{iteration_s}"},
+          {"  forward", "[{accumulate} x ]{forward_s}[, all {ranks} ranks]"},
+          {"  backward", "[{accumulate} x ]{backward_s}[, all {ranks} ranks]"},
+          {"  update", "{update_s:nonzero}"},
+          {"  waiting for the host", "{host_s:nonzero}, in passes and after the update"},
+          {"  encoding and decoding", "{codec_s:nonzero}"},
+          {"  stragglers", "{straggler_s} ({straggler_share} of the iteration)"},
+          {"  exposed communication", "{exposed_comm_s} ({exposed_comm_share} of the iteration)"},
+          {"    reductions and gathers", "{exposed_dp_s:nonzero}"},
+          {"    sends between ranks", "{exposed_p2p_s:nonzero}"},
+          {"    inside layers", "{layer_comm_s:nonzero}"},
+          {"      token exchanges", "{exposed_ep_s:nonzero}"},
+          {"  bubble", "{bubble_s:nonzero}[, mean of {ranks} ranks]"},
+          {"communication in flight", "{comm_busy_s}, collectives: {collectives}"},
+          {"efficiency", "{relative_efficiency} per GPU, relative to --workers {reference_workers}"},
+          {"throughput", "{samples_per_s} samples/s[, per GPU {tokens_per_s_per_gpu:0} tokens/s][, MFU {mfu}]"},
+          {"memory of a worker",
+           "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free][, does not fit into {too_small_bytes}]"},
+          {"", "{memory:sizes}"},
+          {"lower bound", "{lower_bound_s} (this is {above_bound_share} above)"},
+      }},
+      ViewText{},
+      ViewNotes{},
+  }};
+  return view;
+}
+
+}  // namespace allreplay

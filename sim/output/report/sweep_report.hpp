@@ -1,0 +1,18 @@
+// The report of a sweep: its rows, and the winners.
+#pragma once
+
+#include "sim/output/report/sweep_result.hpp"
+#include "sim/output/report/view.hpp"
+
+namespace allreplay {
+
+/// rows (the columns of the CSV that the table shows, relative_efficiency, names and marks), same (names that all rows
+/// share), groups, races (the verdict of each group at its largest size), wins (how many groups each series wins),
+/// notes. Without rows, which may be many, if the table is not shown.
+JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
+
+ViewTable sweep_table();           ///< the rows
+const View& sweep_table_view();    ///< what all rows share, and the rows
+const View& sweep_verdict_view();  ///< who wins, and the notes
+
+}  // namespace allreplay

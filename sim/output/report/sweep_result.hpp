@@ -1,0 +1,87 @@
+// Reads a sweep's CSV into typed rows, groups and races, from which tables and pages are made.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/experiment/result_table.hpp"
+
+namespace allreplay {
+
+/// One row: its cells as in the file, and the values that reports compute with.
+struct ResultRow : ResultLine {
+  std::string profile, cluster, strategy, collective, fidelity, origin;
+  std::string routing;  ///< "": the cluster's, or not applicable
+  std::string network;  ///< the cluster's name for readers, from named_with_routing()
+  std::string codec;    ///< "": none
+  NamedValues options;
+  NamedValues distinctions;  ///< options and unknown columns, which may distinguish it within its group
+  std::int64_t workers = 0;
+  Metrics metrics;     ///< only those that reports show
+  double batches = 1;  ///< micro-batches of an iteration, over all replicas
+  double memory_bytes = 0;
+  std::optional<double> doubted_s;  ///< the iteration with less bandwidth between nodes, if it was replayed
+  SpeedPerGpu speed;
+  double relative_efficiency = 0;  ///< relative to its group's reference
+  std::string series;              ///< strategy and codec, and the distinctions from rows of that name in its group
+
+  bool is_limited() const;                    ///< its options have a memory limit
+  std::optional<double> free_memory() const;  ///< as a share of the limit; nothing without a limit
+  /// Returns the time that ranks rows of a race, whose iterations may differ in their number of samples.
+  double seconds_of_equal_work() const { return metrics.iteration_s / batches; }
+};
+
+using Rows = std::vector<std::size_t>;  ///< indices of SweepResult::rows
+
+/// Competing rows with the same number of workers.
+struct Race {
+  Rows rows;                ///< rows that fit into memory, the winner first
+  std::size_t tied = 0;     ///< how many of the first rows tie with the winner
+  bool per_sample = false;  ///< numbers of samples differ, so rows are compared by samples per second
+  std::int64_t nodes = 0;   ///< 0: not known
+};
+
+/// Rows of one chart: they differ only in workers, strategy and codec (and collective, if any row has a codec).
+struct ResultGroup {
+  Rows rows;  ///< in the order of the file
+  std::map<std::int64_t, Race> by_workers;
+  /// Scaling is relative to this number: the fewest workers on which the winner of the largest size is known to fit.
+  std::int64_t reference_workers = 1;
+};
+
+struct SweepResult {
+  std::string file;
+  std::vector<std::string> columns;
+  std::vector<ResultRow> rows;
+  std::vector<ResultGroup> groups;  ///< in the order of their first rows
+  WinningRule rule;
+};
+
+/// Ranks a race again, whose rows now have their times in doubt.
+void rank_again(const SweepResult& result, Race& race);
+
+/// A row's efficiency relative to ResultGroup::reference_workers.
+struct RelativeEfficiency {
+  double value = 0;
+  std::int64_t reference_workers = 1;
+};
+
+/// Returns the relative efficiency of each row. If the table is no sweep's CSV, it is the column `efficiency`, relative
+/// to one worker. Throws InputError.
+std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
+
+/// True if this column of a sweep's CSV contains numbers.
+bool is_number_column(const std::string& name);
+
+/// Reads the CSV of `allreplay sweep --out`. Unknown columns are kept as text. Throws InputError.
+SweepResult read_sweep_result(const Files& files, const std::string& file, const WinningRule& rule = {});
+
+/// Parses `text` as the contents of `file`. Throws InputError.
+SweepResult parse_sweep_result(const std::string& text, const std::string& file, const WinningRule& rule = {});
+
+}  // namespace allreplay

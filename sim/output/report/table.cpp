@@ -1,0 +1,486 @@
+#include "sim/output/report/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/base/core/units.hpp"
+
+namespace allreplay {
+
+TableCell TableCell::with(Tone one) const {
+  TableCell cell = *this;
+  cell.tone = one;
+  return cell;
+}
+
+TableCell TableCell::marked(std::string sign) const {
+  TableCell cell = *this;
+  cell.text = std::move(sign);
+  return cell;
+}
+
+namespace cell {
+
+namespace {
+
+TableCell with_decimals(TableCell::Kind kind, double value, int decimals) {
+  TableCell cell(kind, value);
+  cell.decimals = static_cast<std::int16_t>(decimals);
+  return cell;
+}
+
+}  // namespace
+
+TableCell count(std::int64_t number) { return {TableCell::Kind::Number, static_cast<double>(number)}; }
+TableCell number(double value, int decimals) { return with_decimals(TableCell::Kind::Number, value, decimals); }
+TableCell percent(double ratio, int decimals) { return with_decimals(TableCell::Kind::Percent, ratio, decimals); }
+TableCell gain(double ratio) {
+  TableCell cell = percent(ratio);
+  cell.is_signed = true;
+  return cell;
+}
+TableCell seconds(double value) { return {TableCell::Kind::Seconds, value}; }
+TableCell bytes(double value) { return {TableCell::Kind::Size, value}; }
+TableCell rate(double bytes_per_second) { return {TableCell::Kind::Rate, bytes_per_second}; }
+TableCell per_byte(double seconds) { return {TableCell::Kind::PerByte, seconds}; }
+
+}  // namespace cell
+
+namespace {
+
+using Kind = TableCell::Kind;
+using Lines = std::vector<std::string>;
+
+constexpr std::string_view soft_hyphen = "\u00AD";
+constexpr std::size_t gap = 2;          // between columns
+constexpr std::size_t narrow_key = 24;  // the least width of a broken key column, unless one of its words is longer
+
+FittingUnit unit_of(Kind kind, double value) {
+  switch (kind) {
+    case Kind::Seconds:
+      return unit_of_duration(value);
+    case Kind::Size:
+      return unit_of_size(value);
+    case Kind::Rate:
+      return unit_of_rate(value);
+    case Kind::PerByte:
+      return {1e-9, "ns/B"};
+    case Kind::Percent:
+      return {0.01, "%"};
+    case Kind::Text:
+    case Kind::Number:
+      break;
+  }
+  return {1, ""};
+}
+
+bool has_units(Kind kind) { return kind != Kind::Text && kind != Kind::Number && kind != Kind::Percent; }
+
+std::string written(const TableCell& cell, const FittingUnit& unit, int decimals) {
+  const double value = cell.value / unit.size;
+  if (cell.is_signed) return fmt::format("{:+.{}f}", value, decimals);
+  const std::string text = fmt::format("{:.{}f}", value, decimals);
+  return text.find_first_not_of("-0.") == std::string::npos ? text.substr(text.find('0')) : text;  // no "-0.0"
+}
+
+}  // namespace
+
+std::string in_a_sentence(const TableCell& cell) {
+  if (cell.kind == Kind::Text) return cell.text;
+  const FittingUnit unit = unit_of(cell.kind, cell.value == 0 ? 1 : cell.value);
+  const std::string number =
+      has_units(cell.kind) ? fmt::format("{:.4g}", cell.value / unit.size) : written(cell, unit, cell.decimals);
+  return fmt::format("{}{}{}{}", number, unit.name.empty() ? "" : " ", unit.name, cell.text);
+}
+
+namespace {
+
+// The common format of a column's numbers: in the unit of their median, with at most three decimals: enough for four
+// digits of the median and two of the smallest number.
+struct Scale {
+  FittingUnit unit{1, ""};
+  int decimals = 0;
+  bool apart = false;  // magnitudes differ too much: each number has its own unit
+};
+
+int decimals_for(double value, int digits) {
+  return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(value * 1.00005))), 0, 3);
+}
+
+Scale scale_of(const std::vector<const TableCell*>& numbers) {
+  Scale scale;
+  const Kind kind = numbers.front()->kind;
+  const auto differs = [&](const TableCell* one) { return one->kind != kind; };
+  if (std::any_of(numbers.begin(), numbers.end(), differs)) return {.apart = true};
+  for (const TableCell* one : numbers) scale.decimals = std::max(scale.decimals, int{one->decimals});
+  scale.unit = unit_of(kind, 1);
+  if (!has_units(kind)) return scale;
+  std::vector<double> sizes;
+  for (const TableCell* one : numbers)
+    if (one->value != 0) sizes.push_back(std::abs(one->value));
+  if (sizes.empty()) return scale;
+  std::sort(sizes.begin(), sizes.end());
+  constexpr double far = 1e5;
+  if (sizes.back() > far * sizes.front()) return {.apart = true};
+  const double median = sizes[sizes.size() / 2];
+  scale.unit = unit_of(kind, median);
+  scale.decimals =
+      std::max(decimals_for(median / scale.unit.size, 4), decimals_for(sizes.front() / scale.unit.size, 2));
+  return scale;
+}
+
+// A column with formatted cells and their widths.
+struct Shown {
+  std::string name, unit;
+  Lines cells;
+  std::vector<Tone> tones;
+  bool apart = false;     // its cells have different units
+  bool text = false;      // left-aligned; numbers are right-aligned
+  bool commands = false;  // the text is words of a command
+  std::size_t width = 0;  // of the cells
+  std::size_t word = 0;   // the longest of the cells' words
+};
+
+bool starts_like_a_number(const std::string& text) {
+  const std::size_t first = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  return text.empty() || text == "-" || (first < text.size() && text[first] >= '0' && text[first] <= '9');
+}
+
+using Rows = std::vector<std::vector<TableCell>>;
+
+std::vector<const TableCell*> numbers_of(const Rows& rows, std::size_t index) {
+  std::vector<const TableCell*> numbers;
+  for (const auto& row : rows)
+    if (row[index].kind != Kind::Text) numbers.push_back(&row[index]);
+  return numbers;
+}
+
+Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size_t index) {
+  const TableColumn& column = columns[index];
+  Shown result{.name = column.name, .unit = column.unit, .commands = column.commands};
+  const std::vector<const TableCell*> numbers = numbers_of(rows, index);
+  std::vector<const TableCell*> scaling;
+  for (std::size_t other = 0; other < columns.size(); ++other)
+    if (!column.scaled_like.empty() && columns[other].name == column.scaled_like) scaling = numbers_of(rows, other);
+  const Scale scale = numbers.empty() ? Scale() : scale_of(scaling.empty() ? numbers : scaling);
+  result.apart = scale.apart;
+  if (!numbers.empty() && !scale.apart && result.unit.empty()) result.unit = scale.unit.name;
+  std::size_t sign = 0;
+  for (const TableCell* one : numbers) sign = std::max(sign, width_of(one->text));
+  for (const auto& row : rows) {
+    const TableCell& cell = row[index];
+    std::string text =
+        cell.kind == Kind::Text || scale.apart ? in_a_sentence(cell) : written(cell, scale.unit, scale.decimals);
+    if (cell.kind == Kind::Text) {
+      if (numbers.empty() && !starts_like_a_number(text)) result.text = true;
+    } else if (!scale.apart) {
+      text += cell.text;
+    }
+    if (sign > 0 && (cell.kind == Kind::Text || cell.text.empty())) text += std::string(sign, ' ');
+    result.width = std::max(result.width, width_of(text));
+    result.word = std::max(result.word, longest_unbroken(text, column.commands));
+    result.cells.push_back(std::move(text));
+    result.tones.push_back(cell.tone);
+  }
+  return result;
+}
+
+std::string without_soft_hyphens(std::string text) {
+  for (std::size_t at = text.find(soft_hyphen); at != std::string::npos; at = text.find(soft_hyphen, at))
+    text.erase(at, soft_hyphen.size());
+  return text;
+}
+
+// A piece of a column's name between places where it can be broken.
+struct NamePiece {
+  std::string text;
+  std::string_view within, at_end;  // what follows it within a line, or at its end: " ", "", "-"
+};
+
+std::vector<NamePiece> pieces_of(const std::string& name) {
+  std::vector<NamePiece> pieces;
+  std::string piece;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == ' ') {
+      pieces.push_back({std::exchange(piece, ""), " ", ""});
+    } else if (name.compare(at, soft_hyphen.size(), soft_hyphen) == 0) {
+      pieces.push_back({std::exchange(piece, ""), "", "-"});
+      at += soft_hyphen.size() - 1;
+    } else {
+      piece += name[at];
+      if (name[at] == '-') pieces.push_back({std::exchange(piece, ""), "", ""});
+    }
+  }
+  pieces.push_back({piece, "", ""});
+  return pieces;
+}
+
+std::size_t longest_piece(const std::string& name) {
+  std::size_t longest = 0;
+  for (const NamePiece& piece : pieces_of(name))
+    longest = std::max(longest, width_of(piece.text) + piece.at_end.size());
+  return longest;
+}
+
+Lines name_lines(const std::string& name, std::size_t width) {
+  Lines lines{""};
+  const NamePiece* before = nullptr;
+  const std::vector<NamePiece> pieces = pieces_of(name);
+  for (const NamePiece& piece : pieces) {
+    const std::string longer = lines.back() + std::string(before ? before->within : "") + piece.text;
+    if (before && width_of(longer) + piece.at_end.size() > width) {
+      lines.back() += before->at_end;
+      lines.push_back(piece.text);
+    } else {
+      lines.back() = longer;
+    }
+    before = &piece;
+  }
+  return lines;
+}
+
+Lines lines_of(const std::string& text) {
+  Lines lines;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+// Columns next to each other, each with its width.
+using Part = std::vector<std::pair<const Shown*, std::size_t>>;
+
+std::size_t width_of_part(const Part& part) {
+  std::size_t width = part.empty() ? 0 : gap * (part.size() - 1);
+  for (const auto& [column, own] : part) width += own;
+  return width;
+}
+
+std::string padded(const std::string& text, std::size_t width, bool left) {
+  const std::size_t own = width_of(text);
+  const std::string blanks(width > own ? width - own : 0, ' ');
+  return left ? text + blanks : blanks + text;
+}
+
+std::string joined(const Part& part, const std::vector<Lines>& cells, const std::vector<Tone>& tones, bool at_bottom,
+                   const Screen& screen) {
+  std::size_t height = 0;
+  for (const Lines& lines : cells) height = std::max(height, lines.size());
+  std::string text;
+  for (std::size_t line = 0; line < height; ++line) {
+    std::string whole, blanks;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      const std::size_t above = at_bottom ? height - cells[i].size() : 0;
+      const bool there = line >= above && line - above < cells[i].size();
+      const std::string cell = padded(there ? cells[i][line - above] : "", part[i].second, part[i].first->text);
+      const std::size_t first = cell.find_first_not_of(' '), last = cell.find_last_not_of(' ');
+      if (first == std::string::npos) {
+        blanks += cell;
+      } else {
+        whole += blanks + cell.substr(0, first) + toned(cell.substr(first, last + 1 - first), tones[i], screen);
+        blanks = cell.substr(last + 1);
+      }
+      blanks += std::string(gap, ' ');
+    }
+    text += whole + "\n";
+  }
+  return text;
+}
+
+// Lays out a part of the table. If `keys` is given, rows without any cell after these columns are left out.
+std::string rendered(const Part& part, std::optional<std::size_t> keys, const Screen& screen) {
+  std::vector<Lines> header;
+  const bool units = std::any_of(part.begin(), part.end(), [](const auto& one) { return !one.first->unit.empty(); });
+  for (const auto& [column, width] : part) {
+    header.push_back(name_lines(column->name, width));
+    if (units) header.back().push_back(column->unit);
+  }
+  std::string text = joined(part, header, std::vector<Tone>(part.size()), true, screen);
+  text += std::string(width_of_part(part), '-') + "\n";
+  for (std::size_t row = 0; row < part.front().first->cells.size(); ++row) {
+    const auto is_empty = [&](const auto& one) { return one.first->cells[row].empty(); };
+    if (keys && std::all_of(part.begin() + static_cast<std::ptrdiff_t>(*keys), part.end(), is_empty)) continue;
+    std::vector<Lines> cells;
+    std::vector<Tone> tones;
+    for (const auto& [column, width] : part) {
+      const std::string& cell = column->cells[row];
+      const auto lines = column->commands ? wrapped_command : wrapped;
+      cells.push_back(lines_of(column->text ? lines(cell, width, 0) : cell));
+      tones.push_back(column->tones[row]);
+    }
+    text += joined(part, cells, tones, false, screen);
+  }
+  return text;
+}
+
+// The ways in which columns may be narrowed.
+struct Concession {
+  bool breaks_text = false, breaks_names = false, breaks_keys = false;
+};
+constexpr Concession concessions[] = {{}, {true}, {true, true}, {true, true, true}};
+
+class Layout {
+ public:
+  Layout(const std::vector<Shown>& columns, std::size_t keys, const Screen& screen)
+      : columns_(columns), keys_(keys), screen_(screen) {}
+
+  // True if each of the other columns fits next to the keys.
+  bool has_room_beside_keys() const {
+    std::vector<std::size_t> chosen(keys_ + 1);
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    for (; chosen.back() < columns_.size(); ++chosen.back())
+      if (width_of_part(part_of(chosen, concessions[3])) > screen_.width) return false;
+    return true;
+  }
+
+  std::vector<Part> parts() const {
+    std::vector<std::size_t> all(columns_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return parts_of(all);
+  }
+
+ private:
+  std::size_t width_of_column(std::size_t index, bool last, const Concession& how) const {
+    const Shown& one = columns_[index];
+    const std::size_t name = how.breaks_names ? longest_piece(one.name) : width_of(without_soft_hyphens(one.name));
+    std::size_t cells = one.width;
+    if (one.text && last && how.breaks_text)
+      cells = std::min(cells, std::max(one.word, screen_.width / 3));
+    else if (one.text && index < keys_ && how.breaks_keys)
+      cells = std::min(cells, std::max(one.word, narrow_key));
+    return std::max({name, width_of(one.unit), cells});
+  }
+
+  Part part_of(const std::vector<std::size_t>& chosen, const Concession& how) const {
+    Part part;
+    for (const std::size_t index : chosen)
+      part.emplace_back(&columns_[index], width_of_column(index, index == chosen.back(), how));
+    return part;
+  }
+
+  // Gives the remaining room to text columns that were narrowed, from the last one on.
+  void widen(Part& part) const {
+    for (auto one = part.rbegin(); one != part.rend(); ++one) {
+      const std::size_t used = width_of_part(part), wanted = one->first->width;
+      if (one->first->text && one->second < wanted && used < screen_.width)
+        one->second += std::min(wanted - one->second, screen_.width - used);
+    }
+  }
+
+  std::vector<Part> parts_of(const std::vector<std::size_t>& chosen) const {
+    Part part;
+    for (const Concession& how : concessions) {
+      part = part_of(chosen, how);
+      if (width_of_part(part) > screen_.width) continue;
+      widen(part);
+      return {part};
+    }
+    if (chosen.size() <= keys_ + 1) {  // cannot become narrower
+      if (columns_[chosen.back()].text) part.back().second = std::max(columns_[chosen.back()].word, part.back().second);
+      return {part};
+    }
+    std::vector<std::size_t> first(chosen), below(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(keys_));
+    do {
+      below.insert(below.begin() + static_cast<std::ptrdiff_t>(keys_), first.back());
+      first.pop_back();
+    } while (first.size() > keys_ + 1 && (!columns_[below[keys_]].text || columns_[first.back()].text) &&
+             width_of_part(part_of(first, concessions[3])) > screen_.width);
+    std::vector<Part> parts = parts_of(first);
+    for (Part& one : parts_of(below)) parts.push_back(std::move(one));
+    return parts;
+  }
+
+  const std::vector<Shown>& columns_;
+  std::size_t keys_;
+  const Screen& screen_;
+};
+
+Shown numbers_of_rows(std::size_t count) {
+  Shown numbers{.name = "#", .tones = std::vector<Tone>(count)};
+  for (std::size_t row = 1; row <= count; ++row) numbers.cells.push_back(std::to_string(row));
+  numbers.width = numbers.word = numbers.cells.empty() ? 0 : numbers.cells.back().size();
+  return numbers;
+}
+
+}  // namespace
+
+std::string toned(const std::string& text, Tone tone, const Screen& screen) {
+  if (!screen.colour || tone == Tone::Plain) return text;
+  return fmt::format("\033[1;32m{}\033[0m", text);
+}
+
+bool Table::says_nothing(std::size_t column) const {
+  return std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
+    return row[column].kind == Kind::Text && (row[column].text.empty() || row[column].text == "-");
+  });
+}
+
+std::vector<FormattedColumn> Table::formatted() const {
+  std::vector<FormattedColumn> columns;
+  for (std::size_t index = 0; index < columns_.size(); ++index) {
+    if (says_nothing(index)) continue;
+    Shown one = shown(columns_, rows_, index);
+    columns.push_back({without_soft_hyphens(one.name), one.unit, std::move(one.cells), one.text, {}});
+    if (one.apart)
+      for (const auto& row : rows_) columns.back().sizes.push_back(row[index].value);
+  }
+  return columns;
+}
+
+std::string Table::text(const Screen& screen) const {
+  std::vector<Shown> columns;
+  std::size_t keys = keys_;
+  for (std::size_t index = 0; index < columns_.size(); ++index)
+    if (!says_nothing(index))
+      columns.push_back(shown(columns_, rows_, index));
+    else if (index < keys_)
+      --keys;
+  if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {
+    if (columns.front().cells != numbers_of_rows(rows_.size()).cells)
+      columns.insert(columns.begin(), numbers_of_rows(rows_.size()));
+    keys = 1;
+  }
+  std::string text;
+  for (const Part& part : Layout(columns, keys, screen).parts())
+    text += text.empty() ? rendered(part, {}, screen) : "\n" + rendered(part, keys, screen);
+  return text;
+}
+
+std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, const Screen& screen) {
+  std::size_t names = 0;
+  for (const auto& [name, value] : rows) names = std::max(names, width_of(name));
+  const std::size_t indent = names + gap;
+  std::string text;
+  for (const auto& [name, value] : rows) {
+    const std::size_t room = screen.width > indent ? screen.width - indent : 1;
+    const Lines lines = lines_of(wrapped(in_a_sentence(value), room));
+    for (const std::string& line : lines)
+      text += padded(&line == lines.data() ? name : "", indent, true) + toned(line, value.tone, screen) + "\n";
+  }
+  return text;
+}
+
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (const auto& row : rows) {
+    for (const std::string& cell : row) {
+      text += "| ";
+      for (const char c : cell) text += c == '|' ? "\\|" : std::string(1, c);
+      text += cell.empty() ? "" : " ";
+    }
+    text += "|\n";
+    if (&row != rows.data()) continue;
+    for (std::size_t column = 0; column < row.size(); ++column) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
+}  // namespace allreplay

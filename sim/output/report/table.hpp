@@ -1,0 +1,119 @@
+// Tables of typed cells, laid out for the width of a screen or as Markdown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/core/screen.hpp"
+
+namespace allreplay {
+
+/// Emphasis of a cell, shown as colour.
+enum class Tone : std::uint8_t { Plain, Best };
+
+/// A text, or a number of a kind that decides its units.
+struct TableCell {
+  enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Size, Rate, PerByte };
+
+  TableCell() = default;
+  TableCell(std::string words) : text(std::move(words)) {}  // NOLINT: a text is a cell
+  TableCell(std::string_view words) : text(words) {}        // NOLINT
+  TableCell(const char* words) : text(words) {}             // NOLINT
+  TableCell(Kind one, double number) : value(number), kind(one) {}
+
+  TableCell with(Tone one) const;
+  TableCell marked(std::string sign) const;  ///< adds a sign after the number
+
+  std::string text;           ///< the text, or the sign after the number
+  double value = 0;           ///< in seconds, bytes, bytes/s or seconds per byte; a Percent of 1 is 100 %
+  std::int16_t decimals = 0;  ///< for Number and Percent; other kinds get as many as their column needs
+  Kind kind = Kind::Text;
+  bool is_signed = false;
+  Tone tone = Tone::Plain;
+};
+
+namespace cell {
+TableCell count(std::int64_t number);
+TableCell number(double value, int decimals);
+TableCell percent(double ratio, int decimals = 1);
+TableCell gain(double ratio);  ///< "+12.3": percent with its sign
+TableCell seconds(double value);
+TableCell bytes(double value);
+TableCell rate(double bytes_per_second);
+TableCell per_byte(double seconds);
+}  // namespace cell
+
+/// A column. Its name may be broken at blanks, after hyphens and at soft hyphens (U+00AD) if it is wider than the
+/// cells. `unit` is shown in the header; if it is empty, the unit that its cells share is.
+struct TableColumn {
+  TableColumn(std::string its_name, std::string its_unit = "")  // NOLINT: a name is a column
+      : name(std::move(its_name)), unit(std::move(its_unit)) {}
+  TableColumn(const char* its_name) : name(its_name) {}  // NOLINT
+
+  /// Returns this column with the unit and the decimals of another column, so that readers can add their numbers.
+  TableColumn like(std::string other) const {
+    TableColumn column = *this;
+    column.scaled_like = std::move(other);
+    return column;
+  }
+
+  /// Returns this column with cells that are words of a command, which readers can paste.
+  TableColumn of_commands() const {
+    TableColumn column = *this;
+    column.commands = true;
+    return column;
+  }
+
+  std::string name, unit, scaled_like;
+  bool commands = false;
+};
+
+/// A column with formatted cells: all numbers in one unit with the same number of decimals or, if their magnitudes
+/// differ too much, each in its own unit.
+struct FormattedColumn {
+  std::string name, unit;
+  std::vector<std::string> cells;
+  bool is_text = false;       ///< text is left-aligned, numbers are right-aligned
+  std::vector<double> sizes;  ///< the value of each cell if their units differ, for sorting; otherwise empty
+};
+
+/// A table whose first `keys` columns identify the rows. If it is too wide, these steps are taken in order: the last
+/// column, if it is text, is broken into lines (but keeps a third of the screen); names of columns are broken; keys
+/// that are text are broken; trailing text columns move into a table below; then other columns do, as many as fit. Each
+/// table repeats the keys or, if they leave no room, numbers of rows. Columns with only blanks or "-" are left out.
+class Table {
+ public:
+  explicit Table(std::vector<TableColumn> columns, std::size_t keys = 1) : columns_(std::move(columns)), keys_(keys) {}
+
+  /// Adds a row. REQUIRES: as many cells as columns.
+  void add(std::vector<TableCell> row) { rows_.push_back(std::move(row)); }
+
+  std::string text(const Screen& screen) const;
+
+  /// Returns the columns for other layouts, such as a page.
+  std::vector<FormattedColumn> formatted() const;
+
+ private:
+  bool says_nothing(std::size_t column) const;
+
+  std::vector<TableColumn> columns_;
+  std::size_t keys_;
+  std::vector<std::vector<TableCell>> rows_;
+};
+
+/// Lays out names and values as two columns, with long values wrapped.
+std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, const Screen& screen);
+
+/// Returns a cell as text for use outside a table: a number with its own unit.
+std::string in_a_sentence(const TableCell& cell);
+
+/// Returns the rows as a Markdown table; the first is the header.
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
+
+/// Returns the text in the colour of the tone, if the screen has colours.
+std::string toned(const std::string& text, Tone tone, const Screen& screen);
+
+}  // namespace allreplay

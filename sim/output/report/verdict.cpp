@@ -1,0 +1,193 @@
+#include "sim/output/report/verdict.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/output/report/scenario_labels.hpp"
+#include "sim/plans/collective/network_change.hpp"
+#include "sim/replay/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+OutcomeGroup group_of_all(const std::vector<Outcome>& outcomes) {
+  OutcomeGroup all{"", std::vector<std::size_t>(outcomes.size())};
+  std::iota(all.places.begin(), all.places.end(), std::size_t{0});
+  return all;
+}
+
+}  // namespace
+
+std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const WinningRule& rule, bool by_offer) {
+  if (!by_offer) return {group_of_all(outcomes)};
+  OutcomeGroup maintained{"maintained frameworks", {}}, others{"research, plans and searches", {}};
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    (contender_of(outcomes[i], rule).offered <= Offered::Replaced ? maintained : others).places.push_back(i);
+  if (maintained.places.empty() || others.places.empty()) return {group_of_all(outcomes)};
+  return {std::move(maintained), std::move(others)};
+}
+
+std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule, const OutcomeGroup& group) {
+  std::vector<std::vector<std::size_t>> fields;
+  const auto competes = [&](std::size_t a, std::size_t b) {
+    return outcomes[a].scenario.workers == outcomes[b].scenario.workers &&
+           outcomes[a].result.fidelity == outcomes[b].result.fidelity;
+  };
+  for (const std::size_t i : group.places) {
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&](const auto& one) { return competes(one.front(), i); });
+    (field == fields.end() ? fields.emplace_back() : *field).push_back(i);
+  }
+  std::stable_sort(fields.begin(), fields.end(), [&](const auto& a, const auto& b) {
+    return outcomes[a.front()].scenario.workers < outcomes[b.front()].scenario.workers;
+  });
+  std::vector<Ranking> all;
+  for (const std::vector<std::size_t>& field : fields) {
+    std::vector<Contender> contenders;
+    for (const std::size_t one : field) contenders.push_back(contender_of(outcomes[one], rule));
+    all.push_back(rank(contenders, rule));
+    for (std::size_t& place : all.back().order) place = field[place];
+  }
+  return all;
+}
+
+bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes) {
+  return std::any_of(race.order.begin(), race.order.end(), [&](std::size_t one) {
+    return batches_of_iteration(outcomes[one]) != batches_of_iteration(outcomes[race.order.front()]);
+  });
+}
+
+namespace {
+
+JsonValue pace_of(const Racer& racer, std::string_view key, bool per_sample) {
+  JsonValue json{{std::string(key), racer.name}};
+  if (!per_sample)
+    json["iteration_s"] = racer.iteration_s;
+  else if (racer.samples_per_s)
+    json["samples_per_s"] = *racer.samples_per_s;
+  else
+    json["batches_per_s"] = racer.batches_per_s;
+  return json;
+}
+
+Racer racer_of(const Outcome& outcome, std::string name) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Metrics& m = result.metrics;
+  return {.name = std::move(name),
+          .iteration_s = m.iteration_s,
+          .batches_per_s = static_cast<double>(batches_of_iteration(outcome)) / m.iteration_s,
+          .samples_per_s = m.samples_per_s,
+          .lower_bound_s = m.lower_bound_s,
+          .equal_work_s = seconds_of_equal_work(outcome),
+          .fits = fits(scenario, result),
+          .doubted_s = result.doubted_s,
+          .doubted_equal_work_s = doubted_seconds_of_equal_work(outcome)};
+}
+
+}  // namespace
+
+std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule) {
+  if (!rule.doubt) return std::nullopt;
+  return Doubt{*rule.doubt, nodes_of(scenario.cluster.network, scenario.workers), rule.tie};
+}
+
+namespace {
+
+// Adds who wins with less bandwidth between nodes, unless that is the winner or a tie.
+void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& json) {
+  const Racer& winner = ranked.front();
+  const Racer* first = &winner;
+  for (const Racer& one : ranked)
+    if (one.fits && one.doubted_equal_work_s && first->doubted_equal_work_s &&
+        *one.doubted_equal_work_s < *first->doubted_equal_work_s)
+      first = &one;
+  if (first == &winner) return;
+  const double times = *winner.doubted_equal_work_s / *first->doubted_equal_work_s;
+  if (times <= 1 + doubt.tie) return;
+  json["doubt"] = {{"name", first->name},
+                   {"times", times},
+                   {"iteration_s", *first->doubted_s},
+                   {"winner_iteration_s", *winner.doubted_s},
+                   {"part", doubt.part},
+                   {"part_in_words", doubt.part == 0.5 ? "half" : fmt::format("{:g} %", 100 * doubt.part)},
+                   {"nodes", doubt.nodes}};
+}
+
+}  // namespace
+
+JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample,
+                     const std::optional<Doubt>& doubt) {
+  if (tied == 0) return {{"nothing_fits", true}};
+  const Racer& winner = ranked.front();
+  JsonValue json = pace_of(winner, "winner", per_sample);
+  if (winner.lower_bound_s) json["above_bound_share"] = winner.iteration_s / *winner.lower_bound_s - 1;
+  const Racer* fastest = &winner;
+  auto ties = JsonValue::array();
+  for (std::size_t i = 1; i < tied; ++i) {
+    if (ranked[i].name == winner.name) continue;
+    ties.push_back(ranked[i].name);
+    if (ranked[i].equal_work_s < fastest->equal_work_s) fastest = &ranked[i];
+  }
+  if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
+  if (!ties.items().empty()) json["ties"] = std::move(ties);
+  if (tied < ranked.size() && ranked[tied].fits) {
+    json["next"] = pace_of(ranked[tied], "name", per_sample);
+    json["next"]["times"] = ranked[tied].equal_work_s / winner.equal_work_s;
+  }
+  if (doubt) add_doubt(ranked, *doubt, json);
+  return json;
+}
+
+JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& rule,
+                      const std::vector<OutcomeGroup>& groups) {
+  const ScenarioLabels names = labels_of(outcomes);
+  auto verdicts = JsonValue::array();
+  for (const OutcomeGroup& group : groups)
+    for (const Ranking& race : races(outcomes, rule, group)) {
+      if (groups.size() == 1 && race.order.size() == 1) continue;
+      JsonValue verdict = JsonValue::object();
+      if (groups.size() > 1) verdict["group"] = group.title;
+      for (const char* name : {"workers", "fidelity"})
+        if (names.differs_by(name)) verdict[name] = names.name(race.order.front(), name);
+      std::vector<Racer> ranked;
+      for (const std::size_t one : race.order)
+        ranked.push_back(racer_of(outcomes[one], names.label(one, {"workers", "fidelity"})));
+      verdict.update(verdict_of(ranked, race.tied, differ_in_samples(race, outcomes),
+                                doubt_on(outcomes[race.order.front()].scenario, rule)));
+      verdicts.push_back(std::move(verdict));
+    }
+  return verdicts;
+}
+
+std::string doubt_text(std::string_view key) {
+  return fmt::format(
+      "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/part_in_words}} of this bandwidth, {{{0}/name}} is "
+      "{{{0}/times:2}} times as fast ({{{0}/iteration_s}} instead of {{{0}/winner_iteration_s}}).]",
+      key);
+}
+
+const View& verdict_view() {
+  static const View view{{
+      ViewList{
+          .items = "races",
+          .text =
+              std::string(
+                  "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
+                  "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
+                  "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
+                  "Next: "
+                  "{next/name}, {next/times:longer}].") +
+              doubt_text("doubt"),
+          .most = 8},
+      ViewList{.items = "races",
+               .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].",
+               .when = "nothing_fits",
+               .most = 8},
+  }};
+  return view;
+}
+
+}  // namespace allreplay

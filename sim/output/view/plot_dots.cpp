@@ -1,0 +1,64 @@
+// Draws dot charts: a row for each series, a dot for each place along x.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/output/picture/dot_chart.hpp"
+#include "sim/output/picture/series_look.hpp"
+#include "sim/output/view/plot_figure.hpp"
+
+namespace allreplay {
+
+namespace {
+
+DotChart dots_of(const PlotData& data, const PlotPanel& panel, const std::vector<std::string>& places) {
+  const PlotOptions& options = data.options;
+  DotChart chart{.x = {.name = options.name_of_y()}};
+  for (const PlotSeries& series : panel.series) {
+    chart.rows.push_back({series.name, {}});
+    for (const PlotPoint& point : series.points) {
+      const auto place = std::find(places.begin(), places.end(), point.x) - places.begin();
+      const double value = data.y[point.row];
+      chart.rows.back().dots.push_back({value, static_cast<std::size_t>(place),
+                                        fmt::format("{}: {}, {:.6g}", series.name, point.x, value),
+                                        !data.rows[point.row]->fits});
+    }
+  }
+  const auto largest = [](const DotRow& row) {
+    return std::max_element(row.dots.begin(), row.dots.end(), [](auto& a, auto& b) { return a.value < b.value; })
+        ->value;
+  };
+  std::stable_sort(chart.rows.begin(), chart.rows.end(),
+                   [&](const DotRow& a, const DotRow& b) { return largest(a) < largest(b); });
+  double least = chart.rows.front().dots.front().value;
+  for (const DotRow& row : chart.rows)
+    for (const ChartDot& dot : row.dots) least = std::min(least, dot.value);
+  chart.x.from_zero = false;
+  if (options.log && least > 0 && largest(chart.rows.back()) > 3 * least) chart.x.spacing = Spacing::Log10;
+  if (options.ideal && options.divides()) chart.reference = 1;
+  return chart;
+}
+
+}  // namespace
+
+Figure dots_figure(const PlotData& data) {
+  const std::vector<PlotPanel> panels = panels_of(data);
+  const PlotOptions& options = data.options;
+  PlotPanel all;  // the places of all panels
+  for (const PlotPanel& panel : panels) all.series.insert(all.series.end(), panel.series.begin(), panel.series.end());
+  const std::vector<std::string> places = places_of(all).names;
+  Figure figure = figure_of(data, panels.size(),
+                            fmt::format("{}, by {}", options.axis_name(options.y), options.axis_name(options.x)));
+  for (std::size_t i = 0; i < places.size(); ++i)
+    figure.legend.push_back({(i == 0 ? options.axis_name(options.x) + ": " : "") + places[i],
+                             [look = series_look(i)](Drawing& drawing, const Box& box) {
+                               add_marker(drawing, look, {box.x + box.width / 2, box.y + box.height / 2});
+                             }});
+  for (const PlotPanel& panel : panels)
+    figure.panels.push_back({panel.title, [chart = dots_of(data, panel, places)](Drawing& drawing, const Box& room) {
+                               return add_dot_chart(drawing, room, chart);
+                             }});
+  return figure;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,145 @@
+#include "sim/output/view/plot_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/core/units.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Adds the options of a row ("groups=2;stop=0") as one column each, unless the file has that column.
+void add_options(ResultTable& table, ResultLine& row, std::size_t of_file) {
+  if (!table.has("options")) return;
+  for (const auto& [name, value] : named_values(table.text(row, "options"))) {
+    if (value.empty()) continue;
+    auto column = std::find(table.columns.begin(), table.columns.end(), name);
+    if (column == table.columns.end()) {
+      constexpr std::size_t most_options = 1000;
+      if (table.columns.size() >= of_file + most_options)
+        throw InputError(table.place_of(row, "options"), fmt::format("'{}' is after {} options", name, most_options),
+                         "the options of strategies");
+      column = table.columns.insert(column, name);
+    }
+    const auto at = static_cast<std::size_t>(column - table.columns.begin());
+    if (at < of_file) continue;
+    if (row.cells.size() <= at) row.cells.resize(at + 1);
+    row.cells[at] = value;
+  }
+}
+
+// Returns a key that matching rows share: the columns that decide where a row is drawn, without those of "over".
+std::string like_of(const ResultTable& table, const PlotOptions& options, const ResultLine& row) {
+  std::vector<std::string> words;
+  const auto add = [&](const std::string& column) {
+    for (const auto& [decided, values] : options.over_rows)
+      if (decided == column) return;
+    words.push_back(options.label(table.text(row, column)));
+  };
+  for (const std::string& column : options.panels) add(column);
+  for (const std::string& column : options.series) add(column);
+  add(options.x);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// Returns the `y` of the rows that "over" selects, by like_of().
+std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptions& options) {
+  std::map<std::string, double> bases;
+  for (const ResultLine& row : table.rows) {
+    if (!selects(table, options.over_rows, row)) continue;
+    const std::string like = like_of(table, options, row);
+    if (!bases.emplace(like, table.number(row, options.y)).second)
+      throw InputError(table.place_of(row), fmt::format("a second row to divide {} by", like), "\"over\" selects one");
+  }
+  return bases;
+}
+
+}  // namespace
+
+ResultTable plot_table(ResultTable table) {
+  const std::size_t columns = table.columns.size();
+  for (ResultLine& row : table.rows) add_options(table, row, columns);
+  for (ResultLine& row : table.rows) row.cells.resize(table.columns.size());
+  return table;
+}
+
+std::optional<double> as_number(const std::string& text) {
+  try {
+    return parse_number(text, {});
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row) {
+  return std::all_of(selection.begin(), selection.end(), [&](const auto& condition) {
+    const auto& [column, values] = condition;
+    return std::find(values.begin(), values.end(), table.text(row, column)) != values.end();
+  });
+}
+
+PlotData data_of(const ResultTable& table, const PlotOptions& options) {
+  std::vector<std::string> numbers;
+  bool draws_y = false;
+  for (const PlotKindRow& kind : plot_kinds()) {
+    if (std::find(options.kinds.begin(), options.kinds.end(), kind.value) == options.kinds.end()) continue;
+    numbers.insert(numbers.end(), kind.numbers.begin(), kind.numbers.end());
+    draws_y = draws_y || kind.numbers.empty();
+  }
+  if (draws_y) numbers.push_back(options.y);
+  if (draws_y && !options.over_column.empty()) numbers.push_back(options.over_column);
+  for (const auto& names : {numbers, std::vector{options.x}, options.series, options.panels})
+    for (const std::string& name : names) table.place(name);
+  for (const RowSelection* selection : {&options.where, &options.mark, &options.over_rows})
+    for (const auto& condition : *selection) table.place(condition.first);
+
+  PlotData data{table, options, {}, {}, {}};
+  for (const auto& [key, selection] : {std::pair("where", &options.where), {"mark", &options.mark}}) {
+    data.rows.clear();
+    for (const ResultLine& row : table.rows)
+      if (selects(table, *selection, row) && selects(table, options.where, row)) data.rows.push_back(&row);
+    if (!data.rows.empty()) continue;
+    std::string conditions;
+    for (const auto& [column, values] : *selection)
+      conditions += fmt::format("{}{} = {}", conditions.empty() ? "" : ", ", column, fmt::join(values, " or "));
+    throw InputError({table.file, ""}, fmt::format("no row has {}", conditions),
+                     fmt::format("\"{}\" selects at least one row", key));
+  }
+  data.rows.clear();
+  for (const ResultLine& row : table.rows)
+    if (selects(table, options.where, row)) data.rows.push_back(&row);
+  const auto is_empty = [&](const ResultLine* row) { return table.text(*row, options.y).empty(); };
+  if (draws_y && !std::all_of(data.rows.begin(), data.rows.end(), is_empty))
+    std::erase_if(data.rows, is_empty);  // for example the MFU of a device without a known peak
+  for (const ResultLine* row : data.rows)
+    for (const std::string& column : numbers) table.number(*row, column);
+  if (std::find(options.kinds.begin(), options.kinds.end(), PlotKind::Efficiency) != options.kinds.end()) {
+    const std::vector<RelativeEfficiency> all = relative_efficiencies(table);
+    for (const ResultLine* row : data.rows)
+      data.efficiencies.push_back(all[static_cast<std::size_t>(row - table.rows.data())]);
+  }
+  if (!draws_y) return data;
+  const auto bases = options.over_rows.empty() ? std::map<std::string, double>() : bases_of(table, options);
+  for (const ResultLine* row : data.rows) {
+    double by = 1;
+    if (!options.over_column.empty()) by = table.number(*row, options.over_column);
+    if (!options.over_rows.empty()) {
+      const std::string like = like_of(table, options, *row);
+      const auto base = bases.find(like);
+      if (base == bases.end())
+        throw InputError(table.place_of(*row), fmt::format("no row to divide {} by", like), "\"over\" selects one");
+      by = base->second;
+    }
+    const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
+    if (!std::isfinite(value))
+      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
+    data.y.push_back(value);
+  }
+  return data;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,158 @@
+#include "sim/output/view/timeline_canvas.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/output/picture/style.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::size_t most_rows = 8;  // rows of classes of workers
+
+std::vector<Interval> common(const std::vector<Interval>& some, const std::vector<Interval>& others) {
+  std::vector<Interval> both;
+  for (const Interval& a : some)
+    for (const Interval& b : others) {
+      const Interval part{std::max(a.from, b.from), std::min(a.to, b.to)};
+      if (part.to > part.from) both.push_back(part);
+    }
+  return both;
+}
+
+}  // namespace
+
+const Look next_iteration_look{.fill = colour(0xE3EDF4)};
+const char* const gradients_are_ready = "gradients are ready ↓";
+const Look send_look{.line = colour(0x8F5577), .width = 0.6};
+
+DrawnIteration::DrawnIteration(const Outcome& one, std::string its_name)
+    : outcome(one), name(std::move(its_name)), rows(timeline_rows(one, one.result.episodes.back())) {
+  pipeline() ? set_times_of_ranks() : set_times();
+}
+
+void DrawnIteration::set_times() {
+  const Episode& episode = outcome.result.episodes.back();
+  zero = episode.start;
+  for (std::size_t c = 0; c < outcome.result.classes.size(); ++c) {
+    starts.push_back(to_seconds(episode.timeline.spans[outcome.result.unrolled.lead_in(c)].end));
+    ends.push_back(at(rows.streams[c].bars.back().end));
+  }
+  iteration = {*std::max_element(starts.begin(), starts.end()), *std::max_element(ends.begin(), ends.end())};
+}
+
+// A rank's iteration begins with its first work, or for all ranks with the episode if the plan runs them together.
+void DrawnIteration::set_times_of_ranks() {
+  const Result& result = outcome.result;
+  zero = rows.streams[0].bars.front().start;
+  for (const auto* part : {&rows.streams, &rows.network})
+    for (const TimelineRow& row : *part) zero = std::min(zero, row.bars.front().start);
+  if (result.plan.together) zero = result.episodes.back().start;
+  for (const TimelineRow& row : rows.streams) {
+    starts.push_back(result.plan.together ? 0 : at(row.bars.front().start));
+    ends.push_back(starts.back() + result.metrics.iteration_s);
+  }
+  iteration = {starts.front(), ends.front()};
+}
+
+std::vector<Interval> DrawnIteration::gaps(const TimelineRow& row, double from, double to) const {
+  std::vector<Interval> gaps;
+  for (const Bar& bar : row.bars) {
+    if (at(bar.start) > from) gaps.push_back({from, at(bar.start)});
+    from = at(bar.end);
+  }
+  if (to > from) gaps.push_back({from, to});
+  return gaps;
+}
+
+std::vector<Interval> DrawnIteration::waits(std::size_t c) const { return gaps(rows.streams[c], starts[c], ends[c]); }
+
+std::vector<Interval> DrawnIteration::exposing() const {
+  if (pipeline()) {
+    std::vector<Interval> all = waits(0);
+    for (std::size_t c = 1; c < ends.size(); ++c) all = common(all, waits(c));
+    for (const TimelineRow& row : rows.network)
+      if (row.bars.front().activity == Activity::Send) all = common(all, gaps(row, iteration.from, iteration.to));
+    return all;
+  }
+  const auto& classes = outcome.result.classes;
+  const auto least = std::min_element(classes.begin(), classes.end(), [](const WorkerClass& a, const WorkerClass& b) {
+    return a.slowdown < b.slowdown;
+  });
+  return waits(static_cast<std::size_t>(least - classes.begin()));
+}
+
+std::vector<std::size_t> DrawnIteration::shown() const {
+  std::vector<std::size_t> shown(ends.size());
+  for (std::size_t c = 0; c < shown.size(); ++c) shown[c] = c;
+  if (shown.size() <= most_rows) return shown;
+  std::stable_sort(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) { return ends[a] > ends[b]; });
+  shown.resize(most_rows);
+  std::sort(shown.begin(), shown.end());
+  return shown;
+}
+
+std::string DrawnIteration::gate_says() const {
+  if (outcome.result.unrolled.decodes) return "decoding may begin ↑";
+  return shards() ? "computation may continue ↑" : "forward may continue ↑";
+}
+
+bool is_of_block(const Bar& bar) { return bar.activity > Activity::Update && bar.item != Payload::just_bytes; }
+
+std::string words_of(const Bar& bar, BlockWords words) {
+  if (!is_of_block(bar)) return bar.name;
+  switch (words) {
+    case BlockWords::Tensors:
+      return bar.tensors;
+    case BlockWords::Block:
+      return fmt::format("block {}", bar.item);
+    default:
+      return std::to_string(bar.item);
+  }
+}
+
+BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second) {
+  constexpr double beside = 6;  // space around a caption within its bar
+  bool tensors = true, block = true;
+  for (const DrawnIteration& one : timelines)
+    for (const auto* rows : {&one.rows.streams, &one.rows.network})
+      for (const TimelineRow& row : *rows)
+        for (const Bar& bar : row.bars) {
+          const double room = pixels_per_second * to_seconds(bar.end - bar.start) - beside;
+          const auto fits = [&](BlockWords words) {
+            return text_width(words_of(bar, words), style::small_size) <= room;
+          };
+          if (!is_of_block(bar) || !fits(BlockWords::Number)) continue;
+          tensors = tensors && bar.tensors.find('[') == std::string::npos && fits(BlockWords::Tensors);  // no slices
+          block = block && fits(BlockWords::Block);
+        }
+  return tensors ? BlockWords::Tensors : block ? BlockWords::Block : BlockWords::Number;
+}
+
+void TimelineCanvas::add_row_name(double middle, const std::string& name) {
+  drawing_.add(Text{.at = {left_ - 8, middle + 3.5},
+                    .text = fitted(name, 10, left_ - 8 - style::margin),
+                    .size = 10,
+                    .align = Align::End,
+                    .colour = style::ink,
+                    .kind = "row"});
+}
+
+void TimelineCanvas::add_arrow(const std::vector<Position>& points, const Look& line, double head,
+                               const Meaning& meaning) {
+  drawing_.add(Path{.points = points, .look = line, .meaning = meaning});
+  const Position &from = points[points.size() - 2], &to = points.back();
+  const double length = std::hypot(to.x - from.x, to.y - from.y);
+  const double ux = (to.x - from.x) / length, uy = (to.y - from.y) / length;
+  const Position base{to.x - head * ux, to.y - head * uy};
+  drawing_.add(Path{.points = {to,
+                               {base.x - 0.45 * head * uy, base.y + 0.45 * head * ux},
+                               {base.x + 0.45 * head * uy, base.y - 0.45 * head * ux}},
+                    .closed = true,
+                    .look = {.fill = line.line}});
+}
+
+}  // namespace allreplay

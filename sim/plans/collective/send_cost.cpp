@@ -1,0 +1,84 @@
+#include "sim/plans/collective/send_cost.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/inputs/cluster/make_topology.hpp"
+#include "sim/plans/collective/nccl.hpp"
+#include "sim/plans/collective/two_level.hpp"
+
+namespace allreplay {
+
+namespace {
+
+std::int64_t workers_of_node(const Network& network) {
+  if (network.node) return network.node->workers;
+  return network.topology ? network.topology->gpus_per_host : 1;
+}
+
+LinkCosts message_costs(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
+  if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
+  if (!network.table.empty() || !network.tables.empty())
+    throw InputError(network.place, "gives the cost of whole collectives, but not of a send between two ranks",
+                     "add \"p2p\": {\"alpha\": …, \"bandwidth\": …}");
+  const double alpha = start_up_between(network);
+  if (network.topology && !network.beta) {
+    const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
+    return {alpha + bound.latency, 1 / bound.bandwidth, network.gamma};
+  }
+  return {alpha, network.beta.value_or(0), network.gamma};
+}
+
+}  // namespace
+
+LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t of_rank,
+                     std::int64_t workers, const CollectiveOptions& options) {
+  if (network.p2p) return {network.p2p->alpha, network.p2p->beta, network.gamma};
+  LinkCosts costs = message_costs(network, workers, options);
+  if (!network.node || network.measured) return costs;
+  const NodeLevel& node = *network.node;
+  std::int64_t most = 0, current = -1, senders = 0;  // the most senders to other nodes that a node has
+  for (std::int64_t worker = from * of_rank; worker < (from + 1) * of_rank; ++worker) {
+    const std::int64_t home = worker / node.workers;
+    if (home == (worker + (to - from) * of_rank) / node.workers) continue;
+    senders = home == current ? senders + 1 : 1;
+    current = home;
+    most = std::max(most, senders);
+  }
+  if (most == 0) return {start_up_inside(network), node.beta.value_or(0), network.gamma};
+  costs.beta *= static_cast<double>((most + node.rails - 1) / node.rails);
+  return costs;
+}
+
+const Algorithm& algorithm_of_tied(const Algorithm& named) {
+  return named.coefficients ? named : find_algorithm("ring", {});
+}
+
+CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options) {
+  const Algorithm& priced = algorithm_of_tied(algorithm);
+  CollectiveOptions flat = options;
+  flat.groups = 1;
+  const Coefficients times = priced.coefficients(2, flat);
+  return {times.alpha * send.alpha, times.beta * send.beta + times.gamma * send.gamma};
+}
+
+void require_even(const Network& network, const Group& group, std::int64_t of_rank, std::int64_t workers,
+                  const SourceLocation& place) {
+  const std::int64_t node = workers_of_node(network);
+  if (node == 1 || workers <= node) return;
+  if (of_rank % node != 0 && node % of_rank != 0)
+    throw InputError(place, fmt::format("{} workers of a pipeline rank do not fit nodes of {}", of_rank, node),
+                     "a multiple or a divisor of the node's workers");
+  if (of_rank <= node || group.ranks == 1) return;
+  const auto shapes = groups_by_node(of_rank, group.ranks, group.stride, node);
+  for (const auto& one : shapes)
+    for (const NodeShare& share : one)
+      if (one.size() != shapes.front().size() || share.ranks != shapes.front().front().ranks)
+        throw InputError(place,
+                         fmt::format("groups of {} workers, {} apart, are spread unevenly over nodes of {}",
+                                     group.ranks, group.stride, node),
+                         "degrees that divide the node's workers, or are multiples of them");
+}
+
+}  // namespace allreplay

@@ -1,0 +1,263 @@
+#include "sim/plans/schedule/local_sgd.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/gradients.hpp"
+#include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/quantising.hpp"
+
+namespace allreplay {
+
+namespace {
+
+class LocalSteps {
+ public:
+  // `outer`: DiLoCo's options, or those of local SGD, which is a single fragment without an outer optimizer.
+  LocalSteps(std::string_view name, const PlanRequest& request, const OuterOptions& outer)
+      : profile_(request.profile), outer_(outer), build_(name, local(request.options.sharding, outer), profile_) {
+    lane_ = build_.add_lane("outer");
+    build_.plan().outer_update = outer.outer_update;
+    const std::vector<Unit> units = units_of(profile_, request.options.fsdp.wrap);
+    const auto count = static_cast<std::size_t>(outer.fragments);
+    for (std::size_t fragment = 0; fragment < count; ++fragment)
+      add_fragment(units[fragment * units.size() / count].first, units[(fragment + 1) * units.size() / count - 1].last);
+  }
+
+  PlanBuilder& build() { return build_; }
+
+  Plan make() {
+    const std::int64_t every = outer_.sync_every / outer_.fragments;
+    for (std::int64_t step = 1; step <= outer_.sync_every; ++step) {
+      add_step(static_cast<std::uint32_t>(step - 1));
+      if ((step + outer_.delay) % every == 0) launch((step + outer_.delay) / every - 1);
+      if (step % every == 0) use(step / every - 1);
+    }
+    return build_.take();
+  }
+
+ private:
+  struct Fragment {
+    std::uint32_t block;
+    std::vector<std::uint32_t> buckets;  // blocks that are averaged one after another
+    std::vector<PlanPoint> averaged;
+  };
+
+  static ShardingConfig local(ShardingConfig sharding, const OuterOptions& outer) {
+    sharding.sync_every = outer.sync_every;
+    sharding.delay = outer.delay;
+    return sharding;
+  }
+
+  void add_fragment(LayerId first, LayerId last) {
+    Block all;
+    for (LayerId layer = first; layer <= last; ++layer)
+      for (const Slice& slice : block_of_layer(layer, profile_).slices) all.slices.push_back(slice);
+    Fragment fragment{build_.add(all), {}, {}};
+    for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : one_by_one(all))
+      fragment.buckets.push_back(build_.add(std::move(bucket)));
+    fragments_.push_back(std::move(fragment));
+  }
+
+  static std::vector<Block> one_by_one(const Block& all) {
+    std::vector<Block> blocks;
+    for (const Slice& slice : all.slices) blocks.push_back({{slice}});
+    return blocks;
+  }
+
+  // Full buckets of so many bytes of parameters, tensors being cut; the last is short.
+  std::vector<Block> cut(const Block& all, Bytes size) const {
+    const Bytes each = bytes_of_gradient(profile_);
+    const auto parameter = static_cast<double>(each) * profile_.parameter_share();
+    const Bytes most = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(size) / parameter)) * each;
+    std::vector<Block> blocks;
+    Bytes left = 0;
+    for (const Slice& slice : all.slices)
+      for (Bytes sent = 0; sent < slice.bytes;) {
+        if (left == 0) {
+          blocks.emplace_back();
+          left = most;
+        }
+        const Bytes part = std::min(left, slice.bytes - sent);
+        blocks.back().slices.push_back({slice.tensor, slice.offset + sent, part});
+        sent += part;
+        left -= part;
+      }
+    return blocks;
+  }
+
+  void add_step(std::uint32_t step) {
+    const auto layers = static_cast<LayerId>(profile_.layers.size());
+    const auto micro_batches = static_cast<std::uint32_t>(build_.plan().sharding.accumulate);
+    for (std::uint32_t i = 0; i < micro_batches; ++i) {
+      const std::uint32_t micro_batch = step * micro_batches + i;
+      for (LayerId layer = 0; layer < layers; ++layer) build_.add(Work{Activity::Forward, layer, micro_batch});
+      for (LayerId layer = layers; layer-- > 0;) build_.add(Work{Activity::Backward, layer, micro_batch});
+    }
+    build_.add(Work{Activity::Update, everything, step});
+  }
+
+  void launch(std::int64_t number) {
+    Fragment& fragment = fragments_[static_cast<std::size_t>(number)];
+    const PlanPoint update = build_.so_far();
+    for (const std::uint32_t bucket : fragment.buckets) {
+      const auto send = [&](CollectiveOp op) {
+        Payload payload{Payload::Kind::PseudoGradient, bucket};
+        if (outer_.quantize) payload.wire = int8_values;
+        const PlanPoint sent = build_.send(op, group_all, payload, lane_, 0);
+        build_.gate(update, sent);
+        return sent;
+      };
+      if (!outer_.quantize) {
+        fragment.averaged.push_back(send(CollectiveOp::AllReduce));
+        continue;
+      }
+      const PlanPoint exchanged = send(CollectiveOp::AllToAll);
+      fragment.averaged.push_back(send(CollectiveOp::AllGather));
+      build_.gate(exchanged, fragment.averaged.back());
+    }
+  }
+
+  void use(std::int64_t number) {
+    const Fragment& fragment = fragments_[static_cast<std::size_t>(number)];
+    const PlanPoint update = work(build_.add(Work{Activity::OuterUpdate, fragment.block}));
+    build_.gate(fragment.averaged, update);
+  }
+
+  const Profile& profile_;
+  OuterOptions outer_;
+  PlanBuilder build_;
+  std::uint32_t lane_ = 0;
+  std::vector<Fragment> fragments_;
+};
+
+}  // namespace
+
+std::optional<Complaint> unsuitable_round(const OuterOptions& options, std::size_t units) {
+  if (options.sync_every % options.fragments != 0)
+    return Complaint{fmt::format("{} fragments do not divide {} steps", options.fragments, options.sync_every),
+                     "a divisor of sync_every"};
+  const std::int64_t every = options.sync_every / options.fragments;
+  if (options.delay >= every)
+    return Complaint{fmt::format("a delay of {} steps, but a fragment is averaged every {}", options.delay, every),
+                     fmt::format("fewer than {}", every)};
+  if (static_cast<std::size_t>(options.fragments) > units)
+    return Complaint{fmt::format("{} fragments of {} units", options.fragments, units),
+                     "at most one fragment per unit, or a finer wrap"};
+  return std::nullopt;
+}
+
+Plan plan_local_sgd(const PlanRequest& request) {
+  OuterOptions outer;
+  outer.sync_every = request.options.outer.sync_every;
+  return LocalSteps("local-sgd", request, outer).make();
+}
+
+Plan plan_diloco(const PlanRequest& request) {
+  const OuterOptions& outer = request.options.outer;
+  LocalSteps planner("diloco", request, outer);
+  const Bytes parameter = std::max<Bytes>(
+      1,
+      static_cast<Bytes>(static_cast<double>(bytes_of_gradient(request.profile)) * request.profile.parameter_share()));
+  // An fp32 momentum, and the parameters of the last outer step unless they are on the host.
+  planner.build().plan().memory_policy.outer = 4 + (outer.backup_on_device ? parameter : 0);
+  return planner.make();
+}
+
+std::vector<Need> needs_of_round(const ShardingConfig& sharding) {
+  return {{.op = CollectiveOp::AllReduce,
+           .group = group_all,
+           .payload = Payload::Kind::PseudoGradient,
+           .after = Activity::Update,
+           .before = Activity::OuterUpdate,
+           .every = sharding.steps(),
+           .staleness = sharding.delay}};
+}
+
+std::optional<Complaint> not_a_round(const Plan& plan, const Profile& profile) {
+  const auto layers = static_cast<LayerId>(profile.layers.size());
+  const ShardingConfig& sharding = plan.sharding;
+  const Complaint wrong{"the program is not one round",
+                        fmt::format("the passes of {} steps in turn, an update after each, and outer updates behind "
+                                    "updates",
+                                    sharding.steps())};
+  std::vector<Work> wanted, found;
+  for (std::int64_t step = 0; step < sharding.steps(); ++step) {
+    for (std::int64_t i = 0; i < sharding.accumulate; ++i) {
+      const auto micro_batch = static_cast<std::uint32_t>(step * sharding.accumulate + i);
+      for (LayerId layer = 0; layer < layers; ++layer) wanted.push_back({Activity::Forward, layer, micro_batch});
+      for (LayerId layer = layers; layer-- > 0;) wanted.push_back({Activity::Backward, layer, micro_batch});
+    }
+    wanted.push_back({Activity::Update, everything, static_cast<std::uint32_t>(step)});
+  }
+  const std::vector<Work>& program = plan.program();
+  for (std::size_t place = 0; place < program.size(); ++place) {
+    const Work& one = program[place];
+    if (one.kind != Activity::OuterUpdate) {
+      found.push_back(one);
+      continue;
+    }
+    const Activity before = place > 0 ? program[place - 1].kind : Activity::Forward;
+    if (one.item >= plan.blocks.size() || (before != Activity::Update && before != Activity::OuterUpdate)) return wrong;
+  }
+  return found == wanted ? std::nullopt : std::optional(wrong);
+}
+
+namespace {
+
+// Checks the averages of the fragment that the outer update at `place` reads, after the update of step `step`.
+std::optional<Complaint> unaveraged(const Plan& plan, const Profile& profile, const TransferBounds& bounds,
+                                    std::size_t place, std::size_t step, const std::vector<std::size_t>& updates) {
+  const auto delay = static_cast<std::size_t>(plan.sharding.delay);
+  const std::size_t since = updates[step - std::min(step, delay)];
+  std::vector<std::vector<Slice>> arrived(profile.tensors.size());
+  std::vector<bool> own(profile.tensors.size(), false);
+  for (const Slice& slice : plan.blocks[plan.program()[place].item].slices) own[slice.tensor] = true;
+  for (std::uint32_t index = 0; index < plan.transfers.size(); ++index) {
+    const Transfer& one = plan.transfers[index];
+    if (one.payload.kind != Payload::Kind::PseudoGradient || !own[plan.block_of(one).slices.front().tensor]) continue;
+    const std::string name = fmt::format("step {}: {}", step + 1, describe_transfer(plan, index, profile));
+    if (one.group != group_all) return Complaint{name + " is not among all workers", "no axis"};
+    if (bounds.earliest[index] <= since)
+      return Complaint{name + " may start before the update whose result it averages",
+                       fmt::format("after the update of step {}", step + 1 - std::min(step, delay))};
+    if (bounds.latest[index] > place)
+      return Complaint{name + " may end after the outer update has started", "before it"};
+    if (is_gathering(one.op))
+      for (const Slice& slice : plan.block_of(one).slices) arrived[slice.tensor].push_back(slice);
+  }
+  for (TensorId id = 0; id < profile.tensors.size(); ++id) {
+    if (!own[id]) continue;
+    std::sort(arrived[id].begin(), arrived[id].end(),
+              [](const Slice& a, const Slice& b) { return a.offset < b.offset; });
+    Bytes sent = 0;
+    for (const Slice& slice : arrived[id]) sent += slice.offset == sent ? slice.bytes : 0;
+    if (sent != profile.tensors[id].bytes)
+      return Complaint{
+          fmt::format("step {}: byte {} of '{}' is not averaged, or twice", step + 1, sent, profile.tensors[id].name),
+          "every byte of a fragment in one all-reduce"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profile, const TransferBounds& bounds) {
+  std::vector<std::size_t> updates;                   // places, by step
+  std::vector<int> times(profile.tensors.size(), 0);  // by tensor: outer updates
+  for (std::size_t place = 0; place < plan.program().size(); ++place) {
+    const Work& one = plan.program()[place];
+    if (one.kind == Activity::Update) updates.push_back(place);
+    if (one.kind != Activity::OuterUpdate) continue;
+    for (const Slice& slice : plan.blocks[one.item].slices) ++times[slice.tensor];
+    if (auto wrong = unaveraged(plan, profile, bounds, place, updates.size() - 1, updates)) return wrong;
+  }
+  for (TensorId id = 0; id < profile.tensors.size(); ++id)
+    if (times[id] != 1)
+      return Complaint{fmt::format("'{}' has {} outer updates in a round", profile.tensors[id].name, times[id]), "one"};
+  return std::nullopt;
+}
+
+}  // namespace allreplay

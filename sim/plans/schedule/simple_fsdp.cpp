@@ -1,0 +1,159 @@
+#include "sim/plans/schedule/simple_fsdp.hpp"
+
+#include <optional>
+
+#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/plan_builder.hpp"
+
+namespace allreplay {
+
+namespace {
+
+class SimpleFsdp {
+ public:
+  explicit SimpleFsdp(const PlanRequest& request)
+      : profile_(request.profile),
+        options_(request.options),
+        reorders_(options_.fsdp.reorder),
+        build_("simple-fsdp", sharded(options_.sharding), profile_) {
+    MemoryPolicy& memory = build_.plan().memory_policy;
+    memory.parameter = memory.gradient = 4;  // fp32 shards, whatever is sent
+    make_parts();
+    gathers_ = build_.add_lane(options_.fsdp.separate_lanes ? "gather" : "gather and reduce");
+    reduces_ = options_.fsdp.separate_lanes ? build_.add_lane("reduce") : gathers_;
+    if (groups()) replicate_ = build_.add_lane("replicate");
+  }
+
+  Plan make() {
+    for (std::uint32_t micro_batch = 0; micro_batch < options_.sharding.accumulate; ++micro_batch) {
+      forward(micro_batch);
+      backward(micro_batch);
+      build_.wait_for(reductions_);
+      reductions_.clear();
+    }
+    build_.compute({Activity::Update, everything});
+    return build_.take();
+  }
+
+ private:
+  // Layers whose parameters are gathered, and whose gradients are reduced, in turn: a bucket of the compiler, or the
+  // tensors of one layer in the graph's order.
+  struct Part {
+    Unit layers;
+    std::vector<std::uint32_t> blocks;
+    bool freed = false;  // between its passes
+  };
+
+  static ShardingConfig sharded(ShardingConfig sharding) {
+    sharding.zero = 3;
+    return sharding;
+  }
+  bool groups() const { return options_.sharding.shard_group > 0; }
+
+  void make_parts() {
+    const std::vector<Unit> units = units_of(profile_, options_.fsdp.wrap);
+    if (reorders_) build_.plan().memory_policy.units = units;
+    const Reshard reshard = options_.fsdp.reshard.value_or(Reshard::ButLast);
+    for (const Unit& unit : units) {
+      const bool last = unit == units.back();
+      const bool freed = reshard == Reshard::All || (reshard == Reshard::ButLast && !last);
+      if (reorders_) {
+        parts_.push_back({unit, {}, freed});
+        Block bucket;
+        for (LayerId layer = unit.first; layer <= unit.last; ++layer)
+          for (const Slice& slice : block_of_layer(layer, profile_).slices) bucket.slices.push_back(slice);
+        parts_.back().blocks.push_back(build_.add(std::move(bucket)));
+        continue;
+      }
+      for (LayerId layer = unit.first; layer <= unit.last; ++layer) {
+        parts_.push_back({{layer, layer}, {}, freed});
+        for (const Slice& slice : block_of_layer(layer, profile_).slices)
+          parts_.back().blocks.push_back(build_.add(Block{{slice}}));
+      }
+    }
+  }
+
+  void pass(Activity kind, const Part& part, std::uint32_t micro_batch) {
+    const auto [first, last] = part.layers;
+    for (LayerId i = first; i <= last; ++i)
+      build_.compute({kind, kind == Activity::Forward ? i : last - (i - first), micro_batch});
+  }
+
+  // Issues the gather of a bucket.
+  PlanPoint gather(std::size_t part, std::uint32_t micro_batch) {
+    return build_.issue(build_.gather(parts_[part].blocks.front(), gathers_, micro_batch));
+  }
+
+  PlanPoint reduce(std::uint32_t block, std::uint32_t micro_batch) {
+    const PlanPoint scattered =
+        build_.issue(build_.reduce(CollectiveOp::ReduceScatter, group_shard, block, reduces_, micro_batch));
+    reductions_.push_back(scattered);
+    if (!groups()) return scattered;
+    reductions_.push_back(build_.sum_shards(block, replicate_, micro_batch));
+    build_.gate(scattered, reductions_.back());
+    return scattered;
+  }
+
+  // In the order of the graph each collective is waited for where it stands.
+  void gather_in_turn(const Part& part, std::uint32_t micro_batch) {
+    for (const std::uint32_t block : part.blocks)
+      build_.wait_for(build_.issue(build_.gather(block, gathers_, micro_batch)));
+  }
+  void reduce_in_turn(const Part& part, std::uint32_t micro_batch) {
+    for (std::size_t i = part.blocks.size(); i-- > 0;) {
+      reduce(part.blocks[i], micro_batch);
+      build_.wait_for(reductions_);
+      reductions_.clear();
+    }
+  }
+
+  // A bucket's gather is moved to before the wait for the previous one.
+  void forward(std::uint32_t micro_batch) {
+    std::optional<PlanPoint> next;
+    if (reorders_) next = gather(0, micro_batch);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::optional<PlanPoint> arrived = next;
+      if (reorders_ && i + 1 < parts_.size()) next = gather(i + 1, micro_batch);
+      if (arrived)
+        build_.wait_for(*arrived);
+      else
+        gather_in_turn(parts_[i], micro_batch);
+      pass(Activity::Forward, parts_[i], micro_batch);
+    }
+  }
+
+  // Likewise downwards; the wait for a bucket's reduction is moved to behind the start of the next one.
+  void backward(std::uint32_t micro_batch) {
+    const std::size_t count = parts_.size();
+    std::vector<std::optional<PlanPoint>> arrived(count), reduced(count + 2);
+    if (reorders_ && parts_.back().freed) arrived.back() = gather(count - 1, micro_batch);
+    for (std::size_t i = count; i-- > 0;) {
+      const Part& part = parts_[i];
+      if (reduced[i + 2]) build_.wait_for(*reduced[i + 2]);
+      if (reorders_ && i > 0 && parts_[i - 1].freed) arrived[i - 1] = gather(i - 1, micro_batch);
+      if (arrived[i])
+        build_.wait_for(*arrived[i]);
+      else if (!reorders_ && part.freed)
+        gather_in_turn(part, micro_batch);
+      pass(Activity::Backward, part, micro_batch);
+      if (reorders_)
+        reduced[i] = reduce(part.blocks.front(), micro_batch);
+      else
+        reduce_in_turn(part, micro_batch);
+    }
+  }
+
+  const Profile& profile_;
+  const StrategyOptions& options_;
+  bool reorders_;
+  PlanBuilder build_;
+  std::vector<Part> parts_;  // in forward order
+  std::uint32_t gathers_ = 0, reduces_ = 0, replicate_ = 0;
+  std::vector<PlanPoint> reductions_;  // that the next micro-batch, or the update, waits for
+};
+
+}  // namespace
+
+Plan plan_simple_fsdp(const PlanRequest& request) { return SimpleFsdp(request).make(); }
+
+}  // namespace allreplay

@@ -1,0 +1,124 @@
+#include "sim/plans/schedule/unknown_name_hints.hpp"
+
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/named.hpp"
+#include "sim/plans/collective/algorithm.hpp"
+#include "sim/plans/schedule/codec.hpp"
+#include "sim/plans/schedule/offer.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Asked {
+  std::vector<std::string_view> words;
+  std::string_view wrong;
+  std::string_view right;
+};
+
+// A name matches if one of its words is listed, or begins with a listed word that is long enough to be unambiguous.
+const std::vector<Asked>& absent() {
+  static const std::vector<Asked> all{
+      {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},
+       "precision is set by the profile",
+       "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire only"},
+      {{"async", "asynchronous", "asp", "ssp", "stale", "localsgd", "gossip", "decentralized", "fedavg"},
+       "every iteration waits for the gradients of all workers",
+       "a synchronous strategy; --accumulate K communicates once every K passes"},
+      {{"offload", "offloading", "nvme"},
+       "offloading is not simulated",
+       "fsdp2 or zero-1 to zero-3, which shard the state; `run` prints the memory of a worker"},
+      {{"checkpointing", "recompute", "recomputation", "remat"},
+       "recomputation is set by the profile",
+       "a profile measured with it, or made by `allreplay estimate --recompute RULE`"},
+  };
+  return all;
+}
+
+const std::vector<Asked>& elsewhere() {
+  static const std::vector<Asked> all{
+      {{"fsdp", "fsdp3"}, "which of PyTorch's?", "fsdp2, which is fully_shard, or fsdp1, FullyShardedDataParallel"},
+      {{"pp", "pipeline", "gpipe", "1f1b", "pipedream", "interleaved", "zbv", "dualpipe"},
+       "is a pipeline schedule",
+       "--pp P --schedule NAME, from `allreplay list schedules`, with a strategy"},
+      {{"tp", "cp", "ep", "tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
+       "is another kind of parallelism",
+       "--tp T, --cp C or --ep E, with a strategy and the profile of one worker of such groups"},
+      {{"hsdp"}, "is FSDP in groups of workers", "fsdp2 --shard-group F"},
+      {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
+      {{"accumulate", "accumulation"}, "is an option of any strategy", "--accumulate K"},
+      {{"ps"}, "is a collective", "--collective parameter-server with any strategy, or the strategy byteps"},
+      {{"allreduce"}, "is a collective, which strategies schedule", "such as --collective ring, with any strategy"},
+      {{"compress", "compression", "powersgd"},
+       "compression is done by a codec",
+       "--codec C, from `allreplay list codecs`"},
+      {{"tensorflow", "tf", "jax", "xla", "keras", "paddle"},
+       "no strategy of that framework is known here",
+       "one of `allreplay list strategies`, or its buckets as a plan file (--plan)"},
+  };
+  return all;
+}
+
+std::vector<std::string> words_in(std::string_view name) {
+  std::vector<std::string> words{""};
+  std::string joined;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) == 0) {
+      words.emplace_back();
+      continue;
+    }
+    words.back() += static_cast<char>(std::tolower(letter));
+    joined += static_cast<char>(std::tolower(letter));
+  }
+  words.push_back(joined);  // local-sgd is localsgd
+  return words;
+}
+
+const Asked* find(const std::vector<Asked>& all, std::string_view name) {
+  constexpr std::size_t enough = 6;
+  const std::vector<std::string> words = words_in(name);
+  for (const std::string& word : words)
+    for (const Asked& one : all)
+      for (const std::string_view key : one.words)
+        if (word == key) return &one;
+  for (const std::string& word : words)
+    for (const Asked& one : all)
+      for (const std::string_view key : one.words)
+        if (key.size() >= enough && word.starts_with(key)) return &one;
+  return nullptr;
+}
+
+[[noreturn]] void answer(std::string_view name, const SourceLocation& place, std::string_view wrong,
+                         std::string_view right) {
+  throw InputError(place, fmt::format("'{}': {}", name, wrong), right);
+}
+
+}  // namespace
+
+void hint_at_what_is_absent(std::string_view word, const SourceLocation& place) {
+  if (const Asked* asked = find(absent(), word)) answer(word, place, asked->wrong, asked->right);
+}
+
+void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& place) {
+  if (const Asked* asked = find(elsewhere(), word)) answer(word, place, asked->wrong, asked->right);
+  hint_at_what_is_absent(word, place);
+  if (row_named(algorithms(), word))
+    answer(word, place, "is a collective", fmt::format("--collective {}, with any strategy", word));
+  if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, with any strategy", word));
+  constexpr std::size_t enough = 5;  // torch
+  for (const Framework& framework : frameworks()) {
+    const bool part = word.size() >= enough && framework.name.find(word) != std::string_view::npos;
+    if (!part && word.find(framework.name) == std::string_view::npos) continue;
+    std::vector<std::string> own;
+    for (const Strategy* strategy : framework.strategies) own.emplace_back(strategy->name);
+    answer(word, place, fmt::format("which strategy of {}?", framework.name), choices(own));
+  }
+}
+
+}  // namespace allreplay

@@ -1,0 +1,225 @@
+// The program's commands, one source file each, registered by add_X(), and the options and checks that they share.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/farm/farm.hpp"
+#include "sim/programs/command/command_line.hpp"
+#include "sim/programs/command/console.hpp"
+#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/experiment/request.hpp"
+
+namespace allreplay {
+
+void add_run(CommandLine& app);
+void add_compare(CommandLine& app);
+void add_sweep(CommandLine& app);
+void add_plan(CommandLine& app);
+void add_plot(CommandLine& app);
+void add_topology(CommandLine& app);
+void add_collective(CommandLine& app);
+void add_codec(CommandLine& app);
+void add_calibrate(CommandLine& app);
+void add_tune(CommandLine& app);
+void add_validate(CommandLine& app);
+void add_recommend(CommandLine& app);
+void add_whatif(CommandLine& app);
+void add_goodput(CommandLine& app);
+void add_jobs(CommandLine& app);
+void add_import(CommandLine& app);
+void add_estimate(CommandLine& app);
+void add_export(CommandLine& app);
+void add_diagnose(CommandLine& app);
+void add_report(CommandLine& app);
+void add_list(CommandLine& app);
+void add_schedule(CommandLine& app);
+void add_help(CommandLine& app);  ///< explains all commands of `app`; keeps a reference to `app`
+void add_completion(CommandLine& app);
+
+/// The kinds of names that `allreplay list` knows ("strategies", …), and the names of one kind. Throws InputError.
+const std::vector<std::string>& listable();
+std::vector<std::string> listed_names(const Files& files, std::string_view what);
+
+/// The values of --bandwidth and the other flags that change a profile or a cluster, by name without dashes.
+using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+inline constexpr std::initializer_list<Changed> every_change = {Changed::Network, Changed::Profile,
+                                                                Changed::Stragglers};
+
+/// Adds the flags that change one of `kinds`.
+void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
+
+std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
+
+/// The values of --nodes and the other flags that describe a cluster, by name without dashes.
+using ClusterWordArguments = std::map<std::string, std::string, std::less<>>;
+
+/// Adds --cluster, and the flags that describe a cluster instead.
+void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words);
+
+std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
+
+/// The values of --profile, --cluster and the other options that make up a scenario.
+struct ScenarioArguments {
+  std::string profile, model, device, tokens;  ///< a profile, or a model, its device and the tokens of a sample
+  std::string cluster, workers, collective, fidelity, codec, forward_ratio;
+  ClusterWordArguments cluster_words;
+  std::vector<std::string> options;                          ///< key=value
+  std::string accumulate, zero, shard_group, memory;         ///< strategy options with flags of their own
+  std::map<std::string, std::string, std::less<>> parallel;  ///< the same for parallelism and its schedule, by flag
+  ChangeArguments changes;
+  std::vector<std::string> configs;  ///< files of --config, whose settings are among the others (config_words.hpp)
+  bool no_reuse = false, sequence_parallel = false;
+
+  /// True if a cluster was given, by --cluster or by flags that describe one.
+  bool has_cluster() const;
+
+  /// `more`, followed by the files that --profile, --cluster and --codec name; "" for what is no file.
+  std::vector<std::string> files(const Files& files, std::vector<std::string> more = {}) const;
+
+  /// The request for one strategy, or for the plan in a file. Throws InputError that names the wrong option.
+  Request request(const std::string& strategy, const std::string& plan = "") const;
+};
+
+/// Options that take several values, for commands that combine them: "a,b", or the option repeated.
+struct SeveralArguments {
+  std::vector<std::string> clusters, workers, collectives, fidelities, codecs, shard_groups;
+  std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
+};
+
+/// Adds the options of a scenario to `command`. With `several`, the options in it take lists. Returns --profile.
+Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+
+/// Adds --model and the other options that estimate a profile instead of `profile` (--profile).
+void add_model_options(Command command, Option profile, ScenarioArguments& arguments);
+
+/// The same without the options of the profile. Returns --cluster, which is not required here.
+Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                           SeveralArguments* several = nullptr);
+
+/// Warns about options that had no effect on any of the outcomes. REQUIRES: `outcomes` is not empty.
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
+
+/// Splits each "a,b" of `given`, unless it names a file, or something in `folder`. Throws InputError for an empty item.
+std::vector<std::string> one_by_one(const Files& files, const std::vector<std::string>& given,
+                                    const std::string& option, std::string_view folder = "");
+
+/// Expands "16", "8:1024:x2" or "8:64:+8" into numbers of workers; "" (the cluster's own number) stays as it is.
+std::vector<std::string> worker_counts(const std::string& text);
+
+/// The parallelism options in `several`: for each option that was given, its values.
+std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);
+
+/// The values of --tie, --now and --headroom, which decide which result wins.
+struct WinningArguments {
+  std::string tie = fmt::format("{:g}%", 100 * WinningRule().tie), now;
+  std::string headroom = fmt::format("{:g}%", 100 * WinningRule().headroom);
+  std::string doubt = "none";  ///< add_doubt_option() sets its default
+
+  /// Throws InputError.
+  WinningRule rule() const;
+};
+void add_winning_options(Command command, WinningArguments& arguments);
+/// Adds --doubt, for commands that replay winners with less bandwidth.
+void add_doubt_option(Command command, WinningArguments& arguments);
+
+/// Adds --strategy and --plan, exactly one of which must be given.
+void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);
+/// Throws InputError unless exactly one was given.
+void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
+
+struct Output {
+  std::string option;          ///< "--out"
+  std::string file;            ///< "" if not given
+  bool is_compressed = false;  ///< if the file's name ends in .gz
+};
+
+/// Throws InputError if an output is also an input or another output (links are followed), looks like an option
+/// ("--out --json"), is "-", ends in .gz although it is not compressed, or cannot be written.
+void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// Writes `text` to the output. Unless `force` (--force) is given, throws InputError if a file is there that does not
+/// contain `mark`, by which the command recognises its own files.
+void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force);
+inline constexpr const char* help_on_force = "replace --out, whatever it is";
+
+/// The file that an option's value refers to, by path or by name in `folder`; "" if there is none.
+std::string file_behind(const Files& files, std::string_view folder, const std::string& name);
+
+/// The file called `name` in the first of these folders that has it, or at the path `name`. Otherwise throws InputError
+/// that names `flag` and suggests similar names.
+std::string find_in_folders(const Files& files, const std::vector<std::string_view>& folders, const std::string& name,
+                            const std::string& flag);
+
+/// The location of an option on the command line, for errors.
+SourceLocation argument(const std::string& option);
+
+/// Parses --seed. Throws InputError.
+std::uint64_t parse_seed(const std::string& text);
+
+/// Parses an option's value, a number above 0. Throws InputError.
+double positive_number(const std::string& text, const std::string& option);
+
+/// Splits lists such as "a,b,c" into one list of names. Throws InputError for an empty name or a repeated one.
+std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
+
+/// True for "all": every strategy compatible with the other options. Throws InputError if names are given, too.
+bool says_all(const std::vector<std::string>& strategies);
+
+/// Adds --jobs, the number of `what` ("rows", "trials") that are simulated at a time.
+void add_jobs_option(Command command, std::string& jobs, std::string_view what);
+
+/// Parses --jobs. Throws InputError.
+int parse_jobs(const std::string& text);
+
+/// Thrown if part of the work is missing although the input is valid. The program exits with status 1.
+class Incomplete : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Runs a command with --engine mpi: calls `lead` on rank 0 of the MPI job; until it returns, the other ranks answer
+/// its requests with the function that `prepare` returns.
+void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
+             const std::function<void(Farm& farm)>& lead);
+
+/// Simulates a scenario. Shows progress if jitter makes it replay many iterations, unless the output is captured.
+Outcome run_with_progress(const Console& console, const Scenario& scenario);
+
+/// Adds --engine to a command whose only engine is MPI; require_mpi_or_none() throws InputError for another value.
+void add_engine(Command command, std::string& engine);
+void require_mpi_or_none(const std::string& engine);
+
+/// Handles options that only some of a command's strategies read: the others run without them, and a note says so.
+class OptionsOfSome {
+ public:
+  /// Removes the options that the scenario's strategy does not read from the request, and resolves it again.
+  void drop_others(Library& library, Request& request, Scenario& scenario);
+
+  /// Throws InputError for an option that no strategy reads.
+  void require_taken() const;
+  /// Prints a note for each option that some strategies run without.
+  void tell(Console& console) const;
+
+ private:
+  std::set<std::string> taken_;
+  std::map<std::string, Scenario> not_taken_;                // by option, the first scenario that does not read it
+  std::map<std::string, std::vector<std::string>> without_;  // by option, the strategies that run without it
+};
+
+/// Prints a note that names the strategies that were left out because the options do not apply to them, if any.
+void note_left_out(Console& console, const std::vector<std::string>& strategies);
+
+/// The warning that `name` is left out and why; `several`: `name` is plural.
+std::string left_out(const std::string& name, const std::string& why, bool several = false);
+
+}  // namespace allreplay

@@ -1,0 +1,338 @@
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
+#include "sim/output/picture/picture_file.hpp"
+#include "sim/output/report/phrases.hpp"
+#include "sim/output/report/scenario_labels.hpp"
+#include "sim/output/report/verdict.hpp"
+#include "sim/output/view/compare_picture.hpp"
+#include "sim/output/view/timeline_picture.hpp"
+#include "sim/programs/command/command.hpp"
+#include "sim/programs/command/config_words.hpp"
+#include "sim/programs/command/help.hpp"
+#include "sim/replay/network/rounds_fabric.hpp"
+#include "sim/replay/training/possible.hpp"
+#include "sim/replay/training/sharding.hpp"
+#include "sim/studies/experiment/doubt.hpp"
+#include "sim/studies/experiment/progress.hpp"
+#include "sim/studies/experiment/side_by_side.hpp"
+#include "sim/studies/experiment/sweep.hpp"
+#include "sim/studies/experiment/sweep_rows.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct CompareArguments {
+  ScenarioArguments scenario;
+  SeveralArguments several;
+  WinningArguments winning;
+  std::vector<std::string> strategies, plans;
+  std::string plot, timeline, jobs = "2";
+  bool json = false, csv = false;
+
+  /// True if every strategy that is compatible with the other options is compared.
+  bool all() const { return says_all(strategies) || (strategies.empty() && plans.empty()); }
+};
+
+void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
+  console.print("{}\n", csv_header());
+  for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
+}
+
+// The scenarios to compare, and what was left out.
+struct Candidates {
+  std::vector<Scenario> scenarios;
+  std::vector<std::string> ways;      // for each scenario its strategy, or its plan's file
+  std::vector<std::string> left_out;  // strategies incompatible with the other options, if all are compared
+  std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, with the reason
+  OptionsOfSome options;
+};
+
+using Choices = std::vector<Requests::Choice>;
+
+// A choice for each word; without words, one that leaves the request as it is.
+Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
+  Choices choices;
+  for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
+  if (choices.empty()) choices.emplace_back([](Request&) {});
+  return choices;
+}
+
+Choices choices_of_workers(const Files& files, const std::vector<std::string>& given) {
+  Choices choices;
+  for (const std::string& some : one_by_one(files, given, "--workers"))
+    for (const std::string& count : worker_counts(some))
+      choices.emplace_back([count = parse_integer(count, 1, most_workers, argument("--workers"))](Request& request) {
+        request.workers = count;
+      });
+  if (choices.empty()) choices.emplace_back([](Request&) {});
+  return choices;
+}
+
+// The strategies and plans to compare, each with the values of its options.
+std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments& arguments) {
+  const bool all = arguments.all();
+  const auto options = several_options(files, arguments.several);
+  std::vector<Requests::Branch> ways;
+  const std::vector<std::string> names = names_in(arguments.strategies, argument("--strategies"));
+  for (const std::string& name : all ? names_of_all_strategies() : names)
+    ways.push_back({[name, all](Request& request) {
+                      request.strategy = name;
+                      if (!all) request.place_of_strategy = argument("--strategies");
+                    },
+                    options});
+  for (const std::string& plan : arguments.plans)
+    ways.push_back({[=](Request& request) { request.plan = plan; }, options});
+  return ways;
+}
+
+// Throws InputError for an unknown collective or fidelity, even if no scenario would use it.
+void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
+  for (const std::string& one : collectives)
+    if (!names_a_file(one)) find_algorithm(one, argument("--collective"));
+  for (const std::string& one : fidelities) find_fidelity(one, argument("--fidelity"));
+}
+
+Requests requests_of(const Files& files, const CompareArguments& arguments) {
+  const auto& [clusters, workers, collectives, fidelities, codecs, shard_groups, parallel] = arguments.several;
+  const auto collective = one_by_one(files, collectives, "--collective"),
+             fidelity = one_by_one(files, fidelities, "--fidelity");
+  require_known(collective, fidelity);
+  Request base = arguments.scenario.request("");
+  const auto options = std::exchange(base.options, {});  // a product sets these by itself
+  const Requests::Product product{
+      {choices_of(one_by_one(files, clusters, "--cluster", "topologies"), &Request::cluster),
+       choices_of_workers(files, workers),
+       choices_of(collective, &Request::collective),
+       choices_of(fidelity, &Request::fidelity),
+       choices_of(one_by_one(files, codecs, "--codec", "models/codecs"), &Request::codec),
+       {[base](Request& request) { request = base; }}},  // last, since choices apply from the last to the first
+      ways_of(files, arguments)};
+  constexpr std::size_t most = 10'000;
+  if (product.size() > most)
+    throw InputError({"command line", ""}, fmt::format("this makes more than {} combinations", most),
+                     "fewer combinations, or a sweep");
+  Requests requests;
+  requests.add(std::make_shared<Requests::Product>(product), [options](Request& request) {
+    request.options.insert(request.options.begin(), options.begin(), options.end());
+  });
+  return requests;
+}
+
+// Resolves a request; returns nothing if its number of workers is impossible, and records that for a warning.
+std::optional<Scenario> resolve_size(Library& library, const Request& request, Candidates& candidates) {
+  const auto is_known = [&](const auto& one) { return one.first == request.workers; };
+  if (std::any_of(candidates.impossible.begin(), candidates.impossible.end(), is_known)) return std::nullopt;
+  try {
+    return library.resolve(request);
+  } catch (const InputError& error) {
+    if (!request.workers || error.place().path != argument("--workers").path) throw;
+    candidates.impossible.emplace_back(*request.workers, error);
+    return std::nullopt;
+  }
+}
+
+// Resolves the scenarios: the named strategies and plans, or every strategy that is compatible with the other options.
+Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
+  const Requests requests = requests_of(inputs.files, arguments);
+  const bool all = arguments.all();
+  Library library(inputs);
+  Candidates candidates;
+  NamesOfFiles names;
+  std::set<std::vector<std::string>> flat;  // requests without a pipeline, and without pipeline options
+  for (Request request : requests) {
+    std::optional<Scenario> resolved = resolve_size(library, request, candidates);
+    if (!resolved) continue;
+    Scenario& scenario = *resolved;
+    if (!scenario.options.parallel.pipeline()) {
+      std::erase_if(request.options, [](const OptionText& one) { return of_pipelines(one.name); });
+      if (!flat.insert(run_flags(request)).second) continue;
+    }
+    candidates.options.drop_others(library, request, scenario);
+    names.add(request, scenario);
+    if (all && !goes_with(scenario)) {
+      if (std::find(candidates.left_out.begin(), candidates.left_out.end(), request.strategy) ==
+          candidates.left_out.end())
+        candidates.left_out.push_back(request.strategy);
+      continue;
+    }
+    candidates.scenarios.push_back(std::move(scenario));
+    candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
+  }
+  if (candidates.scenarios.empty() && !candidates.impossible.empty())
+    throw InputError(candidates.impossible.front().second);
+  candidates.options.require_taken();
+  if (candidates.scenarios.empty())  // for example impossible groups: fail with the first request's reason
+    require_possible(library.resolve(requests[0]));
+  return candidates;
+}
+
+// The reasons why candidates cannot be simulated, each with the candidates that it rules out.
+class Complaints {
+ public:
+  explicit Complaints(const Candidates& candidates) {
+    for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
+      names_.push_back(identifying_names(candidates.scenarios[i]));
+      for (auto& [quantity, name] : names_.back())
+        if (quantity == "strategy") name = candidates.ways[i];  // a plan's file
+    }
+  }
+
+  void add(std::size_t candidate, const InputError& why) {
+    if (!first_) first_ = why;
+    const auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.first == why.what(); });
+    (known == all_.end() ? all_.emplace_back(why.what(), std::vector<std::size_t>()) : *known)
+        .second.push_back(candidate);
+  }
+
+  [[noreturn]] void throw_first() const { throw InputError(*first_); }
+
+  void print_all(Console& console) const {
+    const ScenarioLabels labels(names_);
+    for (const auto& [why, candidates] : all_) {
+      std::vector<std::string> each;
+      for (const std::size_t one : candidates) each.push_back(labels.label(one));
+      console.warn(left_out(listed(each, 4), why, true));
+    }
+  }
+
+ private:
+  std::vector<Names> names_;
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;
+  std::optional<InputError> first_;
+};
+
+// Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
+std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
+  Complaints complaints(candidates);
+  std::vector<Scenario> chosen;
+  std::vector<std::size_t> numbers;
+  std::size_t steps = 0;
+  std::uint64_t cost = 0;
+  for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) try {
+      require_possible(candidates.scenarios[i]);
+      chosen.push_back(candidates.scenarios[i]);
+      numbers.push_back(i);
+      steps += steps_of(chosen.back());
+      cost += expected_cost(chosen.back());
+    } catch (const InputError& error) {
+      complaints.add(i, error);
+    }
+  SideBySide how{.jobs = parse_jobs(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
+  constexpr std::uint64_t long_work = 2'000'000;  // some seconds
+  std::optional<Progress> progress;
+  if (cost > long_work && !console.output_is_captured()) {
+    progress.emplace("compare", steps);
+    how.advance = [&] { progress->advance(); };
+  }
+  std::vector<Attempt> attempts = run_side_by_side(chosen, how);
+  progress.reset();
+  std::vector<Outcome> outcomes;
+  for (std::size_t i = 0; i < attempts.size(); ++i)
+    if (attempts[i].outcome)
+      outcomes.push_back(std::move(*attempts[i].outcome));
+    else
+      complaints.add(numbers[i], *attempts[i].wrong);
+  if (outcomes.empty()) complaints.throw_first();
+  complaints.print_all(console);
+  return outcomes;
+}
+
+// The files that the comparison reads.
+std::vector<std::string> compared_files(const Files& files, const CompareArguments& arguments) {
+  std::vector<std::string> named = arguments.scenario.files(files, arguments.plans);
+  for (const std::string& one : one_by_one(files, arguments.several.clusters, "--cluster", "topologies"))
+    named.push_back(file_behind(files, "topologies", one));
+  for (const std::string& one : one_by_one(files, arguments.several.codecs, "--codec", "models/codecs"))
+    named.push_back(file_behind(files, "models/codecs", one));
+  return named;
+}
+
+// Prints each note once, with the scenarios it applies to.
+void print_notes(Console& console, const std::vector<Outcome>& outcomes) {
+  const ScenarioLabels labels = labels_of(outcomes);
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::string& note = outcomes[i].result.note;
+    if (note.empty()) continue;
+    auto known = std::find_if(notes.begin(), notes.end(), [&](const auto& one) { return one.first == note; });
+    if (known == notes.end()) known = notes.insert(known, {note, {}});
+    known->second.push_back(labels.label(i));
+  }
+  for (const auto& [note, about] : notes) console.note(fmt::format("{}: {}", listed(about), note));
+}
+
+void execute(Context& context, const CompareArguments& arguments) {
+  for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
+    if (file.empty()) continue;
+    require_picture(file, argument(option));
+  }
+  require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
+                   compared_files(context.files(), arguments));
+  Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
+  auto& [outcomes, references, rule, by_offer] = comparison;
+  const Candidates candidates = candidates_of(context.inputs, arguments);
+  note_left_out(context.console, candidates.left_out);
+  candidates.options.tell(context.console);
+  for (const auto& [workers, why] : candidates.impossible)
+    context.console.warn(left_out(fmt::format("{} workers", workers), why.what(), true));
+  outcomes = outcomes_of(context.console, candidates, arguments);
+  for (const OutcomeGroup& group : groups_of(outcomes, rule, by_offer))
+    for (const Ranking& race : races(outcomes, rule, group)) {
+      std::vector<Outcome*> racers;
+      for (const std::size_t one : race.order) racers.push_back(&outcomes[one]);
+      add_doubts(racers, rule);
+    }
+  if (!arguments.csv) references = scaling_references(outcomes, rule);
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
+  if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
+  for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
+  print_notes(context.console, outcomes);
+  warn_of_idle_options(context.console, arguments.scenario, outcomes);
+  if (arguments.json)
+    context.console.print_json(compare_json(comparison));
+  else if (arguments.csv)
+    print_csv(context.console, outcomes);
+  else
+    context.console.show(compare_view(), compare_document(comparison));
+}
+
+}  // namespace
+
+void add_compare(CommandLine& app) {
+  auto arguments = std::make_shared<CompareArguments>();
+  Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
+  add_model_options(command, add_scenario_options(command, arguments->scenario, &arguments->several),
+                    arguments->scenario);
+  add_config_option(command, arguments->scenario.configs);
+  add_winning_options(command, arguments->winning);
+  add_doubt_option(command, arguments->winning);
+  command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
+                     "a,b,c, or all (all, unless --plan is given)");
+  command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")
+      .allow_extra_args(false);
+  add_jobs_option(command, arguments->jobs, "scenarios");
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
+  command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
+  command.add_option("--plot", arguments->plot, values::file,
+                     "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
+  command.add_option("--timeline", arguments->timeline, values::file,
+                     "draw the iterations below each other on one time axis: FILE.svg, .png or .pdf");
+  command.footer(
+      "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
+      "wfbp,mg-wfbp,optimal-merge\n"
+      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe,v100-10gbe --collective "
+      "ring,halving-doubling --workers 16,64 --strategies ddp,best\n"
+      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,350 @@
+#include "sim/programs/command/config_words.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/formats/configs/config_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
+#include "sim/output/report/phrases.hpp"
+#include "sim/programs/command/command.hpp"
+#include "sim/programs/command/definitions.hpp"
+#include "sim/programs/command/help.hpp"
+#include "sim/studies/experiment/estimated_profile.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Flags that say what a profile already says.
+constexpr std::string_view of_profile[] = {"--model",     "--device",    "--seq",  "--sequence-parallel",
+                                           "--precision", "--recompute", "--batch"};
+// Flags that `recommend` finds itself.
+constexpr std::string_view of_layout[] = {"--pp",
+                                          "--tp",
+                                          "--cp",
+                                          "--ep",
+                                          "--chunks",
+                                          "--stages",
+                                          "--p2p",
+                                          "--schedule",
+                                          "--batch",
+                                          "--recompute",
+                                          "--sequence-parallel",
+                                          "--micro-batches",
+                                          "--microbatch-group",
+                                          "--shard-group"};
+
+bool is_among(std::string_view flag, std::span<const std::string_view> flags) {
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+// The options of a command, and the flags that its words give.
+class GivenFlags {
+ public:
+  GivenFlags(const CommandLine& app, const std::string& name) {
+    for (const Command& one : app.get_subcommands())
+      if (one.get_name() == name)
+        for (const Option& option : one.get_options()) options_.push_back(option.definition());
+  }
+
+  // The longest name of an option, under which all its names are known; "" if the command has none of this name.
+  std::string canonical(const std::string& name) const {
+    if (name == "--accumulate") return "--micro-batches";
+    for (const OptionDefinition& option : options_)
+      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return option.names.back();
+    const bool takes_options =
+        std::any_of(options_.begin(), options_.end(), [](const auto& one) { return one.names.back() == "--option"; });
+    const OptionRow* row = takes_options && name.starts_with("--") ? option_named(option_of(name)) : nullptr;
+    return row ? flag_of(row->name) : "";
+  }
+
+  bool takes_value(const std::string& flag) const {
+    for (const OptionDefinition& option : options_)
+      if (option.names.back() == flag) return !option.flag;
+    return true;
+  }
+
+  void read(const std::vector<std::string>& words) {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& word = words[i];
+      if (word.size() < 2 || word[0] != '-') continue;
+      const bool is_long = word[1] == '-';
+      const std::size_t equals = is_long ? word.find('=') : word.size() > 2 ? 2 : std::string::npos;
+      const std::string flag = canonical(word.substr(0, equals));
+      if (flag.empty()) continue;
+      std::string value = equals == std::string::npos ? "" : word.substr(equals + (is_long ? 1 : 0));
+      if (equals == std::string::npos && takes_value(flag) && i + 1 < words.size()) value = words[++i];
+      add(flag, value);
+    }
+  }
+
+  std::map<std::string, std::string, std::less<>> values;
+
+ private:
+  void add(const std::string& flag, const std::string& value) {
+    values[flag] = value;
+    const std::size_t equals = value.find('=');
+    if (flag != "--option" || equals == std::string::npos) return;
+    const std::string name = value.substr(0, equals);
+    const std::string of_option = canonical(name.starts_with("--") ? name : flag_of(name));
+    if (!of_option.empty()) values[of_option] = value.substr(equals + 1);
+  }
+
+  std::vector<OptionDefinition> options_;
+};
+
+// The blocks of a profile: its units, but for the first and the last.
+void take_blocks(ConfigFacts& facts, const std::vector<std::string>& groups) {
+  std::vector<std::int64_t> begins;
+  for (std::size_t l = 0; l < groups.size(); ++l)
+    if (l == 0 || groups[l] != groups[l - 1]) begins.push_back(static_cast<std::int64_t>(l));
+  if (begins.size() < 3 || groups.front().empty()) return;
+  facts.blocks.assign(begins.begin() + 1, begins.end() - 1);
+  facts.layers = std::ssize(groups);
+}
+
+std::int64_t bytes_of_type(const std::string& type) {
+  return type.empty() ? 0 : type == "fp32" || type == "tf32" ? 4 : 2;
+}
+
+// Takes the facts of the profile, or of the model and its device. Errors in these are reported when they are used.
+void take_profile_or_model(ConfigFacts& facts, const Files& files) try {
+  const auto given = [&](std::string_view flag) {
+    const auto found = facts.given.find(flag);
+    return found == facts.given.end() ? std::string() : found->second;
+  };
+  if (const std::string name = given("--profile"); !name.empty()) {
+    const Profile profile = read_profile(files, name);
+    facts.precision = profile.precision;
+    facts.gradient_bytes = profile.tensors.front().bytes / profile.tensors.front().elements;
+    std::vector<std::string> groups;
+    for (const Layer& layer : profile.layers) groups.push_back(layer.group);
+    take_blocks(facts, groups);
+    return;
+  }
+  facts.precision = given("--precision");
+  if (facts.precision.empty() && !given("--device").empty())
+    facts.precision = usual_precision(read_device(files, given("--device")));
+  facts.gradient_bytes = bytes_of_type(facts.precision);
+  if (given("--model").empty()) return;
+  const auto model = read_named_model(files, file_of_model(files, given("--model"), argument("--model")));
+  const auto* transformer = std::get_if<Transformer>(&model);
+  if (!transformer) return;
+  facts.hidden = transformer->hidden;
+  std::vector<std::string> groups;
+  for (const ComputationLayer& layer : build(*transformer, 1, argument("--seq")).layers) groups.push_back(layer.group);
+  take_blocks(facts, groups);
+} catch (const InputError&) {
+}
+
+void take_workers(ConfigFacts& facts, const Inputs& inputs) try {
+  if (facts.given.contains("--workers")) return;
+  const std::int64_t in_words = facts.number("--nodes", 0) * facts.number("--gpus", 0);
+  if (in_words > 0)
+    facts.given["--workers"] = std::to_string(in_words);
+  else if (const auto cluster = facts.given.find("--cluster"); cluster != facts.given.end())
+    facts.given["--workers"] = std::to_string(Library(inputs).cluster_named(cluster->second).workers);
+} catch (const InputError&) {
+}
+
+// Merges the configurations under the given words.
+class Merge {
+ public:
+  Merge(const CommandLine& app, std::vector<std::string> words, Context& context)
+      : command_(words.front()), context_(context), given_(app, command_) {
+    given_.read(words);
+    result_.words = std::move(words);
+  }
+
+  ConfiguredWords result(const std::vector<std::string>& files) {
+    for (const std::string& file : files) parts_.push_back({read_config(context_.files(), file), {}, {}, {}});
+    facts_.given = given_.values;
+    for (const Part& part : parts_)
+      for (const ConfigSetting& one : part.config.settings)
+        if (one.flag == "--strategy") strategy_ = one.value;
+    for (Part& part : parts_)
+      for (const ConfigSetting& setting : part.config.settings) take(part, setting);
+    if (const auto model = facts_.given.find("--model"); model != facts_.given.end())
+      add_model_of_arguments({"--model", model->second}, context_);
+    take_profile_or_model(facts_, context_.files());
+    take_workers(facts_, context_.inputs);
+    for (Part& part : parts_)
+      for (const auto& settings : part.config.later)
+        for (const ConfigSetting& setting : settings(facts_)) take(part, setting);
+    if (command_ == "recommend") take_samples();
+    std::vector<std::string> words;
+    for (const Part& part : parts_)
+      for (const ConfigSetting& one : part.taken) {
+        words.push_back(one.flag);
+        if (given_.takes_value(one.flag)) words.push_back(one.value);
+      }
+    result_.words.insert(result_.words.begin() + 1, words.begin(), words.end());
+    for (const Part& part : parts_) tell(part);
+    return std::move(result_);
+  }
+
+ private:
+  // A configuration, and what became of its settings.
+  struct Part {
+    ConfigFile config;
+    std::vector<ConfigSetting> taken, left_out;
+    std::vector<std::string> overridden;
+  };
+
+  // True for an option that only some strategies read.
+  static bool is_of_strategy(const std::string& flag) {
+    const OptionRow* row = option_named(option_of(flag));
+    return row && row->reader.empty() && !is_among(flag, of_layout) && row->kind != OptionKind::Schedule;
+  }
+
+  // True if the command finds the value itself, or another flag rules it out.
+  bool is_left_out(const ConfigSetting& setting) const {
+    const bool has_profile = given_.values.contains("--profile");
+    if (has_profile && is_among(setting.flag, of_profile)) return true;
+    if (command_ == "recommend" && is_among(setting.flag, of_layout))
+      return !(has_profile && setting.flag == "--micro-batches");
+    if (!is_of_strategy(setting.flag)) return false;
+    if (command_ == "recommend" || given_.values.contains("--plan")) return true;
+    const auto other = given_.values.find(command_ == "compare" ? "--strategies" : "--strategy");
+    if (other == given_.values.end()) return false;
+    const std::vector<std::string> names = names_in({other->second}, argument(other->first));
+    return std::find(names.begin(), names.end(), strategy_) == names.end() && names != std::vector<std::string>{"all"};
+  }
+
+  void take(Part& part, ConfigSetting setting) {
+    if (setting.flag == "--strategy" && (command_ == "compare" || command_ == "recommend")) setting.flag = "--now";
+    const std::string flag = given_.canonical(setting.flag);
+    if (flag.empty() || is_left_out(setting)) return part.left_out.push_back(std::move(setting));
+    if (given_.values.contains(flag) || (flag == "--strategy" && given_.values.contains("--plan"))) {
+      if (given_.values[flag] != setting.value) part.overridden.push_back(flag);
+      return;
+    }
+    setting.flag = flag;
+    const auto [known, is_new] = result_.places.try_emplace(flag, setting.place);
+    if (is_new) {
+      facts_.given[flag] = setting.value;
+      part.taken.push_back(std::move(setting));
+    } else if (facts_.given[flag] != setting.value && known->second.file != setting.place.file) {
+      throw InputError(
+          setting.place,
+          fmt::format("{} is {}, but {} in {}", flag, setting.value, facts_.given[flag], known->second.file),
+          fmt::format("{} on the command line, or in one of them", flag));
+    }
+  }
+
+  // `recommend` needs the samples of an iteration, which are the same for all layouts.
+  void take_samples() {
+    if (!facts_.given.contains("--model") || facts_.given.contains("--global-batch")) return;
+    ConfigFacts layout;
+    SourceLocation place;
+    for (const Part& part : parts_)
+      for (const ConfigSetting& one : part.left_out) {
+        layout.given[one.flag] = one.value;
+        if (one.flag == "--batch") place = one.place;
+      }
+    layout.given["--workers"] = std::to_string(facts_.number("--workers", 0));
+    const auto replicas = layout.replicas();
+    const std::int64_t samples = layout.number("--batch", 0) * layout.number("--micro-batches", 1);
+    if (!replicas || samples == 0) return;
+    take(parts_.front(), {"--global-batch", std::to_string(*replicas * samples), place});
+  }
+
+  static std::string text_of(const ConfigSetting& setting) {
+    return setting.value.empty() ? setting.flag : fmt::format("{} {}", setting.flag, shell_word(setting.value));
+  }
+
+  void tell(const Part& part) {
+    const auto texts = [](const std::vector<ConfigSetting>& settings) {
+      std::vector<std::string> all;
+      for (const ConfigSetting& one : settings) all.push_back(text_of(one));
+      return all;
+    };
+    const ConfigFile& config = part.config;
+    std::string text =
+        fmt::format("{} ({}): {}", config.file, config.format,
+                    part.taken.empty() ? "nothing taken" : fmt::format("{}", fmt::join(texts(part.taken), " ")));
+    for (const auto& [what, names] :
+         {std::pair("not simulated", config.not_simulated),
+          {"variables without a value", config.unset},
+          {"given otherwise", part.overridden},
+          {command_ == "recommend" ? "for recommend to find" : "not used", texts(part.left_out)}})
+      if (!names.empty()) text += fmt::format("; {}: {}", what, listed(names, names.size()));
+    if (!config.ignored.empty()) text += fmt::format("; ignored: {}", listed(config.ignored, 3));
+    context_.console.note(text);
+  }
+
+  std::string command_;
+  Context& context_;
+  GivenFlags given_;
+  ConfigFacts facts_;
+  ConfiguredWords result_;
+  std::string strategy_;
+  std::vector<Part> parts_;
+};
+
+// Takes --config and its values away.
+std::vector<std::string> take_files(std::vector<std::string>& words) {
+  std::vector<std::string> files, rest;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with("--config=")) {
+      files.push_back(words[i].substr(9));
+    } else if (words[i] == "--config") {
+      if (i + 1 == words.size()) throw InputError(argument("--config"), "has no value", "a file");
+      files.push_back(words[++i]);
+    } else {
+      rest.push_back(words[i]);
+    }
+  }
+  words = std::move(rest);
+  return files;
+}
+
+}  // namespace
+
+InputError ConfiguredWords::located(const InputError& error) const {
+  if (error.place().file != "command line") return error;
+  std::string flag = error.place().path;
+  if (const auto known = places.find(flag); known != places.end())
+    return {known->second, fmt::format("({}) {}", flag, error.wrong()), error.right()};
+  return error;
+}
+
+ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> words, Context& context) {
+  const auto commands = app.get_subcommands();
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const Command& one) { return !words.empty() && one.get_name() == words[0]; });
+  const auto has_config = [](const Command& one) {
+    const auto options = one.get_options();
+    return std::any_of(options.begin(), options.end(), [](const Option& option) {
+      const OptionDefinition defined = option.definition();  // of a user's configuration, not of a sweep
+      return defined.names.front() == "--config" && defined.value.name == values::file.name;
+    });
+  };
+  if (command == commands.end() || !has_config(*command)) return {std::move(words), {}};
+  const std::vector<std::string> files = take_files(words);
+  if (files.empty()) return {std::move(words), {}};
+  return Merge(app, std::move(words), context).result(files);
+}
+
+void add_model_of_arguments(const std::vector<std::string>& words, Context& context) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool has_value = words[i].starts_with("--model=");
+    if (!has_value && (words[i] != "--model" || i + 1 == words.size())) continue;
+    const std::string name = has_value ? words[i].substr(8) : words[i + 1];
+    if (const auto model = model_in_arguments(context.files(), name)) context.inputs.files.add(name, *model);
+  }
+}
+
+void add_config_option(Command command, std::vector<std::string>& files) {
+  command
+      .add_option("--config", files, values::file,
+                  "your own configuration, whose settings the other flags override: torchtitan, DeepSpeed, "
+                  "Megatron-LM, Hugging Face, a model's folder; any number of times")
+      .allow_extra_args(false);
+}
+
+}  // namespace allreplay

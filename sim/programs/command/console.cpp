@@ -1,0 +1,62 @@
+#include "sim/programs/command/console.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <unistd.h>
+#include <utility>
+
+#include "sim/base/core/screen.hpp"
+#include "sim/base/core/text.hpp"
+
+namespace allreplay {
+
+void Console::print_text(std::string_view text) {
+  if (is_captured_)
+    printed += text;
+  else
+    fmt::print("{}", text);
+}
+
+void Console::show(const View& view, const JsonValue& document) {
+  print("{}", rendered(view, document, screen()));
+  if (is_captured_) shown.emplace_back(&view, document);
+}
+
+void Console::show(const View& view, const JsonValue& document, bool as_json) {
+  if (as_json)
+    print_json(document);
+  else
+    show(view, document);
+}
+
+void Console::print_aside(std::string_view text) {
+  if (!is_captured_) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return;
+  }
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    stderr_lines.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
+void Console::print_stderr(std::string_view line) {
+  constexpr std::size_t longest = 8192;  // bytes; enough for two paths and some words
+  const std::string text = one_line(line, longest);
+  const bool aside = line.starts_with("note: ") || line.starts_with("warning: ");
+  const bool breaks = !is_captured_ && (aside || is_terminal(STDERR_FILENO));
+  print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
+}
+
+void Console::warn(const std::string& lines) {
+  for (const std::string_view line : split(lines, "\n"))
+    if (!line.empty() && said_.emplace(line).second)
+      print_stderr(fmt::format("{}{}", line.starts_with("note: ") ? "" : "warning: ", line));
+}
+
+void Console::hand_over(Outcome outcome) {
+  if (is_captured_) outcomes.push_back(std::move(outcome));
+}
+
+}  // namespace allreplay

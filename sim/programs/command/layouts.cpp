@@ -1,0 +1,165 @@
+#include "sim/programs/command/layouts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
+#include "sim/output/picture/picture_file.hpp"
+#include "sim/output/report/layouts_report.hpp"
+#include "sim/output/report/phrases.hpp"
+#include "sim/output/view/memory_picture.hpp"
+#include "sim/plans/pipeline/pipeline_plan.hpp"
+#include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/estimated_profile.hpp"
+#include "sim/studies/experiment/layouts.hpp"
+#include "sim/studies/experiment/progress.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// The value that a flag fixes; none if the search may choose it.
+std::optional<std::int64_t> chosen(const ScenarioArguments& scenario, const std::string& flag, std::int64_t most) {
+  const auto given = scenario.parallel.find(flag);
+  if (given == scenario.parallel.end() || given->second.empty()) return std::nullopt;
+  return parse_integer(given->second, 1, most, argument(flag));
+}
+
+std::string change(const ScenarioArguments& scenario, const std::string& name) {
+  const auto given = scenario.changes.find(name);
+  return given == scenario.changes.end() || given->second.empty() ? "" : given->second.back();
+}
+
+Transformer transformer_named(const Files& files, const std::string& name) {
+  const std::string file = file_of_model(files, name, argument("--model"));
+  const auto model = read_named_model(files, file);
+  if (const auto* transformer = std::get_if<Transformer>(&model)) return *transformer;
+  throw InputError(argument("--model"), fmt::format("{} has no blocks to divide among workers", name),
+                   "a transformer of `allreplay list models`, or a config.json");
+}
+
+// The request of all layouts: the options given, without those that restrict which layouts are searched.
+Request base_of(ScenarioArguments scenario) {
+  for (const char* flag : {"--pp", "--tp", "--cp", "--ep", "--schedule", "--chunks", "--global-batch"}) {
+    const auto given = scenario.parallel.find(flag);
+    if (given != scenario.parallel.end()) given->second.clear();
+  }
+  for (const char* name : {"batch", "precision", "recompute"}) scenario.changes.erase(name);
+  scenario.model = scenario.device = scenario.tokens = "";
+  return scenario.request("");
+}
+
+LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, const ScenarioArguments& scenario) {
+  if (!scenario.profile.empty())
+    throw InputError(argument("--profile"), "cannot be combined with --model",
+                     "one of them: with --model profiles are estimated");
+  if (arguments.device.empty())
+    throw InputError(argument("--device"), "is required with --model", "a name from `allreplay list devices`");
+  if (!scenario.accumulate.empty() || chosen(scenario, "--micro-batches", most_workers))
+    throw InputError(argument(scenario.accumulate.empty() ? "--micro-batches" : "--accumulate"),
+                     "cannot be combined with --model",
+                     "--global-batch, which gives all layouts the same number of samples");
+  if (const auto given = scenario.parallel.find("--stages"); given != scenario.parallel.end() && !given->second.empty())
+    throw InputError(argument("--stages"),
+                     "cannot be combined with --model, whose blocks are split as frameworks split them",
+                     "leave it out; or `run` with --stages");
+  LayoutSearch search;
+  search.model = transformer_named(files, arguments.model);
+  search.model_name = arguments.model;
+  search.tokens =
+      arguments.seq.empty() ? search.model.tokens() : parse_integer(arguments.seq, 1, 10'000'000, argument("--seq"));
+  search.device = read_device(files, arguments.device);
+  search.device_name = arguments.device;
+  const std::string precision = change(scenario, "precision");
+  search.precision = precision.empty() ? precisions_of(search.device).front() : precision;
+  search.base = base_of(scenario);
+  search.pp = chosen(scenario, "--pp", most_workers);
+  search.tp = chosen(scenario, "--tp", most_workers);
+  search.cp = chosen(scenario, "--cp", most_workers);
+  search.ep = chosen(scenario, "--ep", most_workers);
+  search.chunks = chosen(scenario, "--chunks", 1000);
+  if (const std::string batch = change(scenario, "batch"); !batch.empty())
+    search.samples = parse_integer(batch, 1, 1'000'000, argument("--batch"));
+  if (const auto given = scenario.parallel.find("--schedule"); given != scenario.parallel.end())
+    search.schedule = given->second;
+  constexpr std::string_view known[] = {"1f1b", "interleaved", "zb-h1", "zbv"};
+  if (!search.schedule.empty() && std::find(std::begin(known), std::end(known), search.schedule) == std::end(known))
+    throw InputError(argument("--schedule"), fmt::format("'{}' is not among the schedules searched", search.schedule),
+                     "1f1b, interleaved, zb-h1 or zbv");
+  if (const std::string recompute = change(scenario, "recompute"); !recompute.empty())
+    search.recompute = choose_by_name(recompute_rules, recompute, argument("--recompute"), "unknown '{}'").value;
+  if (!arguments.strategies.empty()) search.strategies = arguments.strategies;
+  for (const std::string& one : search.strategies)
+    if (!plans_pipelines(find_strategy(one, argument("--strategies"))))
+      throw InputError(argument("--strategies"), fmt::format("{} does not support pp above 1", one),
+                       "megatron, fsdp2, or a strategy of blocks, such as ddp");
+  search.budget = static_cast<std::size_t>(
+      arguments.budget.empty() ? 200 : parse_integer(arguments.budget, 1, 100'000, argument("--budget")));
+  search.jobs = parse_jobs(arguments.jobs);
+  return search;
+}
+
+// Throws NothingFits, with the smallest simulated layout and a change that would make one fit.
+[[noreturn]] void refuse_unfit(Library& library, const LayoutSearch& search, const LayoutAdvice& advice) {
+  const LayoutTrial& smallest =
+      *std::min_element(advice.ranking.begin(), advice.ranking.end(), [](const LayoutTrial& a, const LayoutTrial& b) {
+        return a.outcome.result.memory.peak < b.outcome.result.memory.peak;
+      });
+  const Scenario& scenario = smallest.outcome.scenario;
+  const std::string least = format_size(static_cast<Bytes>(smallest.outcome.result.memory.peak));
+  const std::optional<LayoutRemedy> remedy = remedy_of(library, search);
+  const std::string instead =
+      !remedy ? ""
+      : remedy->workers > 0
+          ? fmt::format("{} workers, where {} fits; or ", remedy->workers, layout_words(remedy->layout))
+          : fmt::format("no {}: {} fits; or ", listed(remedy->without, remedy->without.size()),
+                        layout_words(remedy->layout));
+  throw NothingFits(
+      scenario.options.places.contains("memory") ? scenario.options.place_of("memory") : argument("--device"),
+      fmt::format("none of {}{} fits into {}: the smallest, {}, needs {}",
+                  advice.left_over > 0 ? fmt::format("the {} simulated of ", advice.ranking.size()) : "",
+                  counted(std::ssize(advice.ranking) + static_cast<std::int64_t>(advice.left_over), "layout"),
+                  limit_text(scenario), layout_words(smallest.layout), least),
+      fmt::format("{}{} a worker", instead, least));
+}
+
+}  // namespace
+
+void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
+                       const WinningRule& rule) {
+  LayoutSearch search = search_of(context.files(), arguments, scenario);
+  search.rule = rule;
+  search.in_parts = arguments.json ? search.budget : layouts_shown;
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate(context.files(), {{"--plot", arguments.plot}}, scenario.files(context.files()));
+  Library library(context.inputs);
+  search.workers = library.resolve_network(search.base).workers;
+  const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
+  search.global_batch = samples.value_or(search.workers);
+  std::optional<Progress> progress;
+  search.begin = [&](std::size_t trials) {
+    if (!context.console.output_is_captured()) progress.emplace("recommend", trials);
+  };
+  search.advance = [&] {
+    if (progress) progress->advance();
+  };
+  const LayoutAdvice advice = search_layouts(library, search);
+  progress.reset();
+  const LayoutTrial& first = advice.ranking.front();
+  if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(library, search, advice);
+  if (!samples)
+    context.console.print_stderr(fmt::format(
+        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
+  if (arguments.json)
+    for (const std::string& one : advice.skipped) context.console.note("skipped " + one);
+  if (arguments.json)
+    context.console.print_json(layouts_json(advice, search.rule));
+  else
+    context.console.show(layouts_view(), layouts_document(advice, search));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,20 @@
+// `recommend --model`: searches layouts (degrees of parallelism, schedules, batch sizes) of a transformer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/programs/command/command.hpp"
+
+namespace allreplay {
+
+struct LayoutArguments {
+  std::string model, device, seq, budget, jobs, plot;
+  std::vector<std::string> strategies;  ///< if empty, those of Megatron-LM and torchtitan
+  bool json = false;
+};
+
+void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
+                       const WinningRule& rule);
+
+}  // namespace allreplay

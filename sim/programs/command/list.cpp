@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/base/core/file.hpp"
+#include "sim/base/core/named.hpp"
+#include "sim/formats/interchange/exporters/exporter.hpp"
+#include "sim/formats/interchange/importers/importer.hpp"
+#include "sim/output/report/table.hpp"
+#include "sim/programs/command/command.hpp"
+#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/search/search_space.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using TextRows = std::vector<std::vector<std::string>>;
+
+// `name` as code in Markdown.
+std::string code(std::string_view name) { return fmt::format("`{}`", name); }
+
+std::string codes(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + code(name);
+  return text;
+}
+
+// --- the program's own tables: X_lines() for `list X`, X_table() for --markdown, which docs/ contains
+
+TextRows strategy_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const Strategy& strategy : strategies())
+    rows.push_back({std::string(strategy.name),
+                    fmt::format("{}{}{}", strategy.summary,
+                                strategy.options.empty() ? "" : "; options: ", fmt::join(strategy.options, ", "))});
+  return rows;
+}
+
+TextRows strategy_table() {
+  TextRows rows{{"strategy", "what it sends", "options", "framework"}};
+  for (const Strategy& strategy : strategies()) {
+    const Offer& offer = strategy.offer;
+    rows.push_back({code(strategy.name), std::string(strategy.summary),
+                    codes({strategy.options.begin(), strategy.options.end()}),
+                    offer.framework.empty() ? ""
+                                            : code(offer.framework) + (offer.maintained() ? ""
+                                                                       : offer.words      ? ", research"
+                                                                                          : ", code to paste")});
+  }
+  return rows;
+}
+
+TextRows collective_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const Algorithm& one : algorithms()) rows.push_back({std::string(one.name), std::string(one.summary)});
+  return rows;
+}
+
+TextRows collective_table() {
+  TextRows rows{{"collective", "what it does", "a", "b", "N"}};
+  for (const Algorithm& one : algorithms())
+    rows.push_back({code(one.name), std::string(one.summary), std::string(one.start_up), std::string(one.per_byte),
+                    std::string(one.workers)});
+  return rows;
+}
+
+TextRows codec_lines(const Files& files) {
+  TextRows rows;
+  for (const std::string& name : files.list_data("models/codecs")) {
+    const CodecCosts costs = read_codec(Json::read(files, files.find_data("models/codecs", name, "codec")), name);
+    rows.push_back({name, fmt::format("{}; {} on {}", costs.codec->summary, costs.origin, costs.device)});
+  }
+  return rows;
+}
+
+TextRows codec_table() {
+  TextRows rows{{"codec", "what is sent of x", "bytes", "option", "collective", "error feedback"}};
+  for (const Codec& codec : codecs())
+    rows.push_back({code(codec.name), std::string(codec.sent), std::string(codec.size),
+                    codec.option.empty() ? "" : code(codec.option),
+                    codec.collective.empty() ? "the cluster's" : code(codec.collective),
+                    codec.feedback ? "yes" : "no"});
+  return rows;
+}
+
+TextRows topology_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
+  return rows;
+}
+
+TextRows topology_table() {
+  TextRows rows{{"kind", "what it is", "keys of its own"}};
+  for (const KindSummary& kind : topology_kinds()) {
+    std::vector<std::string> keys(kind.keys.begin(), kind.keys.end());
+    std::erase(keys, "");
+    rows.push_back({code(kind.name), std::string(kind.summary), codes(keys)});
+  }
+  return rows;
+}
+
+TextRows option_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const OptionRow& option : option_rows()) rows.push_back({std::string(option.name), help_of(option)});
+  return rows;
+}
+
+// The range that `tune` varies, in the option's unit.
+std::string tuned(const OptionRow& option) {
+  if (tuned_by_choice(option.name)) return option.words.empty() ? "a few" : "its words";
+  if (!option.tuned) return "";
+  const auto text = [&](double value) {
+    if (option.kind == OptionKind::Size) return write_size(static_cast<Bytes>(value));
+    return option.kind == OptionKind::Duration ? write_duration(to_time(value)) : fmt::format("{}", value);
+  };
+  return fmt::format("{} to {}", text(option.tuned->low), text(option.tuned->high));
+}
+
+std::string words_of(const OptionRow& option) {
+  std::vector<std::string> words;
+  for (const std::string& word : option.words) {
+    const std::string takers = takers_of(option, word);
+    words.push_back(code(word) + (takers.empty() ? "" : fmt::format(" ({})", takers)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+TextRows option_table() {
+  TextRows rows{{"option", "value", "default", "used by", "meaning", "`tune` varies"}};
+  for (const OptionRow& option : option_rows())
+    rows.push_back({code(option.name),
+                    option.words.empty() ? std::string(name_of(option_kinds, option.kind)) : words_of(option),
+                    default_of(option), readers_of(option), std::string(option.about), tuned(option)});
+  return rows;
+}
+
+TextRows importer_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const Importer& importer : importers())
+    rows.push_back({std::string(importer.name), std::string(importer.summary)});
+  return rows;
+}
+
+TextRows importer_table() {
+  TextRows rows{{"format", "what"}};
+  for (const Importer& importer : importers()) rows.push_back({code(importer.name), std::string(importer.summary)});
+  return rows;
+}
+
+TextRows exporter_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const Exporter& exporter : exporters())
+    rows.push_back({std::string(exporter.name), std::string(exporter.summary)});
+  return rows;
+}
+
+TextRows column_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const Column& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
+  return rows;
+}
+
+TextRows column_table() {
+  TextRows rows{{"column", "meaning"}};
+  for (const Column& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
+  return rows;
+}
+
+TextRows job_column_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const JobColumn& column : job_columns()) rows.push_back({std::string(column.name), std::string(column.about)});
+  return rows;
+}
+
+TextRows job_column_table() {
+  TextRows rows{{"column", "meaning"}};
+  for (const JobColumn& column : job_columns()) rows.push_back({code(column.name), std::string(column.about)});
+  return rows;
+}
+
+// --- data files
+
+// A data file's own description.
+std::string summary(const Files& files, const std::string& folder, const std::string& name) {
+  const Json json = Json::read(files, files.find_data(folder, name, "file"));
+  for (const auto key : {"description", "reproduces"})
+    if (const auto text = json.find(key)) return text->text();
+  if (const auto device = json.find("device"))
+    return fmt::format("{}, batch {}, {}, {}", device->text(), json.at("batch_size").dump(),
+                       json.at("precision").text(), json.at("origin").text());
+  return "";
+}
+
+TextRows data(const Files& files, const std::string& folder) {
+  TextRows rows;
+  for (const std::string& name : files.list_data(folder)) rows.push_back({name, summary(files, folder, name)});
+  return rows;
+}
+
+// Lists the models of both folders: models/ and models/transformers, which `estimate` builds. Names that differ only in
+// hyphens and underscores are one model.
+TextRows models(const Files& files) {
+  TextRows rows;
+  std::set<std::string> built;
+  const auto one_spelling = [](std::string name) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  };
+  for (const std::string& name : files.list_data("models/transformers")) {
+    rows.push_back({name, summary(files, "models/transformers", name)});
+    built.insert(one_spelling(name));
+  }
+  for (const auto& row : data(files, "models"))
+    if (!built.contains(one_spelling(row[0]))) rows.push_back(row);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+// Returns the kind under which a cluster is listed: a machine if its nodes have several GPUs; a paper's cluster if its
+// costs were measured or its source names a section; else a topology.
+std::string kind_of_cluster(const Files& files, const std::string& name) {
+  const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
+  const Json network = json.at("network");
+  const auto topology = network.find("topology"), source = json.find("source");
+  if (network.find("node") || network.find("nccl") || (topology && topology->find("gpus_per_host"))) return "machines";
+  if (!topology || (source && source->text().find(", section") != std::string::npos)) return "clusters of papers";
+  return "topologies";
+}
+
+// Rows under their titles.
+using Groups = std::vector<std::pair<std::string, TextRows>>;
+
+Groups clusters_by_kind(const Files& files, const TextRows& rows) {
+  Groups groups{{"machines", {}}, {"topologies", {}}, {"clusters of papers", {}}};
+  for (const auto& row : rows)
+    std::find_if(groups.begin(), groups.end(), [kind = kind_of_cluster(files, row[0])](const auto& one) {
+      return one.first == kind;
+    })->second.push_back(row);
+  return groups;
+}
+
+TextRows schedule_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const ScheduleRow& one : schedules()) rows.push_back({std::string(one.name), std::string(one.summary)});
+  return rows;
+}
+
+TextRows schedule_table() {
+  TextRows rows{{"schedule", "what it does", "chunks per rank"}};
+  for (const ScheduleRow& one : schedules())
+    rows.push_back(
+        {code(one.name), std::string(one.summary), fmt::format("{}{}", one.chunks, one.any_chunks ? " or more" : "")});
+  return rows;
+}
+
+struct Listing {
+  std::string_view name;
+  TextRows (*lines)(const Files& files);
+  TextRows (*table)() = nullptr;  // with its header; nullptr if no page contains it
+  std::string_view folder = "";   // of the data files that it lists; "": none
+  Groups (*groups)(const Files& files, const TextRows& rows) = nullptr;
+};
+
+constexpr Listing listings[] = {
+    {"strategies", strategy_lines, strategy_table},
+    {"collectives", collective_lines, collective_table},
+    {"codecs", codec_lines, codec_table, "models/codecs"},
+    {"topologies", topology_lines, topology_table},
+    {"options", option_lines, option_table},
+    {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces"},
+    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies", clusters_by_kind},
+    {"models", models},
+    {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
+    {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
+    {"schedules", schedule_lines, schedule_table},
+    {"importers", importer_lines, importer_table},
+    {"exporters", exporter_lines},
+    {"columns", column_lines, column_table},
+    {"job-columns", job_column_lines, job_column_table},
+};
+
+struct ListArguments {
+  std::string what;
+  bool names = false, markdown = false;
+};
+
+void execute(Context& context, const ListArguments& arguments) {
+  const Listing& listing = find_by_name(listings, arguments.what, argument("list"), "unknown name '{}'");
+  if (arguments.markdown) {
+    if (!listing.table)
+      throw InputError(argument("--markdown"), fmt::format("no page contains the {}", listing.name), "leave it out");
+    return context.console.print("{}", markdown_table(listing.table()));
+  }
+  if (arguments.names) {
+    for (const std::string& name : listed_names(context.files(), listing.name)) context.console.print("{}\n", name);
+    return;
+  }
+  const TextRows rows = listing.lines(context.files());
+  Table table({"name", ""});
+  const Groups groups = listing.groups ? listing.groups(context.files(), rows) : Groups{{"", rows}};
+  for (const auto& [title, some] : groups) {
+    if (!title.empty() && !some.empty()) table.add({title + ":", ""});
+    for (const auto& row : some) table.add({(title.empty() ? "" : "  ") + row[0], row[1]});
+  }
+  context.console.print("{}", table.text(screen()));
+}
+
+}  // namespace
+
+const std::vector<std::string>& listable() {
+  static const std::vector<std::string> known = names_of(listings);
+  return known;
+}
+
+// Reads no data file, so that a damaged one does not stop shell completion.
+std::vector<std::string> listed_names(const Files& files, std::string_view what) {
+  const Listing& listing = find_by_name(listings, what, argument("list"), "unknown name '{}'");
+  if (!listing.folder.empty()) return files.list_data(listing.folder);
+  std::vector<std::string> names;
+  for (const auto& row : listing.lines(files)) names.push_back(row[0]);
+  return names;
+}
+
+void add_list(CommandLine& app) {
+  auto arguments = std::make_shared<ListArguments>();
+  Command command = app.add_subcommand("list", "list the available names");
+  command
+      .add_option("what", arguments->what, {.name = "WHAT", .words = [] { return listable(); }},
+                  fmt::format("{}", fmt::join(listable(), ", ")))
+      .required();
+  const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
+  command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include "sim/output/picture/picture_file.hpp"
+#include "sim/output/view/plot_figure.hpp"
+#include "sim/programs/command/command.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct PlotArguments {
+  std::string file, config, kind, dpi = "192";
+  std::vector<std::string> changes, outputs;
+};
+
+// The defaults, overridden by the sweep file's "plot", overridden by the command line.
+PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) {
+  PlotOptions options;
+  if (!arguments.config.empty()) {
+    const Json config = Json::read(files, files.find_data("configs", arguments.config, "sweep"));
+    if (const auto plot = config.find("plot")) read_plot_options(options, *plot);
+  }
+  for (const std::string& change : arguments.changes) read_plot_option(options, change, argument("--set"));
+  if (!arguments.kind.empty())
+    options.kinds = {find_by_name(plot_kinds(), arguments.kind, argument("--kind"), "unknown kind '{}'").value};
+  return options;
+}
+
+void execute(Context& context, const PlotArguments& arguments) {
+  const auto dpi = parse_integer(arguments.dpi, 50, 1200, argument("--dpi"));
+  std::vector<Output> outputs;
+  for (const std::string& file : arguments.outputs) {
+    require_picture(file, argument("--out"));
+    outputs.push_back({"--out", file});
+  }
+  require_separate(context.files(), outputs,
+                   {arguments.file, file_behind(context.files(), "configs", arguments.config)});
+  const PlotOptions options = plot_options_of(context.files(), arguments);
+  const Drawing drawing = draw(plot_figure(plot_table(read_results(context.files(), arguments.file)), options));
+  for (const std::string& file : arguments.outputs)
+    write_picture(context.files(), file, drawing, static_cast<double>(dpi) / 96);
+}
+
+std::string kinds_in_help() {
+  std::string lines = "Kinds (default: \"speedup\"):\n";
+  for (const PlotKindRow& kind : plot_kinds()) lines += fmt::format("  {:<12}{}\n", kind.name, kind.about);
+  return lines;
+}
+
+std::string keys_in_help() {
+  std::string lines = "Keys of \"plot\" and of --set, explained in docs/plots.md:\n";
+  for (const PlotKey& key : plot_keys()) lines += fmt::format("  {:<12}{}\n", key.name, key.right);
+  return lines;
+}
+
+}  // namespace
+
+void add_plot(CommandLine& app) {
+  auto arguments = std::make_shared<PlotArguments>();
+  Command command = app.add_subcommand("plot", "draw the CSV of a sweep or of `tune` as a figure");
+  command.add_option("file", arguments->file, values::file, "a CSV written by `allreplay sweep --out` or `tune --out`")
+      .required();
+  command.add_option("--config", arguments->config, values::config, "the sweep file, whose \"plot\" says what to draw");
+  command.add_option("--kind", arguments->kind, {.name = "KIND", .words = [] { return names_of(plot_kinds()); }},
+                     "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
+  command
+      .add_option("--set", arguments->changes, {"KEY=VALUE"},
+                  "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times")
+      .allow_extra_args(false);
+  command
+      .add_option("--out", arguments->outputs, values::file,
+                  "a picture to write: FILE.svg, .png or .pdf; any number of times")
+      .required()
+      .allow_extra_args(false);
+  command.add_option("--dpi", arguments->dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200")
+      .capture_default_str();
+  command.footer(kinds_in_help() + "\n" + keys_in_help() +
+                 "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
+                 "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --config mgwfbp_fig10 --kind bars --set "
+                 "'where={\"workers\": [64, 1024]}' --out bars.png");
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

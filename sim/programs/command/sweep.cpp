@@ -1,0 +1,280 @@
+#include "sim/programs/command/sweep.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/interruption.hpp"
+#include "sim/base/core/text.hpp"
+#include "sim/base/core/units.hpp"
+#include "sim/output/report/jobs_sweep_report.hpp"
+#include "sim/output/report/sweep_report.hpp"
+#include "sim/programs/command/console.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Joins objects, each in JSON of several lines, into an array.
+std::string json_array(const std::vector<std::string>& objects) {
+  std::string text;
+  for (const std::string& object : objects) {
+    text += text.empty() ? "[\n  " : ",\n  ";
+    for (const char c : object) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  }
+  return text.empty() ? "[]" : text + "\n]";
+}
+
+// Collects the simulated rows and prints them in order when all are complete.
+class Printout {
+ public:
+  Printout(const SweepArguments& arguments, const AskedSweep& asked)
+      : json_(arguments.json),
+        csv_(arguments.csv),
+        table_(arguments.table),
+        of_jobs_(asked.of_jobs),
+        header_(csv_header(asked.questions.columns)),
+        rule_(arguments.winning.rule()) {}
+
+  void add(std::size_t place, const SweptRow& row) {
+    if (!row.warning.empty()) warnings_[place] = row.warning;
+    if (lines_.size() <= place) lines_.resize(place + 1);
+    lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
+  }
+
+  void print_all(Console& console, const std::string& out) const {
+    for (const auto& [place, warning] : warnings_) console.warn(warning);
+    if (json_) return console.print("{}\n", json_array(lines_));
+    if (lines_.empty()) return;
+    std::string csv = header_ + "\n";
+    for (const std::string& line : lines_) csv += line + "\n";
+    if (csv_) return console.print("{}", csv);
+    if (of_jobs_) {
+      const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
+      if (shows_all())
+        console.show(jobs_sweep_table_view(), document);
+      else
+        print_count(console, out);
+      return console.show(jobs_sweep_verdict_view(), document);
+    }
+    const JsonValue document = sweep_document(parse_sweep_result(csv, "the sweep", rule_), shows_all());
+    if (shows_all())
+      console.show(sweep_table_view(), document);
+    else
+      print_count(console, out);
+    console.show(sweep_verdict_view(), document);
+  }
+
+ private:
+  static constexpr std::size_t few = 30;  // rows that fit on a screen
+
+  bool shows_all() const { return table_ || lines_.size() <= few; }
+
+  void print_count(Console& console, const std::string& out) const {
+    console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
+                                              out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
+                                  screen().width));
+  }
+
+  bool json_, csv_, table_, of_jobs_;
+  std::string header_;
+  WinningRule rule_;
+  std::map<std::size_t, std::string> warnings_;
+  std::vector<std::string> lines_;
+};
+
+// The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
+std::vector<Output> outputs_of(const std::string& out) {
+  if (out.empty()) return {};
+  return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}, {"--out", out + ".slurm.lock"}};
+}
+
+// The files that a sweep reads, which it must not overwrite.
+std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arguments, const AskedSweep& asked) {
+  std::set<std::string> inputs{file_behind(files, "configs", arguments.file)};
+  inputs.insert(asked.jobs_files.begin(), asked.jobs_files.end());
+  std::set<std::pair<std::string_view, std::string>> named;  // unique, since a look-up takes longer than a row
+  for (const Request request : asked.requests)
+    named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
+  for (const auto& [folder, name] : named) inputs.insert(file_behind(files, folder, name));
+  inputs.insert(arguments.parts.begin(), arguments.parts.end());
+  return {inputs.begin(), inputs.end()};
+}
+
+// Rejects options that need another engine or --out, and options that exclude each other. Throws InputError.
+void require_one_way(const SweepArguments& arguments) {
+  const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
+  if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
+    throw InputError(argument("--engine"), fmt::format("'{}' is not an engine", arguments.engine), "known: mpi, slurm");
+  const auto refuse = [](const char* option, bool given, const char* beside, bool other) {
+    if (given && other)
+      throw InputError(argument(option), fmt::format("cannot be combined with {}", beside), "one of them");
+  };
+  const bool shard = !arguments.shard.empty(), engine = !arguments.engine.empty();
+  const bool printed = arguments.csv || arguments.json;
+  refuse("--shard", shard, "--engine", engine);
+  refuse("--shard", shard, "--merge", merge);
+  refuse("--engine", engine, "--merge", merge);
+  refuse("--resume", arguments.resume, "--merge", merge);
+  refuse(arguments.csv ? "--csv" : "--json", printed, "--merge", merge);
+  refuse(arguments.csv ? "--csv" : "--json", printed, "--engine slurm", slurm);
+  refuse("--table", arguments.table, arguments.csv ? "--csv" : "--json", printed);
+  const std::pair<const char*, bool> of_slurm[] = {{"--partition", !arguments.partition.empty()},
+                                                   {"--time", !arguments.time.empty()},
+                                                   {"--chunk", !arguments.chunk.empty()},
+                                                   {"--dry-run", arguments.dry_run},
+                                                   {"--detach", arguments.detach}};
+  for (const auto& [option, given] : of_slurm)
+    if (given && !slurm) throw InputError(argument(option), "needs --engine slurm", "both, or neither");
+  if (arguments.out == "-")
+    throw InputError(argument("--out"), "'-' is not a file", "a name (./- for a file called -); --csv prints them");
+  if (!arguments.out.empty()) return;
+  const std::pair<const char*, bool> of_files[] = {
+      {"--resume", arguments.resume}, {"--merge", merge}, {"--engine slurm", slurm}};
+  for (const auto& [option, given] : of_files)
+    if (given) throw InputError(argument(option), "needs a file for the rows", "add --out FILE.csv");
+}
+
+void merge(Context& context, const SweepArguments& arguments) {
+  const AskedSweep asked = arguments.asked(context.inputs);
+  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
+  const MergedSweep merged = merge_sweep(asked.questions, arguments.parts, arguments.out, arguments.force);
+  if (merged.missing.empty())
+    return context.console.print_stderr(
+        fmt::format("{} in {}", counted(static_cast<std::int64_t>(merged.rows), "row"), arguments.out));
+  throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
+                               missing_rows(merged.missing, merged.rows), shell_word(arguments.file),
+                               shell_word(arguments.out)));
+}
+
+// Replaces {} in a name such as "part-{}.csv" by the share's number.
+std::string file_of_share(std::string out, const Share& share) {
+  if (const std::size_t hole = out.find("{}"); hole != std::string::npos)
+    out.replace(hole, 2, std::to_string(share.index));
+  return out;
+}
+
+void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
+  SweepRun how;
+  how.jobs = parse_jobs(arguments.threads);
+  how.farm = farm;
+  how.progress = !context.console.output_is_captured();
+  if (!arguments.shard.empty()) {
+    how.share = parse_shard(arguments.shard);
+    arguments.out = file_of_share(arguments.out, how.share);
+  }
+  if (!arguments.out.empty()) how.out = arguments.out;
+  how.resume = arguments.resume;
+  how.force = arguments.force;
+  how.note = [&](const std::string& text) { context.console.print_stderr("note: " + text); };
+  const AskedSweep asked = arguments.asked(context.inputs);
+  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
+  Printout printout(arguments, asked);
+  std::optional<LastWords> last_words;  // message on interruption, set once a row is written
+  how.each = [&](std::size_t place, const SweptRow& row) {
+    printout.add(place, row);
+    if (!last_words && !farm && how.progress && how.out && std::filesystem::is_regular_file(*how.out))
+      last_words.emplace(
+          fmt::format("interrupted: the rows so far are in {}; continue with the same command and --resume", *how.out));
+  };
+  const Swept swept = run_sweep(asked.questions, how);
+  last_words.reset();
+  printout.print_all(context.console, arguments.out);
+  if (how.out) {
+    std::fflush(stdout);  // so that the table precedes the line on standard error
+    const std::size_t kept = swept.rows - swept.simulated;
+    context.console.print_stderr(
+        fmt::format("{} in {}{}", counted(static_cast<std::int64_t>(swept.rows), "row"), *how.out,
+                    kept == 0 ? "" : fmt::format(" ({} {} there already)", kept, kept == 1 ? "was" : "were")));
+  }
+}
+
+void execute(Context& context, const SweepArguments& arguments) {
+  if (arguments.engine == "mpi")
+    return on_farm(
+        context.console, [&] { return answer_rows(arguments.asked(context.inputs).questions); },
+        [&](Farm& farm) {
+          require_one_way(arguments);
+          run_and_print(context, arguments, &farm);
+        });
+  require_one_way(arguments);
+  if (arguments.engine == "slurm") {
+    require_separate(context.files(), outputs_of(arguments.out),
+                     inputs_of(context.files(), arguments, arguments.asked(context.inputs)));
+    return sweep_on_slurm(context, arguments);
+  }
+  if (!arguments.parts.empty()) return merge(context, arguments);
+  run_and_print(context, arguments, nullptr);
+}
+
+}  // namespace
+
+int SweepArguments::thread_count() const { return parse_jobs(threads); }
+
+AskedSweep SweepArguments::asked(const Inputs& inputs) const {
+  const SweepOverrides instead{.collective = collective,
+                               .fidelity = fidelity,
+                               .codec = codec,
+                               .place_of_collective = argument("--collective"),
+                               .place_of_fidelity = argument("--fidelity"),
+                               .place_of_codec = argument("--codec"),
+                               .reuse = !no_reuse,
+                               .changes = changes_of(changes)};
+  const Json read = Json::read(inputs.files, inputs.files.find_data("configs", file, "sweep"));
+  if (!read.find("jobs")) {
+    const Sweep sweep = read_sweep(inputs, read, instead);
+    return {sweep, sweep.requests, {}, false};
+  }
+  const JobsSweep sweep = read_jobs_sweep(inputs, read, instead);
+  return {questions_of(sweep), sweep.requests, sweep.files, true};
+}
+
+void add_sweep(CommandLine& app) {
+  auto arguments = std::make_shared<SweepArguments>();
+  Command command = app.add_subcommand("sweep", "simulate every combination listed in a sweep file");
+  command
+      .add_option("file", arguments->file, {"FILE", "configs", true},
+                  "a sweep file, or a name from `allreplay list configs`")
+      .required();
+  add_jobs_option(command, arguments->threads, "rows");
+  command.add_option("--out", arguments->out, values::file,
+                     "write the rows to this CSV file, each as soon as it is finished");
+  command.add_flag("--resume", arguments->resume,
+                   "keep rows in --out that were made from the same inputs by this program");
+  command.add_flag("--force", arguments->force, "replace --out even if no sweep wrote it");
+  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
+  command.add_option("--fidelity", arguments->fidelity,
+                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }}, "instead of the file's");
+  command.add_option("--codec", arguments->codec, values::codec,
+                     "instead of the file's; none for uncompressed gradients");
+  command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
+  command.add_option("--shard", arguments->shard, {.name = "I/N", .choices = "auto"},
+                     "run only share I of N shares of equal cost, such as 0/4; auto: the task of a Slurm array, or the "
+                     "MPI rank. {} in --out is replaced by its number");
+  command.add_option("--merge", arguments->parts, {"PART", "", true}, "merge the parts that shares wrote into --out");
+  command.add_option("--engine", arguments->engine, {.name = "ENGINE", .choices = "mpi,slurm"},
+                     "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
+  command.add_option("--partition", arguments->partition, values::name,
+                     "slurm: the partition to use (Slurm's default)");
+  command.add_option("--time", arguments->time, values::duration, "slurm: time limit of a task (Slurm's default)");
+  command.add_option("--chunk", arguments->chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
+  command.add_flag("--dry-run", arguments->dry_run, "slurm: print the job scripts without submitting them");
+  command.add_flag("--detach", arguments->detach, "slurm: submit, print the command to continue with, and exit");
+  add_change_options(command, arguments->changes, every_change);
+  add_winning_options(command, arguments->winning);
+  command.add_flag("--table", arguments->table, "print all rows, however many");
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead");
+  command.add_flag("--csv", arguments->csv, "print CSV instead").excludes(json);
+  command.footer(
+      "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
+      "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "
+      "fig10.csv");
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

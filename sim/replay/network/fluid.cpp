@@ -1,0 +1,477 @@
+#include "sim/replay/network/fluid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::uint32_t nobody = 0xffffffff;
+constexpr double forever = std::numeric_limits<double>::infinity();
+
+// The number of steps to look ahead, into a future that another start may make void.
+constexpr std::int64_t steps_ahead = 100;
+constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
+
+// Rounds to the nearest picosecond, like from_picoseconds().
+double whole(double ps) { return std::floor(ps + 0.5); }
+
+}  // namespace
+
+FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates, NcclCalls nccl)
+    : collectives_(std::move(collectives)),
+      shapes_(std::move(shapes)),
+      alpha_(alpha * 1e12),
+      gamma_(gamma * 1e12),
+      rates_(rates),
+      nccl_(std::move(nccl)) {
+  nccl_.resize(collectives_.size());
+}
+
+void FluidNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings) {
+  job_of_call_ = std::move(job_of_call);
+  meetings_ = meetings;
+  find_meeting_links();
+}
+
+void FluidNetwork::find_meeting_links() {
+  if (!meetings_) return;
+  job_of_shape_.assign(shapes_->size(), nobody);
+  for (CallId call = 0; call < collectives_.size(); ++call)
+    for (const RoundLoad& round : collectives_[call]->rounds) job_of_shape_[round.shape] = job_of_call_[call];
+  struct Met {
+    std::uint32_t job = nobody;
+    bool several = false;
+    LinkId number = 0;
+  };
+  std::map<LinkId, Met> links;
+  for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
+    if (const std::uint32_t job = job_of_shape_[shape]; job != nobody)
+      for (const LinkUse& use : shapes_->whole(shape)) {
+        Met& link = links[use.link];
+        link.several |= link.job != nobody && link.job != job;
+        link.job = job;
+      }
+  meeting_links_.clear();
+  for (auto& [id, link] : links)
+    if (link.several) {
+      link.number = static_cast<LinkId>(meeting_links_.size());
+      meeting_links_.push_back(id);
+    }
+  meeting_uses_.assign(shapes_->size(), {});
+  for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
+    for (const LinkUse& use : shapes_->whole(shape))
+      if (const auto found = links.find(use.link); found != links.end() && found->second.several)
+        meeting_uses_[shape].push_back({found->second.number, use.amount});
+}
+
+void FluidNetwork::start(TaskId id, const Task& task, Time now) {
+  if (state_.running.empty()) {
+    origin_ = now;
+    state_.now = 0;
+  }
+  advance_to(now);
+  Running running{id, task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0,
+                  0,  Step::Fresh,  relative(now)};
+  if (task.bytes <= 0) {
+    running.round = running.loads->rounds.size();
+  } else if (const auto& nccl = nccl_[task.call_id]) {
+    const NcclWay way = nccl->way(task.bytes);
+    running.way = way.rounds;
+    running.loads = collectives_[way.rounds].get();
+    running.pace = {nccl->seconds(task.bytes), 0, way.bytes, way.start_up / static_cast<double>(running.loads->length)};
+  } else {
+    running.pace = running.loads->pace(alpha_ * 1e-12, task.bytes);
+  }
+  set_durations(running);
+  state_.running.push_back(running);
+  state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
+  if (rates_) update_seen(now);
+}
+
+Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
+
+// The next instant at which a round begins to move its bytes, or has moved them.
+Time FluidNetwork::next_change() const {
+  const double next = seen_.ended.empty() ? next_instant(seen_) : forever;
+  return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
+}
+
+template <class Counted>
+Load FluidNetwork::load_if(const Counted& counted) const {
+  Load load{std::count_if(state_.running.begin(), state_.running.end(), counted), 0};
+  if (!rates_) return load;
+  auto one = seen_.moving.begin();
+  for (const AlikeRounds& alike : seen_.alike)
+    for (const auto end = one + alike.count; one != end; ++one) {
+      const Running& running = seen_.running[one->index];
+      if (counted(running)) load.rate += alike.speed / (running.loads->per_byte(0) * running.pace.bytes);
+    }
+  return load;
+}
+
+Load FluidNetwork::load() const {
+  return load_if([](const Running&) { return true; });
+}
+
+Load FluidNetwork::load_of(const WhichCalls& which) const {
+  return load_if([&](const Running& running) { return which(running.call); });
+}
+
+Time FluidNetwork::next_end() const {
+  if (state_.running.empty()) return never;
+  if (!ahead_stopped_) {
+    ahead_ = state_;
+    ahead_stopped_ = run(ahead_, forever, steps_ahead + static_cast<std::int64_t>(ahead_.running.size()));
+  }
+  if (*ahead_stopped_ == Stop::Patience) return add(origin_, from_picoseconds(std::floor(ahead_.now) + 1));
+  double end = forever;
+  for (const std::uint32_t index : ahead_.ended) end = std::min(end, ahead_.running[index].at);
+  return add(origin_, from_picoseconds(end));
+}
+
+void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
+  if (now == next_end()) {
+    std::swap(state_, ahead_);
+    const bool ended = *ahead_stopped_ != Stop::Patience;
+    ahead_stopped_.reset();
+    settle_meetings();
+    if (ended) remove_ended(relative(now), done);
+    if (rates_) return update_seen(now);
+  }
+  if (rates_) run(seen_, relative(now), all_steps);
+}
+
+// Advances the state to `now`, and discards the look-ahead.
+void FluidNetwork::advance_to(Time now) {
+  ahead_stopped_.reset();
+  run(state_, relative(now), all_steps);
+  settle_meetings();
+}
+
+FluidNetwork::State FluidNetwork::state_at(Time now) const {
+  State state = state_;
+  if (!state.running.empty()) run(state, relative(now), all_steps);
+  return state;
+}
+
+void FluidNetwork::settle_meetings() {
+  for (const auto& [meeting, ps] : state_.met) meetings_->lasts(meeting, ps);
+  state_.met.clear();
+}
+
+std::vector<double> FluidNetwork::met(Time now) const {
+  const State state = state_at(now);
+  std::vector<double> lasted = meetings_->lasted();
+  for (const auto& [meeting, ps] : state.met) lasted[meeting] += ps;
+  return lasted;
+}
+
+void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
+                       NcclCalls nccl, std::vector<std::uint32_t> others, Time now) {
+  if (!state_.running.empty()) advance_to(now);
+  State& state = state_;
+  const std::vector<Moving> moving = std::exchange(state.moving, {});
+  state.alike.clear();
+  std::vector<double> alone;  // by entry of `moving`
+  for (const Moving& one : moving) alone.push_back(state.running[one.index].moves);
+  collectives_ = std::move(collectives);
+  shapes_ = std::move(shapes);
+  nccl_ = std::move(nccl);
+  background_shapes_ = std::move(others);
+  for (Running& running : state.running) {
+    running.loads = collectives_[running.way].get();
+    set_durations(running);
+  }
+  auto before = alone.begin();
+  for (const Moving& one : moving) {
+    const double after = state.running[one.index].moves;
+    move(state, one.index, *before == after ? one.left : *before > 0 ? one.left / *before * after : 0);
+    ++before;
+  }
+  state.speeds_stale = true;
+  known_speeds_.forget();
+  find_meeting_links();
+  if (rates_) update_seen(now);
+}
+
+void FluidNetwork::set_others(std::vector<std::uint32_t> shapes, Time now) {
+  if (!state_.running.empty()) advance_to(now);
+  background_shapes_ = std::move(shapes);
+  state_.speeds_stale = true;
+  if (rates_) update_seen(now);
+}
+
+// Sorted by the names of the tasks.
+void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
+  const State state = state_at(now);
+  std::vector<double> left(state.running.size(), 0);
+  for (const Moving& one : state.moving) left[one.index] = one.left;
+  std::vector<std::array<std::int64_t, 5>> rows;
+  for (std::size_t index = 0; index < state.running.size(); ++index) {
+    const Running& one = state.running[index];
+    const double more = one.step == Step::Transfer ? left[index] : one.at - relative(now);
+    rows.push_back({name(one.id), static_cast<std::int64_t>(one.round), one.turn, static_cast<std::int64_t>(one.step),
+                    static_cast<std::int64_t>(whole(more))});
+  }
+  std::sort(rows.begin(), rows.end());
+  all.push_back(std::ssize(rows));
+  for (const auto& row : rows) all.insert(all.end(), row.begin(), row.end());
+}
+
+void FluidNetwork::update_seen(Time now) {
+  seen_ = state_;
+  run(seen_, relative(now), all_steps);
+}
+
+// Removes the collectives that have ended by `at`, in the order of their starts, and renumbers the others.
+void FluidNetwork::remove_ended(double at, std::vector<TaskId>& done) {
+  std::vector<std::uint32_t> number(state_.running.size());
+  std::uint32_t kept = 0;
+  state_.ended.clear();
+  for (std::size_t index = 0; index < number.size(); ++index) {
+    const Running running = state_.running[index];
+    const bool ended = running.round == running.loads->rounds.size();
+    if (ended && running.at <= at) {
+      done.push_back(running.id);
+      continue;
+    }
+    if (ended) state_.ended.push_back(kept);
+    number[index] = kept;
+    state_.running[kept++] = running;
+  }
+  state_.running.resize(kept);
+  for (Moving& one : state_.moving) one.index = number[one.index];
+  state_.waiting.renumber(number);
+  for (std::uint32_t& index : state_.fresh) index = number[index];
+}
+
+// Sets the durations of the collective's present round, if it has one.
+void FluidNetwork::set_durations(Running& running) const {
+  if (running.round == running.loads->rounds.size()) return;
+  const RoundLoad& round = running.loads->rounds[running.round];
+  running.starts_up = (alpha_ + round.latency * 1e12) * running.pace.start_ups + running.pace.each * 1e12;
+  running.moves = running.bytes * round.busiest * 1e12 * running.pace.bytes;
+  running.reduces = gamma_ * round.reduced * running.bytes;
+}
+
+// Advances to `until`, to the first instant at which a collective has ended, or, after `steps` steps, to an instant
+// after which nothing happens for a picosecond: from there it can go on as if it had not stopped.
+FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
+  for (;; --steps) {
+    if (state.running.size() == 1 && state.fresh.size() == 1 && background_shapes_.empty())
+      skip_rounds(state, state.running[0], until);
+    for (const std::uint32_t index : state.fresh)
+      if (state.running[index].round < state.running[index].loads->rounds.size())
+        enter_next_step(state, index);
+      else
+        state.ended.push_back(index);
+    state.fresh.clear();
+    if (!state.ended.empty()) return Stop::Ended;
+    if (state.speeds_stale) set_speeds(state);
+    if (state.moving.empty() && background_shapes_.empty()) steps = skip_undisturbed_rounds(state, until, steps);
+
+    const double next = next_instant(state);
+    if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
+    const double to = std::max(state.now, std::min(next, until));
+    const bool moved = to < forever && move_bytes(state, to);
+    if (next > until || next == forever) return Stop::Until;
+    if (moved) end_transfers(state);
+    while (state.waiting.next() <= state.now) enter_next_step(state, state.waiting.pop());
+  }
+}
+
+double FluidNetwork::next_instant(const State& state) const {
+  double next = state.waiting.next();
+  moved_at_.clear();
+  auto end = state.moving.begin();
+  for (const AlikeRounds& alike : state.alike) {
+    end += alike.count;
+    moved_at_.push_back(state.now + (end - 1)->left / alike.speed);
+    next = std::min(next, moved_at_.back());
+  }
+  return next;
+}
+
+// Advances to `to`. Returns true if a round has moved all its bytes. REQUIRES: next_instant() was called last.
+bool FluidNetwork::move_bytes(State& state, double to) const {
+  if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
+  bool moved = false;
+  auto first = state.moving.begin();
+  auto moved_at = moved_at_.begin();
+  for (const AlikeRounds& alike : state.alike) {
+    auto end = first + alike.count;
+    const auto next = end;
+    if (*moved_at++ <= to)
+      for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
+    const double way = (to - state.now) * alike.speed;
+    for (; first != end; ++first) first->left -= way;
+    first = next;
+    moved |= (first - 1)->left <= 0;
+  }
+  state.now = to;
+  return moved;
+}
+
+// Ends the transfers of the rounds that have moved all their bytes.
+void FluidNetwork::end_transfers(State& state) const {
+  auto one = state.moving.begin(), kept = one;
+  for (AlikeRounds& alike : state.alike)
+    for (const auto end = one + alike.count; one != end; ++one)
+      if (one->left > 0) {
+        *kept++ = *one;
+      } else {
+        --alike.count;
+        enter_next_step(state, one->index);
+      }
+  state.moving.erase(kept, one);
+  std::erase_if(state.alike, [](const AlikeRounds& alike) { return alike.count == 0; });
+}
+
+// Skips as many whole rounds of a single collective as end by `until`.
+void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
+  const std::vector<RoundLoad>& rounds = running.loads->rounds;
+  while (running.round < rounds.size()) {
+    const double lasts = whole(running.starts_up + running.moves + running.reduces);
+    const std::int64_t turns = rounds[running.round].repeat - running.turn;
+    const double fit = std::floor((until - running.at) / lasts);
+    const std::int64_t skipped =
+        lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
+    running.at += static_cast<double>(skipped) * lasts;
+    running.turn += skipped;
+    state.rounds += skipped;
+    state.now = std::max(state.now, running.at);
+    if (running.turn < rounds[running.round].repeat) return;
+    running.turn = 0;
+    ++running.round;
+    set_durations(running);
+  }
+}
+
+// While no bytes are moving, skips whole rounds that end before anything else happens, each of the collective whose
+// start-up ends next. Returns the number of steps left.
+std::int64_t FluidNetwork::skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const {
+  for (; steps > 0; --steps) {
+    const WaitingLine::Instant* next = state.waiting.first();
+    if (!next) return steps;
+    Running& running = state.running[next->index];
+    if (running.step != Step::StartUp || running.turn + 1 == running.loads->rounds[running.round].repeat) return steps;
+    const double moved = next->at + running.moves;
+    const double end = whole(moved + running.reduces);
+    const double over = std::max(moved, end), at = end + running.starts_up;
+    if (over >= state.waiting.second() || over > until || at <= over) return steps;
+    state.now = over;
+    running.at = at;
+    ++running.turn;
+    ++state.rounds;
+    state.waiting.push(at, state.waiting.pop());
+  }
+  return steps;
+}
+
+// Ends the collective's present step, and enters the next one that takes time.
+void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
+  Running& running = state.running[index];
+  switch (running.step) {
+    case Step::Fresh:
+      ++state.rounds;
+      running.step = Step::StartUp;
+      running.at += running.starts_up;
+      if (running.at > state.now) return wait(state, index);
+      [[fallthrough]];
+    case Step::StartUp:
+      running.step = Step::Transfer;
+      state.speeds_stale = true;
+      return move(state, index, running.moves);
+    case Step::Transfer:
+      running.step = Step::Reduction;
+      running.at = whole(state.now + running.reduces);
+      state.speeds_stale = true;
+      if (running.at > state.now) return wait(state, index);
+      [[fallthrough]];
+    case Step::Reduction:
+      running.step = Step::Fresh;
+      if (++running.turn == running.loads->rounds[running.round].repeat) {
+        running.turn = 0;
+        ++running.round;
+        set_durations(running);
+      }
+      state.fresh.push_back(index);
+  }
+}
+
+void FluidNetwork::wait(State& state, std::uint32_t index) const { state.waiting.push(state.running[index].at, index); }
+
+// Starts to move the bytes of the collective's round, which take `left` ps at full speed.
+void FluidNetwork::move(State& state, std::uint32_t index, double left) const {
+  const Running& running = state.running[index];
+  const std::uint32_t shape = running.loads->rounds[running.round].shape;
+  auto first = state.moving.begin();
+  auto alike = state.alike.begin();
+  for (; alike != state.alike.end() && alike->shape < shape; ++alike) first += alike->count;
+  if (alike == state.alike.end() || alike->shape != shape) alike = state.alike.insert(alike, {shape});
+  const auto behind = [](double least, const Moving& one) { return one.left < least; };
+  state.moving.insert(std::upper_bound(first, first + alike->count, left, behind), {left, index});
+  ++alike->count;
+}
+
+void FluidNetwork::set_speeds(State& state) const {
+  state.speeds_stale = false;
+  state.meeting = Meetings::none;
+  std::vector<AlikeRounds>& alike = state.alike;
+  if (alike.empty()) return;
+  if (alike.size() == 1 && background_shapes_.empty()) {  // the usual case: rounds of the same shape share equally
+    alike[0].speed = 1.0 / alike[0].count;
+    return;
+  }
+  const std::size_t own = alike.size();
+  for (const std::uint32_t shape : background_shapes_) alike.push_back({shape, 1});
+  state.meeting = find_speeds(alike);
+  alike.resize(own);
+}
+
+// Finds the speeds of rounds that move simultaneously.
+Meetings::Id FluidNetwork::find_speeds(std::span<AlikeRounds> together) const {
+  if (const Meetings::Id* known = known_speeds_.recall(together)) return *known;
+  std::vector<SharedFlow> flows;
+  for (const AlikeRounds& rounds : together)
+    flows.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count)});
+  const std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
+  for (std::size_t i = 0; i < speeds.size(); ++i) together[i].speed = std::min(speeds[i], 1.0);
+  const Meetings::Id meeting = meetings_ ? meeting_of(together) : Meetings::none;
+  known_speeds_.keep(together, meeting);
+  return meeting;
+}
+
+Meetings::Id FluidNetwork::meeting_of(std::span<const AlikeRounds> together) const {
+  constexpr double full = 1 - 1e-9;
+  std::vector<double> used(meeting_links_.size(), 0);
+  for (const auto& [shape, count, speed] : together)
+    for (const LinkUse& use : meeting_uses_[shape]) used[use.link] += use.amount * speed * count;
+  std::vector<Meetings::Place> places;
+  std::vector<std::uint32_t> place_of(used.size(), nobody);
+  for (LinkId link = 0; link < used.size(); ++link)
+    if (used[link] >= full) {
+      place_of[link] = static_cast<std::uint32_t>(places.size());
+      places.push_back({meeting_links_[link], {}});
+    }
+  if (places.empty()) return Meetings::none;
+  for (const auto& [shape, count, speed] : together)
+    for (const LinkUse& use : meeting_uses_[shape])
+      if (place_of[use.link] != nobody && job_of_shape_[shape] != nobody)
+        places[place_of[use.link]].jobs.push_back(job_of_shape_[shape]);
+  for (Meetings::Place& place : places) {
+    std::sort(place.jobs.begin(), place.jobs.end());
+    place.jobs.erase(std::unique(place.jobs.begin(), place.jobs.end()), place.jobs.end());
+  }
+  std::erase_if(places, [](const Meetings::Place& place) { return place.jobs.size() < 2; });
+  return meetings_->number(places);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,149 @@
+// The fidelity `fluid`: a collective's rounds in lockstep, each round a single flow that loads many links.
+//
+// A round lasts α and its longest route latency, then the time of its bytes, then γ for the most bytes that one rank
+// reduces. Without other collectives, its bytes take the busiest link's bytes / bandwidth. If ranks need not wait for
+// all others in every round, the start-ups and the bytes of all rounds are shortened (RoundLoads::pace), so that a
+// single collective takes as long as its longest path. While other collectives move bytes, it moves at a fraction x of
+// that speed. These fractions are max-min fair: a round at x uses x·u of a link's bandwidth, where u is 1 on its
+// busiest link. A round's end is rounded to the picosecond.
+//
+// If links change, a round goes on with the remaining part of its bytes, at the speed of the new links.
+//
+// All rounds of a collective that has the network to itself are computed in one step, by multiplication. They are
+// simulated one by one only once another collective starts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/plans/collective/call.hpp"
+#include "sim/replay/engine/server.hpp"
+#include "sim/replay/network/known_speeds.hpp"
+#include "sim/replay/network/meetings.hpp"
+#include "sim/replay/network/nccl_on_links.hpp"
+#include "sim/replay/network/round_load.hpp"
+#include "sim/replay/network/waiting_line.hpp"
+
+namespace allreplay {
+
+class FluidNetwork final : public NetworkOfJobs {
+ public:
+  /// `rates`: load() sets Load::rate. `nccl`: the calls for which NCCL chooses an algorithm by size; `collectives` has
+  /// their other algorithms after one entry per call.
+  FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
+               double alpha, double gamma, bool rates = false, NcclCalls nccl = {});
+
+  /// Assigns each call to a job, and records meetings of jobs in `meetings` unless it is null. REQUIRES: the network is
+  /// idle; for meetings, Shapes keep whole shapes, and `meetings` outlives the network.
+  void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
+
+  /// Replaces the links: `collectives` and `nccl` are the same ones on the new links. `others`: see set_others().
+  void lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
+           NcclCalls nccl, std::vector<std::uint32_t> others, Time now);
+
+  /// Sets the background flows: one of each of these shapes, which never ends.
+  void set_others(std::vector<std::uint32_t> shapes, Time now);
+
+  void start(TaskId id, const Task& task, Time now) override;
+  /// May be the end of the look-ahead only: another collective may start before the rest of the future is needed.
+  Time next_completion() const override;
+  void complete(Time now, std::vector<TaskId>& done) override;
+  bool wakeup_is_tentative() const override {
+    return ahead_stopped_ == Stop::Patience && (!rates_ || next_end() < next_change());
+  }
+  /// A single collective has the same rate in the transfers of all its rounds, and 0 in start-ups and reductions.
+  Load load() const override;
+  Load load_of(const WhichCalls& which) const override;
+  std::vector<double> met(Time now) const override;
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
+  /// The number of rounds begun.
+  std::int64_t events() const override { return state_.rounds; }
+
+ private:
+  enum class Step : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
+
+  struct Running {
+    TaskId id;
+    CallId call;
+    CallId way;  // the collective that is sent: the call's own, or another algorithm that NCCL chooses
+    const RoundLoads* loads;
+    double bytes;
+    Pace pace;
+    std::size_t round;  // the number of the distinct round
+    std::int64_t turn;  // its repetition
+    Step step;
+    double at;                               // Fresh: its beginning; StartUp, Reduction: their end
+    double starts_up{}, moves{}, reduces{};  // the durations of the round's steps at full speed, ps
+  };
+  // A round that is moving its bytes.
+  struct Moving {
+    double left;          // ps at full speed
+    std::uint32_t index;  // index into State::running
+  };
+  // Everything that time changes, to look ahead on a copy. Times are ps since `origin_`, whole where rounds begin.
+  struct State {
+    double now = 0;
+    std::vector<Running> running;      // in the order of their starts
+    std::vector<AlikeRounds> alike;    // the shapes of the rounds that are moving, sorted
+    std::vector<Moving> moving;        // these rounds, shape by shape; of a shape, the one with the least left is last
+    WaitingLine waiting;               // those in StartUp or Reduction
+    std::vector<std::uint32_t> fresh;  // those whose round has not begun
+    std::vector<std::uint32_t> ended;  // those without another round
+    std::int64_t rounds = 0;
+    bool speeds_stale = false;
+    Meetings::Id meeting = Meetings::none;             // the meeting at the present speeds
+    std::vector<std::pair<Meetings::Id, double>> met;  // earlier ones with their durations, since settle_meetings()
+  };
+  enum class Stop : std::uint8_t { Ended, Until, Patience };
+
+  Time next_end() const;
+  Time next_change() const;
+  template <class Counted>
+  Load load_if(const Counted& counted) const;
+  std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
+  void find_meeting_links();
+  void advance_to(Time now);
+  State state_at(Time now) const;
+  void settle_meetings();
+  void update_seen(Time now);
+  Stop run(State& state, double until, std::int64_t steps) const;
+  void skip_rounds(State& state, Running& running, double until) const;
+  std::int64_t skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const;
+  void enter_next_step(State& state, std::uint32_t index) const;
+  void wait(State& state, std::uint32_t index) const;
+  void move(State& state, std::uint32_t index, double left) const;
+  double next_instant(const State& state) const;
+  bool move_bytes(State& state, double to) const;
+  void end_transfers(State& state) const;
+  void set_speeds(State& state) const;
+  Meetings::Id find_speeds(std::span<AlikeRounds> together) const;
+  Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
+  void remove_ended(double at, std::vector<TaskId>& done);
+  void set_durations(Running& running) const;
+  double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
+
+  std::vector<std::shared_ptr<const RoundLoads>> collectives_;
+  std::shared_ptr<const Shapes> shapes_;
+  double alpha_, gamma_;  // ps, ps per byte
+  bool rates_;
+  NcclCalls nccl_;
+  Time origin_{0};
+  State state_;
+  State seen_;           // with rates_: the state at the last instant
+  mutable State ahead_;  // the state at the next completion if nothing starts before, or on the way there
+  mutable std::optional<Stop> ahead_stopped_;
+  std::vector<std::uint32_t> background_shapes_;  // shapes of flows that never end
+  std::vector<std::uint32_t> job_of_call_;
+  Meetings* meetings_ = nullptr;
+  // For meetings, by shape: its job (`nobody` for background flows), and its uses of meeting_links_, by index.
+  std::vector<std::uint32_t> job_of_shape_;
+  std::vector<Shape> meeting_uses_;
+  std::vector<LinkId> meeting_links_;
+  mutable KnownSpeeds known_speeds_;
+  mutable std::vector<double> moved_at_;  // by entry of State::alike: when its first round has moved its bytes, ps
+};
+
+}  // namespace allreplay

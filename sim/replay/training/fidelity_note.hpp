@@ -1,0 +1,18 @@
+// Notes on what a result depends on besides the links' bandwidths: start-ups, shared links that alpha-beta ignores, or
+// assumptions of the fidelity (docs/network.md, "Which fidelity?").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/replay/training/job.hpp"
+
+namespace allreplay {
+
+/// Returns the note for the job's collective in isolation at these sizes; "" if there is none.
+std::string fidelity_note(const Job& job, CollectiveOp op, const std::vector<Bytes>& sizes);
+
+/// Returns the note for all transfers of a plan; "" for pipelines. REQUIRES: the job is prepared for the plan.
+std::string fidelity_note(const Job& job, const Plan& plan);
+
+}  // namespace allreplay

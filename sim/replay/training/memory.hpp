@@ -1,0 +1,55 @@
+// Computes a worker's memory use from a timeline (docs/sharding.md, "Memory").
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/base/core/error.hpp"
+#include "sim/replay/training/simulate.hpp"
+
+namespace allreplay {
+
+/// Writes a worker's memory limit, rounded if it is the device's. REQUIRES: there is a limit.
+std::string limit_text(const Scenario& scenario);
+
+/// True if this fits into the worker's memory, or there is no limit.
+bool fits(const Scenario& scenario, double bytes);
+bool fits(const Scenario& scenario, const Result& result);
+
+struct NothingFits : InputError {
+  using InputError::InputError;
+};
+
+/// Throws NothingFits: of everything that was tried, `smallest` needs the least memory, `bytes`.
+[[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest);
+
+/// A number of elements of parameters.
+struct Elements {
+  double all = 0;
+  double experts = 0;  ///< those of experts, if these are sharded among fewer workers than others; else 0
+
+  void add(const Plan& plan, const Profile& profile, TensorId tensor);
+  /// Returns the elements of one of `shards` workers that share the state; those that share experts are 1/E of them.
+  double shared_by(double shards, const Plan& plan) const;
+};
+
+/// Returns the memory that a worker always holds for so many elements: `resident` of them unsharded, the others sharded
+/// among `shards` workers as in the plan. REQUIRES: the profile has tensors.
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements, double resident,
+                            double shards);
+
+/// A place where parameters are updated. Without time, that is just before `work`, the first forward pass.
+struct UpdatePlace {
+  std::size_t work = 0;  ///< place in the program
+  bool takes_time = true;
+  Elements elements;  ///< updated by all workers that share the optimizer's state
+};
+std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile);
+
+/// Returns the temporary memory of the optimizer step when a worker updates so many elements.
+double step_memory(const Scenario& scenario, const Plan& plan, double elements);
+
+/// Computes the memory use in the last replayed iteration.
+MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);
+
+}  // namespace allreplay

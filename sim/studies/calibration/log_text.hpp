@@ -1,0 +1,68 @@
+// Helpers of the log readers: lines, words, and numbers whose errors name their place.
+#pragma once
+
+#include <cctype>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/studies/calibration/measurement_log.hpp"
+
+namespace allreplay {
+
+inline bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// The lines of a text, without their ends.
+std::vector<std::string_view> lines_of(std::string_view text);
+
+/// The words of a line, which blanks separate.
+std::vector<std::string_view> words_of(std::string_view line);
+
+/// The line without a launcher's prefix: "host: ", "0: ", "[1,0]<stdout>:", "[2024-01-31 12:00:00] ".
+std::string_view without_prefix(std::string_view line);
+
+/// True if a line looks like a row of numbers: its first word begins like one.
+bool starts_like_a_row(std::string_view line);
+
+SourceLocation line_of(const MeasurementLog& log, std::size_t index);  ///< index counts from 0
+
+/// The last `columns` words of a row, the first without a launcher's prefix. Throws InputError if there are fewer.
+std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const SourceLocation& place);
+
+/// Parse a number in units of `scale`. Throw InputError unless it is at least 0 bytes, or from 1 ps to 10⁶ s.
+Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place);
+double parse_log_time(std::string_view word, double scale, const SourceLocation& place);
+double require_time(double seconds, std::string_view word, const SourceLocation& place);
+
+/// A word in a benchmark's name, and the operation that it measures.
+struct Benchmark {
+  std::string_view word;
+  CollectiveOp operation;
+};
+
+/// Sets the log's benchmark to `name`, and its operation to that of the first of `known` whose word is in the name.
+/// Throws InputError if there is none, or if the log has another operation already.
+void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known,
+                   const SourceLocation& place);
+
+/// Collects rows with their numbers of workers, and keeps those of the requested or only one. Throws InputError.
+class WorkersColumn {
+ public:
+  void add(std::int64_t workers, const Measurement& row) { rows_.emplace_back(workers, row); }
+  void choose(const LogRequest& request, MeasurementLog& log) const;
+
+ private:
+  std::vector<std::pair<std::int64_t, Measurement>> rows_;
+};
+
+// The formats, each in a file of its own.
+bool is_nccl_tests(std::string_view text);
+void read_nccl_tests(std::string_view text, const LogRequest& request, MeasurementLog& log);
+bool is_osu(std::string_view text);
+void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& log);
+bool is_measurement_csv(std::string_view text);
+void read_measurement_csv(std::string_view text, const LogRequest& request, MeasurementLog& log);
+
+}  // namespace allreplay

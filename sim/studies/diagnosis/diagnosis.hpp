@@ -1,0 +1,105 @@
+// Diagnoses by what-if replays what slows a measured job down. docs/diagnosis.md defines every number.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/studies/diagnosis/exposure.hpp"
+#include "sim/studies/diagnosis/job_replay.hpp"
+
+namespace allreplay {
+
+/// From this slowdown on, a worker, stage or job is called slow.
+inline constexpr double straggling = 1.03;
+
+/// The what-ifs of a kind. Sends and receives of a direction are one kind, forward-pp-comm or backward-pp-comm.
+struct KindAnswer {
+  std::string name;
+  double slowdown = 1;  ///< S_x: if only these ops keep their measured durations
+  double mended = 0;    ///< M_x: the share of the waste recovered if they take the ideal ones
+};
+
+/// A value for forward and one for backward computes.
+struct PassPair {
+  double forward = 0, backward = 0;
+};
+
+/// An explanation of the waste: a suspect, or one found by a rule beyond those of the suspects.
+struct Finding {
+  enum class What { Nobody, Workers, SteadyWorkers, Stage, MicroBatches, Replica, Kind, Sizes, Spread };
+  What what = What::Spread;
+  double mended = 1;                      ///< the share of the waste that fixing it recovers
+  std::vector<WorkerPlace> workers = {};  ///< the workers that it names
+  std::uint32_t number = 0;               ///< the stage or replica that it names
+  std::string kind = {};  ///< for Kind and Sizes; the ops of Sizes differ by seq, not by replica or step
+};
+
+inline constexpr Word<Finding::What> finding_words[] = {
+    {Finding::What::Nobody, "none"},
+    {Finding::What::Workers, "workers"},
+    {Finding::What::SteadyWorkers, "workers-in-every-step"},
+    {Finding::What::Stage, "stage"},
+    {Finding::What::MicroBatches, "micro-batches"},
+    {Finding::What::Replica, "replica"},
+    {Finding::What::Kind, "kind"},
+    {Finding::What::Sizes, "sizes"},
+    {Finding::What::Spread, "spread"},
+};
+
+/// The forward and backward computes of each micro-batch: of a sharded job, the sums over units.
+struct PassTimes {
+  MeasuredSteps job;        ///< its ops, steps and numbers of workers only
+  std::vector<double> own;  ///< by step and op
+};
+
+/// A question about a sharded job, and a step's mean length if it were so.
+struct WhatIfAnswer {
+  std::string what;
+  double step_s = 0;
+};
+
+struct Diagnosis {
+  MeasuredSteps job;
+  JobDurations durations;
+  std::optional<PassTimes> passes;  ///< of a sharded job, as are the next two
+  std::optional<Exposure> exposure;
+  std::vector<WhatIfAnswer> what_ifs;
+  std::vector<double> measured_s, replayed_s, ideal_s;  ///< by step
+  double replay_error = 0, launch_slowdown = 1;         ///< 1 − T / measured, measured / T
+  double slowdown = 1, waste = 0;
+  std::vector<KindAnswer> by_kind;           ///< by name
+  std::vector<double> by_replica, by_stage;  ///< S_x
+  std::vector<double> by_worker;             ///< by MeasuredSteps::worker()
+  std::vector<WorkerPlace> worst_workers;
+  std::vector<WorkerPlace> slow_workers;  ///< those that slow a step down by themselves; empty if M_W is below half
+  double mended_workers = 0, mended_stage = 0;        ///< M_W, M_S
+  double mended_computes = 0;                         ///< M of all forward and backward computes
+  std::vector<double> mended_stages;                  ///< M of each stage
+  std::uint32_t worst_replica = 0;                    ///< the slowest in by_replica
+  double mended_replica = 0;                          ///< M of worst_replica
+  std::map<std::string_view, double> critical_share;  ///< by kind
+  std::vector<PassPair> stage_compute_s;
+  PassPair microbatch_spread;
+  double fb_correlation = 0;
+  std::vector<WorkerPlace> steadily_slow;  ///< slow in every step, if workers differ more than micro-batches
+  double mended_steady = 0;                ///< M of steadily_slow
+  std::vector<double> gap_s;               ///< by worker: total delay of its ops beyond their earliest start, per step
+  std::vector<std::string> suspects;
+  std::vector<Finding> findings;
+
+  const MeasuredSteps& computes() const { return passes ? passes->job : job; }
+  const std::vector<double>& own_computes() const { return passes ? passes->own : durations.own; }
+  double mean_replayed_s() const;
+  /// The mean step time if this share of the waste is recovered, at most all of it.
+  double without_s(double mended) const;
+};
+
+/// `progress` is given the number of rounds of work; it returns what is called after each of them. Throws InputError.
+Diagnosis diagnose(MeasuredJob job, const std::function<std::function<void()>(std::size_t)>& progress);
+
+}  // namespace allreplay

@@ -1,0 +1,35 @@
+// Fits constants of a cluster file, such as α, β and jitter, to a measured job.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "sim/studies/calibration/calibration.hpp"
+#include "sim/studies/diagnosis/diagnosis.hpp"
+
+namespace allreplay {
+
+/// A constant, and the number of events that it is fitted to.
+struct JobConstant {
+  double value = 0;
+  std::size_t events = 0;
+};
+
+struct FittedJob {
+  Calibration collectives;            ///< α and β, fitted to durations (from the last start) by size
+  std::optional<JobConstant> launch;  ///< seconds: median gap between a collective's dependencies and its start
+  std::optional<JobConstant> sigma;   ///< relative standard deviation of the replicas' mean compute times
+};
+
+/// Throws InputError if fewer than two sizes of collectives are known.
+FittedJob fit_job(const Diagnosis& known);
+
+/// A cluster file with the constants. Throws InputError at `place` if times do not grow with the size.
+std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, const std::string& name,
+                           const SourceLocation& place);
+
+/// Returns the replica with the median compute time.
+std::uint32_t median_replica(const Diagnosis& known);
+
+}  // namespace allreplay

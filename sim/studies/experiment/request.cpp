@@ -1,0 +1,544 @@
+#include "sim/studies/experiment/request.hpp"
+
+#include <cctype>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/digest.hpp"
+#include "sim/base/core/file.hpp"
+#include "sim/base/core/name.hpp"
+#include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
+#include "sim/formats/interchange/plan_file.hpp"
+#include "sim/inputs/estimate/estimate.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
+#include "sim/plans/collective/network_change.hpp"
+#include "sim/plans/pipeline/planned.hpp"
+#include "sim/plans/schedule/unknown_name_hints.hpp"
+#include "sim/replay/training/parallel_setup.hpp"
+#include "sim/studies/experiment/cluster_words.hpp"
+#include "sim/studies/experiment/estimated_profile.hpp"
+#include "sim/studies/experiment/profile_degrees.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Returns all collectives that the request and its cluster name.
+std::vector<std::string> collectives_of(const Request& request, const Network& network) {
+  std::vector<std::string> names{request.collective, network.collective};
+  for (const auto& [operation, name] : network.by_operation) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+void set_option(Request& request, const std::string& name, const std::string& value) {
+  std::erase_if(request.options, [&](const OptionText& one) { return one.name == name; });
+  if (!value.empty()) request.options.push_back({name, value, {"command line", "--option " + name}});
+}
+
+std::vector<std::string> run_flags(const Request& request) {
+  std::vector<std::string> flags;
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) flags.insert(flags.end(), {flag, value});
+  };
+  add("--profile", request.profile);
+  add("--model", request.model);
+  add("--device", request.device);
+  add("--seq", request.tokens);
+  if (request.sequence_parallel) flags.emplace_back("--sequence-parallel");
+  add("--cluster", request.cluster);
+  for (const ChangeText& one : request.cluster_words) add("--" + one.name, one.value);
+  if (request.workers) add("--workers", std::to_string(*request.workers));
+  add("--strategy", request.strategy);
+  add("--plan", request.plan);
+  add("--collective", request.collective);
+  add("--fidelity", request.fidelity);
+  add("--codec", request.codec);
+  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
+  if (!request.reuse) flags.emplace_back("--no-reuse");
+  for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
+  for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
+  return flags;
+}
+
+std::string beside(const Files& files, const std::string& file, const std::string& name) {
+  const std::string near = (std::filesystem::path(file).parent_path() / name).string();
+  return files.is_file(near) ? near : name;
+}
+
+struct Library::ClusterFile {
+  Cluster cluster;
+  Json json;  // for stragglers, which are read once the number of workers is known
+};
+
+// Returns the value from this library's shelf; else from KeptInputs, if its files are unchanged; else reads it.
+template <class Key, class Value, class Read>
+const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read) {
+  auto& own = (shelves_.*shelf)[key];
+  if (own) return own->value;
+  const auto found = [&]() -> std::shared_ptr<const Known<Value>> {
+    if (!inputs_.kept) return nullptr;
+    const std::lock_guard guard(inputs_.kept->mutex_);
+    const auto& kept = inputs_.kept->shelves_.*shelf;
+    const auto place = kept.find(key);
+    return place == kept.end() ? nullptr : place->second;
+  };
+  if (const auto kept = found(); kept && kept->sources.unchanged(inputs_.files)) return (own = kept)->value;
+  ReadDigest contents;
+  Value value = read(inputs_.files.noting(contents));
+  own = std::make_shared<const Known<Value>>(Known<Value>{std::move(value), contents.value, contents.sources});
+  if (!inputs_.kept) return own->value;
+  constexpr std::size_t most = 64;  // bounds the memory for callers that always have new inputs
+  const std::lock_guard guard(inputs_.kept->mutex_);
+  auto& kept = inputs_.kept->shelves_.*shelf;
+  if (kept.size() >= most) kept.clear();
+  kept[key] = own;
+  return own->value;
+}
+
+const Shared<Profile>& Library::read(const Request& request) {
+  if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
+    throw InputError(request.place_of_ratio,
+                     fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
+                     "0 to 1000, such as 0.5");
+  return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&](const Files& files) {
+    Profile read = read_profile(files, request.profile, request.forward_ratio);
+    require_name(read.name, {request.profile, ""});
+    return Shared<Profile>(std::move(read));
+  });
+}
+
+Shared<Profile> Library::estimated(const Request& request, const ParallelOptions& parallel) {
+  const EstimateWords words = estimate_words(request, parallel);
+  return known(&Shelves::estimates, words.text(),
+               [&](const Files& files) { return Shared<Profile>(estimated_profile(files, words)); });
+}
+
+Shared<Profile> Library::profile(const Request& request) {
+  if (!request.model.empty()) return estimated(request, resolve_network(request).options.parallel);
+  Scenario scenario;
+  scenario.profile = read(request);
+  if (!request.changes.empty())
+    apply_changes(scenario, request.changes, Changed::Profile,
+                  {&inputs_.files, inputs_.files.find_data("traces", request.profile, "profile")});
+  return scenario.profile;
+}
+
+Library::ClusterFile Library::cluster_in(const Json& json, bool counts) {
+  json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
+                   "interference", "parallel"});
+  ClusterFile file{read_cluster(json, counts), json};
+  require_name(file.cluster.name, json.place() / "name");
+  return file;
+}
+
+const Library::ClusterFile& Library::cluster(const std::string& name) {
+  return known(&Shelves::clusters, name, [&](const Files& files) {
+    return cluster_in(Json::read(files, files.find_data("topologies", name, "cluster")), true);
+  });
+}
+
+void Library::add_cluster(const std::string& name, const Json& json) {
+  shelves_.clusters[name] =
+      std::make_shared<const Known<ClusterFile>>(Known<ClusterFile>{cluster_in(json, false), digest(json.dump()), {}});
+}
+
+const Library::ClusterFile& Library::cluster(const Request& request) {
+  if (request.cluster_words.empty()) return cluster(request.cluster);
+  const std::string text = cluster_file_of(request.cluster_words);
+  return known(&Shelves::clusters, text, [&](const Files&) {
+    const Json json = Json::parse(text, "the cluster in words");
+    return ClusterFile{read_cluster(json), json};
+  });
+}
+
+std::shared_ptr<const CollectiveFile> Library::collective_file(const std::string& file) {
+  return known(&Shelves::collectives, file, [&](const Files& files) {
+    auto read = read_collective(Json::read(files, file));
+    require_name(read->name, {file, "/name"});
+    return read;
+  });
+}
+
+// Resolves a collective that the cluster's file names: if it is a file, relative to the cluster file's folder.
+std::string Library::collective_beside(const Request& request, const std::string& name) const {
+  if (!names_a_file(name) || !request.cluster_words.empty()) return name;
+  return beside(inputs_.files, inputs_.files.find_data("topologies", request.cluster, "cluster"), name);
+}
+
+const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
+
+namespace {
+
+constexpr std::string_view codec_folder = "models/codecs";
+
+// Writes "Tesla P102-100" as in file names: "tesla-p102-100".
+std::string slug(std::string_view text) {
+  std::string result;
+  for (const char c : text)
+    result += std::isalnum(static_cast<unsigned char>(c))
+                  ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+                  : '-';
+  return result;
+}
+
+}  // namespace
+
+// Returns the named file; for a method, the file with its times on the profile's device, else one of any device.
+std::string Library::codec_file(const Request& request, const std::string& device) const {
+  const auto on_device = inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
+  const auto anywhere = on_device ? on_device : inputs_.files.locate_data(codec_folder, request.codec);
+  if (!anywhere) hint_at_what_is_absent(request.codec, request.place_of_codec);
+  if (!anywhere)
+    throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
+                     suggest(request.codec, inputs_.files.list_data(codec_folder)));
+  return *anywhere;
+}
+
+const CodecCosts& Library::codec(const Request& request, const std::string& device) {
+  const std::string file = codec_file(request, device);
+  return known(&Shelves::codecs, file, [&](const Files& files) {
+    const std::string name = std::filesystem::path(file).stem().string();
+    require_name(name, {file, ""});
+    return read_codec(Json::read(files, file), name);
+  });
+}
+
+const std::optional<Device>& Library::device(const Profile& profile) {
+  return known(&Shelves::devices, profile.device,
+               [&](const Files& files) { return device_called(files, profile.device); });
+}
+
+std::uint64_t Library::digest_of(const Request& request) const {
+  const auto key = std::pair(request.profile, request.forward_ratio);
+  const auto& profile = *shelves_.profiles.at(key);
+  // Includes names, since files with the same contents give rows with different names.
+  std::uint64_t state = digest(profile.value->name, digest(profile.digest, program_digest()));
+  state = digest(shelves_.devices.at(profile.value->device)->digest, state);
+  state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
+  if (request.cluster_words.empty()) {
+    const auto& cluster = *shelves_.clusters.at(request.cluster);
+    state = digest(cluster.value.cluster.name, digest(cluster.digest, state));
+  }
+  for (const ChangeText& word : request.cluster_words) state = digest(word.value, digest(word.name, state));
+  if (!request.codec.empty() && request.codec != "none")
+    state = digest(shelves_.codecs.at(codec_file(request, profile.value->device))->digest, state);
+  const Network& network =
+      request.cluster_words.empty() ? shelves_.clusters.at(request.cluster)->value.cluster.network : Network();
+  for (const std::string& name : collectives_of(request, network))
+    if (names_a_file(name))
+      state = digest(
+          shelves_.collectives.at(name == request.collective ? name : collective_beside(request, name))->digest, state);
+  state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
+  for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
+  for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
+  for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
+  return digest(std::uint64_t{request.reuse}, state);
+}
+
+namespace {
+
+// Limits workers to the GPUs of a cluster in words. A cluster in a file can be extended to more workers.
+void require_room(const Cluster& in_words, std::int64_t workers, const SourceLocation& place) {
+  const std::int64_t gpus = node_workers_of(in_words.network), nodes = in_words.workers / gpus;
+  if (workers > in_words.workers)
+    throw InputError(place, fmt::format("{} workers, but {} x {} GPUs are {}", workers, nodes, gpus, in_words.workers),
+                     fmt::format("at most {}, or --nodes {}", in_words.workers, nodes_for(workers, gpus)));
+}
+
+// A schedule that is not a name is a file; if the cluster names it, it is relative to the cluster's file. Unless given
+// otherwise, it determines the number of ranks and micro-batches.
+void read_schedule(const Files& files, const std::string& cluster_file, Scenario& scenario) {
+  ParallelOptions& parallel = scenario.options.parallel;
+  if (row_named(schedules(), parallel.schedule)) return;
+  const SourceLocation place = scenario.options.place_of("schedule");
+  const std::string file =
+      place.path.starts_with("/parallel") ? beside(files, cluster_file, parallel.schedule) : parallel.schedule;
+  if (!files.is_file(file) && file.find_first_of("./") != std::string::npos)
+    throw InputError(place, fmt::format("no such file: {}", file), "a file, or a name of `allreplay list schedules`");
+  if (!files.is_file(file)) find_by_name(schedules(), parallel.schedule, place, "unknown schedule '{}'");
+  auto given = std::make_shared<GivenRows>();
+  given->file = file;
+  const std::string text = files.read(file);
+  if (text.find_first_not_of(" \r\n") == std::string::npos)
+    throw InputError({file, ""}, "is empty", "a row of actions for each rank");
+  given->rows = parse_rows(text, file);
+  if (!scenario.options.places.contains("pp")) {
+    if (given->rows.size() == 1)
+      throw InputError({file, ""}, "has one row", "a row of actions for each rank, at least 2");
+    parallel.pp = std::ssize(given->rows);
+    scenario.options.places["pp"] = place;
+  }
+  if (!scenario.options.places.contains("accumulate"))
+    for (const ActionRow& row : given->rows)
+      for (const Action& one : row)
+        if (is_pass(one.kind))
+          scenario.options.strategy.sharding.accumulate =
+              std::max<std::int64_t>(scenario.options.strategy.sharding.accumulate, one.micro_batch + std::int64_t{1});
+  parallel.given = std::move(given);
+}
+
+// Derives the micro-batches: samples per iteration = samples of a micro-batch × micro-batches × replicas.
+void take_global_batch(Scenario& scenario) {
+  const auto& samples = scenario.options.global_batch;
+  if (!samples) return;
+  const SourceLocation place = scenario.options.place_of("global_batch");
+  if (!scenario.profile->batch_size)
+    throw InputError(place, fmt::format("{} has no batch size", scenario.profile->name),
+                     "a profile; a CSV table has none");
+  const std::int64_t replicas = degrees_of(scenario).dp, each = *scenario.profile->batch_size,
+                     at_once = replicas * each;
+  const auto batches = micro_batches_of_samples(scenario);
+  if (!batches)
+    throw InputError(place,
+                     fmt::format("{} samples are not a whole number of micro-batches of {} on {}", *samples, each,
+                                 counted(replicas, "replica")),
+                     fmt::format("a multiple of {}", at_once));
+  std::int64_t& now = scenario.options.strategy.sharding.accumulate;
+  const bool said = scenario.options.places.contains("accumulate") || scenario.options.parallel.given;
+  const std::string said_by = !said                             ? ""
+                              : scenario.options.parallel.given ? scenario.options.parallel.given->file
+                                                                : scenario.options.place_of("accumulate").path;
+  if (said && now != *batches)
+    throw InputError(
+        place,
+        fmt::format("{} samples are {} of {} on {}, but {} says {}", *samples, counted(*batches, "micro-batch"),
+                    counted(each, "sample"), counted(replicas, "replica"), said_by, now),
+        fmt::format("{} samples, or only one of the two", now * at_once));
+  scenario.options.set("accumulate", std::to_string(*batches), place);
+}
+
+// Without a pipeline, the plan's groups skip the workers of a tensor group. With one, each rank has its own groups.
+// Experts have groups of their own if the profile has any.
+void set_groups(Scenario& scenario) {
+  const ParallelOptions& parallel = scenario.options.parallel;
+  ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (!parallel.pipeline()) sharding.stride = parallel.tp;
+  sharding.experts = scenario.profile->has_experts() ? parallel.ep : 1;
+}
+
+}  // namespace
+
+Scenario Library::resolve_network(const Request& request) {
+  const Cluster& named = cluster(request).cluster;
+  Scenario scenario;
+  scenario.cluster = named;
+  scenario.cluster.in_words = !request.cluster_words.empty();
+  scenario.workers = request.workers.value_or(named.workers);
+  if (request.workers) scenario.place_of_workers = request.place_of_workers;
+  constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs keep dozens of simulations in memory
+  if (scenario.workers < 1 || scenario.workers > most_simulated)
+    throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
+                     fmt::format("1 to {}", most_simulated));
+  if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.place_of_workers);
+  for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
+  for (const auto& [name, value] : named.parallel) scenario.options.set(name, value, named.place / "parallel" / name);
+  for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
+  read_schedule(inputs_.files, named.place.file, scenario);
+  scenario.collective = request.collective;
+  scenario.fidelity = request.fidelity;
+  apply_changes(scenario, request.changes, Changed::Network);
+  settle_by_nodes(scenario.cluster.network, scenario.workers);
+  if (exceeds_nodes(scenario.cluster, scenario.workers)) scenario.cluster.interference->compute = 1;
+  scenario.reuse = request.reuse;
+  scenario.place_of_collective = request.place_of_collective;
+  scenario.place_of_fidelity = request.place_of_fidelity;
+  Network& network = scenario.cluster.network;
+  if (network.topology) network.topology->place_of_workers = scenario.place_of_workers;
+  network.collective = collective_beside(request, network.collective);
+  for (auto& [operation, name] : network.by_operation) name = collective_beside(request, name);
+  for (const std::string& name : collectives_of(request, network))
+    if (names_a_file(name)) scenario.collective_files.emplace(name, collective_file(name));
+  return scenario;
+}
+
+namespace {
+
+[[noreturn]] void refuse_contradiction(const Scenario& scenario, const std::string& option, const std::string& asked,
+                                       const std::string& has) {
+  throw InputError(scenario.options.place_of(option),
+                   fmt::format("{}={} does not match the plan in {}", option, asked, scenario.given->file),
+                   fmt::format("{}={}", option, has));
+}
+
+// Takes the micro-batches and shards from the plan. Throws InputError if an option contradicts it.
+void take_step(Scenario& scenario) {
+  ShardingConfig& step = scenario.options.strategy.sharding;
+  const ShardingConfig& planned = scenario.given->plan.sharding;
+  const auto check = [&](const char* option, std::int64_t asked, std::int64_t has) {
+    if (scenario.options.places.contains(option) && asked != has)
+      refuse_contradiction(scenario, option, std::to_string(asked), std::to_string(has));
+  };
+  check("accumulate", step.accumulate, planned.accumulate);
+  check("zero", step.zero, planned.zero);
+  check("shard_group", step.shard_group, planned.shard_group);
+  step = planned;
+}
+
+// Takes the degrees, chunks and schedule of a pipeline from the plan. Throws InputError if an option contradicts it.
+void take_pipeline(Scenario& scenario) {
+  const GivenPlan& given = *scenario.given;
+  Options& options = scenario.options;
+  ParallelOptions& parallel = options.parallel;
+  if (!given.plan.pipeline) {
+    if (parallel.pipeline()) refuse_contradiction(scenario, "pp", std::to_string(parallel.pp), "1");
+    return;
+  }
+  const PlannedPipeline& planned = *given.plan.pipeline;
+  const auto take = [&](const char* name, std::int64_t& degree, std::int64_t has) {
+    const auto& taken = scenario.profile->degrees;
+    const bool of_profile = taken && (name == std::string_view("tp") || name == std::string_view("cp") ||
+                                      (name == std::string_view("ep") && taken->ep));
+    if ((options.places.contains(name) || of_profile) && degree != has)
+      refuse_contradiction(scenario, name, std::to_string(degree), std::to_string(has));
+    degree = has;
+  };
+  const auto ranks = std::ssize(given.plan.roles), chunks = std::ssize(planned.layers);
+  take("pp", parallel.pp, ranks);
+  options.places["pp"] = {given.file, "/parallel/pp"};  // for errors about options that pipelines do not support
+  take("tp", parallel.tp, planned.tp);
+  take("cp", parallel.cp, planned.cp);
+  take("ep", parallel.ep, planned.ep);
+  const StageCut cut{StageCut::By::Given, planned.layers};
+  const auto check = [&](const char* name, const std::string& has) {
+    if (options.places.contains(name) && options.get(name) != has)
+      refuse_contradiction(scenario, name, options.get(name), has);
+  };
+  check("schedule", planned.schedule);
+  check("ep_overlap", planned.ep_overlap ? "true" : "false");
+  parallel.ep_overlap = planned.ep_overlap;
+  check("barrier", to_string(planned.barrier));
+  check("update_barrier", given.plan.together ? "all" : "stage");
+  if (parallel.chunks && *parallel.chunks * ranks != chunks)
+    refuse_contradiction(scenario, "chunks", std::to_string(*parallel.chunks),
+                         fmt::format("{:g}", static_cast<double>(chunks) / static_cast<double>(ranks)));
+  if (options.places.contains("stages") &&
+      cut_into_chunks(scenario.profile, parallel.stages, chunks, options.place_of("stages")) !=
+          cut_into_chunks(scenario.profile, cut, chunks, options.place_of("stages")))
+    refuse_contradiction(scenario, "stages", write_cut(parallel.stages), write_cut(cut));
+  for (const char* name : {"p2p", "p2p_bytes", "p2p_split", "microbatch_group", "align_grad_reduce", "reduce_grad"})
+    if (options.places.contains(name))
+      throw InputError(options.place_of(name), fmt::format("{} is determined by the plan in {}", name, given.file),
+                       fmt::format("no {}, or a strategy", name));
+  parallel.schedule = planned.schedule;
+  parallel.chunks.reset();
+  parallel.stages = cut;
+  auto rows = std::make_shared<GivenRows>();
+  rows->file = given.file;
+  rows->rows = pipeline_of(given.plan, degrees_of(scenario), scenario.profile, {given.file, ""}).rows;
+  parallel.given = std::move(rows);
+  require_profile_of_degrees(scenario);
+}
+
+// Takes the expert degree of a plan without pipeline, and sets the groups. Throws InputError if the plan reduces
+// experts among other workers than the profile and the options say.
+void take_groups(Scenario& scenario) {
+  const std::int64_t planned = scenario.given->plan.sharding.experts;
+  ParallelOptions& parallel = scenario.options.parallel;
+  const bool of_profile = scenario.profile->degrees && scenario.profile->degrees->ep;
+  if (planned > 1 && !of_profile && !scenario.options.places.contains("ep")) parallel.ep = planned;
+  set_groups(scenario);
+  if (scenario.options.strategy.sharding.experts != planned)
+    refuse_contradiction(scenario, "ep", std::to_string(parallel.ep), std::to_string(planned));
+}
+
+// Takes the device's memory as limit if the profile has activations: they are most of a worker's memory, and without
+// them the limit would be meaningless. The limit has no place, since nobody gave it.
+void take_memory_of_device(Scenario& scenario) {
+  if (scenario.options.memory.limit || !scenario.profile->has_activations() || !scenario.device) return;
+  scenario.options.memory.limit = scenario.device->memory;
+}
+
+}  // namespace
+
+void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
+  auto given = std::make_shared<GivenPlan>();
+  given->file = file;
+  given->plan = std::move(plan);
+  given->name = given->plan.strategy;
+  given->strategy.name = given->name;
+  given->strategy.summary = "a plan from a file";
+  given->strategy.split = uses_halves(given->plan);
+  // Plans do not state when a codec decodes, nor the collective: these are the strategy's defaults.
+  if (const Strategy* one = row_named(strategies(), given->name)) {
+    given->strategy.decode_at = one->decode_at;
+    given->strategy.collective = one->collective;
+  }
+  GivenPlan& own = *given;
+  scenario.given = std::move(given);
+  scenario.strategy = &scenario.given->strategy;
+  take_step(scenario);
+  take_pipeline(scenario);
+  take_groups(scenario);
+  if (!own.plan.pipeline) own.plan.groups = data_parallel_groups(scenario.options.strategy.sharding);
+}
+
+namespace {
+
+// Takes the element types from the plan. Throws InputError if the request has others.
+void take_dtypes_of_plan(Options& options, const Dtypes& planned) {
+  const auto take = [&](const std::string& name, std::optional<Dtype>& own, const std::optional<Dtype>& of_plan) {
+    if (own && of_plan && own != of_plan)
+      throw InputError(options.place_of(name), fmt::format("the plan has another {}", name),
+                       fmt::format("leave {} out: the plan file states it", name));
+    if (!own) own = of_plan;
+  };
+  take("gradient_dtype", options.dtypes.gradient, planned.gradient);
+  take("parameter_dtype", options.dtypes.parameter, planned.parameter);
+}
+
+}  // namespace
+
+Scenario Library::resolve(const Request& request) {
+  const Shared<Profile> own = profile(request);
+  // A device of a user's file is found only by the name that the request has.
+  if (!request.model.empty())
+    known(&Shelves::devices, own->device,
+          [&](const Files& files) { return std::optional(read_device(files, request.device)); });
+  return resolve(request, own);
+}
+
+Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
+  Scenario scenario = resolve_network(request);
+  scenario.profile = std::move(profile);
+  if (const std::optional<Device>& known = device(scenario.profile)) {
+    scenario.device = {known->name, known->memory};
+    scenario.options.strategy.fsdp.copy_of_device = known->copy;
+    if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
+      scenario.peak = peak->second,
+      scenario.product_rate = peak->second * usual_efficiency(scenario.profile->precision);
+  }
+  if (!request.plan.empty()) take_dtypes_of_plan(scenario.options, read_plan_dtypes(inputs_.files, request.plan));
+  const Options& options = scenario.options;
+  const auto bytes = [](const std::optional<Dtype>& dtype) {
+    return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;
+  };
+  if (options.dtypes.gradient || options.dtypes.parameter)
+    scenario.profile =
+        with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
+  if (options.update) scenario.profile.own().update = options.update;
+  if (options.host_block) set_block_floor(scenario.profile.own(), *options.host_block);
+  if (options.host_step) scenario.profile.own().host.step = *options.host_step;
+  take_memory_of_device(scenario);
+  take_degrees_of_profile(scenario);
+  set_groups(scenario);
+  take_global_batch(scenario);
+  scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
+  apply_changes(scenario, request.changes, Changed::Stragglers);
+  if (request.plan.empty()) {
+    scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy, inputs_.strategies.get());
+  } else {
+    take_plan(scenario, request.plan, read_plan(inputs_.files, request.plan, scenario.profile, scenario.workers));
+  }
+  if (request.codec.empty() || request.codec == "none") return scenario;
+  scenario.codec = codec(request, scenario.profile->device);
+  scenario.place_of_codec = request.place_of_codec;
+  auto& decode_at = scenario.options.codec.decode_at;
+  if (!decode_at) decode_at = scenario.strategy->decode_at;
+  return scenario;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,74 @@
+#include "sim/studies/experiment/result_table.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/csv.hpp"
+#include "sim/base/core/file.hpp"
+#include "sim/base/core/named.hpp"
+#include "sim/base/core/units.hpp"
+
+namespace allreplay {
+
+bool ResultTable::has(const std::string& column) const {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
+std::size_t ResultTable::place(const std::string& column) const {
+  const auto found = std::find(columns.begin(), columns.end(), column);
+  if (found == columns.end()) fail_with_nearest(column, columns, {file, "line 1"}, "no column '{}'");
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+SourceLocation ResultTable::place_of(const ResultLine& row, const std::string& column) const {
+  return {file, fmt::format("line {}{}{}", row.line, column.empty() ? "" : ": ", column)};
+}
+
+double ResultTable::number(const ResultLine& row, const std::string& column) const {
+  const std::string& written = text(row, column);
+  const SourceLocation where = place_of(row, column);
+  double value = -1;
+  try {
+    value = parse_number(written, where);
+  } catch (const InputError&) {
+  }
+  if (!(value >= 0)) throw InputError(where, fmt::format("is '{}'", written), "a number of at least 0");
+  return value;
+}
+
+namespace {
+
+// True if the row's memory fits into the limit in its options, or there is no limit.
+bool row_fits(const ResultTable& table, const ResultLine& row) {
+  if (!table.has("options") || !table.has("memory_bytes")) return true;
+  const NamedValues options = named_values(table.text(row, "options"));
+  if (std::none_of(options.begin(), options.end(), [](const auto& one) { return one.first == "memory"; })) return true;
+  return fits_by(options, table.number(row, "memory_bytes"), table.place_of(row, "options: memory")).value_or(true);
+}
+
+}  // namespace
+
+ResultTable read_results(const Files& files, const std::string& file) {
+  constexpr std::uint64_t most = std::uint64_t{512} << 20;  // the limit of sweep_file.cpp, too
+  return parse_results(files.read(file, most), file);
+}
+
+ResultTable parse_results(const std::string& text, const std::string& file) {
+  std::vector<CsvRow> csv = parse_csv(text, file);
+  if (csv.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
+  ResultTable table{file, csv.front().fields, {}};
+  for (std::size_t i = 1; i < csv.size(); ++i) {
+    table.rows.push_back({csv[i].line, std::move(csv[i].fields)});
+    const ResultLine& row = table.rows.back();
+    if (row.cells.size() != table.columns.size())
+      throw InputError(table.place_of(row), fmt::format("has {} fields", row.cells.size()),
+                       fmt::format("{}, as in the header", table.columns.size()));
+  }
+  if (table.rows.empty()) throw InputError({file, ""}, "has a header but no rows", "at least one row");
+  for (ResultLine& row : table.rows) row.fits = row_fits(table, row);
+  return table;
+}
+
+}  // namespace allreplay

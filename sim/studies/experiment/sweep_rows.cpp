@@ -1,0 +1,132 @@
+#include "sim/studies/experiment/sweep_rows.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <queue>
+
+#include <fmt/format.h>
+
+#include "sim/replay/training/possible.hpp"
+#include "sim/studies/experiment/run.hpp"
+
+namespace allreplay {
+
+// Roughly microseconds on one core, to within a factor of a few (docs/dev/performance.md, "Many machines").
+std::uint64_t expected_cost(const Scenario& scenario) {
+  const auto tensors = static_cast<std::uint64_t>(scenario.profile->tensors.size());
+  const auto workers = static_cast<std::uint64_t>(scenario.workers);
+  const Fidelity fidelity = collective_of(scenario).fidelity;
+  std::uint64_t cost = 10 + tensors;
+  if (fidelity == Fidelity::Fluid) cost = 10 + 3 * tensors + 10 * workers;
+  if (fidelity == Fidelity::Message) cost = 10 + 3 * tensors + workers * workers / 10;
+  if (scenario.stragglers.jitter) cost *= static_cast<std::uint64_t>(scenario.options.iterations);
+  if (scenario.strategy->name == "best") cost *= 400;  // a search that replays plans
+  if (scenario.strategy->name == "us-byte") cost *= 5;
+  return cost;
+}
+
+void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
+  const auto require_one = [](auto& files, const char* what, const std::string& name, const std::string& file,
+                              const SourceLocation& place) {
+    const auto [known, fresh] = files.emplace(name, file);
+    if (!fresh && known->second != file)
+      throw InputError(
+          place, fmt::format("two {} are called '{}': {} and {}", what, name, known->second, file),
+          what == std::string("profiles") ? "files with different names" : "a \"name\" of its own for each");
+  };
+  require_one(profiles_, "profiles", scenario.profile->name, request.profile, request.place_of_profile);
+  if (!request.cluster.empty())
+    require_one(clusters_, "clusters", scenario.cluster.name, request.cluster, {request.cluster, "/name"});
+  const std::string collective = collective_named(scenario);
+  const auto file = scenario.collective_files.find(collective);
+  if (file == scenario.collective_files.end())
+    require_one(collectives_, "collectives", collective, "the one built in", request.place_of_collective);
+  else
+    require_one(collectives_, "collectives", file->second->name, collective, {collective, "/name"});
+}
+
+void SweepRows::add(std::string identity, std::uint64_t inputs) {
+  all.numbers.push_back(all.numbers.size());
+  all.identities.push_back(std::move(identity));
+  all.inputs.push_back(inputs);
+}
+
+std::size_t SweepRows::count_of(std::size_t question) const {
+  return (question + 1 < first.size() ? first[question + 1] : size()) - first[question];
+}
+
+std::vector<std::size_t> SweepRows::rows_of(const std::vector<std::size_t>& questions) const {
+  std::vector<std::size_t> rows;
+  for (const std::size_t question : questions)
+    for (std::size_t i = 0; i < count_of(question); ++i) rows.push_back(first[question] + i);
+  return rows;
+}
+
+namespace {
+
+// Resolves every request. Throws InputError for impossible ones and ambiguous names of files.
+SweepRows check_requests(const Sweep& sweep, Library& library) {
+  SweepRows rows;
+  rows.all.header = csv_header();
+  for (const Column& column : columns())
+    if (column.identifies) rows.all.identifying.push_back(column.name);
+  NamesOfFiles names;
+  for (const Request& request : sweep.requests) {
+    const Scenario scenario = library.resolve(request);
+    require_possible(scenario);
+    names.add(request, scenario);
+    rows.first.push_back(rows.size());
+    rows.costs.push_back(expected_cost(scenario));
+    rows.add(joined(identity(scenario)), library.digest_of(request));
+  }
+  return rows;
+}
+
+}  // namespace
+
+SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
+  for (const Column& column : allreplay::columns()) columns.push_back(column.name);
+  const auto asked = std::make_shared<const Sweep>(sweep);
+  const auto library = std::make_shared<Library>(sweep.inputs);
+  check = [=] { return check_requests(*asked, *library); };
+  ask = [=](std::size_t question) -> Answer {
+    return [scenario = library->resolve(asked->requests[question])] {
+      const Outcome outcome = run_among_others(scenario);
+      return std::vector<SweptRow>{{row_of(outcome), outcome.result.warning}};
+    };
+  };
+  digest_of = [=](std::size_t question) { return library->digest_of(asked->requests[question]); };
+}
+
+std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::vector<std::uint64_t>& costs) {
+  std::vector<std::size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  using Filled =
+      std::pair<std::uint64_t, std::size_t>;  // a share's cost and index; of equal costs the lowest index is taken
+  std::priority_queue<Filled, std::vector<Filled>, std::greater<>> least;
+  for (std::size_t i = 0; i < count; ++i) least.emplace(0, i);
+  std::vector<std::vector<std::size_t>> shares(count);
+  for (const std::size_t row : order) {
+    const auto [load, share] = least.top();
+    least.pop();
+    least.emplace(load + costs[row], share);
+    shares[share].push_back(row);
+  }
+  for (auto& share : shares) std::sort(share.begin(), share.end());
+  return shares;
+}
+
+FileRows chosen(const FileRows& all, const std::vector<std::size_t>& rows) {
+  FileRows some{.header = all.header, .identifying = all.identifying};
+  for (const std::size_t row : rows) {
+    some.numbers.push_back(all.numbers[row]);
+    some.identities.push_back(all.identities[row]);
+    some.inputs.push_back(all.inputs[row]);
+  }
+  return some;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,171 @@
+#include "sim/studies/experiment/wire_format.hpp"
+
+#include <utility>
+
+namespace allreplay {
+
+void pack(Packer& packer, const Outcome& outcome) {
+  const Result& result = outcome.result;
+  packer.add(result.fidelity)
+      .add(result.metrics)
+      .add(result.memory.parts)
+      .add(result.memory.peak)
+      .add(result.plan.sharding)
+      .add(outcome.wall_s);
+  packer.add_text(result.collective).add_text(result.warning);
+}
+
+Outcome unpack(Unpacker& unpacker, Scenario scenario) {
+  Outcome outcome{std::move(scenario), {}, 0};
+  Result& result = outcome.result;
+  result.fidelity = unpacker.take<Fidelity>();
+  result.metrics = unpacker.take<Metrics>();
+  result.memory.parts = unpacker.take<MemoryParts>();
+  result.memory.peak = unpacker.take<double>();
+  result.plan.sharding = unpacker.take<ShardingConfig>();
+  outcome.wall_s = unpacker.take<double>();
+  result.collective = unpacker.take_text();
+  result.warning = unpacker.take_text();
+  return outcome;
+}
+
+std::string packed_or_wrong(const std::function<void(Packer& packer)>& add) {
+  try {
+    Packer packer;
+    add(packer.add(false));
+    return packer.bytes();
+  } catch (const InputError& error) {
+    return Packer().add(true).add_text(error.what()).bytes();
+  }
+}
+
+std::optional<std::string> take_wrong(Unpacker& unpacker) {
+  if (!unpacker.take<bool>()) return std::nullopt;
+  return unpacker.take_text();
+}
+
+namespace {
+
+void pack(Packer& packer, const SourceLocation& place) { packer.add_text(place.file).add_text(place.path); }
+
+SourceLocation unpack_place(Unpacker& unpacker) {
+  std::string file = unpacker.take_text();
+  return {std::move(file), unpacker.take_text()};
+}
+
+// Packs options or changes: names, values and places.
+template <class Text>
+void pack_texts(Packer& packer, const std::vector<Text>& texts) {
+  packer.add(texts.size());
+  for (const Text& text : texts) pack(packer.add_text(text.name).add_text(text.value), text.place);
+}
+
+template <class Text>
+std::vector<Text> unpack_texts(Unpacker& unpacker) {
+  std::vector<Text> texts(unpacker.take<std::size_t>());
+  for (Text& text : texts) {
+    text.name = unpacker.take_text();
+    text.value = unpacker.take_text();
+    text.place = unpack_place(unpacker);
+  }
+  return texts;
+}
+
+constexpr std::string Request::*words_of_request[] = {
+    &Request::profile,  &Request::cluster, &Request::collective, &Request::fidelity, &Request::codec,
+    &Request::strategy, &Request::plan,    &Request::model,      &Request::device,   &Request::tokens};
+constexpr SourceLocation Request::*places_of_request[] = {
+    &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
+    &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
+
+// Packs a cell: the index of its type, then its value.
+void pack(Packer& packer, const Cell& cell) {
+  packer.add(cell.index());
+  const auto pairs = [&](const auto& values, const auto& add) {
+    packer.add(values.size());
+    for (const auto& [name, value] : values) {
+      packer.add_text(name);
+      add(value);
+    }
+  };
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::string>)
+          packer.add_text(value);
+        else if constexpr (std::is_same_v<T, NamedValues>)
+          pairs(value, [&](const std::string& text) { packer.add_text(text); });
+        else if constexpr (std::is_same_v<T, NamedNumbers>)
+          pairs(value, [&](double number) { packer.add(number); });
+        else if constexpr (!std::is_same_v<T, std::monostate>)
+          packer.add(value);
+      },
+      cell);
+}
+
+template <std::size_t kind = 0>
+Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
+  if constexpr (kind == std::variant_size_v<Cell>) {
+    throw std::runtime_error("a message between processes has a cell of another version");
+  } else {
+    if (kind != wanted) return unpack_cell<kind + 1>(unpacker, wanted);
+    using T = std::variant_alternative_t<kind, Cell>;
+    const auto take = [&]<class Value>(Value& value) {
+      if constexpr (std::is_same_v<Value, std::string>)
+        value = unpacker.take_text();
+      else
+        value = unpacker.take<Value>();
+    };
+    T value{};
+    if constexpr (std::is_same_v<T, NamedValues> || std::is_same_v<T, NamedNumbers>) {
+      value.resize(unpacker.take<std::size_t>());
+      for (auto& [name, one] : value) {
+        take(name);
+        take(one);
+      }
+    } else if constexpr (!std::is_same_v<T, std::monostate>) {
+      take(value);
+    }
+    return value;
+  }
+}
+
+}  // namespace
+
+void pack(Packer& packer, const SweptRow& row) {
+  for (const NamedCell& column : row.row) pack(packer, column.cell);
+  packer.add_text(row.warning);
+}
+
+SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns) {
+  SweptRow row;
+  for (const std::string_view name : columns)
+    row.row.push_back({name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
+  row.warning = unpacker.take_text();
+  return row;
+}
+
+void pack(Packer& packer, const Request& request) {
+  for (const auto word : words_of_request) packer.add_text(request.*word);
+  for (const auto place : places_of_request) pack(packer, request.*place);
+  packer.add(request.forward_ratio).add(request.workers).add(request.reuse).add(request.sequence_parallel);
+  pack_texts(packer, request.options);
+  pack_texts(packer, request.changes);
+  pack_texts(packer, request.cluster_words);
+}
+
+Request unpack_request(Unpacker& unpacker) {
+  Request request;
+  for (const auto word : words_of_request) request.*word = unpacker.take_text();
+  for (const auto place : places_of_request) request.*place = unpack_place(unpacker);
+  request.forward_ratio = unpacker.take<std::optional<double>>();
+  request.workers = unpacker.take<std::optional<std::int64_t>>();
+  request.reuse = unpacker.take<bool>();
+  request.sequence_parallel = unpacker.take<bool>();
+  request.options = unpack_texts<OptionText>(unpacker);
+  request.changes = unpack_texts<ChangeText>(unpacker);
+  request.cluster_words = unpack_texts<ChangeText>(unpacker);
+  return request;
+}
+
+}  // namespace allreplay

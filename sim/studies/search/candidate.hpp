@@ -1,0 +1,44 @@
+// Common parts of the searches for `best`: plans with their costs, the job on which they are replayed, and the other
+// strategies that `best` must not be slower than.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "sim/replay/training/job.hpp"
+
+namespace allreplay {
+
+struct PlanCost {
+  double seconds = std::numeric_limits<double>::infinity(), bytes = seconds;
+  bool fits = false;  ///< into the memory limit
+
+  /// Plans that fit are better than others. Plans that fit are compared by time, then memory; others by memory first.
+  bool better_than(const PlanCost& other) const;
+};
+
+struct Candidate {
+  PlanCost cost;
+  Plan plan;
+};
+
+/// Replays the plan and returns it with its cost. REQUIRES: the job is prepared for it.
+Candidate replayed(const Job& job, Plan plan);
+
+/// Returns the job as a search replays it: without jitter, with collectives that start together. A detailed fidelity is
+/// replaced by channels that transfers share fairly, with the fabric's prices of the calls that it offers.
+Job as_searched(Job job);
+
+/// True if planning and the plan are small enough for a search, as they are for up to thousands of tensors.
+bool affordable(const Scenario& scenario);
+
+/// Returns the scenario with each other strategy that supports its options and ZeRO stage and is affordable,
+/// unmodified. Strategies that plan their own sharding are asked without `zero`.
+std::vector<Scenario> others(const Scenario& scenario);
+
+/// Returns the best of these plans and of the others' plans, as they will be simulated. It uses a separate fabric, so
+/// that the caller's fabric does not reuse its prices. In `message` on more than 32 workers, returns the first that
+/// fits.
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others);
+
+}  // namespace allreplay

@@ -1,0 +1,283 @@
+// The readers of users' own configurations: which flags of ours a file means.
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/error_place.hpp"
+
+#include "sim/formats/configs/config_file.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// The flags of a file with this text, "--tp 8 --sequence-parallel"; with those that follow from the facts.
+std::string flags_of(const std::string& name, const std::string& text, const ConfigFacts& facts = {}) {
+  Files files;
+  files.add(name, text);
+  const ConfigFile config = read_config(files, name);
+  std::string flags;
+  const auto add = [&](const ConfigSetting& one) {
+    flags += fmt::format("{}{}{}{}", flags.empty() ? "" : " ", one.flag, one.value.empty() ? "" : " ", one.value);
+  };
+  for (const ConfigSetting& one : config.settings) add(one);
+  for (const auto& later : config.later)
+    for (const ConfigSetting& one : later(facts)) add(one);
+  return flags;
+}
+
+ConfigFile read_text(const std::string& name, const std::string& text) {
+  Files files;
+  files.add(name, text);
+  return read_config(files, name);
+}
+
+std::string place_of_error(const std::string& name, const std::string& text, const ConfigFacts& facts = {}) {
+  return error_place([&] { flags_of(name, text, facts); });
+}
+
+// A model of 32 blocks of 10 layers, behind an embedding and before a head of 2: as Llama 3 8B is estimated.
+ConfigFacts facts_of_32_blocks() {
+  ConfigFacts facts{.precision = "bf16", .gradient_bytes = 2, .hidden = 4096, .layers = 323};
+  for (std::int64_t block = 0; block < 32; ++block) facts.blocks.push_back(1 + 10 * block);
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("torchtitan's TOML") {
+  CHECK(flags_of("a.toml", R"([model]
+name = "llama3"
+flavor = "70B"
+[training]
+local_batch_size = 2
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = 8
+tensor_parallel_degree = 4
+[activation_checkpoint]
+mode = "full"
+)") == "--model llama3-70b --seq 8192 --batch 2 --tp 4 --sequence-parallel --strategy fsdp2 --workers 32 "
+       "--precision bf16 --gradient-dtype fp32 --recompute full");
+  // Replicas alone are DDP, which computes under autocast: everything is sent in fp32.
+  CHECK(flags_of("a.toml", R"([parallelism]
+data_parallel_replicate_degree = 8
+data_parallel_shard_degree = 1
+[activation_checkpoint]
+mode = "none"
+)") == "--strategy ddp --workers 8 --bucket-cap 100MiB --precision bf16 --parameter-dtype fp32 --gradient-dtype fp32");
+  // Hybrid: groups of shard x cp workers.
+  CHECK(flags_of("a.toml", R"([parallelism]
+data_parallel_replicate_degree = 2
+data_parallel_shard_degree = 4
+context_parallel_degree = 2
+fsdp_reshard_after_forward = "always"
+[activation_checkpoint]
+mode = "none"
+)") == "--cp 2 --strategy fsdp2 --workers 16 --shard-group 8 --precision bf16 --gradient-dtype fp32 --reshard all");
+}
+
+// 32 blocks, with 1 fewer in the first and the last stage: 34 of 4 stages are 9, 9, 8, 8, less one at each end: 8, 9,
+// 8, 7. In layers of 10, the first with the embedding (1), the last with the head (2).
+TEST_CASE("torchtitan's stages") {
+  const std::string stages = R"([parallelism]
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "1F1B"
+[training]
+local_batch_size = 8
+[activation_checkpoint]
+mode = "none"
+)";
+  CHECK(flags_of("a.toml", stages, facts_of_32_blocks()).ends_with("--schedule 1f1b --stages 81/90/80/72"));
+  CHECK(flags_of("a.toml", stages, facts_of_32_blocks()).find("--batch 1 --micro-batches 8 --pp 4") !=
+        std::string::npos);
+  // 4 per stage: 34 / 4 rounded up are 9 stages, which 4 ranks cannot share.
+  CHECK(place_of_error("a.toml", R"([parallelism]
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "Interleaved1F1B"
+pipeline_parallel_layers_per_stage = 4
+[training]
+local_batch_size = 8
+)",
+                       facts_of_32_blocks()) == "a.toml: line 4: parallelism.pipeline_parallel_layers_per_stage");
+}
+
+TEST_CASE("DeepSpeed's JSON") {
+  CHECK(flags_of("ds.json", R"({"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2,
+"bf16": {"enabled": true}, "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8, "overlap_comm": true,
+"allgather_bucket_size": 200000000}})") ==
+        "--strategy zero-2 --allgather-bucket 200000000 --reduce-bucket 500000000 --overlap-comm true "
+        "--precision bf16 --batch 4 --micro-batches 2");
+  // 256 / (4 x 2) = 32 workers.
+  CHECK(flags_of("ds.json", R"({"train_batch_size": 256, "train_micro_batch_size_per_gpu": 4,
+"gradient_accumulation_steps": 2, "zero_optimization": {"stage": 1}})") ==
+        "--strategy zero-1 --batch 4 --micro-batches 2 --workers 32");
+  // Hugging Face's "auto": hidden^2, 0.9 hidden^2, 10 hidden; 4096^2 = 16777216.
+  CHECK(flags_of("ds.json", R"({"zero_optimization": {"stage": 3, "reduce_bucket_size": "auto",
+"stage3_prefetch_bucket_size": "auto", "stage3_param_persistence_threshold": "auto"}})",
+                 facts_of_32_blocks()) ==
+        "--strategy zero-3 --reduce-bucket 16777216 --prefetch-bucket 15099494 --persistence 40960");
+  // 512 samples on 32 / 1 replicas in 4 steps: 4 each.
+  ConfigFacts facts;
+  facts.given["--workers"] = "32";
+  CHECK(flags_of("ds.json", R"({"train_batch_size": 512, "gradient_accumulation_steps": 4,
+"zero_optimization": {"stage": 1}})",
+                 facts) == "--strategy zero-1 --micro-batches 4 --batch 4");
+  const ConfigFile offloads = read_text(
+      "ds.json",
+      R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}, "offload_param": {"device": "none"}}})");
+  CHECK(offloads.not_simulated == std::vector<std::string>{"offload_optimizer.device cpu"});
+}
+
+TEST_CASE("Megatron-LM's arguments") {
+  const std::string script = R"(#!/bin/bash
+TP=2  # of a node
+ARGS="--tensor-model-parallel-size $TP \
+  --sequence-parallel --bf16"
+torchrun --nproc_per_node=8 --nnodes 2 pretrain_gpt.py $ARGS --micro-batch-size ${MBS:-4} \
+  --global-batch-size 256 --use-distributed-optimizer --overlap-grad-reduce --save "$OUT"
+)";
+  CHECK(flags_of("run.sh", script, {.precision = "bf16"}) ==
+        "--batch 4 --global-batch 256 --tp 2 --sequence-parallel --workers 16 --precision bf16 --strategy megatron "
+        "--distributed-optimizer true --overlap-grad-reduce true --overlap-param-gather false --gradient-dtype fp32");
+  const ConfigFile unset =
+      read_text("run.sh", "python pretrain_gpt.py --micro-batch-size $MBS --tensor-model-parallel-size 2\n");
+  CHECK(unset.unset == std::vector<std::string>{"micro_batch_size $MBS"});
+  CHECK(flags_of("run.log", R"(0: ---------------- arguments ----------------
+0:   bf16 ................................ True
+0:   global_batch_size ................... 64
+0:   micro_batch_size .................... 4
+0:   num_virtual_stages_per_pipeline_rank  None
+0:   pipeline_model_parallel_size ........ 4
+0:   use_distributed_optimizer ........... False
+0:   world_size .......................... 8
+0: ------------ end of arguments -------------
+  micro_batch_size .................... 5
+)",
+                 facts_of_32_blocks()) ==
+        "--batch 4 --global-batch 64 --workers 8 --precision bf16 --strategy megatron --distributed-optimizer false "
+        "--overlap-grad-reduce false --overlap-param-gather false --pp 4 --gradient-dtype fp32 "
+        "--stages 81/80/80/82 --p2p blocking");
+}
+
+// 32 blocks on 4 ranks; first and last hold 6 and 4, the other two share 22: 11 each.
+TEST_CASE("Megatron-LM's stages") {
+  const auto stages = [](const std::string& more) {
+    return flags_of("run.sh", "x --pipeline-model-parallel-size 4 " + more, facts_of_32_blocks());
+  };
+  CHECK(stages("--decoder-first-pipeline-num-layers 6 --decoder-last-pipeline-num-layers 4")
+            .find("--stages 61/110/110/42") != std::string::npos);
+  // Two chunks per rank, 34 with embedding and loss: not 8 equal parts.
+  CHECK(error_place([&] {
+          stages(
+              "--num-virtual-stages-per-pipeline-rank 2 --account-for-embedding-in-pipeline-split "
+              "--account-for-loss-in-pipeline-split");
+        }) == "run.sh: line 1: --pipeline-model-parallel-size");
+  CHECK(stages("--num-layers-per-virtual-pipeline-stage 4")
+            .find("--chunks 2 --schedule interleaved --stages 41/40/40/40/40/40/40/42") != std::string::npos);
+}
+
+TEST_CASE("Hugging Face's YAML") {
+  CHECK(flags_of("fsdp.yaml", R"(distributed_type: FSDP
+mixed_precision: bf16
+num_machines: 2
+num_processes: 16
+fsdp_config:
+  fsdp_sharding_strategy: HYBRID_SHARD
+  fsdp_backward_prefetch: BACKWARD_POST
+  fsdp_activation_checkpointing: true
+)") == "--strategy fsdp1 --shard-group 8 --backward-prefetch post --recompute full --precision bf16 --workers 16");
+  CHECK(flags_of("fsdp.yaml", R"(distributed_type: FSDP
+fsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: false}
+)") == "--strategy fsdp2 --reshard none");
+  CHECK(flags_of("ddp.yaml", R"(bf16: true
+per_device_train_batch_size: 8
+gradient_accumulation_steps: 4
+ddp_bucket_cap_mb: 50
+)") == "--strategy ddp --bucket-cap 50MiB --precision bf16 --gradient-dtype fp32 --parameter-dtype fp32 --batch 8 "
+       "--micro-batches 4");
+  Files files;
+  files.add("runs/train.yaml", "per_device_train_batch_size: 8\ndeepspeed: ds.json\nmodel_name_or_path: model\n");
+  files.add("runs/ds.json", R"({"zero_optimization": {"stage": 2}})");
+  files.add("runs/model/config.json", R"({"model_type": "llama"})");
+  const ConfigFile config = read_config(files, "runs/train.yaml");
+  CHECK(config.settings[0].value == "zero-2");
+  CHECK(config.settings[0].place.file == "runs/ds.json");
+  CHECK(config.settings[1].value == "runs/model");
+}
+
+TEST_CASE("a model's folder, and environment variables") {
+  Files files;
+  files.add("m/config.json", R"({"model_type": "llama"})");
+  CHECK(read_config(files, "m").settings.front().value == "m");
+  CHECK(read_config(files, "m/config.json").settings.front().value == "m/config.json");
+  CHECK(
+      flags_of("h.sh", "HOROVOD_FUSION_THRESHOLD=33554432 HOROVOD_CYCLE_TIME=3.5 horovodrun -np 8 python train.py\n") ==
+      "--strategy horovod --threshold 33554432 B --cycle 3.5 ms");
+  CHECK(flags_of("b.sh", "export BYTESCHEDULER_PARTITION=1000\n", {.gradient_bytes = 4}) ==
+        "--strategy bytescheduler --partition 4000 B");
+}
+
+TEST_CASE("PyTorch's wrappers in a script") {
+  CHECK(flags_of("train.py", "model = DistributedDataParallel(model.cuda(), bucket_cap_mb=12.5)\n") ==
+        "--strategy ddp --bucket-cap 12.5MiB");
+  CHECK(flags_of("train.py", R"(policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+for layer in layers:
+    fully_shard(layer, mp_policy=policy)
+fully_shard(model, mp_policy=policy, reshard_after_forward=True)
+)") == "--strategy fsdp2 --parameter-dtype bf16 --gradient-dtype fp32 --wrap layer --reshard all");
+  CHECK(flags_of("train.py",
+                 "FullyShardedDataParallel(model, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP, "
+                 "backward_prefetch=BackwardPrefetch.BACKWARD_POST)\n") ==
+        "--strategy fsdp1 --reshard none --parameter-dtype fp32 --gradient-dtype fp32 --backward-prefetch post");
+}
+
+TEST_CASE("other ways to shard: Megatron-FSDP, SimpleFSDP, ZeRO++, local steps") {
+  CHECK(flags_of("a.sh",
+                 "x --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --fsdp-double-buffer "
+                 "--create-all-gather-group --num-distributed-optimizer-instances WORLD_SIZE/8 "
+                 "--outer-dp-sharding-strategy optim\nfully_shard(model, fsdp_unit_modules=layers)\n") ==
+        "--strategy megatron-fsdp --double-buffer true --lanes separate --outer optim --wrap layer --shard-group 8");
+  CHECK(
+      flags_of("a.txt",
+               "--module graph_trainer.MODEL --compile.enable --parallelism.fsdp_reshard_after_forward never "
+               "--parallelism.data_parallel_shard_degree 8 --parallelism.data_parallel_replicate_degree "
+               "WORLD_SIZE/8 --compile.enable_fsdp_ag_rs_overlap --activation_checkpoint.mode none\n") ==
+      "--strategy simple-fsdp --shard-group 8 --lanes separate --precision bf16 --gradient-dtype fp32 --reshard none");
+  CHECK(flags_of("a.json", R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8,
+"zero_quantized_weights": true, "zero_quantized_gradients": false}})") ==
+        "--strategy zero-3 --hpz 8 --qwz true --qgz false");
+  CHECK(flags_of("a.py",
+                 "with DiLoCo(manager, fragments, inner, outer, sync_every=40, use_bucketization=True, "
+                 "bucket_cap_mb=32, should_quantize=True, fragment_sync_delay=5):  # 2 fragments\n") ==
+        "--strategy diloco --sync-every 40 --bucket 32MiB --quantize true --delay 5 --fragments 2");
+}
+
+TEST_CASE("what is no configuration is refused with what is known") {
+  for (const auto& [name, text] : {std::pair("a.toml", "[a]\nb = 1\n"),
+                                   {"a.json", "{\"a\": 1}"},
+                                   {"a.yaml", "a: 1\n"},
+                                   {"a.sh", "echo hello\n"},
+                                   {"a", ""}})
+    CHECK(place_of_error(name, text) == name);
+  CHECK(place_of_error("a.toml", "[a\n") == "a.toml: line 1");
+  CHECK(place_of_error("a.yaml", "a: 1\nb: [1\n") == "a.yaml: line 3");
+  CHECK(place_of_error("a.yaml", "bf16: true\nbf16: false\n") == "a.yaml: line 1");
+  CHECK(place_of_error("a.json", R"({"zero_optimization": {"stage": 2, "reduce_bucket_size": "many"}})") ==
+        "a.json: /zero_optimization/reduce_bucket_size");
+  CHECK(place_of_error("a.toml",
+                       "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"DualPipe\"\n") ==
+        "a.toml: line 3: parallelism.pipeline_parallel_schedule");
+}
+
+// An alias that repeats itself exponentially often; a map inside itself; brackets without end.
+TEST_CASE("hostile configurations are refused") {
+  const std::string nine = "[*a, *a, *a, *a, *a, *a, *a, *a, *a]\n";
+  std::string text = "a: &a {b: 1}\n";
+  for (int i = 0; i < 8; ++i) text += fmt::format("a{}: &a {}", i, nine);
+  CHECK(place_of_error("a.yaml", text) != "");
+  CHECK(place_of_error("a.yaml", "a: &a {b: *a}\n") != "");
+  CHECK(place_of_error("a.yaml", std::string(100'000, '[')) != "");
+  CHECK(place_of_error("a.json", std::string(100'000, '[')) != "");
+  CHECK(place_of_error("a.toml", "a = " + std::string(100'000, '[')) != "");
+  CHECK(place_of_error("a.sh", "$(" + std::string(100'000, '(')) != "");
+}

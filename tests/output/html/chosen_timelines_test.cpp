@@ -1,0 +1,118 @@
+#include "sim/output/html/chosen_timelines.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/output/report/results.hpp"
+
+#include "sim/output/html/report_page.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// Returns what `sweep` would write as CSV for a shipped profile and cluster.
+SweepResult swept(const std::string& config) {
+  const Sweep sweep = read_sweep({}, result_file("config.json", config));
+  const std::string out = result_file("swept.csv", "");
+  run_sweep(sweep, {.out = out, .progress = false});
+  return read_sweep_result(Files(), out);
+}
+
+const std::string config = R"({"name": "x", "profiles": ["googlenet_k80_b32", "resnet50_k80_b16"],
+  "clusters": ["k80-10gbe"], "workers": [8, 64], "strategies": ["wfbp", "s-sgd", "optimal-merge"]})";
+
+}  // namespace
+
+TEST_CASE("the fastest and the slowest of the largest size are simulated again, and agree") {
+  const SweepResult result = swept(config);
+  const ChosenTimelines chosen = choose_timelines({}, result, std::nullopt, 3);
+  CHECK(chosen.left_out == 1);
+  REQUIRE(chosen.timelines.size() == 3);
+  for (const ChosenTimeline& one : chosen.timelines) {
+    const ResultRow& row = result.rows[one.row];
+    CHECK(row.workers == 64);
+    CHECK(row.strategy == (one.fastest ? "optimal-merge" : "s-sgd"));
+    REQUIRE(std::holds_alternative<Outcome>(one.outcome));
+    CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.metrics.iteration_s);
+  }
+  // A picture for each profile: of one both, of the other the faster alone.
+  const std::string page = report_page(result, chosen, {});
+  std::size_t pictures = 0;
+  for (std::size_t at = page.find("<figure class=\"wide\">\n<svg"); at != std::string::npos;
+       at = page.find("<figure class=\"wide\">\n<svg", at + 1))
+    ++pictures;
+  CHECK(pictures == 2);
+  CHECK(choose_timelines({}, result, std::nullopt, 0).timelines.empty());
+}
+
+TEST_CASE("options and collectives of a row are simulated, too") {
+  const SweepResult result = swept(R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
+    "collectives": ["double-binary-tree"], "strategies": [{"name": "ddp", "bucket_cap": ["1 MiB", "2 MiB"]},
+    {"name": "us-byte", "second_phase": "random:7"}, {"name": "bytescheduler", "credit": "5 MB"}, "dear", "best"]})");
+  for (const ResultRow& row : result.rows) {
+    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
+    const ChosenTimelines chosen = choose_timelines({}, one, std::nullopt, 1);
+    INFO(row.series);
+    CHECK(std::holds_alternative<Outcome>(chosen.timelines.at(0).outcome));
+  }
+}
+
+TEST_CASE("rows with codecs are simulated again, too") {
+  const SweepResult result = swept(R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
+    "codecs": ["none", "topk", "topk_p102-100", "fp16"], "strategies": ["wfbp", {"name": "mergecomp", "groups": 3}]})");
+  REQUIRE(result.groups.size() == 1);
+  for (const ResultRow& row : result.rows) {
+    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
+    INFO(row.series);
+    CHECK(std::holds_alternative<Outcome>(choose_timelines({}, one, std::nullopt, 1).timelines.at(0).outcome));
+  }
+}
+
+TEST_CASE("a row that cannot be simulated again has no timeline") {
+  const auto has_problem = [](const SweepResult& result, const std::optional<Sweep>& sweep) {
+    return std::holds_alternative<std::string>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome);
+  };
+  SweepResult result = swept(config);
+  for (ResultRow& row : result.rows) row.metrics.iteration_s *= 2;  // as if the profile had changed since
+  CHECK(has_problem(result, std::nullopt));
+  for (ResultRow& row : result.rows) row.profile = "elsewhere";
+  CHECK(has_problem(result, std::nullopt));
+  CHECK(has_problem(result, read_sweep({}, result_file("config.json", config))));
+}
+
+TEST_CASE("the configuration says which files were meant") {
+  const std::string profile =
+      result_file("mine.csv", "layer,params,forward_us,backward_us\na,1000,,20\nb,3000000,,40\n");
+  const Sweep sweep =
+      read_sweep({}, result_file("mine.json", R"({"profiles": [{"profile": ")" + profile +
+                                                  R"(", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
+    "strategies": ["wfbp", "sync-easgd"]})"));
+  const std::string out = result_file("mine_out.csv", "");
+  run_sweep(sweep, {.out = out, .progress = false});
+  const SweepResult result = read_sweep_result(Files(), out);
+  CHECK(std::holds_alternative<std::string>(choose_timelines({}, result, std::nullopt, 1).timelines.at(0).outcome));
+  CHECK(std::holds_alternative<Outcome>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome));
+}
+
+TEST_CASE("a row of a sweep is found by all of its names, and by no fewer") {
+  const std::string two = R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe", "v100-10gbe"],
+    "workers": [8], "strategies": ["wfbp"]})";
+  const Sweep sweep = read_sweep({}, result_file("two.json", two));
+  SweepResult result = swept(two);
+  REQUIRE(result.groups.size() == 2);
+  // The first request of the sweep has the strategy and the workers of both rows: the names of the cluster decide.
+  const ChosenTimelines chosen = choose_timelines({}, result, sweep, 2);
+  REQUIRE(chosen.timelines.size() == 2);
+  for (const ChosenTimeline& one : chosen.timelines) {
+    REQUIRE(std::holds_alternative<Outcome>(one.outcome));
+    CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == result.rows[one.row].metrics.iteration_s);
+  }
+  // Without the column of clusters either request could be meant.
+  const auto at = std::find(result.columns.begin(), result.columns.end(), "cluster") - result.columns.begin();
+  REQUIRE(at < static_cast<std::ptrdiff_t>(result.columns.size()));
+  result.columns.erase(result.columns.begin() + at);
+  for (ResultRow& row : result.rows) row.cells.erase(row.cells.begin() + at);
+  for (const ChosenTimeline& one : choose_timelines({}, result, sweep, 2).timelines)
+    CHECK(std::holds_alternative<std::string>(one.outcome));
+}

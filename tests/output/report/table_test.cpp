@@ -1,0 +1,128 @@
+#include "sim/output/report/table.hpp"
+
+#include <sstream>
+
+#include "tests/catch.hpp"
+
+#include "sim/base/core/text.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Screen wide(std::size_t width) { return {.width = width}; }
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, width_of(line));
+  return widest;
+}
+
+// Three strategies with numbers of several kinds, and words at the end.
+Table table_of_three() {
+  Table table({"strategy", "iteration", "exposed comm.", "effi\u00ADciency", "options"});
+  table.add({"wfbp", cell::seconds(0.5081), cell::seconds(0.1163), cell::percent(0.771), ""});
+  table.add({"ddp", cell::seconds(1.5971), cell::seconds(0.0041), cell::percent(0.9), "bucket_cap=25MiB, first=1MiB"});
+  table.add({"optimal-merge", cell::seconds(0.3959), cell::seconds(0), cell::percent(1), ""});
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("words stand left, numbers right, with one unit a column and their points below each other") {
+  Table table({"name", "time", {"size", "B"}});
+  table.add({"α", cell::seconds(0.0123), cell::count(8)});
+  table.add({"beta", cell::seconds(1.2), cell::count(1024)});
+  table.add({"-", "none", "-"});
+  // The greater of the two is the median: seconds. 12.3 ms have two digits with three decimals.
+  CHECK(table.text({}) ==
+        "name   time  size\n"
+        "          s     B\n"
+        "-----------------\n"
+        "α     0.012     8\n"
+        "beta  1.200  1024\n"
+        "-      none     -\n");
+}
+
+TEST_CASE("numbers that lie far apart have a unit each, and so have those of different kinds") {
+  Table far({"", "time", "constant"});
+  far.add({"a", cell::seconds(1e-6), cell::per_byte(2e-9)});
+  far.add({"b", cell::seconds(1), cell::seconds(0.02)});
+  CHECK(far.text({}) ==
+        "   time  constant\n"
+        "-----------------\n"
+        "a  1 us    2 ns/B\n"
+        "b   1 s     20 ms\n");
+}
+
+TEST_CASE("what does not fit gives way in order: words, names, keys, the last text, numbers") {
+  const Table table = table_of_three();
+  // 13 + 9 + 13 + 10 + 28 and four gaps: 81. The words of the last column are broken first, as it has a third.
+  CHECK(table.text(wide(81)) ==
+        "strategy       iteration  exposed comm.  efficiency  options\n"
+        "                      ms             ms           %\n"
+        "---------------------------------------------------------------------------------\n"
+        "wfbp               508.1          116.3        77.1\n"
+        "ddp               1597.1            4.1        90.0  bucket_cap=25MiB, first=1MiB\n"
+        "optimal-merge      395.9            0.0       100.0\n");
+  CHECK(table.text(wide(80)) ==
+        "strategy       iteration  exposed comm.  efficiency  options\n"
+        "                      ms             ms           %\n"
+        "--------------------------------------------------------------------------------\n"
+        "wfbp               508.1          116.3        77.1\n"
+        "ddp               1597.1            4.1        90.0  bucket_cap=25MiB,\n"
+        "                                                     first=1MiB\n"
+        "optimal-merge      395.9            0.0       100.0\n");
+  // Without room for 17 letters beside the numbers, they stand below; the names of columns are broken.
+  CHECK(table.text(wide(45)) ==
+        "                          exposed   effi-\n"
+        "strategy       iteration    comm.  ciency\n"
+        "                      ms       ms       %\n"
+        "-----------------------------------------\n"
+        "wfbp               508.1    116.3    77.1\n"
+        "ddp               1597.1      4.1    90.0\n"
+        "optimal-merge      395.9      0.0   100.0\n"
+        "\n"
+        "strategy       options\n"
+        "-------------------------------------------\n"
+        "ddp            bucket_cap=25MiB, first=1MiB\n");
+  for (const std::size_t width : {40, 50, 60, 80, 100, 160}) CHECK(widest_line(table.text(wide(width))) <= width);
+}
+
+TEST_CASE("a column that says nothing is left out, and keys that do not fit give way to numbers of rows") {
+  Table table({"profile", "cluster", "bound", "iteration"}, 2);
+  table.add({"a_profile_of_thirty_letters_or_so", "and_a_cluster_with_a_long_name_too", "-", cell::seconds(1)});
+  CHECK(table.text(wide(80)).find("bound") == std::string::npos);
+  CHECK(widest_line(table.text(wide(60))) <= 60);
+  CHECK(table.text(wide(60)).find("#") == 0);
+}
+
+TEST_CASE("the best cell is coloured if the screen has colours") {
+  Table table({"strategy", "time"});
+  table.add({TableCell("ddp").with(Tone::Best), cell::seconds(2)});
+  const Screen colours{.width = 80, .colour = true};
+  CHECK(table.text(colours) ==
+        "strategy   time\n"
+        "              s\n"
+        "---------------\n"
+        "\033[1;32mddp\033[0m       2.000\n");
+  CHECK(table.text({}).find('\033') == std::string::npos);
+}
+
+TEST_CASE("a column is written like another, so that their numbers can be added") {
+  Table table({"strategy", "iteration", TableColumn("exposed").like("iteration")});
+  table.add({"ddp", cell::seconds(0.3959), cell::seconds(0.0001451)});
+  CHECK(table.text({}) ==
+        "strategy  iteration  exposed\n"
+        "                 ms       ms\n"
+        "----------------------------\n"
+        "ddp           395.9      0.1\n");
+}
+
+TEST_CASE("facts stand below each other, and what is long below itself") {
+  CHECK(facts({{"name", "x"}, {"source", "two words and more"}}, wide(20)) ==
+        "name    x\n"
+        "source  two words\n"
+        "        and more\n");
+}

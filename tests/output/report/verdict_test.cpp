@@ -1,0 +1,106 @@
+#include "sim/output/report/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/replay/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Outcome outcome(std::string_view strategy, const std::string& cluster, double iteration_ms) {
+  Profile profile;
+  profile.name = "p";
+  profile.layers.push_back({"l", to_time(1e-3), to_time(2e-3)});
+  profile.tensors.push_back({"t", 1000, 4000, 0});
+  Outcome one{scenario_of(profile, strategy, 8, 1e-6, 1e-9), {}, 0};
+  one.scenario.cluster.name = cluster;
+  one.result.metrics.iteration_s = iteration_ms / 1000;
+  one.result.metrics.lower_bound_s = 0.08;
+  one.result.fidelity = Fidelity::AlphaBeta;
+  return one;
+}
+
+const WinningRule exact{.tie = 0};
+
+std::vector<Ranking> races_of(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
+  return races(outcomes, rule, groups_of(outcomes, rule, false).front());
+}
+
+// Returns the outcomes in the order of each race, with a star for each that ties for the first place.
+std::string order_of(const std::vector<Outcome>& outcomes, const WinningRule& rule = exact) {
+  std::string text;
+  for (const Ranking& race : races_of(outcomes, rule))
+    for (std::size_t i = 0; i < race.order.size(); ++i) {
+      const Scenario& scenario = outcomes[race.order[i]].scenario;
+      text += fmt::format("{}{} {} {}; ", i < race.tied ? "*" : "", scenario.strategy->name, scenario.cluster.name,
+                          scenario.workers);
+    }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("outcomes of all clusters race together") {
+  const std::vector<Outcome> outcomes{outcome("ddp", "a", 120), outcome("wfbp", "a", 100), outcome("wfbp", "b", 150),
+                                      outcome("ddp", "b", 140), outcome("ddp", "c", 115)};
+  CHECK(order_of(outcomes) == "*wfbp a 8; ddp c 8; ddp a 8; ddp b 8; wfbp b 8; ");
+}
+
+TEST_CASE("the simplest to run wins a tie") {
+  const std::vector<Outcome> outcomes{outcome("wfbp", "a", 100), outcome("ddp", "a", 101)};
+  CHECK(order_of(outcomes, {}) == "*ddp a 8; *wfbp a 8; ");
+  CHECK(order_of(outcomes, {.runs_now = "wfbp"}) == "*wfbp a 8; *ddp a 8; ");
+  CHECK(order_of(outcomes) == "*wfbp a 8; ddp a 8; ");
+}
+
+TEST_CASE("workers and fidelities do not compete") {
+  std::vector<Outcome> outcomes{outcome("ddp", "a", 100), outcome("wfbp", "a", 92), outcome("ddp", "a", 130),
+                                outcome("wfbp", "a", 120)};
+  for (const std::size_t i : {0, 1}) outcomes[i].scenario.workers = 16;
+  CHECK(order_of(outcomes) == "*wfbp a 8; ddp a 8; *wfbp a 16; ddp a 16; ");
+  outcomes.erase(outcomes.begin());
+  outcomes.front().scenario.workers = 8;  // 92, 130 and 120 ms; one of another fidelity runs alone
+  outcomes.front().result.fidelity = Fidelity::Fluid;
+  const std::vector<Ranking> all = races_of(outcomes, {});
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].order == std::vector<std::size_t>{0});
+  CHECK(all[1].order == std::vector<std::size_t>{2, 1});
+}
+
+TEST_CASE("a strategy that does not fit into memory does not win") {
+  std::vector<Outcome> outcomes{outcome("ddp", "a", 100), outcome("zero-3", "a", 152), outcome("fsdp2", "a", 160)};
+  for (Outcome& one : outcomes) one.scenario.options.memory.limit = 1000;
+  outcomes[0].result.memory.peak = 1001;
+  CHECK(order_of(outcomes, {}) == "*zero-3 a 8; fsdp2 a 8; ddp a 8; ");
+  for (Outcome& one : outcomes) one.result.memory.peak = 1001;
+  CHECK(races_of(outcomes, {}).front().tied == 0);
+}
+
+TEST_CASE("iterations with different numbers of samples are ranked by samples per second") {
+  // 8 workers of 32 samples: 4 micro-batches in 400 ms are 2560 samples/s, one in 103 ms 2485.4: 3 % longer each.
+  std::vector<Outcome> outcomes{outcome("ddp", "a", 103), outcome("ddp", "a", 400)};
+  outcomes[1].scenario.options.strategy.sharding.accumulate = outcomes[1].result.plan.sharding.accumulate = 4;
+  outcomes[0].result.metrics.samples_per_s = 8 * 32 / 0.103;
+  outcomes[1].result.metrics.samples_per_s = 8 * 4 * 32 / 0.4;
+  const std::vector<Ranking> all = races_of(outcomes, {});
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].order == std::vector<std::size_t>{1, 0});
+  CHECK(differ_in_samples(all[0], outcomes));
+  CHECK_FALSE(differ_in_samples(races_of({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
+}
+
+TEST_CASE("a verdict has the winner, what ties with it, and the first that does not") {
+  const auto racer = [](const char* name, double seconds) {
+    return Racer{
+        .name = name, .iteration_s = seconds, .samples_per_s = {}, .lower_bound_s = 0.08, .equal_work_s = seconds};
+  };
+  const JsonValue json = verdict_of({racer("ddp", 0.101), racer("wfbp", 0.1), racer("dear", 0.2)}, 2, false);
+  CHECK(json.at("winner").text() == "ddp");
+  CHECK(json.at("above_bound_share").number() == Approx(0.101 / 0.08 - 1));
+  CHECK(json.at("fastest").at("name").text() == "wfbp");
+  CHECK(json.at("ties").dump() == R"(["wfbp"])");
+  CHECK(json.at("next").at("times").number() == Approx(0.2 / 0.101));
+  CHECK(verdict_of({racer("ddp", 1)}, 0, false).dump() == R"({"nothing_fits":true})");
+}

@@ -1,0 +1,767 @@
+#include "sim/output/view/timeline_picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/output/picture/legible.hpp"
+#include "tests/random_profile.hpp"
+#include "tests/replay/training/scenario.hpp"
+
+#include "sim/output/picture/svg.hpp"
+#include "sim/output/report/phrases.hpp"
+#include "sim/output/view/compare_picture.hpp"
+#include "sim/output/view/timeline_rows.hpp"
+#include "sim/studies/experiment/run.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+std::vector<Rectangle> all(const Drawing& drawing, const std::string& kind) {
+  std::vector<Rectangle> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Rectangle>(&shape); one && one->meaning.kind == kind) found.push_back(*one);
+  return found;
+}
+
+double width_of(const std::vector<Rectangle>& boxes) {
+  return std::accumulate(boxes.begin(), boxes.end(), 0.0,
+                         [](double sum, const Rectangle& one) { return sum + one.box.width; });
+}
+
+// The arrow as long as the iteration gives the scale of the picture.
+double pixels_per_second(const Drawing& drawing, const Outcome& outcome) {
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "iteration")
+      return (one->points[1].x - one->points[0].x) / outcome.result.metrics.iteration_s;
+  return 0;
+}
+
+// The time that a worker without slowdown waits for communication and for slow workers.
+double beyond_computing(const Outcome& outcome) {
+  return outcome.result.metrics.exposed_comm_s + outcome.result.metrics.straggler_s;
+}
+
+Outcome outcome_of(const std::string& strategy, std::uint64_t seed, std::size_t layers = 12) {
+  Random random(seed, 0);
+  return run(scenario_of(random_profile(random, layers), strategy, 8, 50e-6, 1e-9));
+}
+
+}  // namespace
+
+TEST_CASE("what a timeline shows is as long as the metrics say, for every strategy") {
+  for (const Strategy& strategy : strategies())
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      INFO(strategy.name << ", seed " << seed);
+      const Outcome outcome = outcome_of(std::string(strategy.name), seed);
+      const Metrics& metrics = outcome.result.metrics;
+      const Drawing drawing = timeline_picture({outcome});
+      const double scale = pixels_per_second(drawing, outcome);
+      REQUIRE(scale > 0);
+      CHECK(width_of(all(drawing, "backward")) / scale == Approx(metrics.backward_s));
+      CHECK(width_of(all(drawing, "forward")) / scale == Approx(metrics.forward_s));
+      CHECK(width_of(all(drawing, "waiting")) / scale == Approx(beyond_computing(outcome)).margin(1e-11));
+      require_legible(drawing);
+    }
+}
+
+TEST_CASE("exposed is what is in flight while computing waits") {
+  // WFBP's channel is never idle while the next forward waits for it, and has one row.
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Outcome outcome = outcome_of("wfbp", seed);
+    const Drawing drawing = timeline_picture({outcome});
+    const double scale = pixels_per_second(drawing, outcome);
+    CHECK(width_of(all(drawing, "collective")) / scale == Approx(outcome.result.metrics.comm_busy_s));
+    CHECK(width_of(all(drawing, "exposed")) / scale == Approx(beyond_computing(outcome)).margin(1e-11));
+  }
+}
+
+TEST_CASE("codecs have bars on the compute stream or below it") {
+  for (const CodecStream stream : {CodecStream::Compute, CodecStream::Side})
+    for (const DecodeAt decode_at : {DecodeAt::Arrival, DecodeAt::Encode})
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Random random(seed, 1);
+        Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
+        scenario.codec = CodecCosts{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {1e-4}, {2e-5}};
+        scenario.options.codec.stream = stream;
+        scenario.options.codec.decode_at = decode_at;
+        scenario.stragglers.slow = {{2, 1.3}};
+        const Outcome outcome = run(scenario);
+        const Drawing drawing = timeline_picture({outcome});
+        require_legible(drawing);
+        const double scale = pixels_per_second(drawing, outcome);
+        // Each block takes 0.1 ms to encode and 8 payloads · 0.02 ms to decode, on both classes, 1.3 times as long on
+        // one.
+        const double codec = 2.3 * 2.6e-4 * static_cast<double>(outcome.result.plan.blocks.size());
+        double drawn = 0;
+        for (const char* kind : {"encode", "decode", "encode and decode"}) drawn += width_of(all(drawing, kind));
+        CHECK(drawn / scale == Approx(codec));
+        // The fast worker's row is the upper one.
+        double top = drawing.height, waiting = 0;
+        for (const Rectangle& one : all(drawing, "backward")) top = std::min(top, one.box.y);
+        for (const Rectangle& one : all(drawing, "waiting"))
+          if (one.box.y == top) waiting += one.box.width;
+        CHECK(waiting / scale == Approx(beyond_computing(outcome)).margin(1e-11));
+      }
+}
+
+TEST_CASE("with stragglers each class has a row of its own length; the unslowed one shows what is exposed") {
+  Random random(7, 0);
+  Scenario scenario = scenario_of(random_profile(random, 10), "mg-wfbp", 8, 50e-6, 1e-9);
+  scenario.stragglers.slow = {{1, 1.5}, {3, 1.2}};
+  const Outcome outcome = run(scenario);
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome);
+  std::map<double, double> backward, waiting;  // by row
+  for (const Rectangle& one : all(drawing, "backward")) backward[one.box.y] += one.box.width / scale;
+  for (const Rectangle& one : all(drawing, "waiting")) waiting[one.box.y] += one.box.width / scale;
+  REQUIRE(backward.size() == 3);
+  std::vector<double> lengths;
+  for (const auto& [row, length] : backward) lengths.push_back(length);
+  const double unslowed = outcome.result.metrics.backward_s;
+  CHECK(lengths[0] == Approx(unslowed));
+  CHECK(lengths[1] == Approx(1.5 * unslowed));
+  CHECK(lengths[2] == Approx(1.2 * unslowed));
+  // In a steady period each class computes its own times, and waits for the rest.
+  const double compute = unslowed + outcome.result.metrics.forward_s;
+  const double factors[] = {1, 1.5, 1.2};
+  std::size_t row = 0;
+  for (const auto& [y, length] : backward)
+    CHECK(waiting[y] == Approx(outcome.result.metrics.iteration_s - factors[row++] * compute).margin(1e-11));
+  CHECK(waiting[backward.begin()->first] == Approx(beyond_computing(outcome)));
+  // Exposed on the one communication row: what lies below the unslowed worker's waiting.
+  double below = 0;
+  for (const Rectangle& block : all(drawing, "collective"))
+    for (const Rectangle& wait : all(drawing, "waiting"))
+      if (wait.box.y == backward.begin()->first)
+        below += std::max(0.0, std::min(block.box.right(), wait.box.right()) - std::max(block.box.x, wait.box.x));
+  CHECK(below > 0);
+  CHECK(width_of(all(drawing, "exposed")) == Approx(below));
+}
+
+TEST_CASE("with jitter every worker differs: those that end last are drawn") {
+  Random random(8, 0);
+  Scenario scenario = scenario_of(random_profile(random, 6), "wfbp", 30, 50e-6, 1e-9);
+  scenario.stragglers.jitter = Jitter{};
+  scenario.stragglers.jitter->sigma = 0.1;
+  const Outcome outcome = run(scenario);
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  std::set<double> rows;
+  for (const Rectangle& one : all(drawing, "backward")) rows.insert(one.box.y);
+  CHECK(rows.size() == 8);
+}
+
+TEST_CASE("thin bars are drawn together, and nothing is lost") {
+  Random random(9, 0);
+  Profile profile = random_profile(random, 3000);
+  const Outcome outcome = run(scenario_of(profile, "wfbp", 8, 1e-6, 1e-10));
+  const Drawing drawing = timeline_picture({outcome});
+  const double scale = pixels_per_second(drawing, outcome);
+  CHECK(all(drawing, "backward").size() < 1000);
+  CHECK(width_of(all(drawing, "backward")) / scale == Approx(outcome.result.metrics.backward_s));
+  CHECK(width_of(all(drawing, "waiting")) / scale == Approx(beyond_computing(outcome)).margin(1e-11));
+  CHECK(to_svg(drawing).size() < 1'000'000);
+}
+
+TEST_CASE("one worker has nobody to talk to") {
+  Random random(10, 0);
+  const Outcome outcome = run(scenario_of(random_profile(random, 5), "wfbp", 1, 50e-6, 1e-9));
+  const Drawing drawing = timeline_picture({outcome});
+  CHECK(all(drawing, "collective").empty());
+  CHECK(all(drawing, "waiting").empty());
+  require_legible(drawing);
+}
+
+namespace {
+
+// Two groups of four workers, two micro-batches, an update; gathers, reductions and all-reduces in lanes of their own.
+Scenario sharded(const std::string& strategy, std::uint64_t seed, std::size_t layers = 12) {
+  Random random(seed, 2);
+  Scenario scenario = scenario_of(random_profile(random, layers), strategy, 8, 50e-6, 1e-9);
+  scenario.profile.own().update = Time(400'000'000);
+  scenario.options.strategy.sharding.accumulate = 2;
+  scenario.options.strategy.sharding.shard_group = 4;
+  scenario.options.strategy.fsdp.separate_lanes = true;
+  return scenario;
+}
+
+std::vector<std::string> texts(const Drawing& drawing, const std::string& kind) {
+  std::vector<std::string> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Text>(&shape); one && one->kind == kind) found.push_back(one->text);
+  return found;
+}
+
+std::vector<Path> paths(const Drawing& drawing, const std::string& kind) {
+  std::vector<Path> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == kind) found.push_back(*one);
+  return found;
+}
+
+double top_of(const std::vector<Rectangle>& boxes) {
+  double top = 1e9;
+  for (const Rectangle& one : boxes) top = std::min(top, one.box.y);
+  return top;
+}
+
+bool has_legend(const Drawing& drawing, const std::string& name) {
+  const std::vector<std::string> all = texts(drawing, "legend");
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+}  // namespace
+
+TEST_CASE("where workers wait for each other and no bytes travel, nothing is exposed communication") {
+  Random random(10, 0);
+  Scenario scenario = scenario_of(random_profile(random, 5), "wfbp", 4, 0, 0);
+  scenario.stragglers.slow = {{1, 1.5}};
+  const Drawing drawing = timeline_picture({run(scenario)});
+  CHECK(has_legend(drawing, "computation waits"));
+  CHECK(!has_legend(drawing, "exposed communication"));
+  scenario.cluster.network.alpha = 1e-3;
+  CHECK(has_legend(timeline_picture({run(scenario)}), "exposed communication"));
+}
+
+TEST_CASE("a plan with lanes has a row for each, in its order") {
+  Scenario scenario = sharded("fsdp2", 1);
+  scenario.options.strategy.fsdp.copy = 10e9;
+  const Outcome outcome = run(scenario);
+  const Plan& plan = outcome.result.plan;
+  const std::size_t units = plan.blocks.size(), layers = scenario.profile->layers.size();
+  REQUIRE(units > 2);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+
+  REQUIRE(rows.network.size() == 3);
+  const std::string names[] = {"gather", "reduce", "replicate"};
+  const Activity activities[] = {Activity::AllGather, Activity::ReduceScatter, Activity::AllReduce};
+  // In each micro-batch all units are gathered twice, but the last once; all are reduced.
+  const std::size_t transfers[] = {2 * (2 * units - 1), 2 * units, 2 * units};
+  for (std::uint32_t lane = 0; lane < 3; ++lane) {
+    CHECK(rows.network[lane].name == names[lane]);
+    CHECK(rows.network[lane].lane == lane);
+    CHECK(rows.network[lane].bars.size() == transfers[lane]);
+    for (const Bar& bar : rows.network[lane].bars) CHECK(bar.activity == activities[lane]);
+  }
+
+  REQUIRE(rows.streams.size() == 1);
+  std::map<std::pair<Activity, std::uint32_t>, std::size_t> bars;  // by micro-batch
+  for (const Bar& bar : rows.streams[0].bars) ++bars[{bar.activity, bar.micro_batch}];
+  for (const std::uint32_t batch : {0U, 1U}) {
+    CHECK(bars[{Activity::Forward, batch}] == layers);
+    CHECK(bars[{Activity::Backward, batch}] == layers);
+    CHECK(bars[{Activity::CopyOut, batch}] == 3 * units - 1);  // out for each gather, in for each reduction
+  }
+  CHECK(bars[{Activity::Update, 0}] == 1);
+  CHECK(rows.streams[0].bars.back().activity == Activity::Update);
+
+  // Each reduction is made by a copy; each gather is awaited by one, and so are reductions, by later ones.
+  CHECK(rows.made.size() == 2 * units);
+  for (const Arrow& made : rows.made) {
+    const Bar& maker = rows.streams[made.before.row].bars[made.before.bar];
+    CHECK(maker.activity == Activity::CopyOut);
+    CHECK(maker.end <= rows.network[made.after.row].bars[made.after.bar].start);
+  }
+  for (const Arrow& gate : rows.gates)
+    CHECK(rows.network[gate.before.row].bars[gate.before.bar].end <=
+          rows.streams[gate.after.row].bars[gate.after.bar].start);
+
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome);
+  const Metrics& metrics = outcome.result.metrics;
+  CHECK(metrics.copy_s > 0);
+  CHECK(width_of(all(drawing, "forward")) / scale == Approx(2 * metrics.forward_s));
+  CHECK(width_of(all(drawing, "backward")) / scale == Approx(2 * metrics.backward_s));
+  CHECK(width_of(all(drawing, "copy")) / scale == Approx(metrics.copy_s));
+  CHECK(width_of(all(drawing, "update")) / scale == Approx(metrics.update_s));
+  CHECK(width_of(all(drawing, "waiting")) / scale == Approx(metrics.exposed_comm_s - metrics.copy_s));
+  CHECK(top_of(all(drawing, "copy")) == top_of(all(drawing, "backward")));
+  CHECK(top_of(all(drawing, "copy")) < top_of(all(drawing, "all-gather")));
+  CHECK(top_of(all(drawing, "all-gather")) < top_of(all(drawing, "reduce-scatter")));
+  CHECK(top_of(all(drawing, "reduce-scatter")) < top_of(all(drawing, "all-reduce")));
+  CHECK(texts(drawing, "row") ==
+        std::vector<std::string>{"all 8 workers", "gather", "reduce", "replicate", "memory (MB)"});
+  CHECK(texts(drawing, "micro-batch") == std::vector<std::string>{"micro-batch 1", "micro-batch 2"});
+  for (const char* name : {"update", "copy", "all-reduce"}) CHECK(has_legend(drawing, name));
+  CHECK_FALSE(has_legend(drawing, "collective"));
+}
+
+TEST_CASE("copies that take no time are no bars; what they tie together stays tied") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Outcome outcome = run(sharded("fsdp2", seed));
+    const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+    for (const Bar& bar : rows.streams[0].bars) CHECK(bar.activity != Activity::CopyOut);
+    CHECK(rows.made.size() == 2 * outcome.result.plan.blocks.size());
+    for (const Arrow& made : rows.made) {
+      const Bar& maker = rows.streams[made.before.row].bars[made.before.bar];
+      CHECK(maker.activity == Activity::Backward);
+      CHECK(maker.end <= rows.network[made.after.row].bars[made.after.bar].start);
+    }
+    for (const Arrow& gate : rows.gates)
+      CHECK(rows.network[gate.before.row].bars[gate.before.bar].end <=
+            rows.streams[gate.after.row].bars[gate.after.bar].start);
+    const Drawing drawing = timeline_picture({outcome});
+    CHECK_FALSE(has_legend(drawing, "copy"));
+  }
+}
+
+TEST_CASE("sharded timelines are as long as the metrics say, too, and can be read") {
+  for (const Strategy& strategy : strategies()) {
+    const bool makes_blocks = !strategy.shards() && strategy.name != "dear";
+    if (!makes_blocks) continue;
+    for (const std::int64_t zero : {0, 1, 2})
+      for (const std::int64_t accumulate : {1, 2, 9})
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+          INFO(strategy.name << " --zero " << zero << " --accumulate " << accumulate << ", seed " << seed);
+          Scenario scenario = sharded(std::string(strategy.name), seed, 6);
+          scenario.options.strategy.sharding = {accumulate, zero, zero > 0 ? 4 : 0};
+          scenario.stragglers.slow = {{2, 1.3}};
+          const Outcome outcome = run(scenario);
+          const Metrics& metrics = outcome.result.metrics;
+          const Drawing drawing = timeline_picture({outcome});
+          require_legible(drawing);
+          const double scale = pixels_per_second(drawing, outcome);
+          const auto batches = static_cast<double>(accumulate);
+          CHECK(width_of(all(drawing, "forward")) / scale == Approx(2.3 * batches * metrics.forward_s));
+          CHECK(width_of(all(drawing, "backward")) / scale == Approx(2.3 * batches * metrics.backward_s));
+          CHECK(width_of(all(drawing, "update")) / scale == Approx(2.3 * metrics.update_s));
+          CHECK(texts(drawing, "peak").size() == (zero > 0 ? 1 : 0));
+        }
+  }
+}
+
+TEST_CASE("where every group is one worker, nothing is drawn of what does not travel") {
+  Scenario scenario = sharded("fsdp2", 3);
+  scenario.options.strategy.sharding.shard_group = 8;  // nobody to replicate with
+  const Outcome outcome = run(scenario);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  REQUIRE(rows.network.size() == 2);
+  CHECK(rows.network[1].name == "reduce");
+  std::size_t bars = 0;
+  for (const TimelineRow& row : rows.network) bars += row.bars.size();
+  CHECK(static_cast<std::int64_t>(bars) == outcome.result.metrics.collectives);
+}
+
+TEST_CASE("memory over time stands below plans that shard, and traces that know activations") {
+  CHECK(paths(timeline_picture({outcome_of("wfbp", 5)}), "memory").empty());
+  for (const bool shards : {false, true}) {
+    Scenario scenario = sharded(shards ? "fsdp2" : "wfbp", 5);
+    scenario.options.strategy.sharding.shard_group = 0;
+    if (!shards)
+      for (Layer& layer : scenario.profile.own().layers) layer.activation_bytes = 3'000'000;
+    const Outcome outcome = run(scenario);
+    const Drawing drawing = timeline_picture({outcome});
+    require_legible(drawing);
+    const double scale = pixels_per_second(drawing, outcome);
+    REQUIRE(paths(drawing, "memory").size() == 1);
+    const std::vector<Position> area = paths(drawing, "memory")[0].points;
+    const double bottom = area.back().y, peak = paths(drawing, "peak")[0].points[0].y;
+    double highest = bottom, pixels = 0;
+    for (std::size_t i = 0; i + 2 < area.size(); ++i) {  // the last two are at the bottom
+      highest = std::min(highest, area[i].y);
+      if (i > 0) pixels += (area[i].x - area[i - 1].x) * (bottom - area[i].y);
+    }
+    CHECK(highest == Approx(peak));
+    // Each number on the left has a line across the field, a third of its letters' height above its base.
+    int numbers = 0;
+    for (const Shape& shape : drawing.shapes) {
+      const auto* number = std::get_if<Text>(&shape);
+      if (!number || number->kind != "tick" || number->align != Align::End) continue;
+      ++numbers;
+      CHECK(std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& other) {
+        const auto* line = std::get_if<Path>(&other);
+        return line && line->points.size() == 2 && line->look.width == 0.7 && line->points[0].x == area[0].x &&
+               line->points[1].x > area[0].x && number->at.y - line->points[0].y == Approx(3.4);
+      }));
+    }
+    CHECK(numbers > 1);
+    // The area is the integral; what is thinner than a pixel is drawn as its highest.
+    const MemoryUse& memory = outcome.result.memory;
+    double integral = 0;
+    for (std::size_t i = 0; i < memory.course.size(); ++i) {
+      const double end =
+          i + 1 < memory.course.size() ? to_seconds(memory.course[i + 1].at) : outcome.result.metrics.iteration_s;
+      integral += memory.course[i].bytes * (end - to_seconds(memory.course[i].at));
+    }
+    CHECK(pixels / scale * memory.peak / (bottom - peak) == Approx(integral).epsilon(0.02));
+    CHECK(area[area.size() - 3].x == Approx(area[0].x + scale * outcome.result.metrics.iteration_s));
+    const std::vector<std::string> says = texts(drawing, "peak");
+    REQUIRE(says.size() == 1);
+    CHECK(std::stod(says[0].substr(5)) * 1e6 == Approx(memory.peak).epsilon(1e-3));
+    CHECK(says[0].substr(says[0].size() - 3) == " MB");
+  }
+}
+
+TEST_CASE("several outcomes share one time axis") {
+  const Outcome slow = outcome_of("sync-easgd", 3), fast = outcome_of("best", 3);
+  const Drawing drawing = timeline_picture({slow, fast});
+  require_legible(drawing);
+  std::vector<double> lengths;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "iteration")
+      lengths.push_back(one->points[1].x - one->points[0].x);
+  REQUIRE(lengths.size() == 2);
+  CHECK(lengths[0] / lengths[1] == Approx(slow.result.metrics.iteration_s / fast.result.metrics.iteration_s));
+}
+
+TEST_CASE("bars of a comparison are made of what the table has, and stand as it does") {
+  const Comparison comparison{.outcomes = {outcome_of("wfbp", 4), outcome_of("sync-easgd", 4)},
+                              .references = std::vector<ScalingReference>(2),
+                              .rule = {.tie = 0}};
+  const std::vector<Outcome>& outcomes = comparison.outcomes;
+  REQUIRE(outcomes[1].result.metrics.iteration_s < outcomes[0].result.metrics.iteration_s);
+  const BarChart chart = compare_chart(comparison);
+  require_legible(draw(chart));
+  REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
+  const double first = outcomes[1].result.metrics.iteration_s, second = outcomes[0].result.metrics.iteration_s;
+  REQUIRE(chart.ends.size() == 2);
+  CHECK(chart.ends[0].starts_with(format_duration(first)));
+  CHECK(chart.ends[1].starts_with(format_duration(second)));
+  CHECK_FALSE(chart.value.to);
+  const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
+  const double unit = in_ms ? 1e-3 : chart.value.name.find("(us)") != std::string::npos ? 1e-6 : 1;
+  for (std::size_t bar = 0; bar < 2; ++bar) {
+    double sum = 0;
+    for (const BarPart& part : chart.parts) sum += part.values[bar];
+    CHECK(sum * unit == Approx(outcomes[1 - bar].result.metrics.iteration_s));
+  }
+  REQUIRE(chart.mark);
+  CHECK(chart.mark->value * unit == Approx(*outcomes[1].result.metrics.lower_bound_s));
+}
+
+TEST_CASE("one bar that takes far longer than the others is cut off, and its time stands at its end") {
+  Comparison comparison{.outcomes = std::vector<Outcome>(3, outcome_of("wfbp", 4)),
+                        .references = std::vector<ScalingReference>(3)};
+  Metrics& slow = comparison.outcomes[2].result.metrics;
+  slow.exposed_comm_s += 100 * slow.iteration_s;
+  slow.iteration_s *= 101;
+  const BarChart chart = compare_chart(comparison);
+  REQUIRE(chart.value.to);
+  const double longest = comparison.outcomes[0].result.metrics.iteration_s,
+               unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
+  CHECK(*chart.value.to * unit == Approx(1.1 * longest));
+  CHECK(chart.ends[1].starts_with(format_duration(longest)));
+  CHECK(chart.ends.back().starts_with(format_duration(slow.iteration_s)));
+  const Drawing drawing = draw(chart);
+  require_legible(drawing);
+  const auto breaks = std::count_if(drawing.shapes.begin(), drawing.shapes.end(), [](const auto& shape) {
+    const auto* path = std::get_if<Path>(&shape);
+    return path && path->meaning.kind == "break";
+  });
+  CHECK(breaks == 2);
+}
+
+TEST_CASE("layers that take no time stand in the order of the passes") {
+  Profile profile;
+  profile.name = "p";
+  for (const auto& [name, ms] : {std::pair("a", 1), {"b", 0}, {"c", 0}, {"d", 1}})
+    profile.layers.push_back({name, to_time(ms * 1e-3), to_time(2e-3 * ms)});
+  profile.tensors.push_back({"t", 1000, 4000, 3});
+  const Outcome outcome = run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9));
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  std::string names;
+  for (const Bar& bar : rows.streams[0].bars) names += bar.name;
+  CHECK(names == "dcbaabcd");
+}
+
+TEST_CASE("a timeline's codecs beside the stream are rows of their own name") {
+  Random random(1, 1);
+  Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
+  scenario.codec = CodecCosts{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {1e-4}, {2e-5}};
+  scenario.options.codec.stream = CodecStream::Side;
+  const Outcome outcome = run(scenario);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  REQUIRE(rows.streams.size() == 2);
+  CHECK(rows.streams[1].name == "codec of " + rows.streams[0].name);
+}
+
+TEST_CASE("arrows are drawn up to a number that can still be read") {
+  const auto arrows = [](LayerId layers) {
+    Profile profile;
+    profile.name = "p";
+    for (LayerId layer = 0; layer < layers; ++layer) {
+      profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+      profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+    }
+    return paths(timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))}), "arrow").size();
+  };
+  // Arrows to each block from what makes it ready, and from it to what waits: two for each layer, 48 at most.
+  CHECK(arrows(24) > 0);
+  CHECK(arrows(25) == 0);
+}
+
+TEST_CASE("an arrow's head is at its end") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  // 2.8 ms each, of layers that are ready every 2 ms: the arrows of those that stand in line are slanted.
+  const Drawing drawing = timeline_picture({run(scenario_of(profile, "wfbp", 8, 200e-6, 1e-9))});
+  int heads = 0;
+  for (std::size_t i = 0; i + 1 < drawing.shapes.size(); ++i) {
+    const auto *arrow = std::get_if<Path>(&drawing.shapes[i]), *head = std::get_if<Path>(&drawing.shapes[i + 1]);
+    if (!arrow || arrow->meaning.kind != "arrow") continue;
+    ++heads;
+    REQUIRE(head);
+    REQUIRE(head->points.size() == 3);
+    const Position from = arrow->points[arrow->points.size() - 2], to = arrow->points.back();
+    CHECK(head->points[0].x == to.x);
+    CHECK(head->points[0].y == to.y);
+    // As long as wide or so, both behind the tip and each on its side: their middle lies on the arrow's line.
+    const Position &left = head->points[1], &right = head->points[2];
+    CHECK(std::hypot(left.x - to.x, left.y - to.y) == Approx(std::hypot(right.x - to.x, right.y - to.y)));
+    CHECK(std::hypot(left.x - to.x, left.y - to.y) < 8);
+    const Position middle{(left.x + right.x) / 2, (left.y + right.y) / 2};
+    CHECK((middle.x - to.x) * (to.y - from.y) == Approx((middle.y - to.y) * (to.x - from.x)).margin(1e-6));
+  }
+  CHECK(heads == 4);  // three blocks become ready, and the next forward pass waits for the last
+}
+
+TEST_CASE("a pass says above its bars how long it is") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  const Drawing drawing = timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))});
+  CHECK(texts(drawing, "phase") == std::vector<std::string>{"backward 6 ms", "forward 3 ms"});
+}
+
+TEST_CASE("words over a line stand on white") {
+  const Drawing drawing = timeline_picture({outcome_of("wfbp", 5)});
+  for (const std::string kind : {"iteration", "bound"}) {
+    INFO(kind);
+    int found = 0;
+    for (const Shape& shape : drawing.shapes) {
+      const auto* text = std::get_if<Text>(&shape);
+      if (!text || text->kind != kind) continue;
+      ++found;
+      CHECK(std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& other) {
+        const auto* white = std::get_if<Rectangle>(&other);
+        return white && white->look.fill == colour(0xFFFFFF) &&
+               white->box.x + white->box.width / 2 == Approx(text->at.x) &&
+               white->box.width > text_width(text->text, text->size);
+      }));
+    }
+    CHECK(found == 1);
+  }
+}
+
+TEST_CASE("however many layers there are, memory is drawn with a few points a pixel") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 3000; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-6), to_time(2e-6)});
+    profile.layers.back().activation_bytes = 1000 + 7 * (layer % 13);
+  }
+  profile.tensors.push_back({"t", 1000, 4000, 0});
+  const auto areas = paths(timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))}), "memory");
+  REQUIRE(areas.size() == 1);
+  const std::vector<Position>& area = areas[0].points;
+  // The most within each pixel and what is left at its end, two corners each.
+  CHECK(static_cast<double>(area.size()) <= 4 * (area[area.size() - 3].x - area[0].x) + 8);
+}
+
+namespace {
+
+// Four layers of 1 ms forward and 2 ms backward on two ranks; a send takes 1 ms, and there is nobody to reduce with.
+Scenario two_ranks(const std::string& schedule) {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 4; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  Scenario scenario = scenario_of(profile, "ddp", 2, 1e-3, 0);
+  scenario.options.parallel.pp = 2;
+  scenario.options.parallel.schedule = schedule;
+  scenario.options.parallel.p2p_bytes = 1;
+  scenario.options.strategy.sharding.accumulate = 2;
+  return scenario;
+}
+
+Scenario pipeline(const std::string& strategy, const std::string& schedule, std::uint64_t seed) {
+  Random random(seed, 3);
+  Profile profile = random_profile(random, 12);
+  while (profile.layers.size() < 8) profile.layers.push_back(profile.layers.front());
+  for (Layer& layer : profile.layers) {
+    layer.forward += Time(50'000'000);  // a bar each
+    layer.activation_bytes = 1'000'000;
+  }
+  profile.update = Time(400'000'000);
+  Scenario scenario = scenario_of(profile, strategy, 16, 50e-6, 1e-9);
+  scenario.options.parallel.pp = 4;
+  scenario.options.parallel.schedule = schedule;
+  scenario.options.parallel.p2p_bytes = 10'000;
+  scenario.options.strategy.sharding.accumulate = 8;
+  return scenario;
+}
+
+std::string passes_in(const TimelineRow& row) {
+  std::string text;
+  for (const Bar& bar : row.bars)
+    text += bar.name + " " + std::to_string(bar.start.count() / 1'000'000'000) + "-" +
+            std::to_string(bar.end.count() / 1'000'000'000) + " ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline's passes stand where its schedule puts them, and its sends lead from rank to rank") {
+  const Outcome outcome = run(two_ranks("1f1b"));
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  // By hand, in ms: an update that nobody has takes no time; two layers forward take 2, backward 4, a send 1. Rank 0
+  // runs ahead by one micro-batch.
+  REQUIRE(rows.passes.size() == 2);
+  CHECK(passes_in(rows.passes[0]) == "update 0-0 0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
+  CHECK(passes_in(rows.passes[1]) == "update 0-0 1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
+  REQUIRE(rows.network.size() == 2);
+  CHECK((rows.network[0].from == 0 && rows.network[0].to == 1));
+  CHECK((rows.network[1].from == 1 && rows.network[1].to == 0));
+
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome) * 1e-3, left = all(drawing, "forward")[0].box.x;
+  // Down behind 0F0 and 0F1, up behind 1B0 and 1B1, each from one row's edge to the other's.
+  const auto sends = paths(drawing, "send");
+  const double starts[] = {2, 4, 9, 15};
+  const double upper = all(drawing, "forward")[0].box.bottom(), lower = all(drawing, "forward")[2].box.y;
+  REQUIRE(sends.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(sends[i].points[0].x == Approx(left + scale * starts[i]));
+    CHECK(sends[i].points[1].x == Approx(left + scale * (starts[i] + 1)));
+    CHECK(sends[i].points[0].y == Approx(i < 2 ? upper : lower));
+    CHECK(sends[i].points[1].y == Approx(i < 2 ? lower : upper));
+  }
+  CHECK(texts(drawing, "micro-batch") == std::vector<std::string>{"0", "1", "0", "1", "0", "0", "1", "1"});
+  CHECK(texts(drawing, "row") == std::vector<std::string>{"rank 0", "rank 1"});
+  CHECK(all(drawing, "next").size() == 2);
+  // Rank 0 waits from 4 to 10 and from 14 to 16, rank 1 up to 3 and from 15 on.
+  CHECK(width_of(all(drawing, "waiting")) == Approx(scale * (6 + 2 + 3 + 5)));
+}
+
+TEST_CASE("where the backward pass is split, both parts have looks of their own") {
+  const Outcome outcome = run(two_ranks("zb-h1"));
+  const Drawing drawing = timeline_picture({outcome});
+  const double scale = pixels_per_second(drawing, outcome) * 1e-3;
+  CHECK(all(drawing, "backward").empty());
+  for (const char* kind : {"input gradient", "weight gradient"}) {
+    // Four passes each; half of a backward pass makes the weights' gradients.
+    CHECK(all(drawing, kind).size() == 4);
+    CHECK(width_of(all(drawing, kind)) == Approx(scale * 8));
+    CHECK(has_legend(drawing, kind));
+  }
+  CHECK_FALSE(all(drawing, "input gradient")[0].look.fill == all(drawing, "weight gradient")[0].look.fill);
+}
+
+TEST_CASE("bars of pipelines are as long as their iterations, with their bubbles") {
+  Comparison comparison{.references = std::vector<ScalingReference>(2), .rule = {.tie = 0}};
+  for (const char* schedule : {"1f1b", "zb-h1"}) comparison.outcomes.push_back(run(pipeline("ddp", schedule, 3)));
+  const BarChart chart = compare_chart(comparison);
+  const double unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
+  const auto bubble =
+      std::find_if(chart.parts.begin(), chart.parts.end(), [](const BarPart& part) { return part.name == "bubble"; });
+  REQUIRE(bubble != chart.parts.end());
+  for (std::size_t bar = 0; bar < 2; ++bar) {
+    double sum = 0;
+    for (const BarPart& part : chart.parts) sum += part.values[bar];
+    const auto& outcomes = comparison.outcomes;
+    const auto is = [&](const Outcome& one) { return sum * unit == Approx(one.result.metrics.iteration_s); };
+    CHECK(std::any_of(outcomes.begin(), outcomes.end(), is));
+  }
+}
+
+TEST_CASE("a pipeline's picture is as long as the metrics say, for every schedule, and can be read") {
+  for (const char* schedule : {"gpipe", "1f1b", "looped-bfs", "interleaved", "zb-h1", "zbv", "dualpipe-v"})
+    for (const char* strategy : {"ddp", "megatron", "fsdp2", "us-byte"})
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        INFO(schedule << ", " << strategy << ", seed " << seed);
+        const Outcome outcome = run(pipeline(strategy, schedule, seed));
+        const Metrics& metrics = outcome.result.metrics;
+        const ParallelResult& parallel = *outcome.result.parallel;
+        const Drawing drawing = timeline_picture({outcome});
+        require_legible(drawing);
+        const double scale = pixels_per_second(drawing, outcome);
+        double backward = 0, idle = 0, updates = 0;
+        for (const char* kind : {"backward", "input gradient", "weight gradient"})
+          backward += width_of(all(drawing, kind));
+        for (const StageResult& stage : parallel.stages) {
+          idle += stage.bubble_s + parallel.exposed_dp_s + parallel.exposed_p2p_s;
+          updates += stage.update_s;
+        }
+        CHECK(width_of(all(drawing, "forward")) / scale == Approx(8 * metrics.forward_s));
+        CHECK(backward / scale == Approx(8 * metrics.backward_s));
+        CHECK(width_of(all(drawing, "update")) / scale == Approx(updates));
+        CHECK(width_of(all(drawing, "waiting")) / scale == Approx(idle).margin(1e-9));
+        // Chunks of a rank stand apart, those with fewer layers before them higher.
+        std::set<double> tops;
+        for (const Rectangle& one : all(drawing, "forward")) tops.insert(one.box.y);
+        const std::size_t chunks = parallel.stages[0].chunks.size();
+        CHECK(tops.size() == 4 * chunks);
+        // Memory: the rank that needs most as an area, the others as lines.
+        CHECK(paths(drawing, "memory").size() == 1);
+        CHECK(paths(drawing, "memory of others").size() == 3);
+        const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+          double peak = 0;
+          for (const MemoryPoint& point : rows.memory[rank].points) peak = std::max(peak, point.bytes);
+          CHECK(peak == parallel.stages[rank].memory.peak);
+        }
+      }
+}
+
+TEST_CASE("of a pipeline's reductions that is exposed which no rank's computing and no send hides") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const Outcome outcome = run(pipeline("ddp", "1f1b", seed));
+    const Drawing drawing = timeline_picture({outcome});
+    // All ranks update at once, when the last reduction is there: what is exposed lies between the last pass and that.
+    double from = 1e9, to = 0;
+    for (const Rectangle& one : all(drawing, "exposed")) {
+      from = std::min(from, one.box.x);
+      to = std::max(to, one.box.right());
+    }
+    const double scale = pixels_per_second(drawing, outcome), exposed = outcome.result.parallel->exposed_dp_s;
+    CHECK(std::max(0.0, to - from) / scale == Approx(exposed).margin(1e-9));
+  }
+}
+
+TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 16; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  Scenario scenario = scenario_of(profile, "ddp", 16, 10e-6, 1e-9);
+  scenario.options.parallel.pp = 8;
+  scenario.options.parallel.p2p_bytes = 1000;
+  scenario.options.strategy.sharding.accumulate = 32;
+  const Drawing drawing = timeline_picture({run(scenario)});
+  require_legible(drawing);
+  CHECK(drawing.width <= 2000);
+  CHECK(texts(drawing, "micro-batch").size() == 2 * 8 * 32);
+  CHECK(paths(drawing, "send").size() == 2 * 7 * 32);
+  // Two chunks a rank, and input and weight gradients apart: six passes of a micro-batch on a rank. The micro-batches
+  // whose two gradients follow each other may be one bar.
+  scenario.options.parallel.schedule = "zbv";
+  scenario.options.parallel.chunks = 2;
+  const Outcome outcome = run(scenario);
+  const Drawing apart = timeline_picture({outcome});
+  require_legible(apart);
+  CHECK(apart.width <= 3000);
+  std::size_t passes = 0;
+  for (const TimelineRow& row : timeline_rows(outcome, outcome.result.episodes.back()).passes)
+    for (const Bar& bar : row.bars) passes += bar.activity != Activity::Update ? 1 : 0;
+  CHECK(passes >= 4 * 8 * 32);
+  CHECK(texts(apart, "micro-batch").size() == passes);
+}

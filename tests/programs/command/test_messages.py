@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""What the program says: errors name their cause and what would be right, notes what was assumed. Run: python3 tests/programs/command/test_messages.py"""
+import json
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import program  # noqa: E402
+from program import WIDE, needs_program, output  # noqa: E402
+
+RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
+LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 2048}
+
+
+@needs_program
+class Interruptions(program.Case):
+    def test_a_sweep_says_how_it_goes_on(self):
+        rows = 20_000
+        sweep = {"profiles": ["lenet5_2xk40c_b128"], "clusters": ["k80-10gbe"],
+                 "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
+        Path(self.folder, "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        command = [program.PROGRAM, "sweep", "s.json", "--out", "rows.csv"]
+        for how in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=how.name):
+                running = subprocess.Popen([*command, *(["--resume"] if how == signal.SIGTERM else [])], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                deadline = time.monotonic() + 60
+                before = self.lines_written()
+                while self.lines_written() <= max(before, 1) and running.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                running.send_signal(how)
+                out, told = running.communicate(timeout=60)
+                self.assertEqual((running.returncode, out), (-how, ""), told)
+        done = self.run_program(*map(str, command[1:]), "--resume", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stderr)
+        self.assertEqual(self.lines_written(), rows + 1)
+
+    def lines_written(self):
+        file = Path(self.folder, "rows.csv")
+        return file.read_text(encoding="utf-8").count("\n") if file.exists() else 0
+
+
+@needs_program
+class Errors(program.Case):
+    def refused(self, says, *words):
+        done = self.run_program(*words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        self.assertIn(says, done.stderr)
+
+    def test_a_changed_network_is_named(self):
+        for flag, value in (("latency", "1e30 s"), ("bandwidth", "1e-30 bit/s")):
+            self.refused(": ", "run", *RESNET, "-s", "ddp", f"--{flag}", value)
+
+    def test_a_codec_beside_shards(self):
+        self.refused("--zero: ", "run", *RESNET, "-s", "ddp", "--zero", "1", "--codec", "fp16")
+        self.refused("--codec: ", "run", *RESNET, "-s", "fsdp2", "--codec", "fp16")
+
+    def test_names(self):
+        self.refused(": ", "completion", "tcsh")
+        self.refused("(known: resnet50_107_k80_b16, resnet50_a100_b256_bf16, ", "run", "--profile", "resnet51", *RESNET[2:], "-s", "ddp")
+        self.refused('("400 Gbit/s")', "run", *RESNET, "-s", "ddp", "--bandwidth", "400gbit/s")
+
+    def test_lists_of_strategies(self):
+        for command, option, name in (("compare", "--strategies", "ddp"), ("recommend", "--strategies", "ddp"), ("recommend", "--framework", "pytorch")):
+            for given in (f"{name},{name}", f"{name},,", ","):
+                self.refused(f"{option}: ", command, *RESNET, option, given)
+            self.refused(f"{option}: ", command, *RESNET, option, name, option, name)
+
+    def test_a_sweep_goes_to_a_file(self):
+        (self.folder / "s.json").write_text(json.dumps({"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
+        self.refused("--out: ", "sweep", "s.json", "--out", "-")
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["s.json"])
+        self.assertEqual(self.run_program("sweep", "s.json", "--out", "./-").returncode, 0)
+        self.assertTrue((self.folder / "-").is_file())
+
+    def test_blanks_in_a_table_of_layers(self):
+        (self.folder / "tight.csv").write_text("layer,params,forward_us,backward_us\nconv1,9408,608.0,986.5\n", encoding="utf-8")
+        (self.folder / "loose.csv").write_text("layer, params , forward_us, backward_us\nconv1 , 9408, 608.0, 986.5\n", encoding="utf-8")
+        for name in ("tight", "loose"):
+            output("export", "--to", "csv", "--profile", f"{name}.csv", "--out", f"{name}.out", cwd=self.folder)
+        self.assertEqual((self.folder / "tight.out").read_bytes(), (self.folder / "loose.out").read_bytes())
+
+
+@needs_program
+class Words(program.Case):
+    def test_help_knows_schedules_and_columns(self):
+        self.assertIn("mfu: model FLOPs/s of a worker", output("help", "MFU", env=WIDE))
+        self.assertIn("exposed_comm_s: ", output("help", "exposed", env=WIDE))
+
+    def test_what_a_config_leaves_out(self):
+        file = self.folder / "config.json"
+        estimate = ["estimate", "--model", "config.json", "--device", "h100", "--batch", "1", "--precision", "bf16"]
+        file.write_text(json.dumps(LLAMA), encoding="utf-8")
+        says = "note: defaults of its class for what config.json leaves out: num_attention_heads 32, intermediate_size 11008, vocab_size 32000"
+        self.assertIn(says, " ".join(self.run_program(*estimate).stderr.split()))
+        file.write_text(json.dumps({**LLAMA, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000}), encoding="utf-8")
+
+    def test_activations_beyond_the_memory(self):
+        says = "note: the activations do not fit into the device's memory"
+        for batch, above in (("1", False), ("64", True)):
+            text = output("estimate", "--model", "llama3-8b", "--device", "h100", "--batch", batch, "--seq", "8192", env=WIDE)
+            self.assertEqual(says in text, above)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,48 @@
+#include "sim/replay/network/waiting_line.hpp"
+
+#include <map>
+
+#include "tests/catch.hpp"
+
+#include "sim/base/core/random.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("whoever waits least is next, in whatever order they came") {
+  Random random(5, 0);
+  for (int times = 0; times < 200; ++times) {
+    WaitingLine line;
+    std::multimap<double, std::uint32_t> all;
+    const bool alike = random.below(2) == 0;  // each waits as long as the one before
+    double now = 0;
+    std::uint32_t names = 0;
+    for (int i = 0; i < 300; ++i) {
+      if (random.below(2) == 0) {
+        const double at = now + (alike ? 50 : static_cast<double>(random.below(100)));
+        line.push(at, names);
+        all.emplace(at, names++);
+      } else if (!all.empty()) {
+        REQUIRE(line.next() == all.begin()->first);
+        if (const auto* first = line.first()) {
+          REQUIRE(first->at == line.next());
+          REQUIRE(line.second() ==
+                  (all.size() == 1 ? std::numeric_limits<double>::infinity() : std::next(all.begin())->first));
+        }
+        now = line.next();
+        const std::uint32_t who = line.pop();
+        auto found = all.begin();
+        while (found->second != who) ++found;
+        REQUIRE(found->first == now);
+        all.erase(found);
+      }
+      if (i % 100 == 99) {  // all get other names
+        std::vector<std::uint32_t> numbers(names);
+        for (std::uint32_t who = 0; who < names; ++who) numbers[who] = names - 1 - who;
+        line.renumber(numbers);
+        for (auto& [at, who] : all) who = numbers[who];
+      }
+      REQUIRE(line.empty() == all.empty());
+    }
+    REQUIRE((!alike || line.empty() || line.first()));  // then nobody needs the heap
+  }
+}

@@ -1,0 +1,173 @@
+#include "sim/studies/experiment/what_if.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "tests/catch.hpp"
+#include "tests/own_folder.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("what a change brings is counted in samples per second") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "wfbp";
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  // A layer's 1 MB takes 2·3·100 us + 2·3/4·1 ns/B·1 MB = 2.1 ms. b's travels from 2 ms on until 4.1, a's until 6.2,
+  // and both forward passes follow it: 8.2 ms for four samples.
+  CHECK(what.base.outcome.result.metrics.iteration_s == Approx(8.2e-3));
+  CHECK(what.base.gain == 0);
+  const auto row = [&](const std::string& change) {
+    const auto found =
+        std::find_if(what.rows.begin(), what.rows.end(), [&](const WhatIfRow& one) { return one.change == change; });
+    INFO(change);
+    REQUIRE(found != what.rows.end());
+    return *found;
+  };
+  // Twice the passes, 6 ms more, and the same transfers: eight samples in 14.2 ms.
+  const WhatIfRow batches = row("2 micro-batches instead of 1");
+  CHECK(batches.outcome.result.metrics.iteration_s == Approx(14.2e-3));
+  CHECK(batches.gain == Approx(8 / 14.2 / (4 / 8.2) - 1));
+  // Among eight 2·7·100 us + 2·7/8 ms = 3.15 ms each: 2 + 6.3 + 2 = 10.3 ms.
+  const WhatIfRow workers = row("8 workers instead of 4");
+  CHECK(workers.outcome.result.metrics.iteration_s == Approx(10.3e-3));
+  CHECK(workers.gain == Approx(8 / 10.3 / (4 / 8.2) - 1));
+  // More workers and the searched schedule are no changes to make together with others.
+  CHECK(!what.together.empty());
+  for (const WhatIfRow& one : what.together) {
+    CHECK(one.change.find("workers instead of") == std::string::npos);
+    CHECK(one.change.find("the best schedule") == std::string::npos);
+  }
+  // 0.6 + 1.5/2 ms each: b's has arrived before a's is ready at 4 ms, which takes until 5.35; 7.35 ms.
+  CHECK(row("network bandwidth x2").gain == Approx(8.2 / 7.35 - 1));
+}
+
+TEST_CASE("what lies inside nodes is asked about where there are nodes, and links that have a speed") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
+  folder.write("nodes.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B",
+                                 "node": {"workers": 2, "alpha": "1 us", "beta": "0.1 ns/B"}}})");
+  folder.write("flat.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
+  for (const bool nodes : {true, false}) {
+    Request request;
+    request.profile = folder("p.csv");
+    request.cluster = folder(nodes ? "nodes.json" : "flat.json");
+    request.strategy = "wfbp";
+    Library library;
+    const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+    const auto asked = [&](const std::string& change) {
+      return std::any_of(what.rows.begin(), what.rows.end(),
+                         [&](const WhatIfRow& one) { return one.change == change; });
+    };
+    CHECK(asked("bandwidth inside nodes x2") == nodes);
+    CHECK(asked("nodes of 4 instead of 2") == nodes);
+    CHECK(asked("network bandwidth x2"));
+  }
+}
+
+TEST_CASE("what nobody sells is not asked about: nodes of 16, ports of more than 800 Gbit/s") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
+  // Nodes of 8 GPUs, and ports of 400 Gbit/s: 50 GB/s, or 0.02 ns/B.
+  folder.write("c.json", R"({"name": "c", "workers": 32, "network": {"alpha": "5 us", "beta": "0.02 ns/B",
+                             "node": {"workers": 8, "alpha": "1 us", "beta": "0.002 ns/B"}}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "wfbp";
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  const auto asked = [&](const std::string& change) {
+    return std::any_of(what.rows.begin(), what.rows.end(), [&](const WhatIfRow& one) { return one.change == change; });
+  };
+  CHECK(asked("network bandwidth x2"));
+  CHECK_FALSE(asked("network bandwidth x4"));
+  CHECK_FALSE(asked("nodes of 16 instead of 8"));
+}
+
+TEST_CASE(
+    "efficiency counts samples, over those of the same training on the reference's workers of the row's network") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "fsdp2";
+  set_option(request, "memory", "7 MB");  // all of it is 8 MB of parameters, gradients and Adam's two moments
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  REQUIRE(what.reference.workers > 1);
+  const auto per_gpu = [](const Outcome& one) { return 1 / one.result.metrics.iteration_s; };  // batches of one, K = 1
+  const double base = *what.base.relative_efficiency;
+  Request fewer = request;
+  fewer.workers = what.reference.workers;
+  CHECK(base == Approx(per_gpu(what.base.outcome) / per_gpu(run(library.resolve(fewer)))));
+  int same = 0, others = 0;
+  for (const WhatIfRow& row : what.rows) {
+    const auto workers = static_cast<double>(row.outcome.scenario.workers);
+    INFO(row.change);
+    REQUIRE(row.relative_efficiency);
+    if (row.outcome.scenario.cluster.name == what.base.outcome.scenario.cluster.name) {
+      // A change that gains no samples is no more efficient: micro-batches, recomputed passes.
+      CHECK(*row.relative_efficiency == Approx(base * (1 + row.gain) * 8 / workers));
+      ++same;
+    } else if (row.change == "network bandwidth x4") {
+      Request there = fewer;
+      there.changes.push_back({"bandwidth", "x4", {}});
+      CHECK(*row.relative_efficiency == Approx(per_gpu(row.outcome) / per_gpu(run(library.resolve(there)))));
+      CHECK(*row.relative_efficiency < 1.02);  // a network cannot beat itself
+      ++others;
+    }
+  }
+  CHECK((same > 3 && others == 1));
+}
+
+TEST_CASE("twice and half as many ranks of a pipeline are asked about, with as many samples") {
+  const OwnFolder folder;
+  std::string layers = "layer,params,forward_us,backward_us\n";
+  for (int i = 0; i < 8; ++i) layers += "l" + std::to_string(i) + ",1000,100,200\n";
+  folder.write("p.csv", layers);
+  folder.write("c.json", R"({"name": "c", "workers": 8, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "ddp";
+  for (const auto& [name, value] : {std::pair("pp", "4"), {"accumulate", "4"}, {"p2p_bytes", "1 kB"}})
+    set_option(request, name, value);
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  std::map<std::string, std::int64_t> batches;  // of each change of degree
+  for (const WhatIfRow& row : what.rows)
+    if (row.change.starts_with("pp ")) batches[row.change] = row.outcome.result.plan.sharding.accumulate;
+  CHECK(batches == std::map<std::string, std::int64_t>{{"pp 8 instead of 4", 8}, {"pp 2 instead of 4", 2}});
+}
+
+TEST_CASE("every change that is not possible here is said") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
+  // A placement names as many hosts as there are workers: twice as many have none.
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "1 us", "gamma": "0 s/B",
+    "topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"},
+                 "placement": ["h1", "h0", "h3", "h2"]}}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "wfbp";
+  request.codec = "signsgd";  // whose payloads nothing sums, and no plan shards
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  const auto left_out = [&](const std::string& change) {
+    return std::any_of(what.left_out.begin(), what.left_out.end(),
+                       [&](const std::string& one) { return one.starts_with(change + ": "); });
+  };
+  for (const std::string& one : what.left_out) UNSCOPED_INFO(one);
+  CHECK(left_out("8 workers instead of 4"));
+  CHECK(what.left_out.size() > 1);
+  for (const WhatIfRow& row : what.rows) CHECK(!left_out(row.change));
+}
