@@ -228,12 +228,12 @@ std::vector<std::string> plans() {
       scenario.options.strategy.outer.sync_every = 2;
       texts.push_back(write_plan(plan_of(scenario), profile));
       scenario.options.strategy.sharding.zero = 1;
-      if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
+      if (is_compatible(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
       scenario.options.parallel.pp = 2;
       scenario.options.parallel.p2p_bytes = 1000;
       for (const std::int64_t zero : {0, 1}) {
         scenario.options.strategy.sharding.zero = zero;
-        if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
+        if (is_compatible(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
       }
     }
   texts.emplace_back(R"({"order": "priority", "window": {"bytes": 4000}, "stages": ["reduce-scatter", "all-gather"],

@@ -227,7 +227,7 @@ void Files::write(const std::string& file, std::string_view text) const {
   }
   if (exists && state_->is_protected({facts.st_dev, facts.st_ino}))
     throw InputError({file, ""}, "is an input", "another file to write");
-  if (exists && !is_still(target, old.number())) fail_to_write(file, EBUSY);
+  if (exists && !still_names(target, old.number())) fail_to_write(file, EBUSY);
   if (exists) lock_opened(old.number(), file, LockMode::Shared);
   PrivateFile made(fs::path(target).parent_path());
   const auto keep_owner_and_mode = [&] {  // keeps the permissions and, if we may, the owner

@@ -56,7 +56,7 @@ FileLock::FileLock(const std::string& file) : name_(file + ".lock") {
       fail_as_held(file, who.empty() ? "another process" : who);
     }
     // Tries again if the previous holder has just ended and removed the file that was opened here.
-    if (is_still(name_, lock_.number())) break;
+    if (still_names(name_, lock_.number())) break;
   }
   const std::string was = holder(lock_.number()), here = " on " + host_name();
   if (!was.empty() && !was.ends_with(here))
@@ -81,7 +81,7 @@ void lock_opened(int descriptor, const std::string& file, LockMode mode) {
   if (flock(descriptor, how | LOCK_NB) != 0 && errno == EWOULDBLOCK) fail_as_held(file, "another process");
 }
 
-bool is_still(const std::string& name, int descriptor) {
+bool still_names(const std::string& name, int descriptor) {
   struct stat named {
   }, opened{};
   return stat(name.c_str(), &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev &&

@@ -36,6 +36,6 @@ enum class LockMode { Exclusive, Shared };
 void lock_opened(int descriptor, const std::string& file, LockMode mode);
 
 /// True if `name`, with its links followed, is the file that is open here.
-bool is_still(const std::string& name, int descriptor);
+bool still_names(const std::string& name, int descriptor);
 
 }  // namespace allreplay

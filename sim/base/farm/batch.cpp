@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-void by_threads(int jobs, std::size_t count, const std::function<void(std::size_t i)>& answer) {
+void run_in_threads(int jobs, std::size_t count, const std::function<void(std::size_t i)>& answer) {
   namespace tbb = oneapi::tbb;
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(jobs));
   tbb::task_arena arena(jobs);
@@ -15,7 +15,7 @@ void by_threads(int jobs, std::size_t count, const std::function<void(std::size_
 }
 
 void Batch::run(const Questions& questions) const {
-  if (!by_farm()) return by_threads(jobs, questions.count, questions.here);
+  if (!by_farm()) return run_in_threads(jobs, questions.count, questions.here);
   std::vector<FarmJob> work;
   for (std::size_t i = 0; i < questions.count; ++i) work.push_back(questions.asked(i));
   farm->run(work, questions.take);

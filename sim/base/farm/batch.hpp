@@ -28,6 +28,6 @@ struct Batch {
 };
 
 /// Calls `answer` for 0 … count − 1 in `jobs` threads. Throws what it throws.
-void by_threads(int jobs, std::size_t count, const std::function<void(std::size_t i)>& answer);
+void run_in_threads(int jobs, std::size_t count, const std::function<void(std::size_t i)>& answer);
 
 }  // namespace allreplay

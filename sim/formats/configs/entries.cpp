@@ -34,12 +34,12 @@ const Entry* Entries::find(std::string_view key) {
   Entry* entry = at(key);
   if (!entry) return nullptr;
   entry->is_read = true;
-  const bool says_nothing = entry->value == "null" || entry->value == "None" || entry->value == "auto";
+  const bool is_empty_column = entry->value == "null" || entry->value == "None" || entry->value == "auto";
   if (from_shell_ && entry->value.find('$') != std::string::npos) {
     unset_.push_back(fmt::format("{} {}", entry->key, entry->value));
     return nullptr;
   }
-  return says_nothing ? nullptr : entry;
+  return is_empty_column ? nullptr : entry;
 }
 
 bool Entries::has(std::string_view prefix) const {

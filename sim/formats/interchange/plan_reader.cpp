@@ -320,7 +320,8 @@ class PlanReader {
     for (std::int64_t rank = 0; rank < degrees.pp; ++rank) {
       Role& role = plan.roles[static_cast<std::size_t>(rank)];
       role.name = fmt::format("rank {}", rank);
-      for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
+      for (std::int64_t i = 0; i < degrees.rank_workers(); ++i)
+        role.workers.push_back(rank * degrees.rank_workers() + i);
       plan.groups.push_back({fmt::format("data {}", rank), degrees.gradients(rank)});
     }
     for (std::int64_t rank = 0; rank < degrees.pp && degrees.ep > 1 && profile_.has_experts(); ++rank)
@@ -330,7 +331,7 @@ class PlanReader {
     plan = plan_in_full(std::move(plan));
     set_channels(plan);
     const Pipeline laid_out = pipeline_of(plan, degrees, profile_, json_.place());
-    if (const auto wrong = uncovered(plan, laid_out, profile_))
+    if (const auto wrong = find_plan_error(plan, laid_out, profile_))
       throw InputError(json_.place(), wrong->what, wrong->remedy);
     return plan;
   }
@@ -417,7 +418,8 @@ class PlanReader {
       read_program(*list, plan, plan.roles.front());
     else
       plan.program() = one_iteration(profile_, plan.sharding);
-    if (const auto wrong = not_an_iteration(plan, profile_)) (list ? *list : json_).fail(wrong->what, wrong->remedy);
+    if (const auto wrong = find_iteration_error(plan, profile_))
+      (list ? *list : json_).fail(wrong->what, wrong->remedy);
     if (!list) places_.emplace_back(plan.program());
   }
 
@@ -542,7 +544,7 @@ Plan read_plan(const Json& json, const Profile& profile, std::int64_t workers) {
   Plan plan = PlanReader(json, profile, workers).read();
   if (plan.strategy.empty()) plan.strategy = std::filesystem::path(json.place().file).stem().string();
   if (plan.pipeline) return plan;
-  if (const auto wrong = uncovered(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
+  if (const auto wrong = find_plan_error(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
   return plan;
 }
 

@@ -89,7 +89,7 @@ class Simulator {
     return std::all_of(names.begin(), names.end(), [&](const NamedCell& column) {
       const auto found = std::find(result_.columns.begin(), result_.columns.end(), column.name);
       return found != result_.columns.end() &&
-             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == plain_text(column.cell);
+             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == unquoted_text(column.cell);
     });
   }
 

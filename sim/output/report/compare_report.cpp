@@ -104,7 +104,7 @@ JsonValue compare_document(const Comparison& comparison) {
                      {"races", verdicts_of(outcomes, rule, groups)},
                      {"schedules", JsonValue::array()},
                      {"notes", JsonValue::array()}};
-  if (labels.on_one_network()) {
+  if (labels.differ_only_by_strategy()) {
     const LeastBounds bounds = least_bounds(outcomes);
     document["lower_bound_s"] = bounds.any;
     document["sharded_lower_bound_s"] = bounds.sharded;

@@ -84,7 +84,7 @@ JsonValue finding_json(const Diagnosis& known, const Finding& found) {
   if (!found.kind.empty()) object["kind"] = found.kind;
   if (!found.workers.empty()) object["names"] = names_of(known, found.workers);
   if (found.what == Finding::What::Stage) object["compute_ratio"] = compute_ratio(known, found.number);
-  object["step_s"] = known.without_s(found.mended);
+  object["step_s"] = known.iteration_without_s(found.mended);
   object["waste_share"] = waste_share(found.mended);
   return object;
 }

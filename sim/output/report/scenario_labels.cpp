@@ -94,7 +94,7 @@ const std::string& ScenarioLabels::name(std::size_t scenario, std::string_view w
 
 bool ScenarioLabels::differs_by(std::string_view what) const { return differing_.contains(what); }
 
-bool ScenarioLabels::on_one_network() const {
+bool ScenarioLabels::differ_only_by_strategy() const {
   return std::none_of(all_.front().begin(), all_.front().end(),
                       [&](const auto& one) { return one.first != "strategy" && differs_by(one.first); });
 }

@@ -36,7 +36,7 @@ class ScenarioLabels {
   /// True if the scenarios differ in this quantity.
   bool differs_by(std::string_view what) const;
   /// True if the scenarios differ in nothing but the strategy.
-  bool on_one_network() const;
+  bool differ_only_by_strategy() const;
   const std::string& name(std::size_t scenario, std::string_view what) const;
 
   /// Returns what all have in common: "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta".

@@ -90,7 +90,7 @@ std::string written(const TableCell& cell, const FittingUnit& unit, int decimals
 
 }  // namespace
 
-std::string in_a_sentence(const TableCell& cell) {
+std::string sentence_text(const TableCell& cell) {
   if (cell.kind == Kind::Text) return cell.text;
   const FittingUnit unit = unit_of(cell.kind, cell.value == 0 ? 1 : cell.value);
   const std::string number =
@@ -175,7 +175,7 @@ Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size
   for (const auto& row : rows) {
     const TableCell& cell = row[index];
     std::string text =
-        cell.kind == Kind::Text || scale.apart ? in_a_sentence(cell) : written(cell, scale.unit, scale.decimals);
+        cell.kind == Kind::Text || scale.apart ? sentence_text(cell) : written(cell, scale.unit, scale.decimals);
     if (cell.kind == Kind::Text) {
       if (numbers.empty() && !starts_like_a_number(text)) result.text = true;
     } else if (!scale.apart) {
@@ -416,7 +416,7 @@ std::string toned(const std::string& text, Tone tone, const Screen& screen) {
   return fmt::format("\033[1;32m{}\033[0m", text);
 }
 
-bool Table::says_nothing(std::size_t column) const {
+bool Table::is_empty_column(std::size_t column) const {
   return std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
     return row[column].kind == Kind::Text && (row[column].text.empty() || row[column].text == "-");
   });
@@ -425,7 +425,7 @@ bool Table::says_nothing(std::size_t column) const {
 std::vector<FormattedColumn> Table::formatted() const {
   std::vector<FormattedColumn> columns;
   for (std::size_t index = 0; index < columns_.size(); ++index) {
-    if (says_nothing(index)) continue;
+    if (is_empty_column(index)) continue;
     Shown one = shown(columns_, rows_, index);
     columns.push_back({without_soft_hyphens(one.name), one.unit, std::move(one.cells), one.text, {}});
     if (one.apart)
@@ -438,7 +438,7 @@ std::string Table::text(const Screen& screen) const {
   std::vector<Shown> columns;
   std::size_t keys = keys_;
   for (std::size_t index = 0; index < columns_.size(); ++index)
-    if (!says_nothing(index))
+    if (!is_empty_column(index))
       columns.push_back(shown(columns_, rows_, index));
     else if (index < keys_)
       --keys;
@@ -460,7 +460,7 @@ std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, co
   std::string text;
   for (const auto& [name, value] : rows) {
     const std::size_t room = screen.width > indent ? screen.width - indent : 1;
-    const Lines lines = lines_of(wrapped(in_a_sentence(value), room));
+    const Lines lines = lines_of(wrapped(sentence_text(value), room));
     for (const std::string& line : lines)
       text += padded(&line == lines.data() ? name : "", indent, true) + toned(line, value.tone, screen) + "\n";
   }

@@ -61,7 +61,7 @@ struct TableColumn {
   }
 
   /// Returns this column with cells that are words of a command, which readers can paste.
-  TableColumn of_commands() const {
+  TableColumn holding_commands() const {
     TableColumn column = *this;
     column.commands = true;
     return column;
@@ -97,7 +97,7 @@ class Table {
   std::vector<FormattedColumn> formatted() const;
 
  private:
-  bool says_nothing(std::size_t column) const;
+  bool is_empty_column(std::size_t column) const;
 
   std::vector<TableColumn> columns_;
   std::size_t keys_;
@@ -108,7 +108,7 @@ class Table {
 std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, const Screen& screen);
 
 /// Returns a cell as text for use outside a table: a number with its own unit.
-std::string in_a_sentence(const TableCell& cell);
+std::string sentence_text(const TableCell& cell);
 
 /// Returns the rows as a Markdown table; the first is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);

@@ -54,7 +54,7 @@ std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRu
   return all;
 }
 
-bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes) {
+bool samples_differ(const Ranking& race, const std::vector<Outcome>& outcomes) {
   return std::any_of(race.order.begin(), race.order.end(), [&](std::size_t one) {
     return batches_of_iteration(outcomes[one]) != batches_of_iteration(outcomes[race.order.front()]);
   });
@@ -155,7 +155,7 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
       std::vector<Racer> ranked;
       for (const std::size_t one : race.order)
         ranked.push_back(racer_of(outcomes[one], names.label(one, {"workers", "fidelity"})));
-      verdict.update(verdict_of(ranked, race.tied, differ_in_samples(race, outcomes),
+      verdict.update(verdict_of(ranked, race.tied, samples_differ(race, outcomes),
                                 doubt_on(outcomes[race.order.front()].scenario, rule)));
       verdicts.push_back(std::move(verdict));
     }

@@ -27,7 +27,7 @@ std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const 
 std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule, const OutcomeGroup& group);
 
 /// True if iterations of a race have different numbers of samples, so that samples per second compare them.
-bool differ_in_samples(const Ranking& race, const std::vector<Outcome>& outcomes);
+bool samples_differ(const Ranking& race, const std::vector<Outcome>& outcomes);
 
 /// One that takes part in a race.
 struct Racer {

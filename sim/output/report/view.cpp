@@ -89,7 +89,7 @@ TableCell cell_of(const Value& value, std::string_view format) {
   return value.is_number_float() ? TableCell(text_of(value)) : cell::count(value.get<std::int64_t>());
 }
 
-bool says_something(const Value& value) {
+bool has_content(const Value& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number()) return value != 0;
   if (value.is_string()) return value != "";
@@ -127,7 +127,7 @@ class Place {
       const std::size_t equals = key.find('=');
       const Value& found = value(key.substr(0, equals));
       const bool holds =
-          equals == std::string_view::npos ? says_something(found) : text_of(found) == key.substr(equals + 1);
+          equals == std::string_view::npos ? has_content(found) : text_of(found) == key.substr(equals + 1);
       return holds != negated;
     });
   }
@@ -154,7 +154,7 @@ std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& plac
   const Value& value = place.value(key);
   if (value.is_null()) return std::nullopt;
   if (format == "nonzero") {
-    if (!says_something(value)) return std::nullopt;
+    if (!has_content(value)) return std::nullopt;
     format = format_of(key);
   }
   if (format == "unit") format = format_of_unit(place.value("unit"));
@@ -176,7 +176,7 @@ std::optional<std::string> filled(std::string_view text, const Place& place) {
     } else {
       const auto cell = cell_of_hole(inside, place);
       if (!cell) return std::nullopt;
-      result += in_a_sentence(*cell);
+      result += sentence_text(*cell);
     }
     at = end;
   }

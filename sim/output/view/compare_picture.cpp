@@ -32,7 +32,7 @@ std::optional<double> end_of_axis(std::vector<double> lengths) {
 std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
   std::vector<std::string> texts;
   const double least = seconds_of_equal_work(outcomes[race.order.front()]);
-  const bool per_sample = differ_in_samples(race, outcomes);
+  const bool per_sample = samples_differ(race, outcomes);
   for (std::size_t i = 0; i < race.order.size(); ++i) {
     const Outcome& one = outcomes[race.order[i]];
     const Metrics& m = one.result.metrics;
@@ -116,7 +116,7 @@ BarChart compare_chart(const Comparison& comparison) {
   }
   chart.note = fmt::format("{}", fmt::join(notes, " "));
   const auto [any, sharded] = least_bounds(outcomes);
-  if ((any || sharded) && labels.on_one_network()) {
+  if ((any || sharded) && labels.differ_only_by_strategy()) {
     const bool shards = sharded && (!any || *sharded < *any);
     const double least = shards ? *sharded : *any;
     chart.mark = BarMark{fmt::format("{}: {}", shards ? "least bound with shards" : "lower bound without shards",

@@ -95,7 +95,7 @@ std::vector<std::size_t> DrawnIteration::shown() const {
   return shown;
 }
 
-std::string DrawnIteration::gate_says() const {
+std::string DrawnIteration::gate_text() const {
   if (outcome.result.unrolled.decodes) return "decoding may begin ↑";
   return shards() ? "computation may continue ↑" : "forward may continue ↑";
 }

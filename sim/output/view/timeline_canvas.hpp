@@ -36,7 +36,7 @@ struct DrawnIteration {
   bool micro_batches() const { return outcome.result.plan.sharding.accumulate > 1; }
 
   /// Returns the caption of arrows from communication to the computation that waits for it.
-  std::string gate_says() const;
+  std::string gate_text() const;
 
   const Outcome& outcome;
   std::string name;

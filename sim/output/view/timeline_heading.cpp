@@ -31,7 +31,7 @@ class HeadingPainter : public TimelineCanvas {
                       .bold = true,
                       .kind = "heading"});
     const double after = style::margin + text_width(name, 11.5, true) + 12;
-    const std::string options = plain_text(options_that_matter(scenario));
+    const std::string options = unquoted_text(options_in_effect(scenario));
     drawing_.add(Text{.at = {after, top + 12},
                       .text = fitted(options, 10, drawing_.width - style::margin - after),
                       .size = 10,

@@ -133,7 +133,7 @@ class LanePainter : public BarPainter {
           Text{.at = {left_ - 8, y}, .text = text, .size = style::small_size, .align = Align::End, .colour = ink});
     };
     explain(top + 10, gradients_are_ready, style::faint_ink);
-    explain(top + 22, timeline_.gate_says(), style::vermilion);
+    explain(top + 22, timeline_.gate_text(), style::vermilion);
     const double bottom = lanes.front().top;
     for (const Line& arrow : arrows) {
       const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const LaneRows& one) {

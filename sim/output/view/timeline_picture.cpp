@@ -99,7 +99,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes, double zoom) {
   for (std::size_t i = 0; i < outcomes.size(); ++i) timelines.emplace_back(outcomes[i], apart_names.label(i));
   double longest = 0, names = text_width(gradients_are_ready, style::small_size);
   for (const DrawnIteration& one : timelines) {
-    if (one.shards()) names = std::max(names, text_width(one.gate_says(), style::small_size));
+    if (one.shards()) names = std::max(names, text_width(one.gate_text(), style::small_size));
     if (!one.rows.memory.empty()) names = std::max(names, memory_names);
     for (const TimelineRow& row : one.rows.network) names = std::max(names, text_width(row.name, 10));
     longest = std::max(longest, *std::max_element(one.ends.begin(), one.ends.end()));

@@ -210,7 +210,7 @@ class RowMaker {
     if (!result_.plan.pipeline) return {0, 0};
     const Group& group = result_.plan.groups[transfer.group].group;
     const auto rank = [&](std::int64_t worker) {
-      return static_cast<std::uint32_t>(worker / result_.parallel->degrees.of_rank());
+      return static_cast<std::uint32_t>(worker / result_.parallel->degrees.rank_workers());
     };
     if (group.members.empty()) return {rank(group.first), rank(group.first)};
     return {rank(group.members.front()), rank(group.members.back())};

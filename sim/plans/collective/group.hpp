@@ -39,6 +39,6 @@ inline Group everybody() { return {}; }
 /// Groups of `ranks` consecutive workers each.
 inline Group consecutive(std::int64_t ranks) { return {ranks, 1, 0}; }
 /// Groups of the workers that have the same place in runs of `size` consecutive workers.
-inline Group of_equal_place(std::int64_t size) { return {0, size, size}; }
+inline Group equal_place_group(std::int64_t size) { return {0, size, size}; }
 
 }  // namespace allreplay

@@ -50,7 +50,7 @@ LocalLegs local_legs(const Network& network, const NodeLayout& layout, const Col
 
 }  // namespace
 
-bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options) {
+bool uses_server_legs(const Algorithm& algorithm, const CollectiveOptions& options) {
   return algorithm.servers && (options.server_hosts == ServerHosts::Dedicated || options.local);
 }
 

@@ -17,7 +17,7 @@ struct ServerLeg {
 };
 
 /// True if a block goes to the servers and back in legs; otherwise it is one operation on one channel.
-bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options);
+bool uses_server_legs(const Algorithm& algorithm, const CollectiveOptions& options);
 
 /// The legs in order: two, or four with local sums. Throws InputError if local sums have no nodes, or nodes that are
 /// not full, and if nodes have dedicated servers without local sums.

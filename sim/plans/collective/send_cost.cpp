@@ -32,16 +32,16 @@ LinkCosts message_costs(const Network& network, std::int64_t workers, const Coll
 
 }  // namespace
 
-LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t of_rank,
+LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t rank_workers,
                      std::int64_t workers, const CollectiveOptions& options) {
   if (network.p2p) return {network.p2p->alpha, network.p2p->beta, network.gamma};
   LinkCosts costs = message_costs(network, workers, options);
   if (!network.node || network.measured) return costs;
   const NodeLevel& node = *network.node;
   std::int64_t most = 0, current = -1, senders = 0;  // the most senders to other nodes that a node has
-  for (std::int64_t worker = from * of_rank; worker < (from + 1) * of_rank; ++worker) {
+  for (std::int64_t worker = from * rank_workers; worker < (from + 1) * rank_workers; ++worker) {
     const std::int64_t home = worker / node.workers;
-    if (home == (worker + (to - from) * of_rank) / node.workers) continue;
+    if (home == (worker + (to - from) * rank_workers) / node.workers) continue;
     senders = home == current ? senders + 1 : 1;
     current = home;
     most = std::max(most, senders);
@@ -63,15 +63,15 @@ CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const Coll
   return {times.alpha * send.alpha, times.beta * send.beta + times.gamma * send.gamma};
 }
 
-void require_even(const Network& network, const Group& group, std::int64_t of_rank, std::int64_t workers,
+void require_even(const Network& network, const Group& group, std::int64_t rank_workers, std::int64_t workers,
                   const SourceLocation& place) {
   const std::int64_t node = workers_of_node(network);
   if (node == 1 || workers <= node) return;
-  if (of_rank % node != 0 && node % of_rank != 0)
-    throw InputError(place, fmt::format("{} workers of a pipeline rank do not fit nodes of {}", of_rank, node),
+  if (rank_workers % node != 0 && node % rank_workers != 0)
+    throw InputError(place, fmt::format("{} workers of a pipeline rank do not fit nodes of {}", rank_workers, node),
                      "a multiple or a divisor of the node's workers");
-  if (of_rank <= node || group.ranks == 1) return;
-  const auto shapes = groups_by_node(of_rank, group.ranks, group.stride, node);
+  if (rank_workers <= node || group.ranks == 1) return;
+  const auto shapes = groups_by_node(rank_workers, group.ranks, group.stride, node);
   for (const auto& one : shapes)
     for (const NodeShare& share : one)
       if (one.size() != shapes.front().size() || share.ranks != shapes.front().front().ranks)

@@ -10,11 +10,11 @@
 namespace allreplay {
 
 /// True if the action computes the gradient that the previous chunk needs.
-inline bool hands_back(Activity kind) { return kind == Activity::Backward || kind == Activity::BackwardInput; }
+inline bool returns_gradient(Activity kind) { return kind == Activity::Backward || kind == Activity::BackwardInput; }
 /// True if the action computes the gradients of weights.
 inline bool makes_gradients(Activity kind) { return kind == Activity::Backward || kind == Activity::BackwardWeight; }
 /// True if the action belongs to one micro-batch; the others concern a chunk's parameters.
-inline bool of_micro_batch(Activity kind) { return kind < Activity::Unshard; }
+inline bool is_micro_batch_action(Activity kind) { return kind < Activity::Unshard; }
 
 struct Action {
   Activity kind = Activity::Forward;

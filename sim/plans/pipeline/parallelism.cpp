@@ -20,10 +20,10 @@ Degrees degrees_of(const ParallelOptions& parallel, std::int64_t workers, const 
                                  degrees.tp, degrees.cp),
                      "a number of workers that is a multiple of the degrees' product");
   degrees.dp = workers / (model * degrees.cp);
-  if (degrees.of_gradients() % degrees.ep != 0)
+  if (degrees.gradient_workers() % degrees.ep != 0)
     throw InputError(
         place_of_ep,
-        fmt::format("ep {} does not divide the {} workers of a tensor rank", degrees.ep, degrees.of_gradients()),
+        fmt::format("ep {} does not divide the {} workers of a tensor rank", degrees.ep, degrees.gradient_workers()),
         "a divisor of cp x dp");
   return degrees;
 }

@@ -49,25 +49,26 @@ struct ParallelOptions {
 struct Degrees {
   std::int64_t pp = 1, tp = 1, cp = 1, ep = 1, dp = 1;
 
-  std::int64_t workers() const { return pp * of_rank(); }
-  std::int64_t of_rank() const { return tp * of_gradients(); }  ///< S: workers of a rank, adjacent
-  std::int64_t of_gradients() const { return cp * dp; }         ///< R: workers that sum their gradients
+  std::int64_t workers() const { return pp * rank_workers(); }
+  std::int64_t rank_workers() const { return tp * gradient_workers(); }  ///< S: workers of a rank, adjacent
+  std::int64_t gradient_workers() const { return cp * dp; }              ///< R: workers that sum their gradients
 
   // Families of equal groups among the workers of one pipeline rank.
   Group tensor(std::int64_t rank = 0) const { return family(tp, 1, rank); }
   Group context(std::int64_t rank = 0) const { return family(cp, tp, rank); }
   Group expert(std::int64_t rank = 0) const { return family(ep, tp, rank); }
-  Group gradients(std::int64_t rank = 0) const { return family(of_gradients(), tp, rank); }
+  Group gradients(std::int64_t rank = 0) const { return family(gradient_workers(), tp, rank); }
   /// Workers that hold the same experts: E apart among those that sum their gradients.
-  Group expert_gradients(std::int64_t rank = 0) const { return family(of_gradients() / ep, tp * ep, rank); }
+  Group expert_gradients(std::int64_t rank = 0) const { return family(gradient_workers() / ep, tp * ep, rank); }
   /// Pairs each worker of one pipeline rank with the worker at the same position of another.
   Group pairs(std::int64_t from, std::int64_t to) const {
-    return {.ranks = 2, .stride = 1, .repeats = of_rank(), .members = {from * of_rank(), to * of_rank()}};
+    return {
+        .ranks = 2, .stride = 1, .repeats = rank_workers(), .members = {from * rank_workers(), to * rank_workers()}};
   }
 
  private:
   Group family(std::int64_t ranks, std::int64_t stride, std::int64_t rank) const {
-    return {.ranks = ranks, .stride = stride, .repeats = of_rank() / ranks, .first = rank * of_rank()};
+    return {.ranks = ranks, .stride = stride, .repeats = rank_workers() / ranks, .first = rank * rank_workers()};
   }
 };
 

@@ -32,7 +32,7 @@ void PipelineBuilder::begin(const ProgramShape& shape) {
   for (std::uint32_t rank = 0; rank < pipeline_.ranks(); ++rank) {
     plan_.groups.push_back({fmt::format("data {}", rank), degrees.gradients(rank)});
     Role& role = plan_.roles.emplace_back(Role{fmt::format("rank {}", rank), {}});
-    for (std::int64_t i = 0; i < degrees.of_rank(); ++i) role.workers.push_back(rank * degrees.of_rank() + i);
+    for (std::int64_t i = 0; i < degrees.rank_workers(); ++i) role.workers.push_back(rank * degrees.rank_workers() + i);
     ranks_.emplace_back(pipeline_, rank, profile_, shape);
     if (request_.parallel.ep_overlap) ranks_.back().pair_actions(joins_actions());
   }
@@ -85,7 +85,7 @@ std::vector<PipelineBuilder::PendingSend> PipelineBuilder::sends_of(std::uint32_
   std::vector<PendingSend> sends;
   for (const Action& one : pipeline_.rows[rank]) {
     const bool forward = one.kind == (explicit_sends ? Activity::SendForward : Activity::Forward);
-    if (!forward && !(explicit_sends ? one.kind == Activity::SendBackward : hands_back(one.kind))) continue;
+    if (!forward && !(explicit_sends ? one.kind == Activity::SendBackward : returns_gradient(one.kind))) continue;
     if (forward ? one.chunk + 1 == index.chunks() : one.chunk == 0) continue;
     const std::uint32_t other = forward ? one.chunk + 1 : one.chunk - 1;
     if (index.rank_of[other] == rank) continue;

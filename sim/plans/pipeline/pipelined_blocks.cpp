@@ -22,7 +22,7 @@ BucketSchedule schedule_of_chunk(const PipelineRequest& request, std::uint32_t c
                               request.slowdowns[request.pipeline.index.rank_of[chunk]]);
   if (part.tensors.empty()) return {};
   BucketSchedule schedule = make_bucket_schedule(
-      request.strategy, {part, request.cost, request.options, true, request.pipeline.degrees.of_gradients()});
+      request.strategy, {part, request.cost, request.options, true, request.pipeline.degrees.gradient_workers()});
   const TensorId first = first_tensor(request.profile, layers);
   for (Block& block : schedule.blocks)
     for (Slice& slice : block.slices) slice.tensor += first;

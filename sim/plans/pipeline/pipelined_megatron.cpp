@@ -23,7 +23,7 @@ class PipelinedMegatron : PipelineBuilder {
     plan_.memory_policy.step = megatron_step(profile_);
     begin({});
     const std::int64_t least =
-        options.overlap_grad_reduce ? megatron_bucket_size(options, pipeline_.degrees.of_gradients()) : 0;
+        options.overlap_grad_reduce ? megatron_bucket_size(options, pipeline_.degrees.gradient_workers()) : 0;
     std::map<std::uint32_t, std::vector<std::uint32_t>> buckets;
     for (const RankProgram& rank : ranks_) {
       bool first = rank.rank() == 0;

@@ -110,7 +110,7 @@ class PipelineCoverage {
     for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank)
       if (auto wrong = wrong_program(rank)) return wrong;
     if (auto wrong = wrong_operation()) return wrong;
-    if (auto wrong = uncovered(plan_, profile_, duties_)) return wrong;
+    if (auto wrong = find_plan_error(plan_, profile_, duties_)) return wrong;
     if (auto wrong = wrong_holding()) return wrong;
     return wrong_tied();
   }
@@ -137,7 +137,7 @@ class PipelineCoverage {
  private:
   std::string name(std::uint32_t index) const { return describe_transfer(plan_, index, profile_); }
   std::uint32_t rank_of_worker(std::int64_t worker) const {
-    return static_cast<std::uint32_t>(worker / pipeline_.degrees.of_rank());
+    return static_cast<std::uint32_t>(worker / pipeline_.degrees.rank_workers());
   }
   std::pair<std::uint32_t, std::uint32_t> pair_of(const Transfer& one) const {
     const std::vector<std::int64_t>& members = plan_.groups[one.group].group.members;
@@ -323,7 +323,7 @@ Pipeline pipeline_of(const Plan& plan, const Degrees& degrees, const Profile& pr
   return made;
 }
 
-std::optional<Complaint> uncovered(const Plan& plan, const Pipeline& pipeline, const Profile& profile) {
+std::optional<Complaint> find_plan_error(const Plan& plan, const Pipeline& pipeline, const Profile& profile) {
   return PipelineCoverage(plan, pipeline, profile).complaint();
 }
 
@@ -343,12 +343,12 @@ std::vector<double> send_bytes(const Plan& plan, const Pipeline& pipeline, const
 
 void set_channels(Plan& plan) {
   const auto ranks = static_cast<std::uint32_t>(plan.roles.size());
-  std::vector<std::uint32_t> of_rank(plan.lanes.size(), ranks);
+  std::vector<std::uint32_t> rank_workers(plan.lanes.size(), ranks);
   for (const Transfer& one : plan.transfers)
-    if (const auto rank = plan.rank_of(one)) of_rank[one.lane] = *rank;
+    if (const auto rank = plan.rank_of(one)) rank_workers[one.lane] = *rank;
   std::uint32_t next = ranks;
   for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane)
-    plan.lanes[lane].channel = of_rank[lane] < ranks ? of_rank[lane] : next++;
+    plan.lanes[lane].channel = rank_workers[lane] < ranks ? rank_workers[lane] : next++;
 }
 
 }  // namespace allreplay

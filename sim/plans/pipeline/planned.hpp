@@ -18,10 +18,10 @@ Pipeline pipeline_of(const Plan& plan, const Degrees& degrees, const Profile& pr
 /// update waits for that; if the state is sharded, every parameter is gathered before its first forward pass.
 /// REQUIRES: `pipeline` is the plan's; the plan's groups are first the gradient groups, one per rank, and then pairs of
 /// ranks.
-std::optional<Complaint> uncovered(const Plan& plan, const Pipeline& pipeline, const Profile& profile);
+std::optional<Complaint> find_plan_error(const Plan& plan, const Pipeline& pipeline, const Profile& profile);
 
 /// Returns by chunk the smallest number of bytes sent to the next chunk, or back, for one micro-batch; 0 for the last
-/// chunk. REQUIRES: uncovered() returns none.
+/// chunk. REQUIRES: find_plan_error() returns none.
 std::vector<double> send_bytes(const Plan& plan, const Pipeline& pipeline, const Profile& profile);
 
 /// Assigns channels: the lanes of a rank's reductions and gathers share one; every other lane has its own.

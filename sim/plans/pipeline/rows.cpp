@@ -63,7 +63,7 @@ class CellReader {
     if (end == 0 || kind == std::end(activity_rows)) fail();
     one.kind = kind->value;
     text_.remove_prefix(end);
-    if (of_micro_batch(one.kind)) one.micro_batch = number(most_micro_batches);
+    if (is_micro_batch_action(one.kind)) one.micro_batch = number(most_micro_batches);
     return one;
   }
 
@@ -168,7 +168,7 @@ class Indexer {
       known = at;
     };
     if (one.kind == Activity::Forward) put(index_.forwards);
-    if (hands_back(one.kind)) put(index_.hand_backs);
+    if (returns_gradient(one.kind)) put(index_.hand_backs);
     if (makes_gradients(one.kind)) put(index_.gradients);
   }
 
@@ -238,7 +238,7 @@ class Indexer {
         const bool crosses = index_.crosses(one.chunk - 1);
         const std::size_t before = index_.at(one.chunk - 1, one.micro_batch);
         needed = &(crosses ? index_.forward_sends : index_.forwards)[before];
-      } else if (hands_back(one.kind) && one.chunk + 1 < chunks_) {
+      } else if (returns_gradient(one.kind) && one.chunk + 1 < chunks_) {
         const bool crosses = index_.crosses(one.chunk);
         const std::size_t after = index_.at(one.chunk + 1, one.micro_batch);
         needed = &(crosses ? index_.backward_sends : index_.hand_backs)[after];
@@ -289,7 +289,7 @@ void require_parameter_words(const ActionRows& rows, const RowIndex& index, cons
     std::vector<std::int64_t> passes(index.chunks(), 0);  // by chunk: gradient passes so far
     for (const Action& one : rows[rank]) {
       if (one.chunk >= index.chunks() || index.rank_of[one.chunk] != rank) {
-        if (!of_micro_batch(one.kind))
+        if (!is_micro_batch_action(one.kind))
           fail(fmt::format("{} is of a chunk that is not on rank {}", to_string(one), rank), "the rank's own chunks");
         continue;
       }

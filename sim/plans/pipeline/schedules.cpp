@@ -29,7 +29,7 @@ class RowWriter {
     Counts& counts = of(chunk);
     const std::uint32_t micro_batch = static_cast<std::uint32_t>(count(chunk, kind));
     if (kind == Kind::Forward) ++counts.forward;
-    if (hands_back(kind)) ++counts.inputs;
+    if (returns_gradient(kind)) ++counts.inputs;
     if (makes_gradients(kind)) ++counts.weights;
     if (kind == Kind::BackwardInput) split_.push_back(chunk);
     if (micro_batch < micro_batches_) row_.push_back({kind, static_cast<std::uint32_t>(chunk), micro_batch, joined});
@@ -276,8 +276,8 @@ ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request
 
 std::string to_string(const Action& action) {
   const std::string_view word = row_of(action.kind).action;
-  return of_micro_batch(action.kind) ? fmt::format("{}{}{}", action.chunk, word, action.micro_batch)
-                                     : fmt::format("{}{}", action.chunk, word);
+  return is_micro_batch_action(action.kind) ? fmt::format("{}{}{}", action.chunk, word, action.micro_batch)
+                                            : fmt::format("{}{}", action.chunk, word);
 }
 
 std::string write_rows(const ActionRows& rows) {

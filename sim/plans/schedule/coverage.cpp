@@ -210,7 +210,7 @@ class Coverage {
           "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather";
       return {{pieces(reduces), "reduced", once}, {pieces(arrives), "sent to all workers", once}};
     }
-    const auto of_micro_batch = [&](std::uint32_t micro_batch, std::uint32_t group) {
+    const auto is_micro_batch_action = [&](std::uint32_t micro_batch, std::uint32_t group) {
       const bool sums = group == group_replica;
       return pieces([=, this](const Transfer& one) {
         return one.micro_batch == micro_batch && reduces(one) && sums_shards(one) == sums &&
@@ -218,16 +218,17 @@ class Coverage {
       });
     };
     if (need.group == group_shard)
-      return {{of_micro_batch(need.micro_batch, need.group), "reduced" + where,
+      return {{is_micro_batch_action(need.micro_batch, need.group), "reduced" + where,
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
     // All-reduces among all workers have summed the shards, too.
-    const std::vector<Piece> reduced = of_micro_batch(need.micro_batch, group_shard);
+    const std::vector<Piece> reduced = is_micro_batch_action(need.micro_batch, group_shard);
     if (std::all_of(reduced.begin(), reduced.end(),
                     [&](const Piece& piece) { return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce; }))
       return {};
     // Shards of earlier micro-batches may be accumulated and summed over the groups only in the last one.
-    std::vector<Piece> summed = of_micro_batch(need.micro_batch, need.group);
-    if (summed.empty()) summed = of_micro_batch(static_cast<std::uint32_t>(plan_.sharding.accumulate - 1), need.group);
+    std::vector<Piece> summed = is_micro_batch_action(need.micro_batch, need.group);
+    if (summed.empty())
+      summed = is_micro_batch_action(static_cast<std::uint32_t>(plan_.sharding.accumulate - 1), need.group);
     return {{std::move(summed), "summed over the groups" + where,
              need.op == CollectiveOp::AllReduce ? "an all-reduce of axis replica after each reduce-scatter"
                                                 : "a reduce-scatter of axis replica after each of axis shard"}};
@@ -419,7 +420,7 @@ class Coverage {
 
 }  // namespace
 
-std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile) {
+std::optional<Complaint> find_plan_error(const Plan& plan, const Profile& profile) {
   std::vector<Duty> duties(plan.roles.size());
   for (std::uint32_t role = 0; role < plan.roles.size(); ++role) {
     duties[role] = {role, std::vector<std::uint32_t>(plan.transfers.size()),
@@ -438,10 +439,10 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile) {
       return Complaint{fmt::format("{} is sent among groups that do not share the optimizer",
                                    describe_transfer(plan, index, profile)),
                        "\"step\": {\"outer\": \"optim\"}, or an all-reduce"};
-  return uncovered(plan, profile, duties);
+  return find_plan_error(plan, profile, duties);
 }
 
-std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile, const std::vector<Duty>& duties) {
+std::optional<Complaint> find_plan_error(const Plan& plan, const Profile& profile, const std::vector<Duty>& duties) {
   TransferOrder order = order_of_transfers(plan);
   if (order.in_circle)
     return Complaint{fmt::format("{} waits for itself", describe_transfer(plan, *order.in_circle, profile)),

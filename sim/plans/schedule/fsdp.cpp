@@ -115,7 +115,7 @@ std::vector<bool> beyond_blocks(const Profile& profile, const std::vector<Unit>&
   return beyond;
 }
 
-std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
+std::vector<bool> root_layers(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
   if (units.size() == 1) return {true};
   std::vector<bool> root = beyond_blocks(profile, units, wrap);
   if (wrap.by == Wrap::By::Size)
@@ -335,7 +335,7 @@ class Fsdp1 : Fsdp {
 
  private:
   Fsdp1(std::string_view name, const PlanRequest& request, const std::vector<Unit>& units)
-      : Fsdp(name, request, Reshard::All, units, held_by_root(request.profile, units, request.options.fsdp.wrap)) {
+      : Fsdp(name, request, Reshard::All, units, root_layers(request.profile, units, request.options.fsdp.wrap)) {
     for (std::uint32_t unit = count(); unit-- > 0;)
       if (freed(unit)) freed_.push_back(unit);
   }

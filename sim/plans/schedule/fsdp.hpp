@@ -28,7 +28,7 @@ std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const
 std::vector<bool> beyond_blocks(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
 
 /// Returns by unit whether FSDP1's root holds it, since the wrapping policy does not (docs/sharding.md, "The root").
-std::vector<bool> held_by_root(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
+std::vector<bool> root_layers(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
 
 Plan plan_fsdp2(const PlanRequest& request);
 Plan plan_fsdp1(const PlanRequest& request);

@@ -56,12 +56,12 @@ class LocalSteps {
     for (LayerId layer = first; layer <= last; ++layer)
       for (const Slice& slice : block_of_layer(layer, profile_).slices) all.slices.push_back(slice);
     Fragment fragment{build_.add(all), {}, {}};
-    for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : one_by_one(all))
+    for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : block_per_slice(all))
       fragment.buckets.push_back(build_.add(std::move(bucket)));
     fragments_.push_back(std::move(fragment));
   }
 
-  static std::vector<Block> one_by_one(const Block& all) {
+  static std::vector<Block> block_per_slice(const Block& all) {
     std::vector<Block> blocks;
     for (const Slice& slice : all.slices) blocks.push_back({{slice}});
     return blocks;

@@ -45,7 +45,7 @@ std::optional<Complaint> not_updated(const std::map<LayerId, std::size_t>& passe
   return std::nullopt;
 }
 
-std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, const Profile& profile) {
+std::optional<Complaint> find_iteration_error(const Role& role, const Plan& plan, const Profile& profile) {
   const auto layers = static_cast<std::uint32_t>(profile.layers.size());
   std::vector<Work> passes, wanted;
   std::map<LayerId, std::size_t> updates;  // by layer or `everything`: number of passes before it
@@ -88,10 +88,10 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
 
 }  // namespace
 
-std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile) {
+std::optional<Complaint> find_iteration_error(const Plan& plan, const Profile& profile) {
   if (plan.sharding.averages()) return not_a_round(plan, profile);
   for (const Role& role : plan.roles)
-    if (auto wrong = not_an_iteration(role, plan, profile)) return wrong;
+    if (auto wrong = find_iteration_error(role, plan, profile)) return wrong;
   return std::nullopt;
 }
 
@@ -127,7 +127,7 @@ void require_complete(const BucketSchedule& schedule, const Profile& profile) {
 }
 
 void require_covered(const Plan& plan, const Profile& profile) {
-  if (const auto wrong = uncovered(plan, profile))
+  if (const auto wrong = find_plan_error(plan, profile))
     throw std::logic_error(fmt::format("{}: {} ({})", plan.strategy, wrong->what, wrong->remedy));
 }
 

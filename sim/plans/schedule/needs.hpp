@@ -39,8 +39,8 @@ struct Complaint {
 /// or too late. Returns none if the plan covers the needs for each of its roles. An all-reduce may be one transfer, or
 /// a reduce-scatter followed by an all-gather of the same bytes; an all-reduce among all workers also covers the
 /// reduction of shards and their sums. If an earlier micro-batch is reduced too, all of its gradients have to be.
-/// Parameters may be gathered again for any pass. REQUIRES: not_an_iteration() returns none.
-std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
+/// Parameters may be gathered again for any pass. REQUIRES: find_iteration_error() returns none.
+std::optional<Complaint> find_plan_error(const Plan& plan, const Profile& profile);
 
 /// The transfers that reduce and gather the tensors of a role.
 struct Duty {
@@ -50,12 +50,12 @@ struct Duty {
 };
 
 /// Checks the duties in the same way. Without them each role holds all tensors, and all transfers are its own.
-std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile, const std::vector<Duty>& duties);
+std::optional<Complaint> find_plan_error(const Plan& plan, const Profile& profile, const std::vector<Duty>& duties);
 
 /// Returns an error unless every program is one iteration: every forward and backward pass of every micro-batch once,
 /// in turn, starting with the first forward or any backward pass; after the last backward pass the update, in one piece
 /// or, if the state is not sharded, for each layer with tensors before its first forward pass; copies anywhere.
-std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile);
+std::optional<Complaint> find_iteration_error(const Plan& plan, const Profile& profile);
 
 /// Throws InputError at `place` if the passes of a step would fill the memory.
 void require_bearable_passes(const ShardingConfig& sharding, const Profile& profile, const SourceLocation& place);

@@ -33,7 +33,7 @@ Precedence::Precedence(const std::vector<std::vector<std::uint32_t>>& waits, con
 
 bool Precedence::waits(std::uint32_t task, std::uint32_t other) {
   if (task == other) return false;
-  if (along_tree(task, other)) return true;
+  if (precedes_in_tree(task, other)) return true;
   ++question_;
   std::vector<std::uint32_t> todo{task};
   while (!todo.empty() && !tired()) {
@@ -42,7 +42,7 @@ bool Precedence::waits(std::uint32_t task, std::uint32_t other) {
     for (const std::uint32_t earlier : waits_[one]) {
       ++looked_;
       if (seen_[earlier] == question_ || rank_[earlier] < rank_[other]) continue;
-      if (along_tree(earlier, other)) return true;
+      if (precedes_in_tree(earlier, other)) return true;
       seen_[earlier] = question_;
       todo.push_back(earlier);
     }

@@ -22,7 +22,7 @@ class Precedence {
   bool tired() const { return looked_ > most_; }
 
  private:
-  bool along_tree(std::uint32_t task, std::uint32_t other) const {
+  bool precedes_in_tree(std::uint32_t task, std::uint32_t other) const {
     return first_[other] <= first_[task] && first_[task] < first_[other] + size_[other];
   }
 

@@ -292,7 +292,7 @@ std::vector<std::string> AddedStrategies::names() const {
 const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added) {
   if (const Strategy* known = row_named(strategies(), name)) return *known;
   if (const Strategy* one = added ? added->find(name) : nullptr) return *one;
-  hint_at_what_is_no_strategy(name, place);
+  hint_at_non_strategy(name, place);
   std::vector<std::string> known = names_of(strategies());
   if (added)
     for (const std::string& one : added->names()) known.push_back(one);

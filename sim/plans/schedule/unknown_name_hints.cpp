@@ -101,13 +101,13 @@ const Asked* find(const std::vector<Asked>& all, std::string_view name) {
 
 }  // namespace
 
-void hint_at_what_is_absent(std::string_view word, const SourceLocation& place) {
+void hint_at_absent_name(std::string_view word, const SourceLocation& place) {
   if (const Asked* asked = find(absent(), word)) answer(word, place, asked->wrong, asked->right);
 }
 
-void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& place) {
+void hint_at_non_strategy(std::string_view word, const SourceLocation& place) {
   if (const Asked* asked = find(elsewhere(), word)) answer(word, place, asked->wrong, asked->right);
-  hint_at_what_is_absent(word, place);
+  hint_at_absent_name(word, place);
   if (row_named(algorithms(), word))
     answer(word, place, "is a collective", fmt::format("--collective {}, with any strategy", word));
   if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, with any strategy", word));

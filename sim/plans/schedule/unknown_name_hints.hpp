@@ -12,9 +12,9 @@ inline constexpr std::string_view every_strategy = "all";
 
 /// Throws InputError at `place` if the word, given as a strategy, option, codec or flag, asks for something that is not
 /// simulated or is set elsewhere, such as precision or asynchronous training.
-void hint_at_what_is_absent(std::string_view word, const SourceLocation& place);
+void hint_at_absent_name(std::string_view word, const SourceLocation& place);
 
 /// The same for a word given as a strategy; also answers words that exist under another name or are not strategies.
-void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& place);
+void hint_at_non_strategy(std::string_view word, const SourceLocation& place);
 
 }  // namespace allreplay

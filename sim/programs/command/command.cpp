@@ -46,7 +46,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
   return names;
 }
 
-bool says_all(const std::vector<std::string>& strategies) {
+bool selects_all(const std::vector<std::string>& strategies) {
   const std::vector<std::string> names = names_in(strategies, argument("--strategies"));
   const bool all = std::find(names.begin(), names.end(), every_strategy) != names.end();
   if (all && names.size() > 1)
@@ -88,7 +88,7 @@ void OptionsOfSome::drop_others(Library& library, Request& request, Scenario& sc
   });
   for (const std::string& option : dropped) not_taken_.try_emplace(option, scenario);
   if (!dropped.empty()) scenario = library.resolve(request);
-  if (!goes_with(scenario)) return;
+  if (!is_compatible(scenario)) return;
   for (const OptionText& one : request.options) taken_.insert(one.name);
   for (const std::string& option : dropped)
     if (auto& names = without_[option]; std::find(names.begin(), names.end(), request.strategy) == names.end())
@@ -207,7 +207,7 @@ std::vector<std::string> worker_counts(const std::string& text) {
   return counts;
 }
 
-std::vector<std::string> one_by_one(const Files& files, const std::vector<std::string>& given,
+std::vector<std::string> split_list(const Files& files, const std::vector<std::string>& given,
                                     const std::string& option, std::string_view folder) {
   std::vector<std::string> all;
   for (const std::string& text : given) {
@@ -293,11 +293,11 @@ namespace {
 bool is_idle(const std::string& option, const Outcome& outcome) {
   const auto steps = step_options();
   const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
-  // options_that_matter() omits options whose default has no text, even if the strategy reads them.
+  // options_in_effect() omits options whose default has no text, even if the strategy reads them.
   const bool default_text =
       outcome.scenario.options.get(option).empty() && std::find(own.begin(), own.end(), option) != own.end();
   if (default_text || option == "sharing" || std::find(steps.begin(), steps.end(), option) != steps.end()) return false;
-  const NamedValues used = options_that_matter(outcome.scenario);
+  const NamedValues used = options_in_effect(outcome.scenario);
   return std::none_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option; });
 }
 
@@ -305,7 +305,7 @@ bool is_idle(const std::string& option, const Outcome& outcome) {
 bool lacks_pipeline(const std::string& option, const Outcome& outcome) {
   const Options& options = outcome.scenario.options;
   if (options.parallel.pipeline() || options.places.contains("pp")) return false;
-  return of_pipelines(option) || (option == "chunks" && is_idle(option, outcome));
+  return is_pipeline_option(option) || (option == "chunks" && is_idle(option, outcome));
 }
 
 }  // namespace
@@ -519,10 +519,10 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
     const auto given = several.parallel.find(one.flag);
     if (given == several.parallel.end() || given->second.empty()) continue;
     options.emplace_back();
-    for (const std::string& value : one_by_one(files, given->second, one.flag))
+    for (const std::string& value : split_list(files, given->second, one.flag))
       options.back().push_back({one.option, value, argument(one.flag)});
   }
-  if (const auto groups = one_by_one(files, several.shard_groups, "--shard-group"); !groups.empty()) {
+  if (const auto groups = split_list(files, several.shard_groups, "--shard-group"); !groups.empty()) {
     options.emplace_back();
     for (const std::string& value : groups) options.back().push_back({"shard_group", value, argument("--shard-group")});
   }

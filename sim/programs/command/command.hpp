@@ -110,7 +110,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
 void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
 
 /// Splits each "a,b" of `given`, unless it names a file, or something in `folder`. Throws InputError for an empty item.
-std::vector<std::string> one_by_one(const Files& files, const std::vector<std::string>& given,
+std::vector<std::string> split_list(const Files& files, const std::vector<std::string>& given,
                                     const std::string& option, std::string_view folder = "");
 
 /// Expands "16", "8:1024:x2" or "8:64:+8" into numbers of workers; "" (the cluster's own number) stays as it is.
@@ -173,7 +173,7 @@ double positive_number(const std::string& text, const std::string& option);
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
 
 /// True for "all": every strategy compatible with the other options. Throws InputError if names are given, too.
-bool says_all(const std::vector<std::string>& strategies);
+bool selects_all(const std::vector<std::string>& strategies);
 
 /// Adds --jobs, the number of `what` ("rows", "trials") that are simulated at a time.
 void add_jobs_option(Command command, std::string& jobs, std::string_view what);

@@ -26,7 +26,7 @@ std::string default_of(const OptionRecord& option) {
 
 }  // namespace
 
-std::vector<std::string> OptionRecord::names_apart() const {
+std::vector<std::string> OptionRecord::separate_names() const {
   std::vector<std::string> apart;
   for (std::size_t start = 0; start <= names.size();) {
     const std::size_t end = std::min(names.find(',', start), names.size());
@@ -92,7 +92,7 @@ Option Option::group(const std::string& name) {
 
 OptionDefinition Option::definition() const {
   OptionDefinition definition;
-  definition.names = record_->names_apart();
+  definition.names = record_->separate_names();
   definition.help = record_->help + (record_->several ? "; several: a,b" : "");
   definition.several = record_->several;
   definition.default_text = default_of(*record_);
@@ -133,7 +133,7 @@ std::string Command::get_footer() const { return record_->footer; }
 
 Option Command::get_option(const std::string& name) const {
   for (OptionRecord& option : record_->options)
-    for (const std::string& one : option.names_apart())
+    for (const std::string& one : option.separate_names())
       if (one == name) return Option(&option);
   throw std::logic_error(record_->name + " has no option " + name);
 }

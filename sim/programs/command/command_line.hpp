@@ -61,8 +61,8 @@ struct OptionRecord {
   std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required if an option in `unless` is given
   std::string group;                                         ///< its heading in help; "": "Options"
 
-  std::vector<std::string> names_apart() const;  ///< "-p", "--profile"
-  std::string longest_name() const;              ///< "--profile"
+  std::vector<std::string> separate_names() const;  ///< "-p", "--profile"
+  std::string longest_name() const;                 ///< "--profile"
 };
 
 /// A handle to an OptionRecord; valid as long as its command line.

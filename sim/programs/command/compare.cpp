@@ -39,7 +39,7 @@ struct CompareArguments {
   bool json = false, csv = false;
 
   /// True if every strategy that is compatible with the other options is compared.
-  bool all() const { return says_all(strategies) || (strategies.empty() && plans.empty()); }
+  bool all() const { return selects_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
 void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
@@ -68,7 +68,7 @@ Choices choices_of(const std::vector<std::string>& words, std::string Request::*
 
 Choices choices_of_workers(const Files& files, const std::vector<std::string>& given) {
   Choices choices;
-  for (const std::string& some : one_by_one(files, given, "--workers"))
+  for (const std::string& some : split_list(files, given, "--workers"))
     for (const std::string& count : worker_counts(some))
       choices.emplace_back([count = parse_integer(count, 1, most_workers, argument("--workers"))](Request& request) {
         request.workers = count;
@@ -103,17 +103,17 @@ void require_known(const std::vector<std::string>& collectives, const std::vecto
 
 Requests requests_of(const Files& files, const CompareArguments& arguments) {
   const auto& [clusters, workers, collectives, fidelities, codecs, shard_groups, parallel] = arguments.several;
-  const auto collective = one_by_one(files, collectives, "--collective"),
-             fidelity = one_by_one(files, fidelities, "--fidelity");
+  const auto collective = split_list(files, collectives, "--collective"),
+             fidelity = split_list(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
   Request base = arguments.scenario.request("");
   const auto options = std::exchange(base.options, {});  // a product sets these by itself
   const Requests::Product product{
-      {choices_of(one_by_one(files, clusters, "--cluster", "topologies"), &Request::cluster),
+      {choices_of(split_list(files, clusters, "--cluster", "topologies"), &Request::cluster),
        choices_of_workers(files, workers),
        choices_of(collective, &Request::collective),
        choices_of(fidelity, &Request::fidelity),
-       choices_of(one_by_one(files, codecs, "--codec", "models/codecs"), &Request::codec),
+       choices_of(split_list(files, codecs, "--codec", "models/codecs"), &Request::codec),
        {[base](Request& request) { request = base; }}},  // last, since choices apply from the last to the first
       ways_of(files, arguments)};
   constexpr std::size_t most = 10'000;
@@ -153,12 +153,12 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
     if (!resolved) continue;
     Scenario& scenario = *resolved;
     if (!scenario.options.parallel.pipeline()) {
-      std::erase_if(request.options, [](const OptionText& one) { return of_pipelines(one.name); });
+      std::erase_if(request.options, [](const OptionText& one) { return is_pipeline_option(one.name); });
       if (!flat.insert(run_flags(request)).second) continue;
     }
     candidates.options.drop_others(library, request, scenario);
     names.add(request, scenario);
-    if (all && !goes_with(scenario)) {
+    if (all && !is_compatible(scenario)) {
       if (std::find(candidates.left_out.begin(), candidates.left_out.end(), request.strategy) ==
           candidates.left_out.end())
         candidates.left_out.push_back(request.strategy);
@@ -249,9 +249,9 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
 // The files that the comparison reads.
 std::vector<std::string> compared_files(const Files& files, const CompareArguments& arguments) {
   std::vector<std::string> named = arguments.scenario.files(files, arguments.plans);
-  for (const std::string& one : one_by_one(files, arguments.several.clusters, "--cluster", "topologies"))
+  for (const std::string& one : split_list(files, arguments.several.clusters, "--cluster", "topologies"))
     named.push_back(file_behind(files, "topologies", one));
-  for (const std::string& one : one_by_one(files, arguments.several.codecs, "--codec", "models/codecs"))
+  for (const std::string& one : split_list(files, arguments.several.codecs, "--codec", "models/codecs"))
     named.push_back(file_behind(files, "models/codecs", one));
   return named;
 }

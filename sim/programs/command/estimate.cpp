@@ -28,7 +28,7 @@ void finish(Context& context, const EstimateArguments& arguments, const Estimate
 }
 
 void rescale(Context& context, const EstimateArguments& arguments) {
-  refuse_beside_from(arguments);
+  refuse_options_with_from(arguments);
   require_separate(context.files(), {{"--out", arguments.out}},
                    {file_behind(context.files(), "traces", arguments.from), arguments.model});
   const std::string file = context.files().find_data("traces", arguments.from, "profile");

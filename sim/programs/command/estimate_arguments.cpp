@@ -333,13 +333,13 @@ Request setting_of_estimate(const EstimateArguments& arguments) {
   if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
   for (const OptionText& one : request.options)
-    if (!arguments.setting.has_cluster() && (one.name == "pp" || one.name == "chunks" || of_pipelines(one.name)))
+    if (!arguments.setting.has_cluster() && (one.name == "pp" || one.name == "chunks" || is_pipeline_option(one.name)))
       throw InputError(one.place, "does not change the profile, which has all layers",
                        "leave it out; `run` takes it, and so does a measured speed with --cluster");
   return arguments.setting.has_cluster() ? request : alone_on_a_gpu(request);
 }
 
-void refuse_beside_from(const EstimateArguments& arguments) {
+void refuse_options_with_from(const EstimateArguments& arguments) {
   NamedValues refused{{"--model", arguments.model},
                       {"--recompute", arguments.recompute},
                       {"--optimizer", arguments.optimizer},

@@ -31,7 +31,7 @@ std::int64_t whole_number(const std::string& text, const std::string& option, st
 void require_given(const std::string& text, const std::string& option, const std::string& right);
 
 /// Throws InputError where --from changes a profile and an option is of a model.
-void refuse_beside_from(const EstimateArguments& arguments);
+void refuse_options_with_from(const EstimateArguments& arguments);
 
 /// The figures that --host names; null where it is not given.
 const HostFigures* host_of(const EstimateArguments& arguments);

@@ -411,7 +411,7 @@ void add_help(CommandLine& app) {
     for (const std::string& name : names_of(commands)) known.push_back(name);
     std::string text = topic_help(*topic, width);
     if (text.empty()) text = flag_help(commands, *topic, width);
-    if (text.empty()) hint_at_what_is_no_strategy(*topic, argument("help"));
+    if (text.empty()) hint_at_non_strategy(*topic, argument("help"));
     if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "unknown name '{}'");
     context.console.print("{}", text);
   });

@@ -111,7 +111,7 @@ void require_known_words(const CommandLine& app, const std::vector<std::string>&
     const bool slip = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
       return one.starts_with(name) || name.starts_with(one);
     });
-    if (!slip) hint_at_what_is_absent(name, argument(name));
+    if (!slip) hint_at_absent_name(name, argument(name));
     throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
   }
 }

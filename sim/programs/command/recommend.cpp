@@ -29,7 +29,7 @@ struct RecommendArguments {
   std::string plot, engine;
   bool json = false;
 
-  bool named() const { return !strategies.empty() && !says_all(strategies); }
+  bool named() const { return !strategies.empty() && !selects_all(strategies); }
 };
 
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
@@ -70,7 +70,7 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
     Scenario scenario = library.resolve(asked);
     refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
     options.drop_others(library, asked, scenario);
-    if (!arguments.named() && !goes_with(scenario)) {  // incompatible with other options
+    if (!arguments.named() && !is_compatible(scenario)) {  // incompatible with other options
       if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
       continue;
     }
@@ -79,7 +79,7 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
     if (name != "best" || !searches_stage_3(arguments, scenarios.back())) continue;
     set_option(asked, "zero", "3");
     Scenario sharded = library.resolve(asked);
-    if (!goes_with(sharded)) continue;
+    if (!is_compatible(sharded)) continue;
     scenarios.push_back(std::move(sharded));
     asked_for.push_back(std::move(asked));
   }
@@ -98,7 +98,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   request.jobs = parse_jobs(arguments.jobs);
   request.rule = arguments.winning.rule();
   std::vector<std::string> counts;
-  for (const std::string& some : one_by_one(inputs.files, {arguments.scenario.workers}, "--workers"))
+  for (const std::string& some : split_list(inputs.files, {arguments.scenario.workers}, "--workers"))
     for (std::string& count : worker_counts(some)) counts.push_back(std::move(count));
   Library library(inputs);
   for (const std::string& count : counts) try {

@@ -41,7 +41,7 @@ class Printout {
         header_(csv_header(asked.questions.columns)),
         rule_(arguments.winning.rule()) {}
 
-  void add(std::size_t place, const SweptRow& row) {
+  void add(std::size_t place, const SimulatedRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
     if (lines_.size() <= place) lines_.resize(place + 1);
     lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
@@ -176,7 +176,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
   Printout printout(arguments, asked);
   std::optional<LastWords> last_words;  // message on interruption, set once a row is written
-  how.each = [&](std::size_t place, const SweptRow& row) {
+  how.each = [&](std::size_t place, const SimulatedRow& row) {
     printout.add(place, row);
     if (!last_words && !farm && how.progress && how.out && std::filesystem::is_regular_file(*how.out))
       last_words.emplace(

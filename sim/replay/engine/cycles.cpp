@@ -151,7 +151,7 @@ class ManyGraphs {
     const std::int64_t number = replays_[slot].number + 1;
     const auto known = live_[cycle].find(number);
     if (known != live_[cycle].end()) return known->second;
-    if (!observer_.goes_on(cycle, number)) return std::nullopt;
+    if (!observer_.should_continue(cycle, number)) return std::nullopt;
     return begin(cycle, number, instant, make_ready);
   }
 

@@ -31,7 +31,7 @@ class Observer {
   virtual ~Observer() = default;
 
   /// True if the cycle shall have this replay.
-  virtual bool goes_on(std::size_t cycle, std::int64_t replay) = 0;
+  virtual bool should_continue(std::size_t cycle, std::int64_t replay) = 0;
   /// Called before any task of this replay starts. May change the durations of its tasks.
   virtual void begins(std::size_t /*cycle*/, std::int64_t /*replay*/, std::span<Task> /*tasks*/) {}
   /// Called once all tasks on which the next replay depends (Carried) have ended.

@@ -52,7 +52,7 @@ class OneGraph {
 
   template <class Loop>
   void change(Time /*instant*/, Loop& /*loop*/) const {}
-  bool enough(Time /*instant*/, bool /*goes_on*/) const { return false; }
+  bool enough(Time /*instant*/, bool /*more*/) const { return false; }
 
   Timeline take_timeline(std::int64_t events) {
     timeline_.events = events;

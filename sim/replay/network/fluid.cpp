@@ -201,7 +201,7 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
   if (rates_) update_seen(now);
 }
 
-void FluidNetwork::set_others(std::vector<std::uint32_t> shapes, Time now) {
+void FluidNetwork::set_other_loads(std::vector<std::uint32_t> shapes, Time now) {
   if (!state_.running.empty()) advance_to(now);
   background_shapes_ = std::move(shapes);
   state_.speeds_stale = true;

@@ -40,12 +40,12 @@ class FluidNetwork final : public NetworkOfJobs {
   /// idle; for meetings, Shapes keep whole shapes, and `meetings` outlives the network.
   void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
 
-  /// Replaces the links: `collectives` and `nccl` are the same ones on the new links. `others`: see set_others().
+  /// Replaces the links: `collectives` and `nccl` are the same ones on the new links. `others`: see set_other_loads().
   void lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
            NcclCalls nccl, std::vector<std::uint32_t> others, Time now);
 
   /// Sets the background flows: one of each of these shapes, which never ends.
-  void set_others(std::vector<std::uint32_t> shapes, Time now);
+  void set_other_loads(std::vector<std::uint32_t> shapes, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;
   /// May be the end of the look-ahead only: another collective may start before the rest of the future is needed.

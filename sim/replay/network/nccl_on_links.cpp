@@ -69,7 +69,7 @@ double NcclOnLinks::least(double bytes) const {
   return start_up + least_per_byte * bytes;
 }
 
-double NcclOnLinks::least_together(double bytes) const {
+double NcclOnLinks::least_combined(double bytes) const {
   double base = std::numeric_limits<double>::infinity();
   for (const NcclChoice& choice : price_.choices(at_best)) base = std::min(base, choice.base);
   return std::max(base, least_on_links(bytes));

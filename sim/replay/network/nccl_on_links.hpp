@@ -46,7 +46,7 @@ class NcclOnLinks final : public SizePrice {
   double start_up(double bytes) const override;
   double least(double bytes) const override;
   /// A lower bound for any blocks of `bytes` in total: the larger of the least base and the busiest link's time.
-  double least_together(double bytes) const;
+  double least_combined(double bytes) const;
   /// The busiest link's time for `bytes`.
   double least_on_links(double bytes) const;
 

@@ -212,7 +212,7 @@ CommCost RoundsFabric::price(const Call& call) const {
 Time RoundsFabric::least(WireBytes bytes, const Call& call, bool several) const {
   if (bytes <= 0) return Time(0);
   if (const auto& nccl = nccl_[id_of(call)])
-    return to_time(several || setup_.fidelity == Fidelity::Message ? nccl->least_together(bytes) : nccl->least(bytes));
+    return to_time(several || setup_.fidelity == Fidelity::Message ? nccl->least_combined(bytes) : nccl->least(bytes));
   if (!several) return alone(bytes, call);
   const RoundLoads& loads = loads_of(call);
   return to_time(

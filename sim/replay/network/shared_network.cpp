@@ -135,7 +135,7 @@ class SharedFluid final : public SharedNetwork {
     auto laid = laid_on(network, views);
     network_->lay(std::move(laid.loads), laid.shapes, std::move(laid.nccl), others(), now);
   }
-  void turn_others(Time now) override { network_->set_others(others(), now); }
+  void turn_others(Time now) override { network_->set_other_loads(others(), now); }
 
   FluidNetwork* network_ = nullptr;
   std::vector<std::uint32_t> shape_of_;  // by background flow

@@ -38,7 +38,7 @@ std::int64_t gpus_of_a_host(const Network& network) {
 bool suits_fluid(const Scenario& scenario, const CollectiveChoice& choice) {
   const Network& network = scenario.cluster.network;
   if (!network.topology || network.beta || network.measured || !network.table.empty() || !network.tables.empty() ||
-      network.server || goes_in_legs(*choice.algorithm, choice.options))
+      network.server || uses_server_legs(*choice.algorithm, choice.options))
     return false;
   for (const Algorithm* one : {choice.algorithm, choice.reduce_scatter, choice.all_gather, choice.all_to_all})
     if (!one->rounds && !network.nccl) return false;
@@ -195,7 +195,7 @@ std::vector<std::string_view> options_of(const CollectiveChoice& choice) {
     const std::string_view own = choice.detailed() ? one->message_option : one->option;
     if (!own.empty() && std::find(names.begin(), names.end(), own) == names.end()) names.push_back(own);
   }
-  if (goes_in_legs(*choice.algorithm, choice.options)) names.insert(names.end(), {"server_hosts", "local"});
+  if (uses_server_legs(*choice.algorithm, choice.options)) names.insert(names.end(), {"server_hosts", "local"});
   return names;
 }
 

@@ -59,7 +59,7 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, 
 }
 
 std::vector<ServerLeg> legs_of(const Scenario& scenario, const CollectiveChoice& choice) {
-  if (!goes_in_legs(*choice.algorithm, choice.options) || scenario.workers == 1) return {};
+  if (!uses_server_legs(*choice.algorithm, choice.options) || scenario.workers == 1) return {};
   return server_legs(scenario.cluster.network, *choice.algorithm, scenario.workers, scenario.cluster.workers,
                      choice.options);
 }
@@ -69,9 +69,9 @@ ChannelCost price_of(Call call, const Scenario& scenario, const CollectiveChoice
   if (call.group.ranks == 1) return {CommCost(0, 0), Channels{0}};
   const Network& network = scenario.cluster.network;
   if (const auto& pair = call.group.members; !pair.empty()) {
-    const std::int64_t of_rank = call.group.repeats;
-    const LinkCosts send =
-        send_costs(network, pair[0] / of_rank, pair[1] / of_rank, of_rank, scenario.workers, choice.options);
+    const std::int64_t rank_workers = call.group.repeats;
+    const LinkCosts send = send_costs(network, pair[0] / rank_workers, pair[1] / rank_workers, rank_workers,
+                                      scenario.workers, choice.options);
     if (call.op == CollectiveOp::Send) return {CommCost(send.alpha, send.beta)};
     return {tied_cost(*choice.algorithm, send, choice.options)};
   }
@@ -223,7 +223,7 @@ BlockCost price_of_blocks(const Job& job) {
 Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes, bool exchanging) {
   const Scenario& scenario = job.scenario;
   const std::int64_t shards = !plan.pipeline                     ? plan.sharding.optimizer_shards(scenario.workers)
-                              : plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients()
+                              : plan.sharding.shards_optimizer() ? job.parallel->degrees.gradient_workers()
                                                                  : 1;
   if (!exchanging)
     return unroll(without_exchanges(*job.parallel), plan, classes, job.fabric.get(), job.compression, shards);

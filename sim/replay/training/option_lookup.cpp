@@ -98,7 +98,7 @@ std::string help_of(const OptionRow& option) {
 
 void Options::set(std::string_view name, const std::string& value, const SourceLocation& place) {
   const OptionRow* known = option_named(name);
-  if (!known) hint_at_what_is_absent(name, place);
+  if (!known) hint_at_absent_name(name, place);
   const OptionRow& row = known ? *known : find_by_name(option_rows(), name, place, "unknown option '{}'");
   row.set(*this, value, place);
   places[std::string(row.name)] = place;

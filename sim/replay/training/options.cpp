@@ -595,7 +595,7 @@ std::span<const OptionRow> option_rows() {
   return rows;
 }
 
-bool of_pipelines(std::string_view option) {
+bool is_pipeline_option(std::string_view option) {
   const OptionRow* row = option_named(option);
   return row && row->reader == in_pipelines;
 }

@@ -131,7 +131,7 @@ std::span<const std::string_view> step_options();
 std::string readers_of(const OptionRow& option);
 
 /// True if the option matters only with pp above 1.
-bool of_pipelines(std::string_view option);
+bool is_pipeline_option(std::string_view option);
 
 /// Returns the default in words: "4 MB; p3: 200 kB".
 std::string default_of(const OptionRow& option);

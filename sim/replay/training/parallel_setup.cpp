@@ -152,12 +152,12 @@ void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoi
   if (scenario.stragglers.spread && scenario.stragglers.spread->seed)
     refuse_in_pipeline(scenario.cluster.place / "spread/seed", "seed", "a spread without it");
   for (const auto& [name, only] : settled_options)
-    if (const std::string option(name); settled_in_pipelines(scenario, name) && options.places.contains(option) &&
+    if (const std::string option(name); is_fixed_in_pipelines(scenario, name) && options.places.contains(option) &&
                                         (only.empty() || options.get(option) != only))
       refuse_in_pipeline(
           options.place_of(option), name,
           only.empty() ? "leave it out: the schedule says when units are gathered" : fmt::format("{}={}", name, only));
-  if (goes_in_legs(*choice.algorithm, choice.options))
+  if (uses_server_legs(*choice.algorithm, choice.options))
     refuse_in_pipeline(place_of_collective(scenario), "local, or servers on hosts of their own,", "colocated servers");
 }
 
@@ -194,7 +194,7 @@ void require_p2p(const Scenario& scenario) {
 
 }  // namespace
 
-bool settled_in_pipelines(const Scenario& scenario, std::string_view option) {
+bool is_fixed_in_pipelines(const Scenario& scenario, std::string_view option) {
   return parallel_of(scenario).pipeline() && scenario.strategy->name == "fsdp2" &&
          std::any_of(std::begin(settled_options), std::end(settled_options),
                      [&](const auto& one) { return one.first == option; });
@@ -247,9 +247,9 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
   if (scenario.options.strategy.sharding.has_expert_groups()) groups.push_back(degrees.expert_gradients());
   for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
   for (const Group& group : groups)
-    require_even(network, group, degrees.of_rank(), scenario.workers,
+    require_even(network, group, degrees.rank_workers(), scenario.workers,
                  place_of_workers(scenario, {"ep", "pp", "cp", "tp"}));
-  if (scenario.options.strategy.sharding.has_expert_groups() && goes_in_legs(*choice.algorithm, choice.options))
+  if (scenario.options.strategy.sharding.has_expert_groups() && uses_server_legs(*choice.algorithm, choice.options))
     throw InputError(place_of_collective(scenario),
                      "local, or servers on hosts of their own, cannot be combined with ep: they sum among all workers",
                      "colocated servers, or ep 1");
@@ -261,7 +261,7 @@ void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) 
   if (!parallel_of(scenario).pipeline()) return;
   require_options_of_pipelines(scenario, choice);
   require_p2p(scenario);
-  if (!choice.detailed()) send_costs(network, 0, 1, degrees.of_rank(), scenario.workers, choice.options);
+  if (!choice.detailed()) send_costs(network, 0, 1, degrees.rank_workers(), scenario.workers, choice.options);
   const Pipeline pipeline = pipeline_of(scenario);
   if (scenario.strategy->name == "fsdp2")
     require_parameter_words(pipeline.rows, pipeline.index,
@@ -323,8 +323,8 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
   setup.pipeline = pipeline_of(scenario);
   setup.sends = send_bytes(scenario, *setup.pipeline);
   const std::vector<double> slow = slowdowns(scenario.stragglers, scenario.workers, setup.degrees.pp);
-  for (auto rank = slow.begin(); rank != slow.end(); rank += setup.degrees.of_rank())
-    setup.slowdowns.push_back(*std::max_element(rank, rank + setup.degrees.of_rank()));
+  for (auto rank = slow.begin(); rank != slow.end(); rank += setup.degrees.rank_workers())
+    setup.slowdowns.push_back(*std::max_element(rank, rank + setup.degrees.rank_workers()));
   return setup;
 }
 

@@ -61,7 +61,7 @@ std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const Collectiv
 PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost);
 
 /// True if a pipeline determines the option: with fsdp2, the schedule decides when units are gathered and reduced.
-bool settled_in_pipelines(const Scenario& scenario, std::string_view option);
+bool is_fixed_in_pipelines(const Scenario& scenario, std::string_view option);
 
 /// Returns the number of micro-batches for the requested samples per iteration; none if it is not an integer.
 /// REQUIRES: global_batch, and a profile with a batch size.

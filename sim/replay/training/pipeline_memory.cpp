@@ -44,7 +44,7 @@ class RankAccountant {
     for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor)
       if (is_own(tensor)) elements.add(plan_, profile_, tensor);
     return standing_memory(job_.scenario, plan_, elements, 0,
-                           static_cast<double>(job_.parallel->degrees.of_gradients()));
+                           static_cast<double>(job_.parallel->degrees.gradient_workers()));
   }
 
   const Span& span(std::size_t place) const { return spans_[unrolled_.work(rank_, place)]; }
@@ -93,7 +93,7 @@ class RankAccountant {
 
   void hold_step(Ledger& ledger) const {
     const double shards =
-        plan_.sharding.shards_optimizer() ? static_cast<double>(job_.parallel->degrees.of_gradients()) : 1;
+        plan_.sharding.shards_optimizer() ? static_cast<double>(job_.parallel->degrees.gradient_workers()) : 1;
     for (const UpdatePlace& update : update_places(plan_, rank_, profile_)) {
       const Span& work = span(update.work);
       ledger.hold_step(work.start, update.takes_time ? work.end : work.start,

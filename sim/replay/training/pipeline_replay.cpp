@@ -46,7 +46,7 @@ class Iterations final : public Observer {
   // `first`: rank 0's first task.
   explicit Iterations(TaskId first) : first_(first) {}
 
-  bool goes_on(std::size_t, std::int64_t) override { return true; }
+  bool should_continue(std::size_t, std::int64_t) override { return true; }
   void ended(std::size_t, std::int64_t, std::span<const Span> spans) override {
     const std::size_t number = all.size();
     all.emplace_back(spans.begin(), spans.end());

@@ -207,7 +207,7 @@ void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
         scenario.cluster.network.place / "server",
         fmt::format("{} runs on the links of the topology, which has none for servers", to_string(choice.fidelity)),
         "the fidelity alpha-beta");
-  if (!goes_in_legs(*choice.algorithm, choice.options)) return;
+  if (!uses_server_legs(*choice.algorithm, choice.options)) return;
   const bool local = choice.options.local;
   const SourceLocation place = scenario.options.place_of(local ? "local" : "server_hosts");
   if (choice.detailed())

@@ -159,7 +159,7 @@ void require_rounds(const Scenario& scenario) {
 
 }  // namespace
 
-bool goes_with(const Scenario& scenario) {
+bool is_compatible(const Scenario& scenario) {
   try {
     require_sharding(scenario);
   } catch (const InputError&) {

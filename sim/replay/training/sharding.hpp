@@ -26,6 +26,6 @@ void require_sharding(const Scenario& scenario);
 std::vector<std::string> options_not_taken(const Scenario& scenario);
 
 /// True if require_sharding() would not throw.
-bool goes_with(const Scenario& scenario);
+bool is_compatible(const Scenario& scenario);
 
 }  // namespace allreplay

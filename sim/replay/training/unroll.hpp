@@ -1,7 +1,7 @@
 // Unrolls a plan into the labelled tasks of one period of its program.
 //
 // One period is enough if no transfer is in flight at its start: then the next period depends only on the offsets
-// between workers, which the lead-in tasks represent. Plans are made like this (Role), and uncovered() rejects
+// between workers, which the lead-in tasks represent. Plans are made like this (Role), and find_plan_error() rejects
 // transfers that nothing in the period waits for.
 #pragma once
 

@@ -12,10 +12,10 @@ std::vector<double> slowdowns(const Stragglers& stragglers, std::int64_t workers
     if (slow.worker < workers) factors[static_cast<std::size_t>(slow.worker)] = slow.factor;
   if (!stragglers.spread) return factors;
   if (!stragglers.spread->seed) {
-    const std::int64_t of_rank = workers / ranks;
-    const double expected = stragglers.spread->expected_largest(of_rank);
-    for (auto rank = factors.begin(); rank != factors.end(); rank += of_rank)
-      *std::max_element(rank, rank + of_rank) *= expected;
+    const std::int64_t rank_workers = workers / ranks;
+    const double expected = stragglers.spread->expected_largest(rank_workers);
+    for (auto rank = factors.begin(); rank != factors.end(); rank += rank_workers)
+      *std::max_element(rank, rank + rank_workers) *= expected;
     return factors;
   }
   std::vector<double> own = factors;

@@ -354,7 +354,8 @@ class GroupFit {
   }
 
   // Gives the least determined constant that the rows can do without back to the files; returns false if there is none.
-  // A constant is open if its part in directions along which a factor of two does not show (untold()) is 0.01 or more.
+  // A constant is open if its part in directions along which a factor of two does not show (undetermined_shares()) is
+  // 0.01 or more.
   bool drop_least_determined() {
     constexpr double part = 0.01;
     prefer_zero();
@@ -364,7 +365,7 @@ class GroupFit {
       most.push_back(most_of(one.constant) / one.value);
       best_.at[i] = std::min(best_.at[i], most[i]);
     }
-    const auto shares = untold(errors_of(free_), best_.at, noise(), most);
+    const auto shares = undetermined_shares(errors_of(free_), best_.at, noise(), most);
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < free_.size(); ++i)
       if (best_.at[i] > 0 && shares[i][i] >= part * part) open.push_back(i);

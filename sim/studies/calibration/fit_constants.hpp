@@ -18,7 +18,7 @@ struct FittedConstant {
   double value = 0;
   double least = 0;   ///< the smallest value of the fit; above 0 if 0 is impossible, as for NCCL's bandwidths
   bool used = true;   ///< false: simulations use the files' value, and `value` has no meaning
-  bool known = true;  ///< false: the rows do not determine it (see untold())
+  bool known = true;  ///< false: the rows do not determine it (see undetermined_shares())
   std::vector<std::size_t> not_told_from;  ///< constants that can compensate for it, by index
   std::optional<double> other;             ///< another value that fits the rows as well; then it is not known
   std::vector<std::size_t> rows;           ///< the rows to which it is fitted, by index

@@ -134,8 +134,8 @@ LeastSquares least_squares(const Residuals& residuals, const std::vector<std::ve
   return best;
 }
 
-std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
-                                        const std::vector<double>& most) {
+std::vector<std::vector<double>> undetermined_shares(const Residuals& residuals, const std::vector<double>& at,
+                                                     double noise, const std::vector<double>& most) {
   const VectorXd here = residuals_at(residuals, at);
   MatrixXd changes(here.size(), std::ssize(at));
   for (std::size_t i = 0; i < at.size(); ++i) {

@@ -26,7 +26,7 @@ LeastSquares least_squares(const Residuals& residuals, const std::vector<std::ve
 /// number is determined, and 1 if nothing determines it; an off-diagonal entry other than 0 means that two numbers
 /// compensate for each other. Slopes are the smaller of those for 1 % more and 1 % less; only for less at a limit
 /// `most`.
-std::vector<std::vector<double>> untold(const Residuals& residuals, const std::vector<double>& at, double noise,
-                                        const std::vector<double>& most = {});
+std::vector<std::vector<double>> undetermined_shares(const Residuals& residuals, const std::vector<double>& at,
+                                                     double noise, const std::vector<double>& most = {});
 
 }  // namespace allreplay

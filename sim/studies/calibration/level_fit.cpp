@@ -265,7 +265,7 @@ class LevelSearch {
     };
     const std::size_t rows = errors(at).size();
     const double noise = std::sqrt(least_ / static_cast<double>(std::max(rows, axes.size() + 1) - axes.size()));
-    const auto shares = untold(errors, at, std::max(noise, 1e-6));
+    const auto shares = undetermined_shares(errors, at, std::max(noise, 1e-6));
     std::set<std::set<std::size_t>> together;
     for (std::size_t i = 0; i < axes.size(); ++i) {
       if (shares[i][i] < part * part) continue;

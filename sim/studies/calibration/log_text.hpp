@@ -24,7 +24,7 @@ std::vector<std::string_view> words_of(std::string_view line);
 std::string_view without_prefix(std::string_view line);
 
 /// True if a line looks like a row of numbers: its first word begins like one.
-bool starts_like_a_row(std::string_view line);
+bool looks_like_row(std::string_view line);
 
 SourceLocation line_of(const MeasurementLog& log, std::size_t index);  ///< index counts from 0
 

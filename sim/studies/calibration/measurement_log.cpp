@@ -181,7 +181,7 @@ std::string_view without_prefix(std::string_view line) {
   }
 }
 
-bool starts_like_a_row(std::string_view line) {
+bool looks_like_row(std::string_view line) {
   if (line.empty()) return false;
   const bool sign = (line[0] == '-' || line[0] == '+') && line.size() > 1;
   return digit(line[sign ? 1 : 0]);

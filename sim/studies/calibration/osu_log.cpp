@@ -116,7 +116,7 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
                            "one datatype per file");
         type = words[1];
       }
-    } else if (columns.count > 0 && starts_like_a_row(content)) {
+    } else if (columns.count > 0 && looks_like_row(content)) {
       std::vector<std::string_view> row = words_of(content);
       if (row.size() != columns.count)
         throw InputError(place, fmt::format("has {} columns", row.size()),

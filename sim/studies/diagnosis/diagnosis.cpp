@@ -122,7 +122,7 @@ class WhatIfReplays {
  public:
   WhatIfReplays(Diagnosis& known, const std::function<std::function<void()>(std::size_t)>& progress) : known_(known) {
     for (const JobOp& op : known.job.graph.ops)
-      kinds_[asked_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
+      kinds_[question_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
     const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.stages;
     const std::size_t then = 4 + known.job.graph.stages + (known.job.sharded.empty() ? 0 : 3);
     advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, then));
@@ -260,7 +260,7 @@ void follow_critical_paths(Diagnosis& known) {
 
 double Diagnosis::mean_replayed_s() const { return mean(replayed_s); }
 
-double Diagnosis::without_s(double mended) const {
+double Diagnosis::iteration_without_s(double mended) const {
   return mean(replayed_s) - std::min(1.0, mended) * (mean(replayed_s) - mean(ideal_s));
 }
 

@@ -96,7 +96,7 @@ struct Diagnosis {
   const std::vector<double>& own_computes() const { return passes ? passes->own : durations.own; }
   double mean_replayed_s() const;
   /// The mean step time if this share of the waste is recovered, at most all of it.
-  double without_s(double mended) const;
+  double iteration_without_s(double mended) const;
 };
 
 /// `progress` is given the number of rounds of work; it returns what is called after each of them. Throws InputError.

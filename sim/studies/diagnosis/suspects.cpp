@@ -52,7 +52,7 @@ bool differ_in_size(const Diagnosis& known, const std::string& name) {
   const JobGraph& graph = known.job.graph;
   std::uint32_t kinds = 0, seqs = 0;
   for (const JobOp& op : graph.ops)
-    if (asked_name(op.kind) == name) {
+    if (question_name(op.kind) == name) {
       kinds |= bit(op.kind);
       seqs = std::max(seqs, op.seq + 1);
     }
@@ -80,7 +80,7 @@ const KindAnswer* worst_kind(const Diagnosis& known, bool passes) {
 
 }  // namespace
 
-std::string_view asked_name(OpKind kind) {
+std::string_view question_name(OpKind kind) {
   switch (kind) {
     case OpKind::ForwardSend:
     case OpKind::ForwardRecv:

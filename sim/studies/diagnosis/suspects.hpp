@@ -12,7 +12,7 @@ namespace allreplay {
 inline constexpr double half_of_waste = 0.5;
 
 /// The name of a kind in what-ifs, where sends and receives of a direction are one.
-std::string_view asked_name(OpKind kind);
+std::string_view question_name(OpKind kind);
 
 /// Count, sum and squared deviations of values, by stage or by worker.
 struct Moments {

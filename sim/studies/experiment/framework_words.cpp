@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, const std::string& of_gradients) {
+std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, const std::string& gradient_flags) {
   std::vector<std::string> words;
   const auto add = [&](std::string_view flag, std::int64_t value, std::int64_t usual = 1) {
     if (value != usual) words.push_back(fmt::format("{} {}", flag, value));
@@ -45,7 +45,7 @@ std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, c
   if (search.precision == "bf16" || search.precision == "fp16") words.push_back("--" + search.precision);
   if (one.recompute == Recompute::Full)
     words.emplace_back("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
-  words.push_back(of_gradients);
+  words.push_back(gradient_flags);
   return fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -96,7 +96,7 @@ std::size_t options_changed(const Strategy& strategy, const NamedValues& options
 }
 
 NamedValues options_to_show(const Scenario& scenario) {
-  NamedValues options = options_that_matter(scenario);
+  NamedValues options = options_in_effect(scenario);
   std::erase_if(options, [&](const auto& one) {
     const auto& [name, value] = one;
     if (scenario.options.places.contains(name)) return false;
@@ -137,7 +137,7 @@ Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
           .runs_now = strategy.name == rule.runs_now,
           .offered = scenario.given ? Offered::AsPlan
                                     : offered(strategy, scenario.options.strategy.sharding.shards_optimizer()),
-          .changed = options_changed(strategy, options_that_matter(scenario), scenario.profile) +
+          .changed = options_changed(strategy, options_in_effect(scenario), scenario.profile) +
                      (scenario.codec.has_value() ? 1 : 0),
           .stage = result.plan.sharding.zero,
           .collectives = result.metrics.collectives,

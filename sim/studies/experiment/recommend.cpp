@@ -79,7 +79,7 @@ std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried,
 // Returns the command that writes the plan, for strategies that no framework has settings for.
 std::string plan_command(const Scenario& tuned) {
   std::vector<std::string> words{"allreplay", "plan", "--strategy", std::string(tuned.strategy->name)};
-  const NamedValues matter = options_that_matter(tuned);
+  const NamedValues matter = options_in_effect(tuned);
   for (const auto& change : changed_options(Scenario(), tuned))
     if (std::any_of(matter.begin(), matter.end(), [&](const auto& one) { return one.first == change.first; }))
       words.insert(words.end(), {"--option", change.first + "=" + change.second});
@@ -207,12 +207,12 @@ Answered advise(const Scenario& scenario, const RecommendRequest& request) {
 }
 
 std::string packed_advice(const Scenario& scenario, const RecommendRequest& request) {
-  return packed_or_wrong([&](Packer& packer) { packer.add_text(packed(advise_and_values(scenario, request))); });
+  return pack_or_error([&](Packer& packer) { packer.add_text(packed(advise_and_values(scenario, request))); });
 }
 
 Answered unpacked_advice(const Scenario& scenario, const std::string& bytes) {
   Unpacker unpacker(bytes);
-  if (const auto wrong = take_wrong(unpacker)) return {std::nullopt, *wrong};
+  if (const auto wrong = take_error(unpacker)) return {std::nullopt, *wrong};
   return {unpacked(scenario, unpacker.take_text()), ""};
 }
 

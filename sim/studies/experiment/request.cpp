@@ -191,7 +191,7 @@ std::string slug(std::string_view text) {
 std::string Library::codec_file(const Request& request, const std::string& device) const {
   const auto on_device = inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
   const auto anywhere = on_device ? on_device : inputs_.files.locate_data(codec_folder, request.codec);
-  if (!anywhere) hint_at_what_is_absent(request.codec, request.place_of_codec);
+  if (!anywhere) hint_at_absent_name(request.codec, request.place_of_codec);
   if (!anywhere)
     throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
                      suggest(request.codec, inputs_.files.list_data(codec_folder)));

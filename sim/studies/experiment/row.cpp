@@ -256,9 +256,7 @@ SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {
   return speed;
 }
 
-NamedValues options_that_matter(const Scenario& scenario) {
-  return effective_options(scenario, collective_of(scenario));
-}
+NamedValues options_in_effect(const Scenario& scenario) { return effective_options(scenario, collective_of(scenario)); }
 
 NamedValues named_values(std::string_view text) {
   NamedValues values;
@@ -300,7 +298,7 @@ JsonValue json_of(const Row& row) {
   return object;
 }
 
-std::string plain_text(const Cell& cell) {
+std::string unquoted_text(const Cell& cell) {
   return std::visit(
       [](const auto& value) -> std::string {
         using T = std::decay_t<decltype(value)>;
@@ -330,7 +328,8 @@ std::string csv_header(std::span<const std::string_view> names) {
 
 std::string to_csv(const Row& row) {
   std::string line;
-  for (const NamedCell& column : row) line += (&column == row.data() ? "" : ",") + csv_field(plain_text(column.cell));
+  for (const NamedCell& column : row)
+    line += (&column == row.data() ? "" : ",") + csv_field(unquoted_text(column.cell));
   return line;
 }
 

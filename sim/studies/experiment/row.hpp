@@ -67,7 +67,7 @@ SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
 
 /// The options that the scenario uses, defaults included. Like identity() and make_row(), throws InputError for a
 /// collective or fidelity that is impossible for the scenario.
-NamedValues options_that_matter(const Scenario& scenario);
+NamedValues options_in_effect(const Scenario& scenario);
 
 /// Parses "key=value;key=value", as CSV writes options. A part without "=" is a name with an empty value.
 NamedValues named_values(std::string_view text);
@@ -90,6 +90,6 @@ JsonValue json_of(const NamedValues& values);                     ///< an object
 std::string csv_header();                                         ///< all columns: one line, without line end
 std::string csv_header(std::span<const std::string_view> names);  ///< these columns
 std::string to_csv(const Row& row);                               ///< one line, without line end
-std::string plain_text(const Cell& cell);                         ///< as in CSV, but not quoted
+std::string unquoted_text(const Cell& cell);                      ///< as in CSV, but not quoted
 
 }  // namespace allreplay

@@ -33,7 +33,7 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
   return outcome;
 }
 
-Outcome run_among_others(const Scenario& scenario, std::function<void()> after_iteration) try {
+Outcome run_alongside(const Scenario& scenario, std::function<void()> after_iteration) try {
   return run(scenario, after_iteration);
 } catch (const NothingFits&) {
   Scenario unlimited = scenario;

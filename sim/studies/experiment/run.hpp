@@ -20,7 +20,7 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration = {});
 
 /// The same for one of several scenarios. If a search finds nothing that fits into the memory, returns the best result
 /// without a limit instead of throwing; like the result of any strategy, it is then marked as not fitting.
-Outcome run_among_others(const Scenario& scenario, std::function<void()> after_iteration = {});
+Outcome run_alongside(const Scenario& scenario, std::function<void()> after_iteration = {});
 
 /// The strategy's name; for `best`, with what it searched: "best without shards", "best --zero 3".
 std::string strategy_text(const Scenario& scenario);

@@ -15,7 +15,7 @@ namespace allreplay {
 namespace {
 
 // Called with the rows of the question with this index among the missing ones.
-using Keep = std::function<void(std::size_t missing, const std::vector<SweptRow>& rows)>;
+using Keep = std::function<void(std::size_t missing, const std::vector<SimulatedRow>& rows)>;
 
 // Simulates the missing questions in this process, `jobs` at a time, and keeps their rows in order.
 void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, int jobs, const Keep& keep) {
@@ -25,7 +25,7 @@ void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missi
   // The pipeline passes indices into this buffer, since TBB leaks values in a pipeline that an error stops.
   struct InFlight {
     SweepQuestions::Answer answer;
-    std::vector<SweptRow> rows;
+    std::vector<SimulatedRow> rows;
   };
   std::vector<InFlight> in_flight(2 * threads);
   std::size_t taken = 0;
@@ -60,8 +60,8 @@ void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& miss
     jobs.push_back({row_work(question, rows.all.inputs[rows.first[question]]), rows.costs[question]});
   farm.run(jobs, [&](std::size_t job, const std::string& answer) {
     Unpacker unpacker(answer);
-    std::vector<SweptRow> answered(unpacker.take<std::size_t>());
-    for (SweptRow& row : answered) row = unpack_swept(unpacker, sweep.columns);
+    std::vector<SimulatedRow> answered(unpacker.take<std::size_t>());
+    for (SimulatedRow& row : answered) row = unpack_swept(unpacker, sweep.columns);
     keep(job, answered);
   });
 }
@@ -90,10 +90,10 @@ Farm::Answer answer_rows(SweepQuestions sweep) {
           fmt::format("{}: row {} has other inputs there, or the program differs (use the same files and the same "
                       "program on all hosts)",
                       host_name(), question + 1));
-    const std::vector<SweptRow> rows = answer();
+    const std::vector<SimulatedRow> rows = answer();
     Packer packer;
     packer.add(rows.size());
-    for (const SweptRow& row : rows) pack(packer, row);
+    for (const SimulatedRow& row : rows) pack(packer, row);
     return packer.bytes();
   };
 }
@@ -131,7 +131,7 @@ Swept run_rows(const SweepQuestions& sweep, SweepRows rows, const SweepRun& how)
     simulated += in_file - first;
   }
   Progress progress("sweep", how.progress ? missing.size() : 0);
-  const auto keep = [&](std::size_t i, const std::vector<SweptRow>& answered) {
+  const auto keep = [&](std::size_t i, const std::vector<SimulatedRow>& answered) {
     for (std::size_t row = 0; row < answered.size(); ++row) {
       if (file && !file->keeps(places[i].in_file + row))
         file->write(places[i].in_file + row, to_csv(answered[row].row));

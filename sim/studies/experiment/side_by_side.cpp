@@ -17,7 +17,7 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
   const auto attempt = [&](std::size_t i) {
     const bool jitter = scenarios[i].stragglers.jitter.has_value();
     try {
-      Outcome outcome = run_among_others(scenarios[i], jitter ? std::function<void()>(advance) : nullptr);
+      Outcome outcome = run_alongside(scenarios[i], jitter ? std::function<void()>(advance) : nullptr);
       if (!how.keep_timelines) {
         outcome.result.episodes = {};
         outcome.result.unrolled = {};
@@ -28,7 +28,7 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
     }
     if (!jitter) advance();
   };
-  by_threads(how.jobs, scenarios.size(), attempt);
+  run_in_threads(how.jobs, scenarios.size(), attempt);
   return attempts;
 }
 

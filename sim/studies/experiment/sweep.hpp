@@ -53,7 +53,7 @@ struct Share {
 };
 
 /// A row that was simulated.
-struct SweptRow {
+struct SimulatedRow {
   Row row;
   std::string warning;  ///< Result::warning
 };
@@ -63,7 +63,7 @@ struct SweepRows;
 /// A sweep as numbered questions, and the functions that answer them. A question yields the rows of one simulation: one
 /// row for a request, several for jobs that share a cluster.
 struct SweepQuestions {
-  using Answer = std::function<std::vector<SweptRow>()>;
+  using Answer = std::function<std::vector<SimulatedRow>()>;
 
   SweepQuestions() = default;
   SweepQuestions(const Sweep& sweep);  // NOLINT: implicit conversion
@@ -86,7 +86,7 @@ struct SweepRun {
   std::function<void(const std::string& text)> note{};  ///< gets notes for the user, such as rows that are recomputed
   Share share{};
   /// Gets each simulated row, in any order, with its index among the simulated rows. Only `out` stores rows.
-  std::function<void(std::size_t place, const SweptRow& row)> each{};
+  std::function<void(std::size_t place, const SimulatedRow& row)> each{};
   Farm* farm = nullptr;  ///< if it has other processes, these simulate the rows (answer_rows())
 
   bool has_workers() const { return farm && farm->workers() > 0; }

@@ -180,7 +180,7 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
 
 std::string joined(const Row& row) {
   std::string text;
-  for (const NamedCell& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
+  for (const NamedCell& column : row) text += (&column == row.data() ? "" : "\n") + unquoted_text(column.cell);
   return text;
 }
 
@@ -227,7 +227,7 @@ class SweepFile::Output {
 
  private:
   void require_still() const {
-    if (is_file_ && !is_still(path_, sink_.number()))
+    if (is_file_ && !still_names(path_, sink_.number()))
       throw InputError({file_, ""}, "was replaced or removed while it was written", "sweep again, to another file");
   }
 
@@ -273,15 +273,15 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
       rows_of_file_.header.size() + 1;  // bytes of the header and the rows before the first that is not kept
   while (next_ < kept_.size() && next_ + 1 < lines.size() && kept_[next_] == lines[next_ + 1])
     length += lines[++next_].size() + 1;
-  const bool goes_on = existing.resume && !lines.empty();
+  const bool resumes = existing.resume && !lines.empty();
   std::string kept_records(records_head);
   for (std::size_t i = 0; i < kept_.size(); ++i)
     if (kept_[i])
       kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
-  if (goes_on) files_.write(records, kept_records);  // before cut() removes rows that are stored nowhere else
-  rows_->cut(goes_on ? length : 0);
-  if (!goes_on) rows_->append(rows_of_file_.header + "\n");
-  if (!goes_on) files_.write(records, kept_records);
+  if (resumes) files_.write(records, kept_records);  // before cut() removes rows that are stored nowhere else
+  rows_->cut(resumes ? length : 0);
+  if (!resumes) rows_->append(rows_of_file_.header + "\n");
+  if (!resumes) files_.write(records, kept_records);
   records_ = std::make_unique<Output>(records, records, O_NOFOLLOW);
   write_kept();
 }

@@ -93,8 +93,8 @@ SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
   check = [=] { return check_requests(*asked, *library); };
   ask = [=](std::size_t question) -> Answer {
     return [scenario = library->resolve(asked->requests[question])] {
-      const Outcome outcome = run_among_others(scenario);
-      return std::vector<SweptRow>{{row_of(outcome), outcome.result.warning}};
+      const Outcome outcome = run_alongside(scenario);
+      return std::vector<SimulatedRow>{{row_of(outcome), outcome.result.warning}};
     };
   };
   digest_of = [=](std::size_t question) { return library->digest_of(asked->requests[question]); };

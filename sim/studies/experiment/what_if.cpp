@@ -182,7 +182,7 @@ void append_experts(std::vector<Question>& all, const Outcome& base) {
   std::vector<std::int64_t> sizes{2 * degrees.ep};
   if (degrees.ep % 2 == 0) sizes.push_back(degrees.ep / 2);
   for (const std::int64_t workers : sizes)
-    if (degrees.of_gradients() % workers == 0)
+    if (degrees.gradient_workers() % workers == 0)
       all.push_back(option(Kind::Degree,
                            fmt::format("ep {} instead of {}, with as many experts a worker", workers, degrees.ep), "ep",
                            std::to_string(workers)));
@@ -277,7 +277,7 @@ class WhatIfSearch {
     if (!free || result_.base.fits) return;
     const Request ddp = base_;
     base_.strategy = "fsdp2";
-    if (!goes_with(library_.resolve(base_))) base_ = ddp;
+    if (!is_compatible(library_.resolve(base_))) base_ = ddp;
     take_base();
   }
 
@@ -341,7 +341,7 @@ class WhatIfSearch {
         Request request = base_;
         set_strategy(request, *one);
         Scenario scenario = library_.resolve(request);
-        if (!goes_with(scenario)) continue;
+        if (!is_compatible(scenario)) continue;
         requests.push_back(std::move(request));
         scenarios.push_back(std::move(scenario));
         offering.push_back(framework.name);
@@ -435,7 +435,7 @@ class WhatIfSearch {
                .take =
                    [&](std::size_t job, const std::string& bytes) {
                      Unpacker unpacker(bytes);
-                     if (const auto line = take_wrong(unpacker))
+                     if (const auto line = take_error(unpacker))
                        wrong[possible[job]] = *line;
                      else
                        take(possible[job], unpack(unpacker, std::move(scenarios[job])));
@@ -532,7 +532,7 @@ Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how) {
     const auto asked = unpacker.take<FarmWork>();
     const Scenario scenario = library->resolve(unpack_request(unpacker));
     if (asked == FarmWork::Advice) return packed_advice(scenario, wanted);
-    return packed_or_wrong([&](Packer& packer) { pack(packer, run(scenario)); });
+    return pack_or_error([&](Packer& packer) { pack(packer, run(scenario)); });
   };
 }
 

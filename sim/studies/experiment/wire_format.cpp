@@ -29,7 +29,7 @@ Outcome unpack(Unpacker& unpacker, Scenario scenario) {
   return outcome;
 }
 
-std::string packed_or_wrong(const std::function<void(Packer& packer)>& add) {
+std::string pack_or_error(const std::function<void(Packer& packer)>& add) {
   try {
     Packer packer;
     add(packer.add(false));
@@ -39,7 +39,7 @@ std::string packed_or_wrong(const std::function<void(Packer& packer)>& add) {
   }
 }
 
-std::optional<std::string> take_wrong(Unpacker& unpacker) {
+std::optional<std::string> take_error(Unpacker& unpacker) {
   if (!unpacker.take<bool>()) return std::nullopt;
   return unpacker.take_text();
 }
@@ -132,13 +132,13 @@ Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
 
 }  // namespace
 
-void pack(Packer& packer, const SweptRow& row) {
+void pack(Packer& packer, const SimulatedRow& row) {
   for (const NamedCell& column : row.row) pack(packer, column.cell);
   packer.add_text(row.warning);
 }
 
-SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns) {
-  SweptRow row;
+SimulatedRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns) {
+  SimulatedRow row;
   for (const std::string_view name : columns)
     row.row.push_back({name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
   row.warning = unpacker.take_text();

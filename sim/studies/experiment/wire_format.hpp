@@ -19,16 +19,16 @@ void pack(Packer& packer, const Outcome& outcome);
 void pack(Packer& packer, const Request& request);
 Request unpack_request(Unpacker& unpacker);
 
-void pack(Packer& packer, const SweptRow& row);
+void pack(Packer& packer, const SimulatedRow& row);
 /// `columns`: the names of the row's columns, which are not sent.
-SweptRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns);
+SimulatedRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns);
 
 /// Unpacks the outcome of this scenario, which is not sent. Its plan has only the sharding.
 Outcome unpack(Unpacker& unpacker, Scenario scenario);
 
 /// Packs a result with `add` or, if it throws InputError, the error's message.
-std::string packed_or_wrong(const std::function<void(Packer& packer)>& add);
-/// Reads what packed_or_wrong() wrote: the message, or none if the result follows.
-std::optional<std::string> take_wrong(Unpacker& unpacker);
+std::string pack_or_error(const std::function<void(Packer& packer)>& add);
+/// Reads what pack_or_error() wrote: the message, or none if the result follows.
+std::optional<std::string> take_error(Unpacker& unpacker);
 
 }  // namespace allreplay

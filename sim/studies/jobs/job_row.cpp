@@ -52,7 +52,7 @@ constexpr JobColumn all_job_columns[] = {
     {"search", "none, or the search: place;stagger=K;minimise=mean",
      [](const JobRecord& r) -> Cell { return r.search; }, identifies},
     {"options", "the options in use; in CSV key=value;key=value",
-     [](const JobRecord& r) -> Cell { return options_that_matter(r.scenario); }, identifies},
+     [](const JobRecord& r) -> Cell { return options_in_effect(r.scenario); }, identifies},
     {"routing", "routing of messages; null (empty) if neither the cluster's file nor the sweep gives it",
      [](const JobRecord& r) {
        const auto& topology = r.scenario.cluster.network.topology;

@@ -132,7 +132,7 @@ class JobsClock final : public Observer {
     return std::move(times_);
   }
 
-  bool goes_on(std::size_t cycle, std::int64_t replay) override {
+  bool should_continue(std::size_t cycle, std::int64_t replay) override {
     const auto& iterations = running_[cycle].job->iterations;
     return !iterations || replay < *iterations;
   }

@@ -39,16 +39,16 @@ class Descent {
     found_.offsets.assign(file.jobs.size(), Time(0));
     found_.search = search_;
     found_.result = evaluate();
-    std::tie(found_.worst_before, found_.mean_before) = worst_and_mean(found_.result);
+    std::tie(found_.worst_before, found_.mean_before) = worst_and_mean_slowdown(found_.result);
     if (search_.place)
       descend([&](std::size_t job) { return file.jobs[job].choices.size(); },
               [&](std::size_t job, std::size_t i) { found_.choices[job] = file.jobs[job].choices[i]; });
-    std::tie(found_.worst_placed, found_.mean_placed) = worst_and_mean(found_.result);
+    std::tie(found_.worst_placed, found_.mean_placed) = worst_and_mean_slowdown(found_.result);
     find_shorter();
     if (search_.stagger)
       descend([&](std::size_t job) { return job == 0 ? 1 : static_cast<std::size_t>(*search_.stagger); },
               [&](std::size_t job, std::size_t i) { found_.offsets[job] = offset(job, i); });
-    std::tie(found_.worst, found_.mean) = worst_and_mean(found_.result);
+    std::tie(found_.worst, found_.mean) = worst_and_mean_slowdown(found_.result);
     return std::move(found_);
   }
 
@@ -90,8 +90,8 @@ class Descent {
   }
 
   bool better(const JobsResult& one, const JobsResult& other) const {
-    auto [a, a_next] = worst_and_mean(one);
-    auto [b, b_next] = worst_and_mean(other);
+    auto [a, a_next] = worst_and_mean_slowdown(one);
+    auto [b, b_next] = worst_and_mean_slowdown(other);
     if (search_.mean) std::swap(a, a_next), std::swap(b, b_next);
     return is_less(a, b) || (!is_less(b, a) && is_less(a_next, b_next));
   }
@@ -150,7 +150,7 @@ const ClusterEvent* slowest_event(const JobsFile& file, double bandwidth) {
 
 }  // namespace
 
-std::pair<double, double> worst_and_mean(const JobsResult& result) {
+std::pair<double, double> worst_and_mean_slowdown(const JobsResult& result) {
   double worst = 0, sum = 0;
   std::int64_t count = 0;
   for (const JobResult& job : result.jobs)

@@ -76,7 +76,7 @@ class JobsRunner {
 };
 
 /// The largest slow-down and the mean, of the jobs that have one; zeros if none has.
-std::pair<double, double> worst_and_mean(const JobsResult& result);
+std::pair<double, double> worst_and_mean_slowdown(const JobsResult& result);
 
 struct JobsSearch {
   bool place = false;

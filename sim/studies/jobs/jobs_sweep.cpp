@@ -190,7 +190,7 @@ class JobsQuestions {
       JobsRunner runner(library, inputs.files, file);
       const FoundJobs found = search_jobs(runner, search.search);
       const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      std::vector<SweptRow> rows;
+      std::vector<SimulatedRow> rows;
       for (std::size_t job = 0; job < file.jobs.size(); ++job)
         rows.push_back(
             {job_row({file, file.jobs[job], scenarios[job], placements.text, search.text, &found, job, wall_s}), ""});

@@ -43,8 +43,8 @@ std::vector<NodeId> spread_nodes(const TopologySpec& spec, const Network& networ
 // Sets each worker's slowdown: the product of its own factor and that of its seat.
 void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster& cluster,
                    std::span<const NodeId> seats) {
-  std::map<std::int64_t, double> of_rank, of_seat;
-  for (const Slowdown& slow : entry.stragglers.slow) of_rank[slow.worker] = slow.factor;
+  std::map<std::int64_t, double> rank_workers, of_seat;
+  for (const Slowdown& slow : entry.stragglers.slow) rank_workers[slow.worker] = slow.factor;
   for (const Slowdown& slow : cluster.stragglers.slow) of_seat[slow.worker] = slow.factor;
   const auto& spread = cluster.stragglers.spread;
   const bool by_seat =
@@ -52,7 +52,8 @@ void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster&
   scenario.stragglers = {};
   for (std::size_t rank = 0; rank < seats.size(); ++rank) {
     double factor = 1;
-    if (const auto own = of_rank.find(static_cast<std::int64_t>(rank)); own != of_rank.end()) factor *= own->second;
+    if (const auto own = rank_workers.find(static_cast<std::int64_t>(rank)); own != rank_workers.end())
+      factor *= own->second;
     if (const auto own = of_seat.find(seats[rank]); own != of_seat.end()) factor *= own->second;
     if (by_seat) factor *= spread->of(seats[rank]);
     if (factor != 1) scenario.stragglers.slow.push_back({static_cast<std::int64_t>(rank), factor});

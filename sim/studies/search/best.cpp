@@ -251,7 +251,7 @@ class Search {
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
         varied.strategy = &find_strategy(name, {});
-        if (replays_unmodified(*varied.strategy) && affordable(varied))
+        if (replays_unmodified(*varied.strategy) && is_affordable(varied))
           consider_with_variants(varied.strategy->schedule({profile_, cost_, options}));
       }
       if (!done() && splits_) consider_with_variants(merged_in_halves(size));

@@ -53,7 +53,7 @@ Job as_searched(Job job) {
   return job;
 }
 
-bool affordable(const Scenario& scenario) {
+bool is_affordable(const Scenario& scenario) {
   const Strategy& strategy = *scenario.strategy;
   const StrategyOptions& options = scenario.options.strategy;
   const auto tensors = static_cast<double>(scenario.profile->tensors.size());
@@ -72,7 +72,8 @@ std::vector<Scenario> others(const Scenario& scenario) {
     other.collective = choice.algorithm->name;  // instead of the other strategy's default
     other.place_of_collective = place_of_collective(scenario);
     if (strategy.shards()) other.options.strategy.sharding.zero = 0;
-    if (stage_of(other) != scenario.options.strategy.sharding.zero || !goes_with(other) || !affordable(other)) continue;
+    if (stage_of(other) != scenario.options.strategy.sharding.zero || !is_compatible(other) || !is_affordable(other))
+      continue;
     all.push_back(std::move(other));
   }
   return all;

@@ -30,7 +30,7 @@ Candidate replayed(const Job& job, Plan plan);
 Job as_searched(Job job);
 
 /// True if planning and the plan are small enough for a search, as they are for up to thousands of tensors.
-bool affordable(const Scenario& scenario);
+bool is_affordable(const Scenario& scenario);
 
 /// Returns the scenario with each other strategy that supports its options and ZeRO stage and is affordable,
 /// unmodified. Strategies that plan their own sharding are asked without `zero`.

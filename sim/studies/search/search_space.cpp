@@ -211,7 +211,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
   const auto given = [&](std::string_view option) { return scenario.options.places.contains(std::string(option)); };
   std::vector<Range> ranges;
   for (const OptionRow* row : tunable_options(*scenario.strategy)) {
-    if (given(row->name) || settled_in_pipelines(scenario, row->name)) continue;
+    if (given(row->name) || is_fixed_in_pipelines(scenario, row->name)) continue;
     Range range{std::string(row->name), kind_of(*row), row->tuned->low, row->tuned->high};
     // Sizes above that of all gradients make no difference.
     if (range.kind == Range::Kind::Size)
@@ -223,7 +223,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
     const std::string option(choice.option);
     const bool planned = !scenario.strategy->searched();
     const bool read = option == "shard_group" ? planned && takes_groups(scenario) : reads(*scenario.strategy, option);
-    if (!read || given(option) || settled_in_pipelines(scenario, option)) continue;
+    if (!read || given(option) || is_fixed_in_pipelines(scenario, option)) continue;
     Values values = choice.values(scenario);
     if (values.size() > 1)
       ranges.push_back({.option = option, .kind = Range::Kind::Choice, .values = std::move(values)});

@@ -275,8 +275,8 @@ TEST_CASE("a file that is added to is not replaced, by whatever name") {
   Files().write(folder("hard"), "x");  // gone with who held it
   CHECK(Files().read_output(folder("hard")) == "x");
   const Descriptor opened(open(folder("out").c_str(), O_RDONLY));
-  CHECK(is_still(folder("soft"), opened.number()));
-  CHECK_FALSE(is_still(folder("hard"), opened.number()));
+  CHECK(still_names(folder("soft"), opened.number()));
+  CHECK_FALSE(still_names(folder("hard"), opened.number()));
   fs::remove(folder("out"));
-  CHECK_FALSE(is_still(folder("out"), opened.number()));
+  CHECK_FALSE(still_names(folder("out"), opened.number()));
 }

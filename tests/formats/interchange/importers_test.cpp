@@ -103,7 +103,7 @@ class Kineto {
     op("autograd::engine::evaluate_function: " + name, start, 8, args, "cpu_op", "2");
     return op(name, start + 1, 6, args, "cpu_op", "2");
   }
-  Kineto& of_rank(int rank, int workers) {
+  Kineto& rank_workers(int rank, int workers) {
     job_ = fmt::format(
         R"("distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}, "pg_config": [{{"rank": 7}}]}},)",
         rank, workers);
@@ -641,7 +641,7 @@ namespace {
 // behind the second layer's gradients, beside the first layer's backward pass.
 std::string ddp_trace(int rank, double scale = 1, double reduced_us = 50, int steps = 1) {
   Kineto trace;
-  trace.of_rank(rank, 2);
+  trace.rank_workers(rank, 2);
   for (int step = 0; step < steps; ++step) {
     const double at = 1000. * step, slow = scale * (1 + 0.1 * (step % 2));
     trace.step(step, at);
@@ -725,7 +725,7 @@ TEST_CASE("a trace of FSDP: its units are layers, without gathers, scatters and 
   // As FullyShardedDataParallel of PyTorch 2 nests: before a unit's forward pass its parameters are gathered, and split
   // into views; behind its backward pass the views' gradients are put together, and scattered.
   Kineto trace;
-  trace.of_rank(1, 4).step(1, 0);
+  trace.rank_workers(1, 4).step(1, 0);
   const auto message = [](const std::string& name, int in, int out) {
     return fmt::format(
         R"("Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "Group size": 4, "dtype": "Float")",
@@ -781,7 +781,7 @@ TEST_CASE("a trace of FSDP: its units are layers, without gathers, scatters and 
 
 TEST_CASE("a trace of FSDP2: its parameters have gradients of their own") {
   Kineto trace;
-  trace.of_rank(0, 4).step(1, 0);
+  trace.rank_workers(0, 4).step(1, 0);
   trace.annotation("FSDP::pre_forward (layers.0)", 1, 8);
   trace.op("fsdp::all_gather_copy_in", 2, 3).kernel(5);
   trace.op("fsdp::split_with_sizes_copy", 6, 2).kernel(6);
@@ -802,7 +802,7 @@ TEST_CASE("the update of ranks that share the optimizer's state is made whole, a
   // A layer of 8x4 + 8 parameters; the update takes 7 us.
   const auto imported = [](const std::string& operation, int in, int out, int group) {
     Kineto trace;
-    trace.of_rank(0, 8).step(1, 0).layer(10, 1, 100, 200);
+    trace.rank_workers(0, 8).step(1, 0).layer(10, 1, 100, 200);
     trace.op("c10d::anything_", 455, 3, "", "cpu_op", "2");
     trace.ran(600, 60, "ncclDevKernel",
               fmt::format(R"("Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "Group size": {}, )"
@@ -861,7 +861,7 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
 
   const auto refused = [&](const std::string& b) { return error_place([&] { merged(ddp_trace(0), b); }); };
   CHECK(refused(ddp_trace(0)) == "b.json");
-  CHECK(refused(Kineto().layer(10, 1, 1, 1).of_rank(1, 2).text()) == "b.json");
+  CHECK(refused(Kineto().layer(10, 1, 1, 1).rank_workers(1, 2).text()) == "b.json");
   CHECK(refused(std::regex_replace(ddp_trace(1), std::regex(R"(\[\[8\]\], "Input type")"), R"([[9]], "Input type")")) ==
         "b.json");
 }

@@ -95,7 +95,7 @@ TEST_CASE("a strategy that shards is a function and a row: what all of them prom
     scenario.options.strategy.sharding.accumulate = 1 + static_cast<std::int64_t>(random.below(3));
     const Result framework = simulate(scenario);
     scenario.strategy = &zero1_by_layer;
-    CHECK(goes_with(scenario));
+    CHECK(is_compatible(scenario));
     CHECK(stage_of(scenario) == 1);
     const Result result = simulate(scenario);
     require_covered(result.plan, scenario.profile);
@@ -104,7 +104,7 @@ TEST_CASE("a strategy that shards is a function and a row: what all of them prom
     CHECK(result.metrics.iteration_s >= *result.metrics.lower_bound_s * (1 - 1e-12));
     // It shards among all, as its row says.
     scenario.options.strategy.sharding.shard_group = 4;
-    CHECK_FALSE(goes_with(scenario));
+    CHECK_FALSE(is_compatible(scenario));
   }
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
         45.25e-6 + 2 * 1.3e-6 + 2 * static_cast<double>(n - 1) / static_cast<double>(n) * 4e6 / 1.25e9;
     for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
       NetworkSetup setup = allreplay::setup("ring", 2 * n, fidelity, 45.25e-6);
-      setup.calls = {{CollectiveOp::AllToAll, of_equal_place(2), &row}};
+      setup.calls = {{CollectiveOp::AllToAll, equal_place_group(2), &row}};
       const Time time = lay_on(setup, *topology)->alone(4'000'000, setup.calls[0]);
       CHECK(std::abs(static_cast<double>(time.count()) - closed * 1e12) <= 1);
     }

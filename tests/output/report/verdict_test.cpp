@@ -87,8 +87,8 @@ TEST_CASE("iterations with different numbers of samples are ranked by samples pe
   const std::vector<Ranking> all = races_of(outcomes, {});
   REQUIRE(all.size() == 1);
   CHECK(all[0].order == std::vector<std::size_t>{1, 0});
-  CHECK(differ_in_samples(all[0], outcomes));
-  CHECK_FALSE(differ_in_samples(races_of({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
+  CHECK(samples_differ(all[0], outcomes));
+  CHECK_FALSE(samples_differ(races_of({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
 }
 
 TEST_CASE("a verdict has the winner, what ties with it, and the first that does not") {

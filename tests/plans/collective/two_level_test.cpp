@@ -194,7 +194,7 @@ TEST_CASE("a group inside a node and one across nodes have the channels and pric
   const auto price = [&](const Group& group) {
     return price_call(network(4, 4), {CollectiveOp::AllReduce, group, &find_algorithm("ring", {})}, 16, 16, {});
   };
-  const CallCost shard = price(consecutive(4)), replica = price(of_equal_place(4));
+  const CallCost shard = price(consecutive(4)), replica = price(equal_place_group(4));
   CHECK(shard.channels == channel_inside);
   CHECK(replica.channels == channel_outside);
   // Four in a node: 6 messages of 1 us, (1.5·1 + 0.75·0.5) ns/B.

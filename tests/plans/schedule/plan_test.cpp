@@ -42,7 +42,7 @@ std::string named_by(const std::string& error) {
 
 std::string complaint_of(const Plan& plan) {
   const Profile profile = three_layers();
-  const auto wrong = uncovered(plan, profile);
+  const auto wrong = find_plan_error(plan, profile);
   return wrong ? named_by(wrong->what) : "";
 }
 
@@ -162,11 +162,11 @@ TEST_CASE("a program that updates layer by layer updates every layer that has te
   const Plan plan = expand(schedule, profile);  // B B B, U of in, F, F, U of out, F
   REQUIRE(plan.program()[3] == Work{Activity::Update, 0});
   REQUIRE(plan.program()[6] == Work{Activity::Update, 2});
-  CHECK(!not_an_iteration(plan, profile));
+  CHECK(!find_iteration_error(plan, profile));
   const auto complaint = [&](auto change) {
     Plan changed = plan;
     change(changed.program());
-    const auto wrong = not_an_iteration(changed, profile);
+    const auto wrong = find_iteration_error(changed, profile);
     return wrong ? named_by(wrong->what) : "";
   };
   using Program = std::vector<Work>;
@@ -227,8 +227,9 @@ TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back
     const std::size_t gone = random.below(broken.gates.size());
     const Gate gate = broken.gates[gone];
     broken.gates.erase(broken.gates.begin() + static_cast<std::ptrdiff_t>(gone));
-    if (gate.work_before() && gate.transfer_after() && !schedule.split) CHECK(uncovered(broken, profile).has_value());
-    if (gate.work_after()) CHECK(uncovered(broken, profile).has_value());
+    if (gate.work_before() && gate.transfer_after() && !schedule.split)
+      CHECK(find_plan_error(broken, profile).has_value());
+    if (gate.work_after()) CHECK(find_plan_error(broken, profile).has_value());
   }
 }
 
@@ -247,7 +248,7 @@ TEST_CASE("cut at the first micro-batch, an iteration keeps what waits for what"
     const std::string update = each ? "U1 F1 F2 U3 F3" : "U F1 F2 F3";
     CHECK(before.program() == "B3/3 B2/3 B1/3 " + update + " B3 B2 B1 F1/2 F2/2 F3/2 B3/2 B2/2 B1/2 F1/3 F2/3 F3/3");
     CHECK(after.program() == "B3 B2 B1 F1/2 F2/2 F3/2 B3/2 B2/2 B1/2 F1/3 F2/3 F3/3 B3/3 B2/3 B1/3 " + update);
-    CHECK_FALSE(uncovered(cut, profile));
+    CHECK_FALSE(find_plan_error(cut, profile));
     for (const std::vector<std::string>& names : {before.works(), before.transfers()})
       for (const std::string& name : names) CHECK(after.before(name) == before.before(name));
     // Ticks are counted from where the other program begins: after the forward pass of the third micro-batch.

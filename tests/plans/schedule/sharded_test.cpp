@@ -169,7 +169,7 @@ TEST_CASE("fsdp2: all-reduces among groups in the last micro-batch only") {
   // Without groups there is nothing to postpone.
   CHECK(with("fsdp2", Reduce::ReplicasLast, 0).plan.transfers == with("fsdp2", Reduce::Every, 0).plan.transfers);
   CHECK(with("fsdp1", Reduce::ReplicasLast, 2).words.lane("replicate") == "A2 A1 A2/2 A1/2");  // not its option
-  CHECK(!uncovered(once.plan, once.profile));
+  CHECK(!find_plan_error(once.plan, once.profile));
 
   const std::vector<std::string> names = once.words.transfers();
   const auto place = [&](const char* name) {
@@ -185,13 +185,13 @@ TEST_CASE("fsdp2: all-reduces among groups in the last micro-batch only") {
     return before && before->index == first;
   });
   early.gates.push_back({transfer(first), work(early.program().size() - 1)});
-  const auto wrong = uncovered(early, once.profile);
+  const auto wrong = find_plan_error(early, once.profile);
   REQUIRE(wrong);
   CHECK(wrong->what.find(fmt::format(" transfer {} (", first)) != std::string::npos);
   // A micro-batch whose shards are summed in part.
   Plan part = once.plan;
   part.transfers[place("A2/2")].micro_batch = 0;
-  CHECK(uncovered(part, once.profile));
+  CHECK(find_plan_error(part, once.profile));
 }
 
 TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in a lane of its own") {
@@ -207,7 +207,7 @@ TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in
     for (const Transfer& transfer : two.plan.transfers)
       CHECK(transfer.group == (transfer.op == CollectiveOp::AllReduce ? group_replica : group_shard));
     // One that does not wait for its shards' reduction is named, whichever it is.
-    CHECK(!uncovered(two.plan, two.profile));
+    CHECK(!find_plan_error(two.plan, two.profile));
     int missed = 0;
     for (std::size_t i = 0; i < two.plan.gates.size(); ++i) {
       const PlanPoint before = two.plan.gates[i].before, after = two.plan.gates[i].after;
@@ -218,7 +218,7 @@ TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in
       if (!is(before, CollectiveOp::ReduceScatter) || !is(after, CollectiveOp::AllReduce)) continue;
       Plan early = two.plan;
       early.gates.erase(early.gates.begin() + static_cast<std::ptrdiff_t>(i));
-      const auto wrong = uncovered(early, two.profile);
+      const auto wrong = find_plan_error(early, two.profile);
       REQUIRE(wrong);
       CHECK(wrong->what.starts_with(fmt::format("transfer {} (", std::get<TransferPoint>(after).index)));
       CHECK(wrong->what.find(fmt::format(" transfer {} (", std::get<TransferPoint>(before).index)) !=
@@ -328,7 +328,7 @@ TEST_CASE("fsdp1: a root of one unit, of what is too small for a unit, or of non
   const auto roots = [](const std::vector<std::string>& names) {
     const Profile profile = with_groups(layers_of(std::vector<std::int64_t>(names.size(), 1)), names);
     std::string text;
-    for (const bool root : held_by_root(profile, units_of(profile, {}), {})) text += root ? 'r' : '-';
+    for (const bool root : root_layers(profile, units_of(profile, {}), {})) text += root ? 'r' : '-';
     return text;
   };
   CHECK(roots({"wte", "layers.0.attn", "layers.0.mlp", "layers.1", "ln_f"}) == "r---r");

@@ -192,9 +192,9 @@ void check_every_change(const Planned& all, Tally& tally) {
     const SurePrecedence order(plan);
     const bool broken = order.is_circular() || order.breaks_a_need();
     ++(broken ? tally.refused : tally.passed);
-    if (broken) REQUIRE(uncovered(plan, all.profile));
+    if (broken) REQUIRE(find_plan_error(plan, all.profile));
   };
-  REQUIRE_FALSE(uncovered(all.plan, all.profile));
+  REQUIRE_FALSE(find_plan_error(all.plan, all.profile));
   REQUIRE_FALSE(SurePrecedence(all.plan).is_circular());
   REQUIRE_FALSE(SurePrecedence(all.plan).breaks_a_need());
   for (std::size_t gate = 0; gate < all.plan.gates.size(); ++gate) {
@@ -212,13 +212,13 @@ TEST_CASE("groups that do not share the optimizer send each other all-reduces on
     options.sharding.shard_group = 2;
     options.megatron_fsdp.outer_optimizer = true;
   });
-  CHECK_FALSE(uncovered(plan.plan, plan.profile));
+  CHECK_FALSE(find_plan_error(plan.plan, plan.profile));
   plan.plan.sharding.outer_optimizer = false;
-  CHECK(uncovered(plan.plan, plan.profile));
+  CHECK(find_plan_error(plan.plan, plan.profile));
   Planned copies("megatron-fsdp", layers_of({1, 1}),
                  [](StrategyOptions& options) { options.sharding.shard_group = 2; });
   copies.plan.sharding.outer_optimizer = true;  // nothing gathers the shards
-  CHECK(uncovered(copies.plan, copies.profile));
+  CHECK(find_plan_error(copies.plan, copies.profile));
 }
 
 TEST_CASE("up to four units: no order that breaks a need passes") {

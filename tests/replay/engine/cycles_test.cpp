@@ -20,7 +20,7 @@ class Notes final : public Observer {
   explicit Notes(std::vector<std::int64_t> replays)
       : replays_(std::move(replays)), spans(replays_.size()), passes(replays_.size()) {}
 
-  bool goes_on(std::size_t cycle, std::int64_t replay) override { return replay < replays_[cycle]; }
+  bool should_continue(std::size_t cycle, std::int64_t replay) override { return replay < replays_[cycle]; }
   void begins(std::size_t cycle, std::int64_t replay, std::span<Task> tasks) override {
     if (change_durations && replay >= 0)
       for (Task& task : tasks) task.duration += Time(static_cast<std::int64_t>(cycle) + replay % 3);
@@ -221,7 +221,7 @@ TEST_CASE("a state that repeats is found, and what is slow or stands still is ex
   // From 7 on twice as long, from 13 to 18 not at all: 5 + 3, then 5 from 8 on take 10 without the stop, 15 with it.
   class Slowed final : public Observer {
    public:
-    bool goes_on(std::size_t, std::int64_t replay) override { return replay < 2; }
+    bool should_continue(std::size_t, std::int64_t replay) override { return replay < 2; }
     void ended(std::size_t, std::int64_t, std::span<const Span> spans) override { ends.push_back(spans[0].end); }
     Time next_change() const override { return next < 3 ? std::array{Time(7), Time(13), Time(18)}[next] : never; }
     std::vector<std::pair<std::uint32_t, double>> change(Time) override {

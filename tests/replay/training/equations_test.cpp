@@ -40,9 +40,9 @@ TEST_CASE("replayed iterations equal the paper's equations") {
     const Profile profile = random_profile(random, 10);
     REQUIRE(iteration(profile, "wfbp") == to_seconds(wfbp_equation(profile)));
     // Eq. 3: everything after the backward pass, one by one.
-    Time one_by_one = compute(profile);
-    for (const Tensor& tensor : profile.tensors) one_by_one += cost(tensor.bytes);
-    REQUIRE(iteration(profile, "s-sgd") == to_seconds(one_by_one));
+    Time serial = compute(profile);
+    for (const Tensor& tensor : profile.tensors) serial += cost(tensor.bytes);
+    REQUIRE(iteration(profile, "s-sgd") == to_seconds(serial));
     // Eq. 9, where the first layer has tensors; otherwise the layers before it hide a part.
     const Time ready = gradients(profile).back().ready;
     const Time single = std::max(profile.forward() + ready + cost(profile.bytes()), compute(profile));

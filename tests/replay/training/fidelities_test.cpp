@@ -53,7 +53,7 @@ TEST_CASE("collectives of groups go among as many workers as the scenario shares
   // links. Replicas are four, and reduce a half each: in 2·3 messages of an eighth, 1 ms.
   const Fabric& fabric = *job.fabric;
   CHECK(to_seconds(fabric.alone(10'000'000, {CollectiveOp::AllGather, consecutive(2)})) == Approx(4e-3 + 24e-6));
-  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, of_equal_place(2)})) ==
+  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, equal_place_group(2)})) ==
         Approx(6 * (1e-3 + 24e-6)));
 }
 

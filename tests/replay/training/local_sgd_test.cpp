@@ -150,14 +150,14 @@ TEST_CASE("DiLoCo: every order that breaks a need is refused") {
   const Scenario scenario =
       rounds_of(layers_of_a_step(), "diloco", {{"sync_every", "6"}, {"fragments", "3"}, {"delay", "1"}});
   const Plan plan = plan_of(scenario);
-  REQUIRE(!uncovered(plan, scenario.profile));
-  REQUIRE(!not_an_iteration(plan, scenario.profile));
+  REQUIRE(!find_plan_error(plan, scenario.profile));
+  REQUIRE(!find_iteration_error(plan, scenario.profile));
   CHECK(needs_of(plan.sharding).front().every == 6);
   CHECK(needs_of(plan.sharding).front().staleness == 1);
   for (std::size_t gate = 0; gate < plan.gates.size(); ++gate) {
     Plan spoilt = plan;
     spoilt.gates.erase(spoilt.gates.begin() + static_cast<std::ptrdiff_t>(gate));
-    CHECK(uncovered(spoilt, scenario.profile));
+    CHECK(find_plan_error(spoilt, scenario.profile));
   }
   // A launch one step earlier averages what is too old.
   Plan stale = plan;
@@ -165,11 +165,11 @@ TEST_CASE("DiLoCo: every order that breaks a need is refused") {
     return one.transfer_after() && one.transfer_after()->index == 1;
   });
   std::get<WorkPoint>(second->before).place -= 7;  // a step, and the outer update before it
-  CHECK(uncovered(stale, scenario.profile)->what ==
+  CHECK(find_plan_error(stale, scenario.profile)->what ==
         "step 4: transfer 1 (all-reduce of t2) may start before the update whose result it averages");
   Plan twice = plan;
   twice.blocks[twice.program()[7 * 2].item] = twice.blocks[twice.program().back().item];
-  CHECK(uncovered(twice, scenario.profile));
+  CHECK(find_plan_error(twice, scenario.profile));
 }
 
 TEST_CASE("rounds that cannot be") {

@@ -208,8 +208,8 @@ TEST_CASE("Muon: its plans are covered, and those that break a need are not") {
       if (scenario.strategy->schedule) scenario.options.strategy.sharding.zero = 1;
       const Plan plan = plan_of(scenario);
       INFO(strategy << ' ' << spread);
-      REQUIRE(!not_an_iteration(plan, scenario.profile));
-      REQUIRE(!uncovered(plan, scenario.profile));
+      REQUIRE(!find_iteration_error(plan, scenario.profile));
+      REQUIRE(!find_plan_error(plan, scenario.profile));
       const ProgramIndex places(plan.program());
       for (std::size_t gate = 0; gate < plan.gates.size(); ++gate) {
         // Without this gate a matrix may be late, or its update.
@@ -223,7 +223,7 @@ TEST_CASE("Muon: its plans are covered, and those that break a need are not") {
         if (!arrival) continue;
         Plan spoilt = plan;
         spoilt.gates.erase(spoilt.gates.begin() + static_cast<std::ptrdiff_t>(gate));
-        CHECK(uncovered(spoilt, scenario.profile));
+        CHECK(find_plan_error(spoilt, scenario.profile));
       }
     }
 }

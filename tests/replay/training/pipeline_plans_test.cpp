@@ -43,7 +43,7 @@ TEST_CASE("a planner's pipeline is read off its plan, which lacks nothing") {
         for (std::size_t chunk = 0; chunk < read.chunks.size(); ++chunk)
           CHECK((read.chunks[chunk].first == asked.chunks[chunk].first &&
                  read.chunks[chunk].last == asked.chunks[chunk].last));
-        const auto wrong = uncovered(plan, read, scenario.profile);
+        const auto wrong = find_plan_error(plan, read, scenario.profile);
         CHECK((wrong ? wrong->what : "").empty());
         // A chunk sends the output of its last layer.
         const std::vector<double> sends = send_bytes(plan, read, scenario.profile);
@@ -63,9 +63,9 @@ TEST_CASE("a pipeline's plan without one of its transfers, or with one that noth
       const auto is_it = [&](const TransferPoint* point) { return point && point->index == index; };
       Plan early = whole, unread = whole;
       std::erase_if(early.gates, [&](const Gate& gate) { return is_it(gate.transfer_after()); });
-      CHECK(uncovered(early, pipeline, scenario.profile));
+      CHECK(find_plan_error(early, pipeline, scenario.profile));
       std::erase_if(unread.gates, [&](const Gate& gate) { return is_it(gate.transfer_before()); });
-      CHECK(uncovered(unread, pipeline, scenario.profile));
+      CHECK(find_plan_error(unread, pipeline, scenario.profile));
     }
   }
 }

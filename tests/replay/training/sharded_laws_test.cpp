@@ -275,7 +275,7 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
               std::find_if(units.begin(), units.end(), [&](const Unit& one) { return tensor.layer <= one.last; });
           const bool root =
               strategy == "fsdp1" &&
-              held_by_root(scenario.profile, units, options.fsdp.wrap)[static_cast<std::size_t>(unit - units.begin())];
+              root_layers(scenario.profile, units, options.fsdp.wrap)[static_cast<std::size_t>(unit - units.begin())];
           const bool kept =
               root || options.fsdp.reshard == Reshard::None || (options.fsdp.reshard == Reshard::ButLast && last);
           REQUIRE(count(gathered) == (kept ? 1 : 2));

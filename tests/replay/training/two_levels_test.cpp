@@ -111,7 +111,7 @@ TEST_CASE("so are their halves, and those of groups of workers") {
         for (const CollectiveOp op : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
           require_equal(shape, name, op);
       for (const std::int64_t shard : {2, 4, 8, 16})
-        for (const Group& group : {consecutive(shard), of_equal_place(shard)}) {
+        for (const Group& group : {consecutive(shard), equal_place_group(shard)}) {
           for (const char* name : {"ring", "parameter-server", "hierarchical"})
             require_equal(shape, name, {CollectiveOp::AllReduce, group});
           for (const char* name : logarithmic) require_equal(shape, name, {CollectiveOp::AllReduce, group});

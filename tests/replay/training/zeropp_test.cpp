@@ -263,11 +263,11 @@ TEST_CASE("ZeRO++: plans that break a need are refused") {
   zero.hpz = 2;
   zero.qwz = zero.qgz = true;
   const Plan plan = plan_of(scenario);
-  REQUIRE(!uncovered(plan, scenario.profile));
+  REQUIRE(!find_plan_error(plan, scenario.profile));
   const auto complaint = [&](const auto& spoil) {
     Plan spoilt = plan;
     spoil(spoilt);
-    const auto wrong = uncovered(spoilt, scenario.profile);
+    const auto wrong = find_plan_error(spoilt, scenario.profile);
     return wrong ? wrong->what : "";
   };
   const auto index = [&](const auto& is) {

@@ -48,24 +48,28 @@ TEST_CASE("where one start sees nothing, another helps") {
 TEST_CASE("what residuals do not tell") {
   // By doubling, x moves the residuals by 2·ln 2 at x = 2, far more than a noise of 0.01; y, the third, by nothing.
   const auto one = [](const Numbers& at) { return Numbers{at[0], at[0]}; };
-  auto open = untold([&](const Numbers& at) { return one({at[0]}); }, {2, 1}, 0.01);
+  auto open = undetermined_shares([&](const Numbers& at) { return one({at[0]}); }, {2, 1}, 0.01);
   CHECK(open[0][0] == Approx(0).margin(1e-9));
   CHECK(open[1][1] == Approx(1));
   CHECK(open[0][1] == Approx(0).margin(1e-9));
   // Only the sum is seen: with x = y, one up by a part and the other down by it, the direction (1, -1)/√2, whose
   // projection is ½ on the diagonal and -½ beside it.
-  open = untold([](const Numbers& at) { return Numbers{at[0] + at[1], 2 * (at[0] + at[1])}; }, {1, 1}, 0.01);
+  open = undetermined_shares(
+      [](const Numbers& at) {
+        return Numbers{at[0] + at[1], 2 * (at[0] + at[1])};
+      },
+      {1, 1}, 0.01);
   CHECK(open[0][0] == Approx(0.5).epsilon(1e-3));
   CHECK(open[0][1] == Approx(-0.5).epsilon(1e-3));
   // A difference of a millionth can be told from the sum if the noise is smaller, and not if it is larger.
   const auto nearly = [](const Numbers& at) { return Numbers{at[0] + at[1], at[0] + (1 + 1e-6) * at[1]}; };
-  CHECK(untold(nearly, {1, 1}, 1e-8)[0][0] == Approx(0).margin(1e-9));
-  CHECK(untold(nearly, {1, 1}, 1e-5)[0][0] == Approx(0.5).epsilon(1e-3));
+  CHECK(undetermined_shares(nearly, {1, 1}, 1e-8)[0][0] == Approx(0).margin(1e-9));
+  CHECK(undetermined_shares(nearly, {1, 1}, 1e-5)[0][0] == Approx(0.5).epsilon(1e-3));
   // On the edge of what is flat, less leaves no trace, and so nothing is said to be known.
   const auto edge = [](const Numbers& at) { return Numbers{std::max(at[0], 2.0)}; };
-  CHECK(untold(edge, {2}, 1e-3)[0][0] == Approx(1));
+  CHECK(undetermined_shares(edge, {2}, 1e-3)[0][0] == Approx(1));
   // At its most a number can become no more: what less changes tells it.
   const auto ended = [](const Numbers& at) { return Numbers{std::min(at[0], 2.0)}; };
-  CHECK(untold(ended, {2}, 1e-3)[0][0] == Approx(1));
-  CHECK(untold(ended, {2}, 1e-3, {2})[0][0] == Approx(0).margin(1e-9));
+  CHECK(undetermined_shares(ended, {2}, 1e-3)[0][0] == Approx(1));
+  CHECK(undetermined_shares(ended, {2}, 1e-3, {2})[0][0] == Approx(0).margin(1e-9));
 }

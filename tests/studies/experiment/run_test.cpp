@@ -18,7 +18,7 @@ TEST_CASE("what a search starts from stands in its row's options, and of the oth
     scenario.options.set("bucket_cap", "1 MiB", {"command line", "--bucket-cap"});
     if (std::string(stage) != "0") scenario.options.set("zero", stage, {"command line", "--zero"});
     std::set<std::string> found;
-    for (const auto& [name, value] : options_that_matter(scenario)) found.insert(name);
+    for (const auto& [name, value] : options_in_effect(scenario)) found.insert(name);
     return found;
   };
   CHECK(names("ddp", "0").contains("bucket_cap"));

@@ -43,7 +43,7 @@ TEST_CASE("a request travels whole between processes") {
 }
 
 TEST_CASE("a row travels whole between processes, whatever its cells hold") {
-  SweptRow row;
+  SimulatedRow row;
   std::size_t kind = 0;
   const Cell cells[] = {{},
                         std::string("a text, \"quoted\""),
@@ -58,7 +58,7 @@ TEST_CASE("a row travels whole between processes, whatever its cells hold") {
   Packer packer;
   pack(packer, row);
   Unpacker unpacker(packer.bytes());
-  const SweptRow there = unpack_swept(unpacker, SweepQuestions(Sweep()).columns);
+  const SimulatedRow there = unpack_swept(unpacker, SweepQuestions(Sweep()).columns);
   CHECK(unpacker.done());
   CHECK(to_csv(there.row) == to_csv(row.row));
   CHECK(json_of(there.row).dump() == json_of(row.row).dump());

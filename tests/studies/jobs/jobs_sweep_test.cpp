@@ -76,10 +76,10 @@ TEST_CASE("a search costs as many runs as a pass of it has") {
 TEST_CASE("shares and a farm give the rows of jobs that one process gives") {
   const JobsSweepFolder folder;
   std::size_t told = 0;
-  run_sweep(folder.sweep(),
-            {.jobs = 2, .out = folder("one.csv"), .progress = false, .each = [&](std::size_t place, const SweptRow&) {
-               CHECK(place == told++);
-             }});
+  run_sweep(folder.sweep(), {.jobs = 2,
+                             .out = folder("one.csv"),
+                             .progress = false,
+                             .each = [&](std::size_t place, const SimulatedRow&) { CHECK(place == told++); }});
   CHECK(told == 40);
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < 3; ++i) {

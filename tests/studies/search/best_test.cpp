@@ -39,7 +39,7 @@ void check_never_worse(const Scenario& scenario) {
   for (const Strategy& strategy : strategies()) {
     Scenario other = scenario;
     other.strategy = &strategy;
-    if (strategy.local_steps || !goes_with(other)) continue;  // with the stage, or the barrier
+    if (strategy.local_steps || !is_compatible(other)) continue;  // with the stage, or the barrier
     INFO(strategy.name);
     REQUIRE(best.metrics.iteration_s <= simulate(other).metrics.iteration_s);
   }
@@ -117,7 +117,7 @@ TEST_CASE("best is the fastest that fits, where gradients wait for their reducti
     for (const Strategy& strategy : strategies()) {
       Scenario other = scenario;
       other.strategy = &strategy;
-      if (strategy.searched() || strategy.local_steps || !goes_with(other)) continue;
+      if (strategy.searched() || strategy.local_steps || !is_compatible(other)) continue;
       const Result result = simulate(other);
       others.emplace_back(result.memory.peak, result.metrics.iteration_s);
     }
@@ -185,7 +185,7 @@ TEST_CASE("as many slices as a plan may have are affordable, and one more is not
     }
     Scenario scenario = scenario_of(std::move(profile), "bytescheduler", 4, 1e-6, 1e-10);
     scenario.options.strategy.partition = 4;
-    return affordable(scenario);
+    return is_affordable(scenario);
   };
   CHECK(affords(1000));
   CHECK(!affords(1001));

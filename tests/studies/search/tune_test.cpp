@@ -223,14 +223,14 @@ TEST_CASE("words are tried one by one where that takes at most half of the budge
   const std::vector<Range> ranges{{.option = "c", .kind = Range::Kind::Choice, .values = {"a", "b", "c", "d"}},
                                   {"x", Range::Kind::Count, 1, 1 << 20}};
   const Measure alike = [](const auto& settings) { return std::vector<TrialResult>(settings.size(), {1.0}); };
-  const auto one_by_one = [&](std::int64_t budget) {  // the given setting, then the three other words beside its x
+  const auto finds_best_with = [&](std::int64_t budget) {  // first the given setting, then the other words with its x
     const auto trials = tune({ranges, budget, TuneMethod::Bayes, 1}, {"a", "7"}, alike);
     return trials[1].values == std::vector<std::string>{"b", "7"} &&
            trials[2].values == std::vector<std::string>{"c", "7"} &&
            trials[3].values == std::vector<std::string>{"d", "7"};
   };
-  CHECK(one_by_one(6));
-  CHECK_FALSE(one_by_one(5));
+  CHECK(finds_best_with(6));
+  CHECK_FALSE(finds_best_with(5));
 }
 
 TEST_CASE("the search keeps to what fits, be it slower") {

@@ -228,8 +228,8 @@ class Writer {
             if (added[task]) continue;
             if (missing[task] > 0 && lane.order == Order::AsListed) break;
             if (missing[task] > 0) continue;
-            const bool one_by_one = lane.order != Order::Priority && lane.window.count == 1;
-            add_transfer(task, one_by_one ? last[index] : std::nullopt);
+            const bool serial = lane.order != Order::Priority && lane.window.count == 1;
+            add_transfer(task, serial ? last[index] : std::nullopt);
             last[index] = nodes_[task];
             done(task);
             more = true;
@@ -337,9 +337,9 @@ class Writer {
       const Transfer& transfer = transfer_of(task);
       const Lane& lane = plan_.lanes[transfer.lane];
       std::vector<std::uint64_t> waits = waits_for(task);
-      const bool one_by_one =
+      const bool serial =
           lane.order != Order::Priority && lane.window.count == 1 && transfer.op != CollectiveOp::AllGather;
-      if (one_by_one && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
+      if (serial && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
       const auto& [kind, type] = looks(transfer.op);
       ChakraNode& node =
           add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.payload.block, profile_), kind),
@@ -347,7 +347,7 @@ class Writer {
       node.attributes["comm_type"] = static_cast<std::int64_t>(type);
       node.attributes["comm_size"] = comm_size(transfer);
       add_priority(node, transfer);
-      if (one_by_one) last[transfer.lane] = node.id;
+      if (serial) last[transfer.lane] = node.id;
     }
   }
 

@@ -134,7 +134,7 @@ void choose_steps(RankSteps& all, const std::string& name, const StepChoice& ste
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   const std::int64_t first = all.front().number, last = all.back().number;
   std::erase_if(all, [&](const auto& step) { return !steps.takes(step.number); });
-  if (all.empty()) throw none_of_these_steps(name, first, last);
+  if (all.empty()) throw no_such_steps_error(name, first, last);
   for (std::size_t i = 1; i < all.size(); ++i)
     if (all[i].number == all[i - 1].number)
       throw InputError({name, ""}, fmt::format("has step {} twice", all[i].number), "each step once");

@@ -193,7 +193,7 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
 
 void OpReader::require_ops(const std::string& file) const {
   if (!job_.ops.empty()) return;
-  if (least_left_out_) throw none_of_these_steps(file, *least_left_out_, *most_left_out_);
+  if (least_left_out_) throw no_such_steps_error(file, *least_left_out_, *most_left_out_);
   throw InputError({file, ""}, "has no op", "a row or an event for each op");
 }
 
@@ -204,7 +204,7 @@ std::uint32_t MeasuredJob::group(std::string_view name) {
   return group_numbers.emplace(name, static_cast<std::uint32_t>(groups.size() - 1)).first->second;
 }
 
-InputError none_of_these_steps(const std::string& file, std::int64_t first, std::int64_t last) {
+InputError no_such_steps_error(const std::string& file, std::int64_t first, std::int64_t last) {
   return {
       {file, ""},
       "has none of these steps",
@@ -236,10 +236,10 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
   }
   reader.require_ops(names.front());
   note_negative_ops(job);
-  std::map<std::int64_t, WorkerPlace> of_rank;
+  std::map<std::int64_t, WorkerPlace> worker_by_rank;
   if (job.lines)
     for (const auto& [worker, rank] : job.ranks)
-      if (const auto [other, added] = of_rank.emplace(rank, worker); !added)
+      if (const auto [other, added] = worker_by_rank.emplace(rank, worker); !added)
         throw InputError({names.front(), ""},
                          fmt::format("rank {} belongs to two workers: replica {}, stage {}, and replica {}, stage {}",
                                      rank, other->second.first, other->second.second, worker.first, worker.second),

@@ -34,7 +34,7 @@ class OpReader {
 };
 
 /// The error for a file with steps from `first` to `last`, none of which is chosen.
-InputError none_of_these_steps(const std::string& file, std::int64_t first, std::int64_t last);
+InputError no_such_steps_error(const std::string& file, std::int64_t first, std::int64_t last);
 
 bool is_op_table(std::string_view head);
 void read_op_table(ByteSource& source, OpReader& reader, MeasuredJob& job);
