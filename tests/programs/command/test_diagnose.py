@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
+from diagnose_case import DiagnoseCase  # noqa: E402
 from program import ROOT, WIDE, needs_program  # noqa: E402
 
 # Replica 1 computes 1.5 times as long: a step takes 55 ms, and 47.5 if all take the mean.
@@ -135,34 +135,13 @@ def table(factors, gap=0, steps=2):
     return "\n".join(rows) + "\n"
 
 
-class Diagnose(program.Case):
-    def write(self, name, text):
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
-
-    def say(self, *words, **how):
-        done = self.run_program("diagnose", *words, **how)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def json(self, *words):
-        return json.loads(self.say(*words, "--json").stdout)
-
-    def refused(self, *words, names):
-        done = self.run_program("diagnose", *words)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        for name in names:
-            self.assertIn(name, done.stderr)
-
-
 def without_names(answer):
     """The names of workers contain their ranks, which not every file of a job states."""
     return {**answer, "slowest_workers": 0, "findings": [{**one, "names": 0} for one in answer["findings"]]}
 
 
 @needs_program
-class Said(Diagnose):
+class Said(DiagnoseCase):
     def test_a_slow_worker(self):
         """55 ms became 47.5: 13.6 % of the time is wasted, all of it by replica 1."""
         self.write("job.csv", SLOW)
@@ -526,7 +505,7 @@ class Said(Diagnose):
 
 
 @needs_program
-class Kineto(Diagnose):
+class Kineto(DiagnoseCase):
     def traces(self, factors, gap=0, clocks=(0, 12_345, -400), **how):
         return [self.write(f"rank{rank}.json", Trace(rank, factors, gap, clocks[rank], **how).text()) for rank in range(len(factors))]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from command import sharded_trace  # noqa: E402
-from command.sharded_trace import Job  # noqa: E402
+import sharded_trace  # noqa: E402
+from diagnose_case import DiagnoseCase  # noqa: E402
 from program import needs_program  # noqa: E402
+from sharded_trace import Job  # noqa: E402
 
 # Two ranks, two units; every gather and reduction moves for 1 us, and so long takes the optimizer. F = 1 and B = 2 us on
 # rank 0, half as long again on rank 1. Unit 2 stays gathered. Rows: rank, op, unit, start, end.
@@ -53,26 +53,7 @@ def table(text, step=0):
     return "\n".join(rows) + "\n"
 
 
-class Sharded(program.Case):
-    def write(self, name, text):
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
-
-    def say(self, *words):
-        done = self.run_program("diagnose", *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def json(self, *words):
-        return json.loads(self.say(*words, "--json").stdout)
-
-    def refused(self, *words, names):
-        done = self.run_program("diagnose", *words)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        for name in names:
-            self.assertIn(name, done.stderr)
-
+class Sharded(DiagnoseCase):
     def traces(self, job, **how):
         return [self.write(f"rank{rank}.json", job.trace(rank, **how)) for rank in job.ranks]
 
