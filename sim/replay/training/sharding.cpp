@@ -1,6 +1,7 @@
 #include "sim/replay/training/sharding.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,13 +58,43 @@ void require_groups(const Scenario& scenario) {
   if (group == 0) return;
   const std::int64_t workers = scenario.workers / scenario.options.strategy.sharding.stride;
   if (workers % group != 0)
-    throw InputError(scenario.options.place_of("shard_group"),
+    throw InputError(scenario.given ? SourceLocation{scenario.given->file, "/step/shard_group"}
+                                    : scenario.options.place_of("shard_group"),
                      fmt::format("groups of {} do not divide {} workers", group, workers),
-                     "a divisor of the number of workers");
+                     scenario.given ? fmt::format("a multiple of {} workers, or a plan for {}", group, workers)
+                                    : "a divisor of the number of workers");
   if (!scenario.given && !takes_groups(scenario))
     refuse(scenario, "shard_group",
            "fsdp1, fsdp2, simple-fsdp, megatron-fsdp, megatron with its distributed optimizer, or zero=1 or 2 under a "
            "plan of blocks");
+}
+
+// Rejects a plan from a file whose groups in nodes do not divide the workers, or which distributes matrices over more
+// ranks than share them.
+void require_ranks_of_plan(const Scenario& scenario) {
+  if (!scenario.given || scenario.given->plan.pipeline) return;
+  const Plan& plan = scenario.given->plan;
+  const auto refuse_workers = [&](const std::string& where, const std::string& wrong, const std::string& right) {
+    throw InputError({scenario.given->file, where}, wrong,
+                     fmt::format("{}, or a plan for {}", right, scenario.workers));
+  };
+  for (const auto& [name, size] : {std::pair("secondary", plan.sharding.secondary), {"node", plan.sharding.node}})
+    if (size > 1 && scenario.workers % size != 0)
+      refuse_workers(fmt::format("/step/{}", name),
+                     fmt::format("groups of {} do not divide {} workers", size, scenario.workers),
+                     fmt::format("a multiple of {} workers", size));
+  const std::int64_t ranks = plan.sharding.shards(scenario.workers);
+  std::set<std::uint32_t> owners;  // each has a lane of its own
+  std::int64_t most = 0;
+  for (const Transfer& one : plan.transfers) {
+    if (one.computes == Activity::NewtonSchulz) owners.insert(one.lane);
+    if (one.payload.kind == Payload::Kind::Matrices && one.op == CollectiveOp::AllToAll)
+      most = std::max<std::int64_t>(most, std::ssize(plan.blocks[one.payload.block].slices));
+  }
+  most = std::max<std::int64_t>(most, std::ssize(owners));
+  if (most > ranks)
+    refuse_workers("/transfers", fmt::format("distribute matrices over {} ranks, but groups have {}", most, ranks),
+                   "more workers");
 }
 
 // The names of the strategies that reduce gradients of experts in groups of their own.
@@ -184,6 +215,7 @@ void require_sharding(const Scenario& scenario) {
   require_strategy_of_pipelines(scenario);
   require_experts(scenario);
   require_groups(scenario);
+  require_ranks_of_plan(scenario);
   require_zeropp(scenario);
   require_muon(scenario);
   require_rounds(scenario);

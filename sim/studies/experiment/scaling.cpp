@@ -27,7 +27,7 @@ std::optional<Scenario> with_fewer_workers(Scenario fewer, std::int64_t workers)
   fewer.workers = workers;
   settle_by_nodes(fewer.cluster.network, workers);
   std::int64_t& group = fewer.options.strategy.sharding.shard_group;
-  if (group >= workers) group = 0;  // one group of all workers
+  if (group >= workers && !fewer.given) group = 0;  // one group of all workers; a plan from a file has its own
   if (!fewer.options.global_batch) return fewer;
   const auto batches = micro_batches_of_samples(fewer);
   if (!batches) return std::nullopt;

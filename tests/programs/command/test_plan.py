@@ -144,6 +144,34 @@ class Plans(program.Case):
         stuck["transfers"][0]["after"].append({"transfer": 2})
         self.refused(stuck, ": ")
 
+    def test_groups_of_a_plan_keep_their_size(self):
+        """The efficiency compares with fewer workers, where memory has a limit: a plan of groups of 4 is not replayed on 1
+        or 2 (which ended in a division by zero), a strategy is."""
+        for base in (SMALL, SCENARIOS[1]):
+            with self.subTest(base=base):
+                limited, groups = [*base, "--memory", "10GB"], ["--strategy", "fsdp2", "--shard-group", "4"]
+                plan = self.write(json.loads(output("plan", *base, *groups, "--json")))
+                made = self.result(*limited, *groups)["iteration_s"]
+                self.assertEqual(self.result(*limited, "--plan", plan)["iteration_s"], made)
+                self.assertEqual(json.loads(output("compare", *limited, "--plan", plan, "--json"))[0]["iteration_s"], made)
+
+    def test_other_workers_must_suit_a_plan(self):
+        lenet = ["--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe"]
+        llama = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps"]
+        for base, words, good, bad, where in (
+                (lenet, ["fsdp2", "--shard-group", "4"], "12", "6", "/step/shard_group"),
+                (lenet, ["zero-3", "--option", "hpz=4", "--option", "persistence=0"], "12", "6", "/step/secondary"),
+                (llama, ["zero-3", "--option", "qgz=true"], "24", "12", "/step/node"),
+                (llama, ["fsdp2", "--option", "optimizer=muon", "--option", "muon=owned"], "16", "8", "/transfers"),
+                (llama, ["fsdp2", "--option", "optimizer=muon", "--option", "muon=all-to-all"], "16", "8", "/transfers")):
+            with self.subTest(words=words):
+                plan = self.write(json.loads(output("plan", *base, "--workers", "16" if base is llama else "8", "--strategy", *words, "--json")))
+                self.result(*base, "--workers", good, "--plan", plan)
+                done = program.run("run", *base, "--workers", bad, "--plan", plan)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(f": {where}: ", done.stderr)
+
     def test_a_plan_or_a_strategy(self):
         for arguments, says in (([], "--strategy: "), (["--strategy", "ddp", "--plan", "x.json"], "--plan: "),
                                 (["--plan", "nowhere.json"], "nowhere.json: ")):
