@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <regex>
+#include <set>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -75,6 +76,56 @@ TEST_CASE("a written plan is read back, with and without its short form") {
     CHECK(back.program() == plan.program());
     CHECK(write_plan(back, profile) == write_plan(plan, profile));
   }
+}
+
+TEST_CASE("plans with quantising, averages and matrices are read back") {
+  Profile profile;
+  profile.precision = "fp16";
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({fmt::format("h.{}", layer), Time(1), Time(2), fmt::format("h.{}", layer)});
+    profile.tensors.push_back({fmt::format("t{}", layer), 32'000, 64'000, layer, {160, 200}, 1, Time(5)});
+  }
+  using Options = std::vector<std::pair<const char*, const char*>>;
+  const File file;
+  for (const auto& [strategy, options] :
+       {std::pair("zero-3",
+                  Options{{"qwz", "true"}, {"quantise", "1 GB/s"}, {"persistence", "0"}, {"accumulate", "2"}}),
+        {"zero-3", {{"hpz", "2"}, {"qwz", "true"}, {"quantise", "1 GB/s"}, {"persistence", "0"}, {"max_reuse", "0"}}},
+        {"zero-3", {{"qwz", "true"}, {"quantise", "1 GB/s"}, {"persistence", "0"}, {"max_reuse", "1000000"}}},
+        {"diloco", {{"sync_every", "6"}, {"fragments", "3"}, {"delay", "1"}, {"quantize", "true"}}},
+        {"megatron-fsdp", {{"shard_group", "2"}, {"outer", "optim"}}},
+        {"fsdp2", {{"optimizer", "muon"}, {"muon", "owned"}}},
+        {"fsdp2", {{"optimizer", "muon"}, {"muon", "all-to-all"}}}}) {
+    Scenario scenario = scenario_of(profile, strategy, 4, 1e-6, 1e-9);
+    for (const auto& [name, value] : options) scenario.options.set(name, value, {});
+    const Plan plan = plan_of(scenario);
+    INFO(strategy << ' ' << options.back().first);
+    Files().write(file.name, write_plan(plan, profile));
+    const Plan back = read_plan(Files(), file.name, profile, 4);
+    CHECK(back.transfers == plan.transfers);
+    CHECK(back.program() == plan.program());
+    CHECK(std::set(back.gates.begin(), back.gates.end()) == std::set(plan.gates.begin(), plan.gates.end()));
+  }
+}
+
+TEST_CASE("host steps are not written, and places of pairs do not count them") {
+  Profile profile;
+  for (LayerId layer = 0; layer < 8; ++layer) {
+    profile.layers.push_back({.name = fmt::format("l{}", layer), .forward = Time(1), .backward = Time(2)});
+    profile.layers.back().output_bytes = 0;
+    profile.layers.back().expert = layer % 2 == 1;
+    profile.tensors.push_back({fmt::format("t{}", layer), 10, 40, layer});
+  }
+  profile.update = Time(1);
+  Scenario scenario = scenario_of(profile, "wfbp", 4, 1e-6, 1e-9);
+  for (const auto& [name, value] :
+       {std::pair("pp", "2"), {"accumulate", "4"}, {"schedule", "interleaved"}, {"ep_overlap", "true"}})
+    scenario.options.set(name, value, {});
+  scenario.options.parallel.ep = scenario.options.strategy.sharding.experts = 2;
+  const Plan plan = plan_of(scenario), with_host = with_host_step(plan);
+  REQUIRE(!plan.roles.front().pairs.empty());
+  REQUIRE(with_host.roles.front().pairs != plan.roles.front().pairs);
+  CHECK(write_plan(with_host, profile) == write_plan(plan, profile));
 }
 
 TEST_CASE("a plan's units of layers are read back, and are every layer in order") {
