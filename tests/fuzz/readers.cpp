@@ -35,12 +35,12 @@
 #include "sim/studies/calibration/calibration.hpp"
 #include "sim/studies/calibration/measured_file.hpp"
 #include "sim/studies/diagnosis/diagnosis.hpp"
-#include "sim/studies/results/row.hpp"
 #include "sim/studies/experiment/run.hpp"
 #include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/jobs/goodput.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
+#include "sim/studies/results/row.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 using namespace allreplay;

@@ -11,8 +11,8 @@
 #include "sim/studies/experiment/doubt.hpp"
 #include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/request.hpp"
-#include "sim/studies/results/row.hpp"
 #include "sim/studies/experiment/run.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
