@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Codec", "Collective", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows",
-    "SimulationWarning", "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "jobs", "names",
+    "SimulationWarning", "Timeline", "calibrate", "call", "codec", "collective", "columns", "compare", "diagnose", "estimate", "import_trace", "jobs", "names",
     "plan", "plot", "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
@@ -198,8 +198,14 @@ def tune(profile: Given, cluster: Given | None = None, strategy: str | None = No
 
 def names(what: str) -> list[str]:
     """Lists the available names: names("strategies"), names("profiles"), names("clusters"), …"""
-    text: str = call("list", what, names=True)
-    return text.splitlines()
+    one = _Call("list")
+    one.add_all({"what": what, "names": True})
+    return one.run().printed.splitlines()
+
+
+def columns() -> Table:
+    """Describes the columns of all results: key, title, axis, unit, role, and what it means."""
+    return _table(call("list", "columns"))
 
 
 def _run(options: dict[str, Any]) -> Result:

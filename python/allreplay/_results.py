@@ -79,46 +79,14 @@ class Timeline:
 
 
 class Result:
-    """One simulated scenario: the columns of `allreplay list columns` as fields, times in seconds."""
-
-    profile: str  #: the name of the profile
-    cluster: str  #: the name of the cluster
-    strategy: str  #: how communication is scheduled
-    workers: int
-    collective: str  #: the collective that carries the gradients
-    fidelity: str  #: how communication is priced
-    codec: str | None  #: the codec that compresses gradients; None: none
-    origin: str  #: origin of the profile's times: measured, imported, reconstructed
-    iteration_s: float  #: from the start of a backward pass to that of the next; s
-    forward_s: float  #: forward pass of a worker that is not slowed down; s
-    backward_s: float  #: the same for the backward pass; s
-    exposed_comm_s: float  #: iteration - stragglers - K (forward + backward) - update - codec; s
-    straggler_s: float  #: iteration - that of the same plan without stragglers, spread and jitter; s
-    comm_busy_s: float  #: time of an iteration in which any block is in flight; s
-    codec_s: float  #: encoding and decoding on the compute stream; s
-    update_s: float  #: optimizer on the compute stream; s
-    copy_s: float  #: copies on the compute stream; s
-    host_s: float  #: in which the GPU waits for its host; s
-    collectives: int  #: number of collectives started per iteration
-    speedup: float  #: N (K (forward + backward) + update) / iteration
-    efficiency: float  #: speedup / N
-    samples_per_s: float | None  #: None if the batch size is unknown
-    lower_bound_s: float | None  #: lower bound for lossless plans with the same traffic; None with a codec; s
-    memory_bytes: float  #: peak memory of a worker; bytes
-    memory: dict[str, float]  #: its parts, each at its own peak; bytes
-    options: dict[str, str]  #: the options in use
-    events: int  #: number of events of the simulation
-    wall_s: float  #: duration of the simulation; s
-    tokens_per_s_per_gpu: float | None  #: None if the profile has no tokens_per_sample
-    samples_per_s_per_gpu: float | None  #: None if the batch size is unknown
-    mfu: float | None  #: model FLOPs utilisation; None if the operations or the device's peak are unknown
+    """One simulated scenario: the columns that columns() describes as fields, times in seconds."""
 
     def __init__(self, row: dict[str, Any], replayed: _core.Replayed) -> None:
         self.__dict__.update(row)
         self._row = row
         self._replayed = replayed
 
-    if TYPE_CHECKING:  # allows any column, also of later versions
+    if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
 

@@ -35,12 +35,12 @@
 #include "sim/studies/calibration/calibration.hpp"
 #include "sim/studies/calibration/measured_file.hpp"
 #include "sim/studies/diagnosis/diagnosis.hpp"
-#include "sim/studies/experiment/row.hpp"
 #include "sim/studies/experiment/run.hpp"
 #include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/jobs/goodput.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
+#include "sim/studies/results/row.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 using namespace allreplay;
@@ -376,7 +376,7 @@ std::vector<std::string> measured_tables() {
 void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
 
 std::vector<std::string> results() {
-  std::string text = csv_header() + "\n";
+  std::string text = csv_header(row_keys()) + "\n";
   for (const char* strategy : {"wfbp", "ddp", "p3"})
     for (const std::int64_t workers : {2, 4}) {
       Scenario scenario = small_scenario(two_layers(), strategy);

@@ -11,8 +11,8 @@
 #include "sim/studies/experiment/doubt.hpp"
 #include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/request.hpp"
-#include "sim/studies/experiment/row.hpp"
 #include "sim/studies/experiment/run.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -86,10 +86,10 @@ class Simulator {
   }
 
   bool is_of(const ResultRow& row, const Row& names) const {
-    return std::all_of(names.begin(), names.end(), [&](const NamedCell& column) {
-      const auto found = std::find(result_.columns.begin(), result_.columns.end(), column.name);
+    return std::all_of(names.begin(), names.end(), [&](const NamedCell& one) {
+      const auto found = std::find(result_.columns.begin(), result_.columns.end(), one.column->key);
       return found != result_.columns.end() &&
-             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == unquoted_text(column.cell);
+             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == unquoted_text(one.cell);
     });
   }
 

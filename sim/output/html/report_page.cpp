@@ -14,6 +14,7 @@
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/output/view/timeline_picture.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -83,6 +84,7 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   fill(body, "file", escaped(file));
   fill(body, "timelines", timelines_html(result, chosen));
   fill(body, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
+  fill(body, "registry", registry_json().dump());
   fill(body, "rows", rows.section);
   fill(body, "charts", charts_html(result, title.plot));
   fill(body, "summary", verdict_html(document));

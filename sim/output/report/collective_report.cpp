@@ -1,6 +1,7 @@
 #include "sim/output/report/collective_report.hpp"
 
 #include "sim/inputs/cluster/describe.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 
 namespace allreplay {
@@ -57,9 +58,9 @@ const View& collective_view() {
       ViewText{},
       ViewTable{"rows",
                 {{"bytes", "{bytes:0}"},
-                 {"time", "{time_s}"},
-                 {"algbw GB/s", "{algbw_GBps:4}"},
-                 {"busbw GB/s", "{busbw_GBps:4}"},
+                 quantity("{time_s}"),
+                 quantity("{algbw_GBps:4}"),
+                 quantity("{busbw_GBps:4}"),
                  {"algorithm", "{algorithm}"},
                  {"protocol", "{protocol}"}}},
   }};

@@ -7,6 +7,8 @@
 
 #include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/jobs_notes.hpp"
+#include "sim/output/report/result_rows.hpp"
+#include "sim/studies/jobs/job_row.hpp"
 
 namespace allreplay {
 
@@ -58,26 +60,6 @@ bool offsets_help(const FoundJobs& found) {
          (found.worst_placed - found.worst >= least_slowdown || found.mean_placed - found.mean >= least_slowdown);
 }
 
-void add_times(const JobResult& job, JsonValue& row) {
-  const auto of = [&](double MeasuredTimes::*member) {
-    return job.together ? JsonValue((*job.together).*member) : JsonValue();
-  };
-  row["iterations"] = job.together ? static_cast<std::int64_t>(job.together->each.size()) : std::int64_t{0};
-  row["alone_s"] = job.alone ? JsonValue(job.alone->mean) : JsonValue();
-  row["iteration_s"] = of(&MeasuredTimes::mean);
-  row["p50_s"] = of(&MeasuredTimes::p50);
-  row["p99_s"] = of(&MeasuredTimes::p99);
-  row["least_s"] = of(&MeasuredTimes::least);
-  row["most_s"] = of(&MeasuredTimes::most);
-  row["slowdown"] = job.slowdown;
-  row["exposed_comm_s"] = job.exposed_s;
-  row["exposed_alone_s"] = job.exposed_alone_s;
-  row["samples_per_s"] = job.samples_per_s;
-  row["start_s"] = to_seconds(job.seated.start);
-  row["end_s"] = job.end ? JsonValue(to_seconds(*job.end)) : JsonValue();
-  row["lost_s"] = job.lost_s;
-}
-
 JsonValue job_json(const JobsResult& result, std::size_t index, const FoundJobs* found, bool each) {
   const JobResult& job = result.jobs[index];
   JsonValue row = {{"name", job.seated.name},
@@ -85,7 +67,7 @@ JsonValue job_json(const JobsResult& result, std::size_t index, const FoundJobs*
                    {"workers", static_cast<std::int64_t>(job.seated.seats.size())},
                    {"hosts", job.seated.hosts}};
   if (!job.seated.batches.empty()) row["batches"] = job.seated.batches;
-  add_times(job, row);
+  row.update(json_of(job_times(job)));
   row["contention"] = contention_json(result, job);
   if (job.goodput) row["goodput"] = goodput_json(*job.goodput);
   if (found) {
@@ -109,12 +91,12 @@ const ViewTable table_of_jobs{"jobs",
                               {{"job", "{name}"},
                                {"strategy", "{strategy}"},
                                {"workers", "{workers}"},
-                               {"isolated", "{alone_s}"},
+                               quantity("{alone_s}"),
                                {"together", "{iteration_s}", "isolated"},
-                               {"p99", "{p99_s}", "isolated"},
-                               {"slow-down", "{slowdown:3}"},
-                               {"exposed comm.", "{exposed_comm_s}", "", "* computes_slowly"},
-                               {"samples/s", "{samples_per_s}"}}};
+                               quantity("{p99_s}", "alone_s"),
+                               quantity("{slowdown:3}"),
+                               quantity("{exposed_comm_s}", "", "* computes_slowly"),
+                               quantity("{samples_per_s}")}};
 const ViewTable table_of_links{.rows = "jobs",
                                .columns = {{"job", "{name}"},
                                            {"most contended link", "{contention/0/link}"},

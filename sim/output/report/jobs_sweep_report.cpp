@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/output/report/notes.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/studies/jobs/job_row.hpp"
 
 namespace allreplay {
@@ -14,12 +15,17 @@ using JobLines = std::vector<const ResultLine*>;
 
 constexpr const char* measures[] = {"alone_s", "iteration_s", "p99_s", "exposed_comm_s", "slowdown"};
 
+std::vector<std::string> identifying_keys() {
+  std::vector<std::string> keys;
+  for (const std::string_view key : job_keys())
+    if (column_of(key).role == ColumnRole::Identity) keys.emplace_back(key);
+  return keys;
+}
+
 // The identifying columns in which these rows differ, or those in which they do not.
 std::vector<std::string> identifying_columns(const ResultTable& result, const JobLines& rows, bool differ) {
   std::vector<std::string> names;
-  for (const JobColumn& column : job_columns()) {
-    if (!column.identifies) continue;
-    const std::string name(column.name);
+  for (const std::string& name : identifying_keys()) {
     const std::string& first = result.text(*rows.front(), name);
     const bool same =
         std::all_of(rows.begin(), rows.end(), [&](const ResultLine* row) { return result.text(*row, name) == first; });
@@ -93,15 +99,10 @@ JsonValue jobs_sweep_document(const ResultTable& result) {
 const View& jobs_sweep_table_view() {
   static const View view = [] {
     ViewTable table{"rows", {}, 0};
-    for (const JobColumn& column : job_columns()) {
-      if (!column.identifies) continue;
-      const std::string name(column.name);
-      table.columns.push_back({name, "{" + name + "}"});
-    }
+    for (const std::string& name : identifying_keys()) table.columns.push_back({name, "{" + name + "}"});
     table.keys = table.columns.size();
-    for (const ViewColumn& column :
-         {ViewColumn{"isolated", "{alone_s}"}, ViewColumn{"together", "{iteration_s}"}, ViewColumn{"p99", "{p99_s}"},
-          ViewColumn{"exposed comm.", "{exposed_comm_s}"}, ViewColumn{"slow-down", "{slowdown:3}"}})
+    for (const ViewColumn& column : {quantity("{alone_s}"), ViewColumn{"together", "{iteration_s}"},
+                                     quantity("{p99_s}"), quantity("{exposed_comm_s}"), quantity("{slowdown:3}")})
       table.columns.push_back(column);
     return View{{ViewText{"{same}", "same"}, ViewText{}, std::move(table)}};
   }();

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "sim/output/report/view.hpp"
-#include "sim/studies/experiment/result_table.hpp"
+#include "sim/studies/results/result_table.hpp"
 
 namespace allreplay {
 
 /// A row for each job of each run, with what distinguishes it; "same" has what all rows share. REQUIRES: the columns
-/// are job_columns().
+/// are job_keys().
 JsonValue jobs_sweep_document(const ResultTable& result);
 
 const View& jobs_sweep_table_view();

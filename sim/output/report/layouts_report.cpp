@@ -189,14 +189,14 @@ const View& layouts_view() {
                  {"batch", "{layout/micro_batches} x {micro_batch}"},
                  {"recompute", "{layout/recompute}"},
                  {"strategy", "{layout/strategy}"},
-                 {"iteration", "{iteration_s}", "", "~ ties"},
-                 {"MFU", "{mfu}"},
+                 quantity("{iteration_s}", "", "~ ties"),
+                 quantity("{mfu}"),
                  {"bubble", "{bubble_share}"},
                  {"slow", "{straggler_share}"},
                  {"grads", "{gradients_share}"},
                  {"sends", "{sends_share}"},
                  {"in layers", "{in_layers_share}"},
-                 {"memory", "{memory_bytes}", "", "! !fits|* tight"}}},
+                 quantity("{memory_bytes}", "", "! !fits|* tight")}},
       ViewText{},
       ViewText{
           "Parts of the iteration: ranks waiting for each other (bubble), for slow workers (slow), exposed gradients "

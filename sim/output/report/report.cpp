@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/output/report/scenario_labels.hpp"
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 

@@ -27,6 +27,10 @@ void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
 /// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);
 
+/// Returns the column of a table for a quantity of the registry, in the unit of another, `like`. `hole`: its key, and
+/// perhaps a format, in braces.
+ViewColumn quantity(const std::string& hole, std::string_view like = "", std::string sign = "");
+
 /// Returns a view of the array at the pointer `rows` as a table. Columns without any value are not shown.
 ViewTable result_table(const std::string& rows);
 

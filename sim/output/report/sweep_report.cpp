@@ -51,7 +51,8 @@ std::vector<Standing> standings_of(const SweepResult& result) {
 // A cell of the CSV; null if it is empty.
 JsonValue value_of(const std::string& column, const std::string& text) {
   if (text.empty()) return nullptr;
-  return is_number_column(column) ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
+  const Column* known = find_row_column(column);
+  return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
 }
 
 NamedValues without(NamedValues options, const NamedValues& common) {

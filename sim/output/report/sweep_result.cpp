@@ -27,14 +27,14 @@ class Reader {
         throw InputError({table.file, "line 1"}, fmt::format("has two columns '{}'", table.columns[i]),
                          "one of each name");
     for (const Column& column : columns())
-      if (!column.later && !has(column.name))
-        throw InputError({table.file, "line 1"}, fmt::format("has no column '{}'", column.name),
+      if (!column.has(Column::later) && !has(column.key))
+        throw InputError({table.file, "line 1"}, fmt::format("has no column '{}'", column.key),
                          "a CSV of `allreplay sweep --out FILE.csv`");
   }
 
   ResultRow read(const ResultLine& line) const {
     for (const Column& column : columns())
-      if (column.kind == ColumnKind::Number && has(column.name)) number(line, column.name);
+      if (column.is_number() && has(column.key)) number(line, column.key);
     ResultRow row{line};
     row.profile = text(line, "profile");
     row.cluster = text(line, "cluster");
@@ -47,7 +47,7 @@ class Reader {
     row.codec = text(line, "codec");
     row.options = row.distinctions = options(line);
     for (std::size_t i = 0; i < table_.columns.size(); ++i)  // unknown columns, of a later version
-      if (!row_named(columns(), table_.columns[i])) row.distinctions.emplace_back(table_.columns[i], line.cells[i]);
+      if (!find_row_column(table_.columns[i])) row.distinctions.emplace_back(table_.columns[i], line.cells[i]);
     row.workers = parse_integer(text(line, "workers"), 1, most_workers, table_.place_of(line, "workers"));
     row.metrics.iteration_s = *number(line, "iteration_s");
     if (row.metrics.iteration_s <= 0)
@@ -76,7 +76,7 @@ class Reader {
 
   std::optional<double> number(const ResultLine& line, std::string_view column) const {
     const std::string field = text(line, column);
-    if (field.empty() && (!has(column) || row_named(columns(), column)->may_be_empty)) return std::nullopt;
+    if (field.empty() && (!has(column) || column_of(column).has(Column::may_be_empty))) return std::nullopt;
     return parse_number(field, table_.place_of(line, std::string(column)));
   }
 
@@ -218,11 +218,6 @@ void group_rows(SweepResult& result) {
 
 }  // namespace
 
-bool is_number_column(const std::string& name) {
-  const Column* column = row_named(columns(), name);
-  return column && column->kind == ColumnKind::Number;
-}
-
 std::optional<double> ResultRow::free_memory() const {
   for (const auto& [name, value] : options)
     if (name == "memory") return free_share(parse_size(value, {"options", "memory"}), memory_bytes);
@@ -255,7 +250,7 @@ std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table) 
   std::vector<RelativeEfficiency> all(table.rows.size());
   const auto known = columns();
   if (!std::all_of(known.begin(), known.end(),
-                   [&](const Column& one) { return one.later || table.has(std::string(one.name)); })) {
+                   [&](const Column& one) { return one.has(Column::later) || table.has(std::string(one.key)); })) {
     for (std::size_t i = 0; i < all.size(); ++i) all[i].value = table.number(table.rows[i], "efficiency");
     return all;
   }

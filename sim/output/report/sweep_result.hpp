@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/studies/experiment/ranking.hpp"
-#include "sim/studies/experiment/result_table.hpp"
+#include "sim/studies/results/result_table.hpp"
 
 namespace allreplay {
 
@@ -74,9 +74,6 @@ struct RelativeEfficiency {
 /// Returns the relative efficiency of each row. If the table is no sweep's CSV, it is the column `efficiency`, relative
 /// to one worker. Throws InputError.
 std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
-
-/// True if this column of a sweep's CSV contains numbers.
-bool is_number_column(const std::string& name);
 
 /// Reads the CSV of `allreplay sweep --out`. Unknown columns are kept as text. Throws InputError.
 SweepResult read_sweep_result(const Files& files, const std::string& file, const WinningRule& rule = {});

@@ -5,6 +5,7 @@
 #include "sim/base/core/csv.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
+#include "sim/output/report/result_rows.hpp"
 
 namespace allreplay {
 
@@ -77,7 +78,7 @@ const View& tuning_view() {
       ViewTable{"trials",
                 {{"trial", "{trial}"},
                  {"options", "{options}"},
-                 {"iteration", "{iteration_s}", "", "! !fits"},
+                 quantity("{iteration_s}", "", "! !fits"),
                  {"above best", "{above_best_share}"}},
                 2},
       ViewText{},

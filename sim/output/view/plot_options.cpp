@@ -5,6 +5,7 @@
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/view/strategy_looks.hpp"
+#include "sim/studies/results/column.hpp"
 
 namespace allreplay {
 
@@ -110,14 +111,6 @@ constexpr PlotKey all_plot_keys[] = {
     {"ideal", right_switch, [](auto& options, const Json& value) { options.ideal = yes(value); }},
 };
 
-// Readable names of columns for axes.
-const std::map<std::string, std::string, std::less<>> axis_words{
-    {"iteration_s", "time per iteration"}, {"exposed_comm_s", "exposed communication"},
-    {"straggler_s", "stragglers"},         {"comm_busy_s", "communication"},
-    {"codec_s", "encoding and decoding"},  {"samples_per_s", "samples per second"},
-    {"lower_bound_s", "lower bound"},      {"memory_bytes", "memory of a worker"},
-};
-
 }  // namespace
 
 const std::vector<PlotKindRow>& plot_kinds() {
@@ -151,21 +144,13 @@ std::string PlotOptions::label(const std::string& value) const {
 
 std::string PlotOptions::axis_name(const std::string& column) const {
   if (const auto found = labels.find(column); found != labels.end() && !found->second.empty()) return found->second;
-  if (const auto found = axis_words.find(column); found != axis_words.end()) return found->second;
-  std::string name = column;
-  if (name.ends_with("_per_s"))
-    name += "econd";
-  else if (name.ends_with("_s"))
-    name.resize(name.size() - 2);
-  for (char& letter : name)
-    if (letter == '_') letter = ' ';
-  return name;
+  return axis_of(column);
 }
 
 std::string PlotOptions::name_of_y() const {
   if (divides()) return axis_name(y);
-  const bool in_seconds = y.ends_with("_s") && !y.ends_with("_per_s");
-  const std::string shown = unit.value_or(in_seconds ? "s" : y.ends_with("_bytes") ? "B" : "");
+  const std::string_view own = unit_of(y);
+  const std::string shown = unit.value_or(own == "s" || own == "B" ? std::string(own) : "");
   return shown.empty() ? axis_name(y) : fmt::format("{} ({})", axis_name(y), shown);
 }
 

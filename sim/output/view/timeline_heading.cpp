@@ -5,7 +5,7 @@
 #include "sim/output/picture/style.hpp"
 #include "sim/output/view/activity_looks.hpp"
 #include "sim/output/view/timeline_canvas.hpp"
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 

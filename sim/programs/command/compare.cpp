@@ -43,7 +43,7 @@ struct CompareArguments {
 };
 
 void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
-  console.print("{}\n", csv_header());
+  console.print("{}\n", csv_header(row_keys()));
   for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
 }
 

@@ -10,7 +10,7 @@
 #include "sim/inputs/cluster/topology_spec.hpp"
 #include "sim/plans/pipeline/schedules.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -177,20 +177,19 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
                       width);
 }
 
-// Finds a result column by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
-const Column* column_named(std::string_view topic) {
+// Finds a column by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
+std::string column_help(std::span<const Column> known, std::string_view topic, std::size_t width) {
   std::string name(topic);
   for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  const auto all = columns();
-  for (const std::string& whole : {name, name + "_s"})
-    for (const Column& one : all)
-      if (one.name == whole) return &one;
-  for (const Column& one : all)
-    if (!name.empty() && one.name.starts_with(name + "_")) return &one;
-  return nullptr;
+  const auto first = [&](const auto& matches) { return std::find_if(known.begin(), known.end(), matches); };
+  auto found = first([&](const Column& one) { return one.key == name; });
+  if (found == known.end()) found = first([&](const Column& one) { return one.key == name + "_s"; });
+  if (found == known.end()) found = first([&](const Column& one) { return one.key.starts_with(name + "_"); });
+  if (found == known.end()) return "";
+  return wrapped(fmt::format("{}: {}\nA column of results.\n", found->key, found->text()), width, 2);
 }
 
-// A key of an input file or of a JSON answer, with an example.
+// A key of an input file, with an example.
 struct FileKey {
   std::string_view name, about, written;
 };
@@ -287,13 +286,6 @@ constexpr FileKey jobs_keys[] = {
     {"reliability", "failures of a job's nodes, and how it handles them (docs/goodput.md)",
      R"("reliability": {"mtbf": "200 d", "checkpoint": "60 s", "restart": "5 min"})"},
 };
-constexpr FileKey jobs_answers[] = {
-    {"contention", "share of a job's time in which it and another job both use a link that is full",
-     R"("contention": [{"link": "leaf0 -> spine1", "with": "b", "share": 0.39}])"},
-    {"fairness", "Jain's index of the jobs' slow-downs: 1 if all are equal", R"("fairness": 0.988)"},
-    {"slowdown", "mean iteration of a job, divided by that of the job alone on the same seats", R"("slowdown": 1.242)"},
-};
-
 std::string file_key_help(const FileKey& key, std::string_view where, std::size_t width) {
   return wrapped(fmt::format("{}: {}\n", key.name, key.about), width, 2) +
          fmt::format("{}:\n  {}\n", where, key.written);
@@ -366,9 +358,8 @@ std::string command_help(const CommandDefinition& command, std::size_t width) {
 
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics = names_of(strategies());
-  for (const auto& names :
-       {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
-        names_of(cluster_keys), names_of(jobs_keys), names_of(jobs_answers), names_of(topology_kinds())})
+  for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
+                            names_of(cluster_keys), names_of(jobs_keys), names_of(topology_kinds())})
     for (const std::string& name : names)  // some names, such as ring, are in two tables
       if (std::find(topics.begin(), topics.end(), name) == topics.end()) topics.push_back(name);
   return topics;
@@ -382,12 +373,8 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   if (const ScheduleRow* schedule = row_named(schedules(), topic)) return schedule_help(*schedule, width);
   if (const FileKey* key = row_named(cluster_keys, topic)) return file_key_help(*key, "In a cluster file", width);
   if (const FileKey* key = row_named(jobs_keys, topic)) return file_key_help(*key, "In a jobs file", width);
-  if (const FileKey* key = row_named(jobs_answers, topic))
-    return file_key_help(*key, "In the answer of `allreplay jobs --json`", width);
   if (const std::string kinds = topology_help(topic, width); !kinds.empty()) return kinds;
-  if (const Column* column = column_named(topic))
-    return wrapped(fmt::format("{}: {}\nA column of results.\n", column->name, column->about), width, 2);
-  return "";
+  return column_help(columns(), topic, width);
 }
 
 void add_help(CommandLine& app) {
@@ -411,6 +398,7 @@ void add_help(CommandLine& app) {
     for (const std::string& name : names_of(commands)) known.push_back(name);
     std::string text = topic_help(*topic, width);
     if (text.empty()) text = flag_help(commands, *topic, width);
+    if (text.empty()) text = column_help(all_columns(), *topic, width);
     if (text.empty()) hint_at_non_strategy(*topic, argument("help"));
     if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "unknown name '{}'");
     context.console.print("{}", text);

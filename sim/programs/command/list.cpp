@@ -5,13 +5,14 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/core/file.hpp"
+#include "sim/base/core/json_value.hpp"
 #include "sim/base/core/named.hpp"
 #include "sim/formats/interchange/exporters/exporter.hpp"
 #include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/output/report/table.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/studies/experiment/row.hpp"
 #include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/results/row.hpp"
 #include "sim/studies/search/search_space.hpp"
 
 namespace allreplay {
@@ -30,6 +31,14 @@ std::string codes(const std::vector<std::string>& names) {
 }
 
 // --- the program's own tables: X_lines() for `list X`, X_table() for --markdown, which docs/ contains
+
+// Names and summaries of a table.
+template <const auto& table>
+TextRows summaries(const Files& /*files*/) {
+  TextRows rows;
+  for (const auto& row : table()) rows.push_back({std::string(row.name), std::string(row.summary)});
+  return rows;
+}
 
 TextRows strategy_lines(const Files& /*files*/) {
   TextRows rows;
@@ -51,12 +60,6 @@ TextRows strategy_table() {
                                                                        : offer.words      ? ", research"
                                                                                           : ", code to paste")});
   }
-  return rows;
-}
-
-TextRows collective_lines(const Files& /*files*/) {
-  TextRows rows;
-  for (const Algorithm& one : algorithms()) rows.push_back({std::string(one.name), std::string(one.summary)});
   return rows;
 }
 
@@ -84,12 +87,6 @@ TextRows codec_table() {
                     codec.option.empty() ? "" : code(codec.option),
                     codec.collective.empty() ? "the cluster's" : code(codec.collective),
                     codec.feedback ? "yes" : "no"});
-  return rows;
-}
-
-TextRows topology_lines(const Files& /*files*/) {
-  TextRows rows;
-  for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
   return rows;
 }
 
@@ -138,47 +135,22 @@ TextRows option_table() {
   return rows;
 }
 
-TextRows importer_lines(const Files& /*files*/) {
-  TextRows rows;
-  for (const Importer& importer : importers())
-    rows.push_back({std::string(importer.name), std::string(importer.summary)});
-  return rows;
-}
-
 TextRows importer_table() {
   TextRows rows{{"format", "what"}};
   for (const Importer& importer : importers()) rows.push_back({code(importer.name), std::string(importer.summary)});
   return rows;
 }
 
-TextRows exporter_lines(const Files& /*files*/) {
+TextRows column_lines(const std::vector<std::string_view>& keys) {
   TextRows rows;
-  for (const Exporter& exporter : exporters())
-    rows.push_back({std::string(exporter.name), std::string(exporter.summary)});
+  for (const std::string_view key : keys) rows.push_back({std::string(key), column_of(key).text()});
   return rows;
 }
 
-TextRows column_lines(const Files& /*files*/) {
-  TextRows rows;
-  for (const Column& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
-  return rows;
-}
-
-TextRows column_table() {
-  TextRows rows{{"column", "meaning"}};
-  for (const Column& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
-  return rows;
-}
-
-TextRows job_column_lines(const Files& /*files*/) {
-  TextRows rows;
-  for (const JobColumn& column : job_columns()) rows.push_back({std::string(column.name), std::string(column.about)});
-  return rows;
-}
-
-TextRows job_column_table() {
-  TextRows rows{{"column", "meaning"}};
-  for (const JobColumn& column : job_columns()) rows.push_back({code(column.name), std::string(column.about)});
+TextRows column_table(const std::vector<std::string_view>& keys) {
+  TextRows rows{{"column", "unit", "meaning"}};
+  for (const std::string_view key : keys)
+    rows.push_back({code(key), std::string(column_of(key).unit), std::string(column_of(key).about)});
   return rows;
 }
 
@@ -243,12 +215,6 @@ Groups clusters_by_kind(const Files& files, const TextRows& rows) {
   return groups;
 }
 
-TextRows schedule_lines(const Files& /*files*/) {
-  TextRows rows;
-  for (const ScheduleRow& one : schedules()) rows.push_back({std::string(one.name), std::string(one.summary)});
-  return rows;
-}
-
 TextRows schedule_table() {
   TextRows rows{{"schedule", "what it does", "chunks per rank"}};
   for (const ScheduleRow& one : schedules())
@@ -267,25 +233,34 @@ struct Listing {
 
 constexpr Listing listings[] = {
     {"strategies", strategy_lines, strategy_table},
-    {"collectives", collective_lines, collective_table},
+    {"collectives", summaries<algorithms>, collective_table},
     {"codecs", codec_lines, codec_table, "models/codecs"},
-    {"topologies", topology_lines, topology_table},
+    {"topologies", summaries<topology_kinds>, topology_table},
     {"options", option_lines, option_table},
     {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces"},
     {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies", clusters_by_kind},
     {"models", models},
     {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
     {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
-    {"schedules", schedule_lines, schedule_table},
-    {"importers", importer_lines, importer_table},
-    {"exporters", exporter_lines},
-    {"columns", column_lines, column_table},
-    {"job-columns", job_column_lines, job_column_table},
+    {"schedules", summaries<schedules>, schedule_table},
+    {"importers", summaries<importers>, importer_table},
+    {"exporters", summaries<exporters>},
+    {"columns", [](const Files& /*files*/) { return column_lines(row_keys()); },
+     [] { return column_table(row_keys()); }},
+    {"job-columns", [](const Files& /*files*/) { return column_lines(job_keys()); },
+     [] { return column_table(job_keys()); }},
 };
+
+JsonValue json_of(const Listing& listing, const TextRows& rows) {
+  if (listing.name == "columns") return registry_json();
+  auto json = JsonValue::array();
+  for (const auto& row : rows) json.push_back({{"name", row[0]}, {"about", row[1]}});
+  return json;
+}
 
 struct ListArguments {
   std::string what;
-  bool names = false, markdown = false;
+  bool names = false, markdown = false, json = false;
 };
 
 void execute(Context& context, const ListArguments& arguments) {
@@ -300,6 +275,7 @@ void execute(Context& context, const ListArguments& arguments) {
     return;
   }
   const TextRows rows = listing.lines(context.files());
+  if (arguments.json) return context.console.print("{}\n", json_of(listing, rows).dump(2));
   Table table({"name", ""});
   const Groups groups = listing.groups ? listing.groups(context.files(), rows) : Groups{{"", rows}};
   for (const auto& [title, some] : groups) {
@@ -334,6 +310,7 @@ void add_list(CommandLine& app) {
       .required();
   const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
   command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
+  command.add_flag("--json", arguments->json, "print JSON; for columns, those of all commands").excludes(names);
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

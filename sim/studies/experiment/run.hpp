@@ -5,7 +5,7 @@
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/replay/training/simulate.hpp"
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 

@@ -12,7 +12,7 @@
 #include "sim/base/core/json.hpp"
 #include "sim/base/farm/farm.hpp"
 #include "sim/studies/experiment/requests.hpp"
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 

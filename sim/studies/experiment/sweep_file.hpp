@@ -10,7 +10,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/file_lock.hpp"
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 

@@ -47,6 +47,12 @@ void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
     require_one(collectives_, "collectives", file->second->name, collective, {collective, "/name"});
 }
 
+SweepRows::SweepRows(std::span<const std::string_view> keys) {
+  all.header = csv_header(keys);
+  for (const std::string_view key : keys)
+    if (column_of(key).role == ColumnRole::Identity) all.identifying.push_back(key);
+}
+
 void SweepRows::add(std::string identity, std::uint64_t inputs) {
   all.numbers.push_back(all.numbers.size());
   all.identities.push_back(std::move(identity));
@@ -68,10 +74,7 @@ namespace {
 
 // Resolves every request. Throws InputError for impossible ones and ambiguous names of files.
 SweepRows check_requests(const Sweep& sweep, Library& library) {
-  SweepRows rows;
-  rows.all.header = csv_header();
-  for (const Column& column : columns())
-    if (column.identifies) rows.all.identifying.push_back(column.name);
+  SweepRows rows(row_keys());
   NamesOfFiles names;
   for (const Request& request : sweep.requests) {
     const Scenario scenario = library.resolve(request);
@@ -87,7 +90,7 @@ SweepRows check_requests(const Sweep& sweep, Library& library) {
 }  // namespace
 
 SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
-  for (const Column& column : allreplay::columns()) columns.push_back(column.name);
+  columns = row_keys();
   const auto asked = std::make_shared<const Sweep>(sweep);
   const auto library = std::make_shared<Library>(sweep.inputs);
   check = [=] { return check_requests(*asked, *library); };

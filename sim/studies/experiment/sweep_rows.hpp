@@ -23,6 +23,9 @@ class NamesOfFiles {
 };
 
 struct SweepRows {
+  /// `keys`: of the rows' columns.
+  explicit SweepRows(std::span<const std::string_view> keys);
+
   FileRows all;
   std::vector<std::size_t> first;    ///< by question: its first row
   std::vector<std::uint64_t> costs;  ///< by question: expected_cost()

@@ -1,12 +1,12 @@
 // The columns of a sweep over jobs files: one row for each job of each run.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "sim/studies/experiment/row.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -21,20 +21,15 @@ struct JobRecord {
   double wall_s = 0;    ///< real time that all runs of the search took
 };
 
-/// A column. Adding one takes a row in job_row.cpp.
-struct JobColumn {
-  std::string_view name;
-  std::string_view about;  ///< one line: its unit, and what it means
-  Cell (*get)(const JobRecord& record);
-  bool identifies = false;  ///< known before anything is simulated
-};
-
-/// Returns the columns in the order in which they are written.
-std::span<const JobColumn> job_columns();
+/// Returns the keys of the columns in the order in which they are written.
+std::vector<std::string_view> job_keys();
 
 /// Returns the identifying columns: which job, in which run.
 Row job_identity(const JobRecord& record);
 
 Row job_row(const JobRecord& record);
+
+/// Returns the columns that were measured of the job itself.
+Row job_times(const JobResult& job);
 
 }  // namespace allreplay

@@ -154,13 +154,7 @@ class JobsQuestions {
   explicit JobsQuestions(JobsSweep sweep) : sweep_(std::move(sweep)), library_(sweep_.inputs) {}
 
   SweepRows check() {
-    SweepRows rows;
-    std::vector<std::string_view> names;
-    for (const JobColumn& column : job_columns()) {
-      names.push_back(column.name);
-      if (column.identifies) rows.all.identifying.push_back(column.name);
-    }
-    rows.all.header = csv_header(names);
+    SweepRows rows(job_keys());
     NamesOfFiles names_of_files;
     for (std::size_t question = 0; question < sweep_.size(); ++question) {
       const JobsFile file = file_of(question);
@@ -313,7 +307,7 @@ JobsSweep read_jobs_sweep(const Inputs& inputs, const Json& json, const SweepOve
 SweepQuestions questions_of(JobsSweep sweep) {
   SweepQuestions questions;
   questions.files = sweep.inputs.files;
-  for (const JobColumn& column : job_columns()) questions.columns.push_back(column.name);
+  questions.columns = job_keys();
   const auto jobs_questions = std::make_shared<JobsQuestions>(std::move(sweep));
   questions.check = [jobs_questions] { return jobs_questions->check(); };
   questions.ask = [jobs_questions](std::size_t question) { return jobs_questions->ask(question); };

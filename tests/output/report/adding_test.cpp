@@ -1,4 +1,5 @@
 // Each addition of docs/dev/adding.md, with the page's own code: its file, its row, its test.
+#include <array>
 #include <map>
 #include <set>
 
@@ -14,11 +15,13 @@
 #include "sim/plans/schedule/needs.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
 #include "sim/replay/training/sharding.hpp"
+#include "sim/studies/results/row.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {
 namespace {
 #include "docs/examples/chain.cpp"
+#include "docs/examples/exposed_share.cpp"
 #include "docs/examples/gather.cpp"
 #include "docs/examples/lanes_report.cpp"
 #include "docs/examples/micro_batches.cpp"
@@ -212,6 +215,17 @@ TEST_CASE("an option is a row") {
   CHECK(micro_batches_row.get(scenario.options) == "2");
   CHECK(simulate(scenario).plan.sharding.accumulate == 2);
   CHECK(error_place([&] { micro_batches_row.set(scenario.options, "none", {"a.json", "/x"}); }) == "a.json: /x");
+}
+
+TEST_CASE("a column is a row") {
+  // Forward 2 ms, backward 5 ms, 16 ms in all: 9/16 is exposed.
+  const Scenario scenario = two_layers("zero-1");
+  const Result result = simulate(scenario);
+  const CollectiveChoice choice = collective_of(scenario);
+  const Row row{{exposed_share, exposed_share.get({scenario, choice, result.metrics, result.memory})}};
+  CHECK(csv_header(std::array{exposed_share.key}) == "exposed_share");
+  CHECK(to_csv(row) == "0.5625");
+  CHECK(json_of(row).dump() == R"({"exposed_share":0.5625})");
 }
 
 TEST_CASE("a report is a table") {

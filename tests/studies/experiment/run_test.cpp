@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
 
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 using namespace allreplay;
 

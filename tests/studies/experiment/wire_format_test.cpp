@@ -53,7 +53,7 @@ TEST_CASE("a row travels whole between processes, whatever its cells hold") {
                         NamedNumbers{{"parameters", 1e9}, {"activations", 0}},
                         true};
   static_assert(std::size(cells) == std::variant_size_v<Cell>);
-  for (const Column& column : columns()) row.row.push_back({column.name, cells[kind++ % std::size(cells)]});
+  for (const Column& column : columns()) row.row.push_back({column, cells[kind++ % std::size(cells)]});
   row.warning = "beyond what was measured";
   Packer packer;
   pack(packer, row);

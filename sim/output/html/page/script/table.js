@@ -1,4 +1,4 @@
-// Sorts the table of all rows by a column, and filters it by words.
+// Sorts the table of all rows by a column, filters it by words, and explains its columns.
 
 function makeTable(table) {
   const [body, rest] = table.tBodies, mostRows = body.rows.length; // shown unless the reader asks for all
@@ -36,7 +36,10 @@ function makeTable(table) {
     head.ariaSort = direction > 0 ? "ascending" : "descending";
     draw();
   };
+  const registry = JSON.parse(byId("registry").textContent);
   for (const head of heads) {
+    const name = head.textContent.split("\u00a0")[0];
+    head.title = registry.find((column) => column.title === name)?.about ?? "";
     head.addEventListener("click", () => sort(head));
     head.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;

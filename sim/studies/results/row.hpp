@@ -1,29 +1,25 @@
 // One simulated scenario as a row of results: the columns that JSON, CSV and tables share, and how they are written.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/replay/training/simulate.hpp"
+#include "sim/studies/results/column.hpp"
 
 namespace allreplay {
 
-using NamedValues = std::vector<std::pair<std::string, std::string>>;
-
-using NamedNumbers = std::vector<std::pair<std::string, double>>;
-
-/// The value of a column; monostate is null in JSON and an empty field in CSV.
-using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers, bool>;
-
+/// A cell of a column in the registry.
 struct NamedCell {
-  std::string_view name;  ///< Column::name
+  NamedCell(const Column& its_column, Cell its_cell) : column(&its_column), cell(std::move(its_cell)) {}
+  NamedCell(std::string_view key, Cell its_cell) : NamedCell(column_of(key), std::move(its_cell)) {}
+
+  const Column* column;
   Cell cell;
 };
 using Row = std::vector<NamedCell>;
@@ -40,24 +36,6 @@ struct Record {
   const ParallelResult* parallel = nullptr;  ///< null with data parallelism only
 };
 
-enum class ColumnKind : std::uint8_t { Text, Number, Options, Parts };
-
-/// The description of a column. A new column needs only a new entry in columns().
-struct Column {
-  std::string_view name;
-  std::string_view about;  ///< one line: its unit, and what it means
-  Cell (*get)(const Record& record);
-  ColumnKind kind = ColumnKind::Number;
-  bool identifies = false;    ///< known before the simulation; `sweep --resume` compares it
-  bool may_be_empty = false;  ///< null in JSON
-  bool later = false;         ///< missing in files of older versions, which are still read
-  bool of_parallel = false;   ///< left out of JSON with data parallelism only
-  bool if_given = false;      ///< left out of JSON if it is empty
-};
-
-/// All columns, in the order in which they are written.
-std::span<const Column> columns();
-
 /// The throughput of one worker; none if the batch size, the tokens, the operations or the device's peak are unknown.
 struct SpeedPerGpu {
   std::optional<double> samples_per_s, tokens_per_s;
@@ -68,6 +46,7 @@ SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
 /// The options that the scenario uses, defaults included. Like identity() and make_row(), throws InputError for a
 /// collective or fidelity that is impossible for the scenario.
 NamedValues options_in_effect(const Scenario& scenario);
+NamedValues options_in_effect(const Scenario& scenario, const CollectiveChoice& choice);  ///< with this collective
 
 /// Parses "key=value;key=value", as CSV writes options. A part without "=" is a name with an empty value.
 NamedValues named_values(std::string_view text);
@@ -85,11 +64,11 @@ Row identity(const Scenario& scenario);
 Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s,
              const ParallelResult* parallel = nullptr);
 
-JsonValue json_of(const Row& row);                                ///< an object
-JsonValue json_of(const NamedValues& values);                     ///< an object
-std::string csv_header();                                         ///< all columns: one line, without line end
-std::string csv_header(std::span<const std::string_view> names);  ///< these columns
-std::string to_csv(const Row& row);                               ///< one line, without line end
-std::string unquoted_text(const Cell& cell);                      ///< as in CSV, but not quoted
+JsonValue registry_json();          ///< what the registry has about all columns of all commands: an array of objects
+JsonValue json_of(const Row& row);  ///< an object
+JsonValue json_of(const NamedValues& values);                    ///< an object
+std::string csv_header(std::span<const std::string_view> keys);  ///< one line, without line end
+std::string to_csv(const Row& row);                              ///< one line, without line end
+std::string unquoted_text(const Cell& cell);                     ///< as in CSV, but not quoted
 
 }  // namespace allreplay

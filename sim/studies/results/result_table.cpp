@@ -1,4 +1,4 @@
-#include "sim/studies/experiment/result_table.hpp"
+#include "sim/studies/results/result_table.hpp"
 
 #include <algorithm>
 #include <set>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/studies/experiment/row.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
