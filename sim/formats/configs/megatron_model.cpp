@@ -15,7 +15,8 @@ namespace {
 
 std::int64_t required_count(Entries& entries, std::string_view key) {
   const auto value = entries.count(key);
-  if (!value) refuse_model(entries, key, "is not among the arguments, so the model is unknown");
+  if (!value)
+    refuse_model(entries, key, "is not given, so that the file, read as Megatron-LM's arguments, describes no model");
   return *value;
 }
 
@@ -63,7 +64,7 @@ std::optional<std::string> model_in_arguments(const Files& files, const std::str
   constexpr std::uint64_t most = 4 << 20;
   if (!files.is_file(file)) return std::nullopt;
   const std::string text = files.read(file, most);
-  if (trim(text).starts_with('{')) return std::nullopt;
+  if (file.ends_with(".json") || trim(text).starts_with('{')) return std::nullopt;
   Entries entries = entries_of_arguments(text, file);
   return model_json_of(entries);
 }
