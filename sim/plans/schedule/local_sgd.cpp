@@ -54,7 +54,8 @@ class LocalSteps {
   void add_fragment(LayerId first, LayerId last) {
     Block all;
     for (LayerId layer = first; layer <= last; ++layer)
-      for (const Slice& slice : block_of_layer(layer, profile_).slices) all.slices.push_back(slice);
+      for (const Slice& slice : block_of_layer(layer, profile_).slices)
+        if (!profile_.is_frozen(slice.tensor)) all.slices.push_back(slice);
     Fragment fragment{build_.add(all), {}, {}};
     for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : block_per_slice(all))
       fragment.buckets.push_back(build_.add(std::move(bucket)));
@@ -255,7 +256,7 @@ std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profil
     if (auto wrong = unaveraged(plan, profile, bounds, place, updates.size() - 1, updates)) return wrong;
   }
   for (TensorId id = 0; id < profile.tensors.size(); ++id)
-    if (times[id] != 1)
+    if (times[id] != 1 && !profile.is_frozen(id))
       return Complaint{fmt::format("'{}' has {} outer updates in a round", profile.tensors[id].name, times[id]), "one"};
   return std::nullopt;
 }
