@@ -90,7 +90,7 @@ TEST_CASE("a model or a trace freezes layers, and the trace decides") {
   const auto with = [](const std::string& model, const std::string& layer) {
     std::string text = trace;
     text.replace(text.find("{\"name\": \"fc\", \"tensors\""), 14, "{\"name\": \"fc\", " + model);
-    text.replace(text.find("\"backward\": 4}"), 14, "\"backward\": 4" + layer);
+    text.replace(text.find("\"backward\": 4}"), 14, "\"backward\": 4" + layer + "}");
     return text;
   };
   const auto read = [&](const std::string& text) { return parse_profile(Files(), text, "m.json"); };
