@@ -55,6 +55,22 @@ class Estimates(unittest.TestCase):
         self.assertTrue(all("activation_bytes" in layer for layer in trace["layers"]))
         self.assertEqual(sum(math.prod(tensor["shape"]) for layer in trace["model"]["layers"] for tensor in layer["tensors"]), 8_030_261_248)
 
+    def test_lora_holds_and_sends_little(self):
+        peaks, exposed = {}, {}
+        for name, options in {"full": [], "lora": ["--lora", 8, "--lora-targets", "q,v"]}.items():
+            trace, printed = self.estimate("--model", "llama2-7b", "--device", "a100-80gb", "--batch", 1, "--seq", 1024, *options)
+            self.assertEqual("trained parameters" in printed, name == "lora")
+            self.assertEqual(any(layer.get("frozen") for layer in trace["layers"]), name == "lora")
+            for strategy in ("ddp", "fsdp2"):
+                done = run("run", "--profile", self.folder / "out.json", "--cluster", "a100x8-8x200gbps", "--workers", 8, "--strategy", strategy, "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                result = json.loads(done.stdout)
+                peaks[name, strategy], exposed[name, strategy] = result["memory_bytes"], result["exposed_comm_s"]
+        # All parameters take 2 bytes of the 16 that they take in full training with ddp.
+        self.assertLess(peaks["lora", "ddp"], 0.3 * peaks["full", "ddp"])
+        self.assertLess(peaks["lora", "fsdp2"], peaks["full", "fsdp2"])
+        self.assertLess(exposed["lora", "ddp"], exposed["full", "ddp"])
+
     def test_it_can_be_replayed_and_every_output_says_so(self):
         self.estimate(*GPT2)
         done = run("run", "--profile", self.folder / "out.json", "--cluster", "k80-10gbe", "--strategy", "ddp")
@@ -183,6 +199,17 @@ class Estimates(unittest.TestCase):
                 ([*words, *h100, "--experts", 4, "--expert-ffn", 8, "--top-k", 2, "--ffn", 8], "--ffn: cannot be combined with --experts"),
                 ([*words, *h100, "--experts", 4, "--expert-ffn", 8, "--top-k", 2, "--dense-ffn", 8], "--dense-layers: is required"),
                 (["--from", trace, "--batch", 4, "--expert-imbalance", 2], "--expert-imbalance: cannot be combined with --from"),
+                (["--from", trace, "--batch", 4, "--lora", 8], "--lora: cannot be combined with --from"),
+                ([*GPT2, "--lora", 0], "--lora: "),
+                ([*GPT2, "--lora", 1000], "--lora: 1000 is more than the 768 x 2304 of transformer.h.0.attn.c_attn"),
+                ([*GPT2, "--lora", 8, "--lora-targets", "q"], "--lora-targets: gpt2 has no product 'q' in its blocks"),
+                ([*GPT2, "--lora", 8, "--lora-targets", "c_attn,"], "--lora-targets: 'c_attn,' has an empty part"),
+                ([*GPT2, "--lora-targets", "c_attn"], "--lora-targets: needs --lora"),
+                ([*GPT2, "--lora", 8, "--tp", 2], "--tp: cannot be combined with --lora"),
+                ([*GPT2, "--lora", 8, "--freeze", "head"], "--freeze: cannot be combined with --lora"),
+                ([*GPT2, "--freeze", "embedding"], "--freeze: 'embedding' names no layer of gpt2"),
+                ([*GPT2, "--freeze", "*"], "--freeze: freezes every layer"),
+                (["--model", "resnet50", *h100, "--lora", 8], "--lora: resnet50 has no queries and values"),
                 (["--model", self.folder / "t5.json", *h100], "'t5' is not an architecture that can be estimated"),
                 (["--model", self.folder / "none.json", *h100], "has neither layers nor a model_type"),
                 (["--model", self.folder / "list.json", *h100], "list.json: is an array"),

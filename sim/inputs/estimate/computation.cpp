@@ -15,6 +15,13 @@ std::int64_t Computation::parameters() const {
   return sum;
 }
 
+std::int64_t Computation::trained_parameters() const {
+  std::int64_t sum = 0;
+  for (const ComputationLayer& layer : layers)
+    for (const ModelTensor& tensor : layer.model.tensors) sum += layer.frozen ? 0 : tensor.elements;
+  return sum;
+}
+
 Model Computation::model() const {
   Model model;
   model.name = name;

@@ -78,8 +78,13 @@ struct ComputationLayer {
   std::vector<Operator> operators;
   Kept kept, kept_selective;  ///< without and with selective recomputation
   std::vector<GroupCollective> collectives;
-  bool expert = false;   ///< its tensors are those of experts
-  double handed_on = 0;  ///< elements per sample, if the layer is the last of a unit and others follow; else 0
+  bool expert = false;    ///< its tensors are those of experts
+  bool frozen = false;    ///< it has no tensors that are trained
+  bool passes_on = true;  ///< its backward pass computes the gradient of its input
+  double kept_input = 0;  ///< the part of kept.elements that only gradients of weights need
+  double handed_on = 0;   ///< elements per sample, if the layer is the last of a unit and others follow; else 0
+
+  bool has_backward() const { return !frozen || passes_on; }
 };
 
 /// The optimizer. Unfused Adam runs its loops over the parameters as separate kernels (PyTorch's until 2022). Muon's
@@ -105,6 +110,7 @@ struct Computation {
 
   bool has_experts() const;
   std::int64_t parameters() const;
+  std::int64_t trained_parameters() const;  ///< those that are not frozen
   Model model() const;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -28,17 +29,27 @@ struct Seconds {
   }
 };
 
+// The blocks that have a backward pass: others are not recomputed.
+std::set<std::int64_t> recomputed_blocks(const EstimateRequest& request) {
+  std::set<std::int64_t> blocks;
+  for (const ComputationLayer& layer : request.work.layers)
+    if (layer.block >= 0 && layer.has_backward() && request.recompute != Recompute::None) blocks.insert(layer.block);
+  return blocks;
+}
+
 Seconds roofline(const EstimateRequest& request, const Rates& rates) {
   Seconds seconds;
+  const std::set<std::int64_t> blocks = recomputed_blocks(request);
   for (const ComputationLayer& layer : request.work.layers) {
     const LayerSeconds one = layer_seconds(layer, rates, request.batch);
     seconds.forward.push_back(one.forward);
     seconds.backward.push_back(one.backward);
-    if (layer.block >= 0 && request.recompute == Recompute::Selective) seconds.backward.back() += one.passes;
-    if (layer.block >= 0 && request.recompute == Recompute::Full) seconds.backward.back() += one.forward;
+    if (blocks.contains(layer.block))
+      seconds.backward.back() += request.recompute == Recompute::Full ? one.forward : one.passes;
     seconds.weights.push_back(one.weights);
   }
-  seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.optimizer);
+  seconds.update =
+      update_seconds(rates, static_cast<double>(request.work.trained_parameters()), request.work.optimizer);
   return seconds;
 }
 
@@ -48,12 +59,13 @@ std::vector<Bytes> activations(const EstimateRequest& request, double element) {
   const auto bytes = [&](const Kept& kept) {
     return static_cast<double>(request.batch) * (kept.elements * element + kept.bytes);
   };
+  const std::set<std::int64_t> blocks = recomputed_blocks(request);
   std::vector<double> kept;
   std::int64_t block = -1;
   std::size_t last_block = 0;  // its first layer
   double of_last = 0, after = 0;
   for (const ComputationLayer& layer : work.layers) {
-    const bool recomputed = layer.block >= 0 && request.recompute != Recompute::None;
+    const bool recomputed = blocks.contains(layer.block);
     const bool begins = layer.block >= 0 && layer.block != block;
     block = layer.block;
     if (begins) last_block = kept.size(), of_last = 0;
@@ -89,6 +101,7 @@ std::vector<LayerCollective> collectives(const EstimateRequest& request, const C
   };
   for (const GroupCollective& one : layer.collectives)
     if (!one.backward) add(one, false);
+  if (!layer.has_backward()) return all;
   for (const GroupCollective& one : layer.collectives)
     if (!one.backward && layer.block >= 0 &&
         (request.recompute == Recompute::Full || (request.recompute == Recompute::Selective && one.of_input)))
@@ -181,7 +194,8 @@ Estimate estimate(const EstimateRequest& request) {
                               .group = layer.group,
                               .activation_bytes = kept[i],
                               .collectives = collectives(request, layer, rates.element),
-                              .expert = layer.expert});
+                              .expert = layer.expert,
+                              .frozen = layer.frozen && !layer.model.tensors.empty()});
     made.starts.push_back(
         {to_time(seconds.forward[i].starts), to_time(seconds.backward[i].starts), to_time(seconds.weights[i].starts)});
     if (!blocks) continue;

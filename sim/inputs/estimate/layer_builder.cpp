@@ -112,7 +112,7 @@ ComputationLayer& LayerBuilder::dense(const std::string& name, std::int64_t whol
   one.operators.emplace_back(Product{rows, inputs, outputs, number(rows * inputs), !how.first});
   // The bias's gradient is a sum.
   if (how.bias) one.operators.emplace_back(Pass{0, number(given * outputs), 0, 0, true});
-  if (!how.input_kept) one.kept.elements = number(read * inputs);
+  if (!how.input_kept) one.kept.elements = one.kept_input = number(read * inputs);
   if (block_ >= 0)
     one.kept_selective.elements = number(given * outputs);
   else

@@ -1,5 +1,6 @@
 // Rescales a profile to other conditions, each layer's times by the ratio of two rooflines.
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -113,8 +114,13 @@ class Rescaling {
   }
 
   void by_rooflines() {
-    const Computation old = from_model(model_, estimate_option("--from")),
-                      work = from_model(model_, estimate_option("--seq"), new_tokens_);
+    Computation old = from_model(model_, estimate_option("--from")),
+                work = from_model(model_, estimate_option("--seq"), new_tokens_);
+    std::set<std::string> frozen;
+    for (const Layer& layer : profile_.layers)
+      if (layer.frozen) frozen.insert(layer.name);
+    for (Computation* one : {&old, &work})
+      for (ComputationLayer& layer : one->layers) layer.frozen = frozen.contains(layer.model.name);
     for (std::size_t i = 0; i < old.layers.size(); ++i) {
       const LayerSeconds before = layer_seconds(old.layers[i], *old_, batch_),
                          after = layer_seconds(work.layers[i], *new_, new_batch_);

@@ -58,7 +58,11 @@ struct SecondsOf {
   const Rates& rates;
   const Rates& of_block;  // with the rate of products of blocks, in one of them
   double batch;
+  const ComputationLayer& layer;
   LayerSeconds sum;
+
+  // The gradients of the input of a layer's first products are those of the layer's input.
+  bool wants_input_gradient() const { return layer.passes_on || sum.forward.products > 0; }
 
   void operator()(const Product& one) {
     const double rows = batch * static_cast<double>(one.rows), inputs = static_cast<double>(one.inputs),
@@ -66,8 +70,10 @@ struct SecondsOf {
     const Rates& own = one.never_narrow ? rates : of_block;
     // Each of the three products moves input, weights and output, or their gradients.
     const double moved = batch * one.input_elements + inputs * outputs + rows * outputs;
+    const bool input_gradient = one.input_gradient && wants_input_gradient();
     sum.forward += started(product_seconds(own, rows, inputs, outputs, moved));
-    if (one.input_gradient) sum.backward += started(product_seconds(own, rows, outputs, inputs, moved));
+    if (input_gradient) sum.backward += started(product_seconds(own, rows, outputs, inputs, moved));
+    if (layer.frozen) return;
     const KernelSeconds weights = started(product_seconds(own, outputs, rows, inputs, moved));
     sum.backward += weights;
     sum.weights += weights;
@@ -79,6 +85,7 @@ struct SecondsOf {
     const double moved = groups * (rows * inputs + inputs * outputs + rows * outputs);
     sum.forward += started(product_seconds(of_block, rows, inputs, outputs, moved, groups));
     sum.backward += started(product_seconds(of_block, rows, outputs, inputs, moved, groups));
+    if (layer.frozen) return;
     const KernelSeconds weights = started(product_seconds(of_block, outputs, rows, inputs, moved, groups));
     sum.backward += weights;
     sum.weights += weights;
@@ -101,6 +108,7 @@ struct SecondsOf {
         one.forward > 0 ? started(kernel(rates, compute, batch * one.forward)) : KernelSeconds{};
     sum.forward += forward;
     sum.passes += forward;
+    if (layer.frozen && one.weights) return;
     const KernelSeconds backward = started(kernel(rates, 2 * compute, batch * one.backward + one.backward_once));
     sum.backward += backward;
     if (one.weights) sum.weights += backward;
@@ -156,8 +164,9 @@ double product_seconds(const Rates& rates, double rows, double depth, double out
 LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch) {
   Rates of_block = rates;
   if (layer.block >= 0) of_block.matrix = rates.in_blocks;
-  SecondsOf seconds{rates, of_block, static_cast<double>(batch), {}};
+  SecondsOf seconds{rates, of_block, static_cast<double>(batch), layer, {}};
   for (const Operator& one : layer.operators) std::visit(seconds, one);
+  if (!layer.has_backward()) seconds.sum.backward = {};
   return seconds.sum;
 }
 

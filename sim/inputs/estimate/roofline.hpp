@@ -54,6 +54,7 @@ struct LayerSeconds {
   KernelSeconds weights;  ///< the part of `backward` that computes gradients of weights
 };
 
+/// Frozen layers compute no gradients of weights, and none at all if they pass none on.
 LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch);
 
 /// The seconds of a rows × depth times depth × outputs product that moves `moved` elements, without the kernel's start;

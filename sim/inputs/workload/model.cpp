@@ -36,11 +36,12 @@ ModelTensor read_tensor(const Json& json) {
 }
 
 ModelLayer read_layer(const Json& json) {
-  json.allow_only({"name", "forward_macs", "activation_bytes", "tensors"});
+  json.allow_only({"name", "forward_macs", "activation_bytes", "frozen", "tensors"});
   ModelLayer layer{read_name(json.at("name")), {}};
   // Estimates of times need both, replays neither.
   if (const auto macs = json.find("forward_macs")) layer.forward_macs = macs->integer(0, std::int64_t{1} << 53);
   if (const auto bytes = json.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, Bytes{1} << 53);
+  if (const auto frozen = json.find("frozen")) layer.frozen = frozen->boolean();
   if (const auto tensors = json.find("tensors"))
     for (const Json& tensor : tensors->items()) layer.tensors.push_back(read_tensor(tensor));
   return layer;

@@ -24,6 +24,7 @@ struct ModelLayer {
   std::vector<ModelTensor> tensors;
   std::optional<std::int64_t> forward_macs = {};  ///< multiply-accumulates of one sample, if given
   std::optional<Bytes> activation_bytes = {};     ///< the output of one sample in fp32, if given
+  bool frozen = false;                            ///< its tensors are not trained, unless a profile says otherwise
 };
 
 struct Model {

@@ -22,11 +22,19 @@ Time Profile::backward() const {
 
 Bytes Profile::bytes() const {
   Bytes sum = 0;
-  for (const Tensor& tensor : tensors) sum += tensor.bytes;
+  for (const Tensor& tensor : tensors)
+    if (!layers[tensor.layer].frozen) sum += tensor.bytes;
   return sum;
 }
 
 std::int64_t Profile::elements() const {
+  std::int64_t sum = 0;
+  for (const Tensor& tensor : tensors)
+    if (!layers[tensor.layer].frozen) sum += tensor.elements;
+  return sum;
+}
+
+std::int64_t Profile::elements_with_frozen() const {
   std::int64_t sum = 0;
   for (const Tensor& tensor : tensors) sum += tensor.elements;
   return sum;
@@ -51,11 +59,32 @@ bool Profile::has_experts() const {
   return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& one) { return layers[one.layer].expert; });
 }
 
+bool Profile::has_frozen() const {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& one) { return layers[one.layer].frozen; });
+}
+
+std::vector<bool> Profile::has_gradients() const {
+  std::vector<bool> has(layers.size(), false);
+  for (const Tensor& tensor : tensors) has[tensor.layer] = !layers[tensor.layer].frozen;
+  return has;
+}
+
+bool Profile::needs_backward(LayerId first, LayerId last) const {
+  for (LayerId layer = first; layer <= last; ++layer)
+    if (layers[layer].backward > Time(0)) return true;
+  auto tensor = std::lower_bound(tensors.begin(), tensors.end(), first,
+                                 [](const Tensor& one, LayerId layer) { return one.layer < layer; });
+  const bool none = tensor == tensors.end() || tensor->layer > last;
+  for (; tensor != tensors.end() && tensor->layer <= last; ++tensor)
+    if (!layers[tensor->layer].frozen) return true;
+  return none;
+}
+
 std::vector<Time> Profile::weight_times() const {
   std::vector<Time> times;
   for (const Layer& layer : layers) times.push_back(layer.backward_weight.value_or(Time(0)));
   for (const Tensor& tensor : tensors)
-    if (const Layer& layer = layers[tensor.layer]; !layer.backward_weight)
+    if (const Layer& layer = layers[tensor.layer]; !layer.backward_weight && !layer.frozen)
       times[tensor.layer] = scaled(layer.backward - layer.backward_wait, 0.5);
   for (std::size_t i = 0; i < layers.size(); ++i)
     if (times[i] > Time(0)) times[i] = add(times[i], layers[i].backward_wait);

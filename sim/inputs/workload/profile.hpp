@@ -42,6 +42,7 @@ struct Layer {
   std::optional<Bytes> output_bytes = {};      ///< its output, for the mini-batch
   std::vector<LayerCollective> collectives = {};
   bool expert = false;  ///< its tensors belong to experts, of which the worker holds 1/ep
+  bool frozen = false;  ///< its tensors are not trained: they have no gradients, and no optimizer updates them
   /// The parts of `forward` and `backward` in which the GPU waits for the host (with_host_floors()).
   Time forward_wait{0}, backward_wait{0};
 };
@@ -55,11 +56,11 @@ struct HostFloors {
   bool any() const { return of_blocks() || step > Time(0); }
 };
 
-/// One parameter tensor, whose gradient the backward pass of its layer produces.
+/// One parameter tensor. Unless its layer is frozen, the backward pass of the layer produces its gradient.
 struct Tensor {
   std::string name;
   std::int64_t elements = 0;
-  Bytes bytes = 0;
+  Bytes bytes = 0;  ///< of its gradient, or what that would have if it is frozen
   LayerId layer = 0;
   std::vector<std::int64_t> shape = {};  ///< `elements` is its product; empty if not known
   std::int64_t fused = 1;                ///< number of equal matrices that it consists of
@@ -113,17 +114,24 @@ struct Profile {
   std::optional<ProfileDegrees> degrees;              ///< of the profiled run; none: 1
   HostFloors host;                                    ///< layers' times are the GPU's until with_host_floors()
 
-  Time forward() const;   ///< t_f: the sum over the layers
-  Time backward() const;  ///< t_b
-  Bytes bytes() const;    ///< of all gradients
-  std::int64_t elements() const;
-  double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
-  Time waiting() const;            ///< of the GPU for the host, forward and backward; 0 before with_host_floors()
-  bool has_activations() const;    ///< true if any layer has activation_bytes
-  bool has_experts() const;        ///< true if any tensor belongs to experts
+  Time forward() const;                       ///< t_f: the sum over the layers
+  Time backward() const;                      ///< t_b
+  Bytes bytes() const;                        ///< of all gradients
+  std::int64_t elements() const;              ///< of all gradients
+  std::int64_t elements_with_frozen() const;  ///< of all parameters
+  double parameter_share() const;             ///< bytes of a parameter per byte of its gradient
+  Time waiting() const;          ///< of the GPU for the host, forward and backward; 0 before with_host_floors()
+  bool has_activations() const;  ///< true if any layer has activation_bytes
+  bool has_experts() const;      ///< true if any tensor belongs to experts
   bool is_expert(TensorId tensor) const { return layers[tensors[tensor].layer].expert; }
+  bool has_frozen() const;  ///< true if any tensor is frozen
+  bool is_frozen(TensorId tensor) const { return layers[tensors[tensor].layer].frozen; }
+  std::vector<bool> has_gradients() const;  ///< by layer: true if it has tensors that are not frozen
+  /// False if all tensors of these layers are frozen and their backward passes take no time, as where no layer up to
+  /// them is trained.
+  bool needs_backward(LayerId first, LayerId last) const;
 
-  /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0. Its wait for the
+  /// The time W of each layer: as given, else half of its backward pass if it has gradients, else 0. Its wait for the
   /// host is part of it.
   std::vector<Time> weight_times() const;
 };

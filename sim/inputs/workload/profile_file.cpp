@@ -64,6 +64,7 @@ void read_parallel_parts(const Json& json, Layer& layer) {
   }
   if (const auto bytes = json.find("output_bytes")) layer.output_bytes = bytes->integer(0, most_bytes);
   if (const auto expert = json.find("expert")) layer.expert = expert->boolean();
+  if (const auto frozen = json.find("frozen")) layer.frozen = frozen->boolean();
   const auto list = json.find("collectives");
   if (!list) return;
   for (const Json& one : list->items()) {
@@ -95,6 +96,9 @@ void read_parallel_parts(const Json& object, Profile& profile) {
       tied->fail(
           fmt::format("'{}' has {} elements, but '{}' has {}", one.name, one.elements, other.name, other.elements),
           "two tensors with equally many");
+    if (profile.is_frozen(profile.tied->first) != profile.is_frozen(profile.tied->second))
+      tied->fail(fmt::format("of '{}' and '{}' only one is frozen", one.name, other.name), "both, or neither");
+    if (profile.is_frozen(profile.tied->first)) profile.tied.reset();  // no gradients add up
   }
   if (const auto parallel = object.find("parallel")) {
     parallel->allow_only({"tp", "cp", "ep"});
@@ -114,19 +118,22 @@ void join_layers(const Json& object, const Model& model, Bytes bytes_per_element
   std::set<std::string> names;
   for (const Json& item : object.at("layers").items()) {
     item.allow_only({"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes",
-                     "expert", "collectives"});
+                     "expert", "frozen", "collectives"});
     const std::string name = read_name(item.at("name"));
     if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
+    bool frozen = false;
     if (next < model.layers.size() && model.layers[next].name == name) {
       for (const ModelTensor& tensor : model.layers[next].tensors)
         profile.tensors.push_back({tensor.name, tensor.elements, tensor.elements * bytes_per_element,
                                    static_cast<LayerId>(profile.layers.size()), tensor.shape, tensor.fused,
                                    tensor.muon_us ? std::optional(to_time(*tensor.muon_us * 1e-6)) : std::nullopt});
+      frozen = model.layers[next].frozen;
       ++next;
     }
     profile.layers.push_back({name, microseconds(item.at("forward").number(), item.at("forward").place()),
                               microseconds(item.at("backward").number(), item.at("backward").place())});
     Layer& layer = profile.layers.back();
+    layer.frozen = frozen;
     if (const auto group = item.find("group")) layer.group = read_group(*group);
     if (const auto bytes = item.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, most_bytes);
     read_parallel_parts(item, layer);
@@ -348,6 +355,9 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
   if (profile.tensors.empty() && std::all_of(profile.layers.begin(), profile.layers.end(), is_silent))
     throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing would be communicated",
                      "at least one layer with parameters");
+  if (profile.has_frozen() && profile.elements() == 0)
+    throw InputError({file, "/layers"}, "every layer with parameters is frozen: nothing is trained",
+                     "at least one layer with parameters that is not \"frozen\"");
   if (add(profile.forward(), profile.backward()) == Time(0))
     throw InputError({file, json ? "/layers" : ""}, "every layer's time is zero", "measured times in microseconds");
   return profile;

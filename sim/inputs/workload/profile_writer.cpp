@@ -69,6 +69,7 @@ std::string extras(const Layer& layer) {
   if (layer.backward_weight) text += fmt::format(R"(, "backward_weight": {})", write_us(*layer.backward_weight));
   if (layer.output_bytes) text += fmt::format(R"(, "output_bytes": {})", *layer.output_bytes);
   if (layer.expert) text += R"(, "expert": true)";
+  if (layer.frozen) text += R"(, "frozen": true)";
   if (layer.collectives.empty()) return text;
   std::vector<std::string> list;
   for (const LayerCollective& one : layer.collectives)

@@ -30,9 +30,10 @@ JsonValue profile_summary(const Profile& profile) {
                  {"batch_size", profile.batch_size},
                  {"layers", profile.layers.size()},
                  {"tensors", profile.tensors.size()},
-                 {"parameters", profile.elements()},
+                 {"parameters", profile.elements_with_frozen()},
                  {"forward_s", to_seconds(profile.forward())},
                  {"backward_s", to_seconds(profile.backward())}};
+  if (profile.has_frozen()) json["trained_parameters"] = profile.elements();
   if (profile.update) json["update_s"] = to_seconds(*profile.update);
   for (const auto& [key, time] : {std::pair{"host_block_forward_s", profile.host.block_forward},
                                   {"host_block_backward_s", profile.host.block_backward},
@@ -95,6 +96,7 @@ const View& profile_view() {
           {"layers", "{layers}"},
           {"tensors", "{tensors}"},
           {"parameters", "{parameters}[ of {model_parameters}]"},
+          {"trained parameters", "{trained_parameters}"},
           {"active parameters", "{active_parameters}"},
           {"forward", "{forward_s}"},
           {"backward", "{backward_s}"},

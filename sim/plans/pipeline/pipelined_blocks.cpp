@@ -20,7 +20,7 @@ BucketSchedule schedule_of_chunk(const PipelineRequest& request, std::uint32_t c
     backward.push_back(pass == Activity::BackwardWeight ? weights[layer] : request.profile.layers[layer].backward);
   const Profile part = slowed(profile_of_chunk(request.profile, layers, backward),
                               request.slowdowns[request.pipeline.index.rank_of[chunk]]);
-  if (part.tensors.empty()) return {};
+  if (part.elements() == 0) return {};
   BucketSchedule schedule = make_bucket_schedule(
       request.strategy, {part, request.cost, request.options, true, request.pipeline.degrees.gradient_workers()});
   const TensorId first = first_tensor(request.profile, layers);

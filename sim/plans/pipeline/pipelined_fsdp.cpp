@@ -23,6 +23,10 @@ class PipelinedFsdp : PipelineBuilder {
     begin({});
     std::vector<std::vector<std::uint32_t>> units(pipeline_.chunks.size());  // blocks, by chunk
     for (std::uint32_t chunk = 0; chunk < pipeline_.chunks.size(); ++chunk) units[chunk] = add_units(chunk);
+    gradients_.resize(units.size());
+    for (std::uint32_t chunk = 0; chunk < units.size(); ++chunk)
+      for (const std::uint32_t block : units[chunk])
+        if (const auto reduced = gradients_of(block, plan_, profile_)) gradients_[chunk].push_back(*reduced);
     const bool separate = options_.fsdp.separate_lanes;
     for (const RankProgram& rank : ranks_) {
       const std::uint32_t number = rank.rank();
@@ -97,7 +101,7 @@ class PipelinedFsdp : PipelineBuilder {
           held[one.chunk].push_back(gather);
         }
       } else if (one.kind == Activity::ReduceGrad) {
-        for (const std::uint32_t block : units[one.chunk]) {
+        for (const std::uint32_t block : gradients_[one.chunk]) {
           Transfer reduction{.op = CollectiveOp::ReduceScatter,
                              .payload = {Payload::Kind::Gradients, block},
                              .lane = reduce_lanes_[rank.rank()],
@@ -138,6 +142,7 @@ class PipelinedFsdp : PipelineBuilder {
   }
 
   std::vector<Unit> unit_of_block_;
+  std::vector<std::vector<std::uint32_t>> gradients_;  // by chunk: the blocks that are reduced
 };
 
 }  // namespace

@@ -7,8 +7,7 @@ namespace allreplay {
 RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Profile& profile,
                          const ProgramShape& shape)
     : rank_(rank), row_(pipeline.rows[rank]), placed_(row_.size()) {
-  std::vector<bool> has_tensors(profile.layers.size(), false);
-  for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
+  const std::vector<bool> has_gradients = profile.has_gradients();
   std::map<std::uint32_t, std::size_t> last;  // by chunk: index of its last entry in passes_
   std::map<std::uint32_t, std::uint32_t> counts;
   for (std::uint32_t i = 0; i < row_.size(); ++i) {
@@ -33,7 +32,7 @@ RankProgram::RankProgram(const Pipeline& pipeline, std::uint32_t rank, const Pro
                        first_forward_.at(action.chunk) == i;
     for (std::uint32_t l = 0; l < chunk.layers(); ++l) {
       const LayerId layer = action.kind == Activity::Forward ? chunk.first + l : chunk.last - l;
-      if (first && has_tensors[layer]) works.push_back({Activity::Update, layer});
+      if (first && has_gradients[layer]) works.push_back({Activity::Update, layer});
       if (l == 0 && action.kind == Activity::Forward) placed.start = static_cast<std::uint32_t>(works.size());
       works.push_back({action.kind, layer, action.micro_batch});
     }

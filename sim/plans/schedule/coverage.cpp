@@ -48,6 +48,7 @@ struct Leg {
   std::vector<Piece> pieces;
   std::string what;  // "reduced", for errors
   std::string remedy;
+  bool frozen = false;  // frozen tensors are carried, too
 };
 
 class Coverage {
@@ -131,7 +132,7 @@ class Coverage {
   std::optional<Complaint> last_pass_unreduced(const Need& need) const {
     const std::set<std::uint32_t> micro_batches = reduced_micro_batches(need);
     for (TensorId id = 0; id < profile_.tensors.size() && micro_batches.size() > 1; ++id)
-      if (duty_.holds[id] && !micro_batches.contains(last_micro_batch(profile_.tensors[id].layer)))
+      if (has_gradient(id) && !micro_batches.contains(last_micro_batch(profile_.tensors[id].layer)))
         return Complaint{fmt::format("'{}' is not reduced after its last pass", profile_.tensors[id].name),
                          "every gradient in a reduction after its last pass"};
     return std::nullopt;
@@ -239,6 +240,7 @@ class Coverage {
                                                 : "a reduce-scatter of axis replica after each of axis shard"}};
   }
 
+  bool has_gradient(TensorId id) const { return duty_.holds[id] && !profile_.is_frozen(id); }
   std::string name(std::uint32_t index) const { return describe_transfer(plan_, index, profile_); }
   const std::string& layer_of(TensorId tensor) const { return profile_.layers[profile_.tensors[tensor].layer].name; }
 
@@ -255,10 +257,11 @@ class Coverage {
   }
 
   std::optional<Complaint> gap(const Leg& leg) const {
-    const auto& [pieces, what, remedy] = leg;
+    const auto& [pieces, what, remedy, frozen] = leg;
     std::size_t next = 0;
     for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
-      if (!duty_.holds[id]) continue;
+      while (next < pieces.size() && pieces[next].slice.tensor < id) ++next;  // frozen ones, sent all the same
+      if (!duty_.holds[id] || (profile_.is_frozen(id) && !frozen)) continue;
       const Tensor& tensor = profile_.tensors[id];
       Bytes sent = 0;
       for (; next < pieces.size() && pieces[next].slice.tensor == id; ++next) {
@@ -305,6 +308,7 @@ class Coverage {
     const auto end = [](const Slice& slice) { return slice.offset + slice.bytes; };
     std::size_t source = 0;
     for (const Piece& piece : then) {
+      if (profile_.is_frozen(piece.slice.tensor)) continue;
       const auto ends_before = [&](const Slice& other) {
         return other.tensor < piece.slice.tensor ||
                (other.tensor == piece.slice.tensor && end(other) <= piece.slice.offset);
@@ -364,7 +368,8 @@ class Coverage {
             {first,
              shards ? "gathered among the groups before the first forward pass"
                     : "gathered before the first forward pass",
-             fmt::format("every byte of every parameter in one all-gather of axis {}", shards ? "replica" : "shard")}))
+             fmt::format("every byte of every parameter in one all-gather of axis {}", shards ? "replica" : "shard"),
+             freed && !shards}))
       return wrong;
     for (const auto& [use, pieces] : serving)
       if (auto wrong = use > 0 && freed ? twice(pieces) : std::nullopt) return wrong;

@@ -18,7 +18,7 @@ std::vector<PartOfTensors> parts_of_tensors(const Profile& profile, const Shardi
     part.profile.tensors.clear();
     part.profile.tied.reset();
     for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor) {
-      if (sharding.has_expert_groups() && profile.is_expert(tensor) != experts) continue;
+      if (profile.is_frozen(tensor) || (sharding.has_expert_groups() && profile.is_expert(tensor) != experts)) continue;
       part.profile.tensors.push_back(profile.tensors[tensor]);
       part.ids.push_back(tensor);
     }

@@ -1,4 +1,5 @@
-// Tensors of experts and all others are planned separately: their gradients are reduced among different workers.
+// Tensors of experts and all others are planned separately: their gradients are reduced among different workers. Frozen
+// tensors, which have none, are left out.
 #pragma once
 
 #include <vector>
@@ -17,8 +18,8 @@ struct PartOfTensors {
   std::vector<Block> blocks_of_whole(std::vector<Block> blocks) const;
 };
 
-/// Returns the parts that are planned separately: everything or, if experts have groups of their own, the other tensors
-/// and then those of experts. A part may have no tensors.
+/// Returns the parts that are planned separately: everything that is not frozen or, if experts have groups of their
+/// own, the other tensors and then those of experts. A part may have no tensors.
 std::vector<PartOfTensors> parts_of_tensors(const Profile& profile, const ShardingConfig& sharding);
 
 /// True if the block carries tensors of experts. REQUIRES: the block holds tensors of one kind.

@@ -128,9 +128,10 @@ namespace {
 // The parts that FSDP1 and FSDP2 share.
 class Fsdp {
  public:
-  // `root`: by unit, true if it is part of the root.
+  // `root`: by unit, true if it is part of the root. `flat`: a unit is one flat parameter, so that frozen tensors
+  // beside others have gradients, too.
   Fsdp(std::string_view name, const PlanRequest& request, Reshard default_value, std::vector<Unit> units,
-       const std::vector<bool>& root)
+       const std::vector<bool>& root, bool flat)
       : request_(request),
         options_(request.options.fsdp),
         units_(std::move(units)),
@@ -142,6 +143,7 @@ class Fsdp {
     block_.assign(count(), 0);
     for (std::uint32_t unit = 0; unit < count(); ++unit)
       if (!root[unit]) block_[unit] = add_block({unit});
+    set_gradients(flat);
     build_.plan().memory_policy.units = units_;
     if (root_.size() > 1) build_.plan().memory_policy.root = root_;
     build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient = 4;  // fp32 shards, whatever is sent
@@ -161,6 +163,27 @@ class Fsdp {
     return build_.add(std::move(block));
   }
 
+  // Makes the blocks that are reduced.
+  void set_gradients(bool flat) {
+    const Profile& profile = request_.profile;
+    const auto blocks = static_cast<std::uint32_t>(build_.plan().blocks.size());
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      gradients_.push_back(gradients_of(block, build_.plan(), profile));
+      if (!flat || !gradients_[block] || gradients_[block] == block) continue;
+      build_.plan().memory_policy.frozen_gradients += elements_of(build_.plan().blocks[block], profile) -
+                                                      elements_of(build_.plan().blocks[*gradients_[block]], profile);
+      build_.plan().blocks.pop_back();
+      gradients_[block] = block;
+    }
+  }
+
+  bool needs_backward(std::uint32_t unit) const {
+    return request_.profile.needs_backward(units_[unit].first, units_[unit].last);
+  }
+
+  // The block that is reduced after the unit's backward pass, if it has gradients.
+  const std::optional<std::uint32_t>& gradients(std::uint32_t unit) const { return gradients_[block_[unit]]; }
+
   std::uint32_t count() const { return static_cast<std::uint32_t>(units_.size()); }
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(request_.options.sharding.accumulate); }
   bool groups() const { return request_.options.sharding.shard_group > 0; }
@@ -179,12 +202,13 @@ class Fsdp {
     return build_.gather(block_[unit], lane, micro_batch, group_of(unit));
   }
   // Adds the unit's reduce-scatter and, if there are groups and `sums`, the all-reduce of its shard among them.
+  // REQUIRES: it has gradients.
   PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch, bool sums = true) {
     const PlanPoint scattered =
-        build_.reduce(CollectiveOp::ReduceScatter, group_of(unit), block_[unit], lane, micro_batch);
+        build_.reduce(CollectiveOp::ReduceScatter, group_of(unit), *gradients(unit), lane, micro_batch);
     reductions_.push_back(scattered);
     if (!groups() || !sums) return scattered;
-    const PlanPoint summed = build_.sum_shards(block_[unit], replicate_, micro_batch);
+    const PlanPoint summed = build_.sum_shards(*gradients(unit), replicate_, micro_batch);
     build_.gate(scattered, summed);
     reductions_.push_back(summed);
     return scattered;
@@ -192,9 +216,19 @@ class Fsdp {
 
   // Makes the first gathers of the next micro-batch wait for everything in this one.
   void end_micro_batch() {
+    keep();
     boundary_ = reductions_;
     boundary_.push_back(build_.so_far());
     reductions_.clear();
+  }
+
+  // A unit that is not freed after its forward pass is kept to the end, even if no backward pass reads it.
+  void keep() {
+    std::vector<Transfer>& transfers = build_.plan().transfers;
+    for (; ended_ < transfers.size(); ++ended_)
+      for (const std::uint32_t unit : kept_)
+        if (transfers[ended_].payload == Payload{Payload::Kind::Parameters, block_[unit]})
+          transfers[ended_].held_until = std::get<WorkPoint>(build_.so_far());
   }
 
   Plan finish() {
@@ -207,11 +241,14 @@ class Fsdp {
   const PlanRequest& request_;
   const FsdpOptions& options_;
   std::vector<Unit> units_;
-  std::vector<std::uint32_t> root_;   // indices of the units of the root, in forward order
-  std::vector<std::uint32_t> block_;  // by unit
+  std::vector<std::uint32_t> root_;                      // indices of the units of the root, in forward order
+  std::vector<std::uint32_t> block_;                     // by unit
+  std::vector<std::optional<std::uint32_t>> gradients_;  // by block of parameters
   Reshard reshard_;
   PlanBuilder build_;
   std::uint32_t replicate_ = 0;
+  std::vector<std::uint32_t> kept_;                      // units that are not freed, and have no backward pass
+  std::size_t ended_ = 0;                                // transfers of earlier micro-batches
   std::vector<PlanPoint> reductions_;                    // of this micro-batch
   std::vector<PlanPoint> boundary_{start_of_program()};  // the first gathers of a micro-batch wait for these
 };
@@ -236,7 +273,10 @@ class Fsdp2 : Fsdp {
 
  private:
   Fsdp2(const PlanRequest& request, const std::vector<Unit>& units)
-      : Fsdp("fsdp2", request, Reshard::ButLast, units, std::vector<bool>(units.size(), false)) {}
+      : Fsdp("fsdp2", request, Reshard::ButLast, units, std::vector<bool>(units.size(), false), false) {
+    for (std::uint32_t unit = 0; unit < count(); ++unit)
+      if (!freed(unit) && !needs_backward(unit)) kept_.push_back(unit);
+  }
 
   // A unit of experts is sharded among other workers than one of other tensors.
   static std::vector<Unit> units_of_kinds(const PlanRequest& request) {
@@ -247,6 +287,8 @@ class Fsdp2 : Fsdp {
   bool freed(std::uint32_t unit) const {
     return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
   }
+
+  bool is_gathered_again(std::uint32_t unit) const { return freed(unit) && needs_backward(unit); }
 
   void forward(std::uint32_t micro_batch) {
     std::vector<PlanPoint> copied;
@@ -277,25 +319,26 @@ class Fsdp2 : Fsdp {
     const bool reducing = last || options_.reduce != Reduce::Last, sums = last || options_.reduce == Reduce::Every;
     freed_.clear();
     for (std::uint32_t unit = count(); unit-- > 0;)
-      if (freed(unit)) freed_.push_back(unit);
+      if (is_gathered_again(unit)) freed_.push_back(unit);
     next_ = 0;
     waiting_.clear();
     arrived_.assign(count(), std::nullopt);
-    std::vector<std::optional<PlanPoint>> copied(count()), reduced(count());
+    std::vector<std::optional<PlanPoint>> copied(count());
+    std::vector<PlanPoint> reduced;
     for (std::int64_t i = 0; i < options_.prefetch; ++i) issue(micro_batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
-      if (freed(unit)) {
+      if (is_gathered_again(unit)) {
         copied[unit] = work(build_.add(Work{Activity::CopyOutAgain, unit, micro_batch}));
         build_.gate(*arrived_[unit], *copied[unit]);
         issue(micro_batch);
       }
       pass(Activity::Backward, unit, micro_batch);
-      if (!reducing) continue;
-      const PlanPoint copy = work(build_.add(Work{Activity::CopyIn, unit, micro_batch}));
-      const std::size_t behind = unit + static_cast<std::size_t>(options_.reduce_buffers);
-      if (behind < count()) build_.gate(*reduced[behind], copy);
-      reduced[unit] = reduce(unit, reduces_, micro_batch, sums);
-      build_.gate(copy, *reduced[unit]);
+      if (!reducing || !gradients(unit)) continue;
+      const PlanPoint copy = work(build_.add(Work{Activity::CopyIn, *gradients(unit), micro_batch}));
+      const auto behind = static_cast<std::size_t>(options_.reduce_buffers);
+      if (reduced.size() >= behind) build_.gate(reduced[reduced.size() - behind], copy);
+      reduced.push_back(reduce(unit, reduces_, micro_batch, sums));
+      build_.gate(copy, reduced.back());
     }
     for (const auto& [unit, arrived] : waiting_) build_.gate(unit ? *copied[*unit] : last_copy_, arrived);
   }
@@ -327,13 +370,17 @@ class Fsdp1 : Fsdp {
 
  private:
   Fsdp1(std::string_view name, const PlanRequest& request, const std::vector<Unit>& units)
-      : Fsdp(name, request, Reshard::All, units, root_layers(request.profile, units, request.options.fsdp.wrap)) {
+      : Fsdp(name, request, Reshard::All, units, root_layers(request.profile, units, request.options.fsdp.wrap), true) {
     for (std::uint32_t unit = count(); unit-- > 0;)
-      if (freed(unit)) freed_.push_back(unit);
+      if (is_gathered_again(unit))
+        freed_.push_back(unit);
+      else if (!freed(unit) && !needs_backward(unit))
+        kept_.push_back(unit);
   }
 
   bool is_root(std::uint32_t unit) const { return std::find(root_.begin(), root_.end(), unit) != root_.end(); }
   bool freed(std::uint32_t unit) const { return reshard_ == Reshard::All && !is_root(unit); }
+  bool is_gathered_again(std::uint32_t unit) const { return freed(unit) && needs_backward(unit); }
 
   // The root's gather comes first and does not count towards the limit.
   void forward(std::uint32_t micro_batch) {
@@ -371,14 +418,14 @@ class Fsdp1 : Fsdp {
     if (mode == BackwardPrefetch::Pre && !root_.empty()) fetch(build_.so_far(), micro_batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
       const PlanPoint before = build_.so_far();
-      if (freed(unit) && used == arrived_.size()) fetch(before, micro_batch);
+      if (is_gathered_again(unit) && used == arrived_.size()) fetch(before, micro_batch);
       const ProgramRange range = pass(Activity::Backward, unit, micro_batch);
-      if (freed(unit)) build_.gate(arrived_[used++], work(range.first));
+      if (is_gathered_again(unit)) build_.gate(arrived_[used++], work(range.first));
       if (is_root(unit) && unit != root_.front()) continue;  // the root has layers whose pass comes later
       const PlanPoint end = work(range.last);
       if (mode == BackwardPrefetch::Pre && !is_root(unit)) fetch(before, micro_batch);
       if (mode == BackwardPrefetch::Post) fetch(end, micro_batch);
-      build_.gate(end, reduce(unit, lane_, micro_batch));
+      if (gradients(unit)) build_.gate(end, reduce(unit, lane_, micro_batch));
     }
   }
 

@@ -9,9 +9,9 @@ std::vector<Gradient> gradients(const Profile& profile) {
     ready[layer] = clock = add(clock, profile.layers[layer].backward);
   std::vector<Gradient> list;
   list.reserve(profile.tensors.size());
-  for (std::size_t tensor = profile.tensors.size(); tensor-- > 0;)
-    list.push_back(
-        {static_cast<TensorId>(tensor), profile.tensors[tensor].bytes, ready[profile.tensors[tensor].layer]});
+  for (auto tensor = static_cast<TensorId>(profile.tensors.size()); tensor-- > 0;)
+    if (!profile.is_frozen(tensor))
+      list.push_back({tensor, profile.tensors[tensor].bytes, ready[profile.tensors[tensor].layer]});
   return list;
 }
 

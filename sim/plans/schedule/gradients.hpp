@@ -15,7 +15,8 @@ struct Gradient {
   Time ready{0};  ///< since the start of the backward pass
 };
 
-/// Returns gradients in backward order: the output layer first, and within a layer the last tensor first.
+/// Returns gradients in backward order: the output layer first, and within a layer the last tensor first. Frozen
+/// tensors have none.
 std::vector<Gradient> gradients(const Profile& profile);
 
 /// Returns the bytes per element; 4 for a profile without tensors.

@@ -67,7 +67,8 @@ class LocalSteps {
   }
 
   void add_fragment(LayerId first, LayerId last) {
-    const Block all = block_of_layers({first, last}, profile_);
+    Block all = block_of_layers({first, last}, profile_);
+    std::erase_if(all.slices, [&](const Slice& slice) { return profile_.is_frozen(slice.tensor); });
     Fragment fragment{build_.add(all), {}, {}};
     for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : block_per_slice(all))
       fragment.buckets.push_back(build_.add(std::move(bucket)));
@@ -255,7 +256,7 @@ std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profil
     if (auto wrong = unaveraged(plan, profile, bounds, place, updates.size() - 1, updates)) return wrong;
   }
   for (TensorId id = 0; id < profile.tensors.size(); ++id)
-    if (times[id] != 1)
+    if (times[id] != 1 && !profile.is_frozen(id))
       return Complaint{fmt::format("'{}' has {} outer updates in a round", profile.tensors[id].name, times[id]), "one"};
   return std::nullopt;
 }

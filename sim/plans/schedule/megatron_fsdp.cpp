@@ -36,10 +36,10 @@ class MegatronFsdp {
         pass(Activity::Forward, parts_[i], micro_batch);
       }
       for (std::size_t i = parts_.size(); i-- > 0;) {
-        fetch(i, -1, micro_batch);
+        if (parts_[i].backward) fetch(i, -1, micro_batch);
         pass(Activity::Backward, parts_[i], micro_batch);
         while (i > 0 && pending_elements_ > unit_size_) wait_for_oldest();
-        reduce(static_cast<std::uint32_t>(i), micro_batch, ends);
+        reduce(parts_[i], micro_batch, ends);
       }
       if (!ends) continue;
       while (!pending_.empty()) wait_for_oldest();
@@ -56,9 +56,11 @@ class MegatronFsdp {
   struct Part {
     Unit layers;
     std::int64_t elements = 0;
-    bool freed = false;               // after each pass; parts beyond the blocks never are
-    bool here = false;                // gathered, or on its way
-    std::optional<PlanPoint> coming;  // its gather, until the program waits for it
+    bool freed = false;                      // after each pass; parts beyond the blocks never are
+    bool backward = true;                    // its backward pass needs its parameters
+    std::optional<std::uint32_t> gradients;  // the block that is reduced
+    bool here = false;                       // gathered, or on its way
+    std::optional<PlanPoint> coming;         // its gather, until the program waits for it
   };
 
   static ShardingConfig sharded(const StrategyOptions& options) {
@@ -74,7 +76,11 @@ class MegatronFsdp {
     const std::vector<Unit>& units = build_.plan().memory_policy.units;
     std::int64_t elements = 0, count = 0;  // of the units that are freed
     for (std::size_t i = 0; i < units.size(); ++i) {
-      Part part{.layers = units[i], .freed = !beyond[i], .coming = {}};
+      Part part{.layers = units[i],
+                .freed = !beyond[i],
+                .backward = profile_.needs_backward(units[i].first, units[i].last),
+                .gradients = {},
+                .coming = {}};
       Block block = block_of_layers(units[i], profile_);
       for (const Slice& slice : block.slices) part.elements += profile_.tensors[slice.tensor].elements;
       build_.add(std::move(block));
@@ -84,8 +90,10 @@ class MegatronFsdp {
       }
       parts_.push_back(part);
     }
-    unit_size_ =
-        options_.unit_size > 0 ? options_.unit_size : std::max<std::int64_t>(1'000'000'000, 2 * elements / count);
+    for (std::uint32_t i = 0; i < parts_.size(); ++i) parts_[i].gradients = gradients_of(i, build_.plan(), profile_);
+    unit_size_ = options_.unit_size > 0
+                     ? options_.unit_size
+                     : std::max<std::int64_t>(1'000'000'000, 2 * elements / std::max<std::int64_t>(count, 1));
   }
 
   // Gathers a part and the units that follow it in the direction of the pass: one, or while those gathered or on their
@@ -96,7 +104,7 @@ class MegatronFsdp {
     for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(index) + step; at >= 0 && at < std::ssize(parts_);
          at += step) {
       const Part& part = parts_[static_cast<std::size_t>(at)];
-      if (!part.freed) continue;
+      if (!part.freed || (step < 0 && !part.backward)) continue;
       if (options_.double_buffer ? beyond > 0 : 2 * beyond >= unit_size_) return;
       gather(static_cast<std::uint32_t>(at), micro_batch);
       beyond += part.elements;
@@ -110,8 +118,8 @@ class MegatronFsdp {
     if (part.here) return;
     part.here = true;
     std::optional<PlanPoint> shard;
-    if (sharding().outer_optimizer && micro_batch == 0)
-      shard = build_.issue(build_.gather_shards(index, replicate_, micro_batch));
+    if (sharding().outer_optimizer && micro_batch == 0 && part.gradients)
+      shard = build_.issue(build_.gather_shards(*part.gradients, replicate_, micro_batch));
     part.coming = build_.issue(build_.gather(index, gathers_, micro_batch));
     if (shard) build_.gate(*shard, *part.coming);
   }
@@ -124,13 +132,14 @@ class MegatronFsdp {
   }
 
   // Issues a reduction and, if the micro-batch ends an iteration, the one among the groups that follows it.
-  void reduce(std::uint32_t index, std::uint32_t micro_batch, bool ends) {
+  void reduce(const Part& part, std::uint32_t micro_batch, bool ends) {
+    if (!part.gradients) return;
     const auto reduction = [&](CollectiveOp op, DataParallelGroup group, std::uint32_t lane) {
-      return build_.reduce(op, group, index, lane, micro_batch);
+      return build_.reduce(op, group, *part.gradients, lane, micro_batch);
     };
     const PlanPoint scattered = build_.issue(reduction(CollectiveOp::ReduceScatter, group_shard, reduces_));
-    pending_.push_back({scattered, parts_[index].elements});
-    pending_elements_ += parts_[index].elements;
+    pending_.push_back({scattered, elements_of(build_.plan().blocks[*part.gradients], profile_)});
+    pending_elements_ += pending_.back().elements;
     if (!groups() || !ends) return;
     const CollectiveOp op = sharding().outer_optimizer ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
     among_groups_.push_back(reduction(op, group_replica, replicate_));

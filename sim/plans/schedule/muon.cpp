@@ -21,7 +21,8 @@ std::vector<TensorId> muon_matrices(const Profile& profile) {
   }
   std::vector<TensorId> matrices;
   for (TensorId id = 0; id < profile.tensors.size(); ++id)
-    if (profile.tensors[id].shape.size() == 2 && in_block[profile.tensors[id].layer]) matrices.push_back(id);
+    if (profile.tensors[id].shape.size() == 2 && in_block[profile.tensors[id].layer] && !profile.is_frozen(id))
+      matrices.push_back(id);
   return matrices;
 }
 

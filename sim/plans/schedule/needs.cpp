@@ -34,11 +34,12 @@ namespace {
 std::optional<Complaint> not_updated(const std::map<LayerId, std::size_t>& passes_before, std::size_t first_forward,
                                      const Profile& profile) {
   for (const Tensor& tensor : profile.tensors) {
+    if (profile.layers[tensor.layer].frozen) continue;
     const std::string& layer = profile.layers[tensor.layer].name;
     const auto update = passes_before.find(tensor.layer);
     if (update == passes_before.end())
       return Complaint{fmt::format("the program updates layers, but not '{}'", layer),
-                       "{\"update\": \"everything\"}, or the update of each layer that has tensors"};
+                       "{\"update\": \"everything\"}, or the update of each layer that has gradients"};
     if (update->second > first_forward + tensor.layer)
       return Complaint{fmt::format("the program updates '{}' after its forward pass", layer), "before it"};
   }
@@ -118,7 +119,7 @@ void require_complete(const BucketSchedule& schedule, const Profile& profile) {
     Bytes sent = 0;
     for (; next < slices.size() && slices[next]->tensor == tensor && slices[next]->offset == sent; ++next)
       sent += slices[next]->bytes;
-    if (sent != profile.tensors[tensor].bytes)
+    if (sent != (profile.is_frozen(tensor) ? 0 : profile.tensors[tensor].bytes))
       throw std::logic_error(fmt::format("{}: bytes of '{}' from {} are left out or sent twice", schedule.strategy,
                                          profile.tensors[tensor].name, sent));
   }

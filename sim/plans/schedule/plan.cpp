@@ -76,10 +76,9 @@ void add_first_forward(std::vector<Work>& program, const Profile& profile, const
   const auto layers = static_cast<LayerId>(profile.layers.size());
   const bool shares = updates(profile, sharding) && !sharding.shards_optimizer() && barrier == Barrier::Layer;
   if (updates(profile, sharding) && !shares) program.push_back({Activity::Update, everything});
-  std::vector<bool> has_tensors(layers, false);
-  for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
+  const std::vector<bool> has_gradients = profile.has_gradients();
   for (LayerId layer = 0; layer < layers; ++layer) {
-    if (shares && has_tensors[layer]) program.push_back({Activity::Update, layer});
+    if (shares && has_gradients[layer]) program.push_back({Activity::Update, layer});
     program.push_back({Activity::Forward, layer});
   }
 }

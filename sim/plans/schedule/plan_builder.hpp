@@ -1,6 +1,7 @@
 // Builds plans transfer by transfer, for strategies that are not a BucketSchedule.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "sim/plans/schedule/plan.hpp"
@@ -129,5 +130,9 @@ class PlanBuilder {
 Block block_of_layer(LayerId layer, const Profile& profile);
 /// The same for several layers.
 Block block_of_layers(const Unit& layers, const Profile& profile);
+
+/// Returns the block that reduces the gradients of a block of parameters: the same unless tensors of it are frozen,
+/// else a new block without these; none if all are.
+std::optional<std::uint32_t> gradients_of(std::uint32_t block, Plan& plan, const Profile& profile);
 
 }  // namespace allreplay

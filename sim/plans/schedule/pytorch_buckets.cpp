@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/plans/schedule/gradients.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -74,15 +76,16 @@ bool is_sent_by_hooks(const Plan& plan) {
 std::optional<std::vector<std::int64_t>> pytorch_buckets(const Plan& plan, const Profile& profile) {
   if (!is_sent_by_hooks(plan)) return {};
   std::vector<std::int64_t> buckets;
-  std::size_t left = profile.tensors.size();
+  const std::vector<Gradient> list = gradients(profile);
+  std::size_t next = 0;
   for (const Block& block : plan.blocks) {
     buckets.push_back(0);
     for (const Slice& slice : block.slices) {
-      if (left == 0 || slice.tensor != --left || slice.bytes != profile.tensors[left].bytes) return {};
-      buckets.back() += profile.tensors[left].elements;
+      if (next == list.size() || slice.tensor != list[next].tensor || slice.bytes != list[next].bytes) return {};
+      buckets.back() += profile.tensors[list[next++].tensor].elements;
     }
   }
-  return left == 0 ? std::optional(buckets) : std::nullopt;
+  return next == list.size() ? std::optional(buckets) : std::nullopt;
 }
 
 std::string pytorch_code(const Plan& plan, const std::vector<std::int64_t>& buckets) {

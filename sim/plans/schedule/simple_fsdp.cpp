@@ -41,7 +41,9 @@ class SimpleFsdp {
   struct Part {
     Unit layers;
     std::vector<std::uint32_t> blocks;
-    bool freed = false;  // between its passes
+    bool freed = false;                         // between its passes
+    bool backward = true;                       // its backward pass needs its parameters
+    std::vector<std::uint32_t> gradients = {};  // blocks that are reduced
   };
 
   static ShardingConfig sharded(ShardingConfig sharding) {
@@ -68,7 +70,14 @@ class SimpleFsdp {
           parts_.back().blocks.push_back(build_.add(Block{{slice}}));
       }
     }
+    for (Part& part : parts_) {
+      part.backward = profile_.needs_backward(part.layers.first, part.layers.last);
+      for (const std::uint32_t block : part.blocks)
+        if (const auto gradients = gradients_of(block, build_.plan(), profile_)) part.gradients.push_back(*gradients);
+    }
   }
+
+  static bool is_gathered_again(const Part& part) { return part.freed && part.backward; }
 
   // Issues the gather of a bucket.
   PlanPoint gather(std::size_t part, std::uint32_t micro_batch) {
@@ -91,8 +100,8 @@ class SimpleFsdp {
       build_.wait_for(build_.issue(build_.gather(block, gathers_, micro_batch)));
   }
   void reduce_in_turn(const Part& part, std::uint32_t micro_batch) {
-    for (std::size_t i = part.blocks.size(); i-- > 0;) {
-      reduce(part.blocks[i], micro_batch);
+    for (std::size_t i = part.gradients.size(); i-- > 0;) {
+      reduce(part.gradients[i], micro_batch);
       build_.wait_for(reductions_);
       reductions_.clear();
     }
@@ -118,20 +127,20 @@ class SimpleFsdp {
   void backward(std::uint32_t micro_batch) {
     const std::size_t count = parts_.size();
     std::vector<std::optional<PlanPoint>> arrived(count), reduced(count + 2);
-    if (reorders_ && parts_.back().freed) arrived.back() = gather(count - 1, micro_batch);
+    if (reorders_ && is_gathered_again(parts_.back())) arrived.back() = gather(count - 1, micro_batch);
     for (std::size_t i = count; i-- > 0;) {
       const Part& part = parts_[i];
       if (reduced[i + 2]) build_.wait_for(*reduced[i + 2]);
-      if (reorders_ && i > 0 && parts_[i - 1].freed) arrived[i - 1] = gather(i - 1, micro_batch);
+      if (reorders_ && i > 0 && is_gathered_again(parts_[i - 1])) arrived[i - 1] = gather(i - 1, micro_batch);
       if (arrived[i])
         build_.wait_for(*arrived[i]);
-      else if (!reorders_ && part.freed)
+      else if (!reorders_ && is_gathered_again(part))
         gather_in_turn(part, micro_batch);
       build_.pass(Activity::Backward, part.layers, micro_batch);
-      if (reorders_)
-        reduced[i] = reduce(part.blocks.front(), micro_batch);
-      else
+      if (!reorders_)
         reduce_in_turn(part, micro_batch);
+      else if (!part.gradients.empty())
+        reduced[i] = reduce(part.gradients.front(), micro_batch);
     }
   }
 

@@ -310,10 +310,11 @@ StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options,
 
 namespace {
 
-// Forms blocks separately of tensors of experts and of all others, if their gradients are reduced separately.
+// Forms blocks separately of tensors of experts and of all others, if their gradients are reduced separately. Planners
+// do not see frozen tensors.
 BucketSchedule schedule_in_parts(const Strategy& strategy, const PlanRequest& request) {
   if (request.profile.tensors.empty()) return {};
-  if (!request.options.sharding.has_expert_groups()) return strategy.schedule(request);
+  if (!request.options.sharding.has_expert_groups() && !request.profile.has_frozen()) return strategy.schedule(request);
   BucketSchedule whole;
   for (const PartOfTensors& part : parts_of_tensors(request.profile, request.options.sharding)) {
     if (part.ids.empty()) continue;

@@ -23,6 +23,16 @@ Block block_of_layers(const Unit& layers, const Profile& profile) {
   return block;
 }
 
+std::optional<std::uint32_t> gradients_of(std::uint32_t block, Plan& plan, const Profile& profile) {
+  Block trained;
+  for (const Slice& slice : plan.blocks[block].slices)
+    if (!profile.is_frozen(slice.tensor)) trained.slices.push_back(slice);
+  if (trained.slices.size() == plan.blocks[block].slices.size()) return block;
+  if (trained.slices.empty()) return std::nullopt;
+  plan.blocks.push_back(std::move(trained));
+  return static_cast<std::uint32_t>(plan.blocks.size() - 1);
+}
+
 namespace {
 
 class Zero12 : ZeroPlanner {
@@ -60,12 +70,13 @@ class Zero12 : ZeroPlanner {
   }
 
  private:
-  // Adds blocks of `allgather_bucket` elements that hold all parameters.
+  // Adds blocks of `allgather_bucket` elements that hold all parameters that are updated.
   std::vector<std::uint32_t> pieces() {
     const std::int64_t most = options_.allgather_bucket > 0 ? options_.allgather_bucket : profile_.elements();
     std::vector<Block> blocks;
     std::int64_t left = 0;  // elements that still fit into the last block
     for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
+      if (profile_.is_frozen(id)) continue;
       const Tensor& tensor = profile_.tensors[id];
       const Bytes each = tensor.bytes / tensor.elements;
       for (std::int64_t sent = 0; sent < tensor.elements;) {

@@ -36,9 +36,10 @@ class Zero3 : ZeroPlanner {
       partial_[tensor.layer].slices.push_back({id, 0, tensor.bytes});
       elements_[tensor.layer] += tensor.elements;
     }
-    // Between a layer's two positions in the trace, each layer above it occurs twice.
+    // Between a layer's two positions in the trace, each layer above it occurs twice, or once without a backward pass.
     between_.assign(layers(), 0);
-    for (LayerId layer = layers(); layer-- > 1;) between_[layer - 1] = between_[layer] + 2 * whole_[layer];
+    for (LayerId layer = layers(); layer-- > 1;)
+      between_[layer - 1] = between_[layer] + (needs_backward(layer) ? 2 : 1) * whole_[layer];
     if (!resident.slices.empty()) build_.plan().memory_policy.resident = build_.add(std::move(resident));
     gathered_.assign(layers(), std::nullopt);
     for (LayerId layer = 0; layer < layers(); ++layer) set_missing(layer, true);
@@ -62,19 +63,20 @@ class Zero3 : ZeroPlanner {
  private:
   std::size_t trace_length() const { return 2 * layers(); }
   LayerId layer_at(std::size_t at) const { return static_cast<LayerId>(at < layers() ? at : trace_length() - 1 - at); }
+  bool needs_backward(LayerId layer) const { return profile_.needs_backward(layer, layer); }
   static ZeroReduction reduction(std::uint32_t micro_batch) {
     return {CollectiveOp::ReduceScatter, group_shard, micro_batch};
   }
 
   void step(std::size_t at, std::uint32_t micro_batch) {
     const LayerId layer = layer_at(at);
-    const bool forward = at < layers();
-    if (elements_[layer] > 0 && !gathered_[layer]) gather({layer}, micro_batch);
-    prefetch(at, micro_batch);
+    const bool forward = at < layers(), runs = forward || needs_backward(layer);
+    if (runs && elements_[layer] > 0 && !gathered_[layer]) gather({layer}, micro_batch);
+    if (runs) prefetch(at, micro_batch);
     if (const auto arrived = gathered_[layer]) await(*arrived);
     compute({forward ? Activity::Forward : Activity::Backward, layer, micro_batch});
     if (!forward) launch(layer, reduction(micro_batch), overlaps_ ? 3 : 0);
-    if (forward && between_[layer] < options_.max_reuse) return;  // needed again soon
+    if (forward && needs_backward(layer) && between_[layer] < options_.max_reuse) return;  // needed again soon
     if (!gathered_[layer]) return;
     live_ -= elements_[layer];
     gathered_[layer].reset();
@@ -86,7 +88,9 @@ class Zero3 : ZeroPlanner {
   void set_missing(LayerId layer, bool missing) {
     if (elements_[layer] == 0) return;
     for (const std::size_t at : {std::size_t{layer}, trace_length() - 1 - layer})
-      if (missing)
+      if (at >= layers() && !needs_backward(layer))
+        continue;
+      else if (missing)
         missing_.insert(missing_.end(), at);
       else
         missing_.erase(at);

@@ -243,6 +243,12 @@ void add_estimate(CommandLine& app) {
   command.add_option("--dense-ffn", a->dense_ffn, values::number, "inner width of their MLP (four times --hidden)");
   command.add_option("--expert-imbalance", a->imbalance, values::ratio,
                      "tokens of the busiest worker's experts, over the mean (1)");
+  command.add_option("--lora", a->lora, values::number, "rank of LoRA's adapters: all else is frozen");
+  command.add_option(
+      "--lora-targets", a->lora_targets, {.name = "LAYERS"},
+      "products with adapters, such as q,k,v,o,gate,up,down, ends of names, all-linear (PEFT's default)");
+  command.add_option("--freeze", a->freeze, {.name = "LAYERS"},
+                     "layers that are not trained: embeddings, head, blocks:0-15, names with *");
   command.add_option("--out", a->out, values::file, "the profile to write");
   command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain,

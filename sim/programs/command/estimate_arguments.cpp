@@ -7,6 +7,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/text.hpp"
+#include "sim/inputs/estimate/freezing.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
 #include "sim/inputs/workload/model_file.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
@@ -284,12 +285,46 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
   return known;
 }
 
+namespace {
+
+std::vector<std::string> words_of_list(const std::string& text, const std::string& option, const std::string& right) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split(text, ",")) {
+    words.emplace_back(trim(word));
+    if (words.back().empty()) throw InputError(argument(option), fmt::format("'{}' has an empty part", text), right);
+  }
+  return words;
+}
+
+void take_freezing(Computation& work, const EstimateArguments& arguments) {
+  if (!arguments.freeze.empty()) {
+    if (!arguments.lora.empty())
+      throw InputError(argument("--freeze"), "cannot be combined with --lora, which freezes all but its adapters",
+                       "one of them");
+    freeze(work, words_of_list(arguments.freeze, "--freeze", "such as embeddings,blocks:0-15"), argument("--freeze"));
+  }
+  if (arguments.lora.empty()) {
+    if (!arguments.lora_targets.empty())
+      throw InputError(argument("--lora-targets"), "needs --lora", "the rank of the adapters");
+    return;
+  }
+  if (work.tp > 1)
+    throw InputError(argument("--tp"), "cannot be combined with --lora: PEFT does not split adapters", "--tp 1");
+  const auto targets = arguments.lora_targets.empty()
+                           ? std::vector<std::string>()
+                           : words_of_list(arguments.lora_targets, "--lora-targets", "such as q,k,v,o");
+  add_adapters(work, whole_number(arguments.lora, "--lora"), targets, argument("--lora"), argument("--lora-targets"));
+}
+
+}  // namespace
+
 EstimateRequest estimate_request(Context& context, const EstimateArguments& arguments) {
   require_given(arguments.device, "--device", "a name from `allreplay list devices`");
   require_given(arguments.batch, "--batch", "samples of one device in a mini-batch");
   EstimateRequest request;
   request.work = computation_of(context, arguments);
   refuse_without_experts(arguments, request.work);
+  take_freezing(request.work, arguments);
   request.device = read_device(context.files(), arguments.device);
   request.precision = arguments.precision.empty() ? usual_precision(request.device) : arguments.precision;
   request.batch = whole_number(arguments.batch, "--batch");
@@ -337,7 +372,10 @@ void refuse_options_with_from(const EstimateArguments& arguments) {
                       {"--mfu", arguments.mfu},
                       {"--tokens-per-second", arguments.tokens_per_second},
                       {"--samples-per-second", arguments.samples_per_second},
-                      {"--expert-imbalance", arguments.imbalance}};
+                      {"--expert-imbalance", arguments.imbalance},
+                      {"--lora", arguments.lora},
+                      {"--lora-targets", arguments.lora_targets},
+                      {"--freeze", arguments.freeze}};
   for (const auto& word : words_of(arguments)) refused.push_back(word);
   for (const auto& [name, text] : refused)
     if (!text.empty())

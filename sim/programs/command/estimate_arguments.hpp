@@ -17,6 +17,7 @@ struct EstimateArguments {
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   std::string experts, top_k, expert_ffn, shared_ffn, dense_layers, dense_ffn, imbalance;
+  std::string lora, lora_targets, freeze;
   ScenarioArguments setting;
   std::string strategy, plan;
   bool plain = false, force = false, sequence_parallel = false;

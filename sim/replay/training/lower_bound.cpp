@@ -8,8 +8,19 @@
 
 namespace allreplay {
 
+namespace {
+
+// REQUIRES: there are gradients.
+const Tensor& first_trained(const Profile& profile) {
+  TensorId tensor = 0;
+  while (profile.is_frozen(tensor)) ++tensor;
+  return profile.tensors[tensor];
+}
+
+}  // namespace
+
 LowerBound::LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least)
-    : first(profile.tensors.front().layer), all(least(profile.bytes())) {
+    : first(first_trained(profile).layer), all(least(profile.bytes())) {
   Bytes bytes = 0;
   for (const Tensor& tensor : profile.tensors)
     if (tensor.layer == first) bytes += tensor.bytes;
@@ -83,7 +94,7 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
   if (plan.sharding.has_expert_groups()) {  // two kinds of gradients, each in its own groups
     LowerBound bound;
     if (!plan.sharding.shards_optimizer() && plan.program().front().kind == Activity::Backward) {
-      const bool experts = profile.is_expert(0);
+      const bool experts = profile.layers[first_trained(profile).layer].expert;
       const Call call(CollectiveOp::AllReduce, plan.groups[experts ? group_expert : group_all].group);
       bound = LowerBound(profile, [&](Bytes bytes) { return fabric.least(static_cast<double>(bytes), call, true); });
     }

@@ -64,9 +64,12 @@ class Accountant {
     if (plan_.memory_policy.resident)
       for (const Slice& slice : plan_.blocks[*plan_.memory_policy.resident].slices)
         resident += static_cast<double>(slice.bytes) / gradient_;
-    Elements elements;
-    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor) elements.add(plan_, profile_, tensor);
-    return standing_memory(scenario_, plan_, elements, resident,
+    Elements elements, trained;
+    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor) {
+      elements.add(plan_, profile_, tensor);
+      if (!profile_.is_frozen(tensor)) trained.add(plan_, profile_, tensor);
+    }
+    return standing_memory(scenario_, plan_, elements, trained, resident,
                            static_cast<double>(plan_.sharding.shards(scenario_.workers)));
   }
 
@@ -103,12 +106,14 @@ class Accountant {
     for (LayerId layer = run.first; layer <= run.last; ++layer) unit_of_[layer] = *to;
   }
 
-  // Returns the places of the unit's passes in the program.
+  // Returns the places of the unit's passes in the program that need its parameters.
   std::vector<ProgramRange> passes_of(const Unit& unit) const {
+    const bool backward = profile_.needs_backward(unit.first, unit.last);
     std::vector<ProgramRange> passes;
     for (std::int64_t micro_batch = 0; micro_batch < plan_.sharding.micro_batches(); ++micro_batch) {
       passes.push_back(
           {places_(Activity::Forward, unit.first, micro_batch), places_(Activity::Forward, unit.last, micro_batch)});
+      if (!backward) continue;
       passes.push_back(
           {places_(Activity::Backward, unit.last, micro_batch), places_(Activity::Backward, unit.first, micro_batch)});
     }
@@ -317,31 +322,37 @@ double Elements::shared_by(double shards, const Plan& plan) const {
   return (all - experts) / shards + experts / (shards / static_cast<double>(plan.sharding.experts));
 }
 
-MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements, double resident,
-                            double shards) {
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements,
+                            const Elements& trained, double resident, double shards) {
   const MemoryPolicy& policy = plan.memory_policy;
-  const double gradient = gradient_bytes(scenario.profile);
-  const double held =
-      policy.parameter > 0 ? static_cast<double>(policy.parameter) : gradient * scenario.profile->parameter_share();
+  const double gradient = gradient_bytes(scenario.profile), own = gradient * scenario.profile->parameter_share();
+  const double held = policy.parameter > 0 ? static_cast<double>(policy.parameter) : own;
   const double made = policy.gradient > 0 ? static_cast<double>(policy.gradient) : gradient;
   const auto share = [&](bool shared) { return shared ? shards : 1; };
   MemoryParts parts;
   const auto held_elements = [&](const Elements& all, bool shared) { return all.shared_by(share(shared), plan); };
   parts.parameters =
       held * (held_elements({elements.all - resident, elements.experts}, plan.sharding.shards_parameters()) + resident);
+  // Frozen parameters are kept in their own type, unless they share a flat parameter with others.
+  const auto flat = static_cast<double>(policy.frozen_gradients);
+  parts.parameters +=
+      (own - held) * held_elements({elements.all - trained.all - flat, elements.experts - trained.experts},
+                                   plan.sharding.shards_parameters());
   const double state = scenario.options.memory.state.value_or(held == 2 ? 12 : 8);
   constexpr double second_moment = 4;  // fp32
   const double saved = std::min(state, second_moment) * static_cast<double>(policy.single_moment);
   const double owners =
       plan.sharding.outer_optimizer ? static_cast<double>(plan.sharding.optimizer_shards(scenario.workers)) : shards;
+  const double made_elements = trained.all + flat;
   if (elements.experts == 0) {  // the order of factors decides the last bit
-    parts.gradients = made * elements.all / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
-    parts.optimizer = (elements.all * state - saved) / (plan.sharding.shards_optimizer() ? owners : 1);
+    parts.gradients = made * made_elements / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
+    parts.optimizer = (trained.all * state - saved) / (plan.sharding.shards_optimizer() ? owners : 1);
   } else {
-    parts.gradients = made * held_elements(elements, !policy.whole_gradients && plan.sharding.shards_gradients());
-    parts.optimizer = state * held_elements(elements, plan.sharding.shards_optimizer());
+    parts.gradients = made * held_elements({made_elements, trained.experts},
+                                           !policy.whole_gradients && plan.sharding.shards_gradients());
+    parts.optimizer = state * held_elements(trained, plan.sharding.shards_optimizer());
   }
-  parts.outer = elements.all * static_cast<double>(policy.outer);
+  parts.outer = trained.all * static_cast<double>(policy.outer);
   return parts;
 }
 
@@ -349,7 +360,7 @@ std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, con
   const std::vector<Work>& program = plan.roles[role].program;
   std::vector<Elements> elements(profile.layers.size());
   for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
-    elements[profile.tensors[tensor].layer].add(plan, profile, tensor);
+    if (!profile.is_frozen(tensor)) elements[profile.tensors[tensor].layer].add(plan, profile, tensor);
   Elements own;  // of all layers of the role
   std::vector<UpdatePlace> updates;
   std::optional<std::size_t> first_pass;

@@ -33,10 +33,10 @@ struct Elements {
   double shared_by(double shards, const Plan& plan) const;
 };
 
-/// Returns the memory that a worker always holds for so many elements: `resident` of them unsharded, the others sharded
-/// among `shards` workers as in the plan. REQUIRES: the profile has tensors.
-MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements, double resident,
-                            double shards);
+/// Returns the memory that a worker always holds for so many elements, of which some are trained: `resident` of them
+/// unsharded, the others sharded among `shards` workers as in the plan. REQUIRES: the profile has tensors.
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements,
+                            const Elements& trained, double resident, double shards);
 
 /// A place where parameters are updated. Without time, that is just before `work`, the first forward pass.
 struct UpdatePlace {

@@ -40,10 +40,13 @@ class RankAccountant {
   }
 
   MemoryParts standing() const {
-    Elements elements;
-    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor)
-      if (is_own(tensor)) elements.add(plan_, profile_, tensor);
-    return standing_memory(job_.scenario, plan_, elements, 0,
+    Elements elements, trained;
+    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor) {
+      if (!is_own(tensor)) continue;
+      elements.add(plan_, profile_, tensor);
+      if (!profile_.is_frozen(tensor)) trained.add(plan_, profile_, tensor);
+    }
+    return standing_memory(job_.scenario, plan_, elements, trained, 0,
                            static_cast<double>(job_.parallel->degrees.gradient_workers()));
   }
 

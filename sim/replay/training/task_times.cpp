@@ -70,7 +70,7 @@ Time TaskTimes::nominal_time(const Label& label, const Profile& profile) {
 
 // A layer's share of the update is proportional to its bytes, a rank's to its elements.
 Time TaskTimes::update_time(const Label& label, const Profile& profile) const {
-  if (!profile.update || profile.tensors.empty()) return Time(0);
+  if (!profile.update || profile.elements() == 0) return Time(0);
   const std::uint32_t item = label.item;
   if (item == everything) {
     const double share = share_of_role(classes_[label.worker_class].role);
@@ -95,7 +95,8 @@ double TaskTimes::share_of_role(std::uint32_t role) const {
     if (work.kind == Activity::Forward) own[work.item] = true;
   std::int64_t elements = 0, of_experts = 0;
   for (const Tensor& tensor : profile_.tensors)
-    if (own[tensor.layer]) (apart && profile_.layers[tensor.layer].expert ? of_experts : elements) += tensor.elements;
+    if (own[tensor.layer] && !profile_.layers[tensor.layer].frozen)
+      (apart && profile_.layers[tensor.layer].expert ? of_experts : elements) += tensor.elements;
   const auto all = static_cast<double>(profile_.elements());
   const double share = static_cast<double>(elements) / all / shards;
   if (!apart) return share;

@@ -252,7 +252,7 @@ class Search {
         if (done()) return;
         varied.strategy = &find_strategy(name, {});
         if (replays_unmodified(*varied.strategy) && is_affordable(varied))
-          consider_with_variants(varied.strategy->schedule({profile_, cost_, options}));
+          consider_with_variants(make_bucket_schedule(*varied.strategy, {profile_, cost_, options}));
       }
       if (!done() && splits_) consider_with_variants(merged_in_halves(size));
     }

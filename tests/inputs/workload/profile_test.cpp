@@ -86,6 +86,38 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   CHECK(refused("\"ep\": 4", "\"ep\": 0") == "m.json: /parallel/ep");
 }
 
+TEST_CASE("a model or a trace freezes layers, and the trace decides") {
+  const auto with = [](const std::string& model, const std::string& layer) {
+    std::string text = trace;
+    text.replace(text.find("{\"name\": \"fc\", \"tensors\""), 14, "{\"name\": \"fc\", " + model);
+    text.replace(text.find("\"backward\": 4}"), 14, "\"backward\": 4" + layer + "}");
+    return text;
+  };
+  const auto read = [&](const std::string& text) { return parse_profile(Files(), text, "m.json"); };
+  CHECK_FALSE(read(trace).has_frozen());
+  for (const std::string& text : {with("", ", \"frozen\": true"), with("\"frozen\": true, ", ""),
+                                  profile_json(read(with("\"frozen\": true, ", "")))}) {
+    const Profile profile = read(text);
+    CHECK(profile.has_frozen());
+    CHECK(profile.is_frozen(2));
+    CHECK_FALSE(profile.is_frozen(0));
+    CHECK(profile.bytes() == 2 * 8);  // conv's 6 + 2 elements
+    CHECK(profile.elements() == 8);
+    CHECK(profile.elements_with_frozen() == 13);
+    CHECK(profile.has_gradients() == std::vector<bool>{true, false, false});
+    CHECK(profile.weight_times() == std::vector<Time>{to_time(1.5e-6), Time(0), Time(0)});
+    CHECK(profile.needs_backward(2, 2));  // it takes time
+  }
+  CHECK_FALSE(read(with("\"frozen\": true, ", ", \"frozen\": false")).has_frozen());
+  std::string all = with("", ", \"frozen\": true");
+  all.replace(all.find("\"backward\": 3}"), 14, "\"backward\": 3, \"frozen\": true}");
+  CHECK(error_place([&] { read(all); }) == "m.json: /layers");
+  std::string tied = with("", ", \"frozen\": true");
+  tied.replace(tied.find("\"us\","), 5, "\"us\", \"tied\": [\"conv.b\", \"fc.w\"],");
+  tied.replace(tied.find("[5]"), 3, "[2]");
+  CHECK(error_place([&] { read(tied); }) == "m.json: /tied");
+}
+
 TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {
   const Model model = read_model(Json::parse(
       R"({"name": "m", "input": "3x8x8", "layers": [{"name": "c", "forward_macs": 6, "activation_bytes": 8,

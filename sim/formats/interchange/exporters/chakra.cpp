@@ -201,6 +201,7 @@ class Writer {
   static void add_facts(ChakraNode& node, const Layer& layer) {
     if (!layer.group.empty()) node.attributes["group"] = layer.group;
     if (layer.activation_bytes) node.attributes["activation_bytes"] = *layer.activation_bytes;
+    if (layer.frozen) node.attributes["frozen"] = true;
   }
 
   // Adds works and transfers after their dependencies; transfers as early as possible, in order if the lane is strict.

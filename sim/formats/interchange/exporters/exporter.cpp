@@ -44,6 +44,7 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes) 
   add("output_bytes", [](const Layer& layer) { return layer.output_bytes.has_value(); });
   add("collectives", [](const Layer& layer) { return !layer.collectives.empty(); });
   add("expert", [](const Layer& layer) { return layer.expert; });
+  add("frozen", [](const Layer& layer) { return layer.frozen; });
   if (!facts.empty())
     notes.push_back(fmt::format("left out of the profile: {}; `--to chakra` keeps it", fmt::join(facts, ", ")));
 }

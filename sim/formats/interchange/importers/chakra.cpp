@@ -195,6 +195,7 @@ class TraceReader {
       forward_order_.push_back(place->second);
       layer.group = attribute<std::string>(node.attributes, "group").value_or("");
       layer.activation_bytes = activation_bytes_of(node);
+      layer.frozen = attribute<bool>(node.attributes, "frozen").value_or(false);
     }
     if (!part->forward()) backward_of_[index] = place->second;
   }
