@@ -95,11 +95,12 @@ def recommend(profile: Given | None = None, cluster: Given | None = None, strate
 def whatif(profile: Given | None = None, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Table:
     """Computes the gain of many changes, separately and combined: a row each; column `part` is base, rows or together.
 
-    `call("whatif", ...)` also returns the bound, and the changes left out.
+    `target="exposed<5%", vary="network.bandwidth"` searches the least that is enough; `part` is then base, steps or fabrics.
+    `call("whatif", ...)` also returns the bound and the changes left out, or the answer.
     """
     answer = call("whatif", profile=profile, cluster=cluster, strategy=strategy, **options)
     return _table([{"part": "base", **answer["base"]}]
-                  + [{"part": part, **row} for part in ("rows", "together") for row in answer[part]])
+                  + [{"part": part, **row} for part in ("rows", "together", "steps", "fabrics") for row in answer.get(part, ())])
 
 
 def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ Efficiency read_efficiency(const Json& json) {
 
 Device parse_device(const Json& json, const std::string& name) {
   json.allow_only({"description", "source", "checked_against", "note", "also", "peak_tflops", "memory", "usable_memory",
-                   "memory_bandwidth", "copy", "links", "sms", "efficiency"});
+                   "memory_bandwidth", "copy", "links", "sms", "efficiency", "power"});
   Device device;
   device.name = name;
   device.description = json.at("description").text();
@@ -60,6 +60,11 @@ Device parse_device(const Json& json, const std::string& name) {
   }
   device.sms = json.at("sms").integer(1, 100'000);
   if (const auto efficiency = json.find("efficiency")) device.efficiency = read_efficiency(*efficiency);
+  if (const auto power = json.find("power")) {
+    power->allow_only({"watts", "source"});
+    device.watts = above_zero(power->at("watts"), 1e5);
+    power->at("source").text();
+  }
   return device;
 }
 

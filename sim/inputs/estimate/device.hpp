@@ -27,6 +27,7 @@ struct Device {
   double copy = 0;                       ///< rate of FSDP's copies into and out of flat buffers, bytes/s
   std::int64_t sms = 0;                  ///< multiprocessors: each computes one tile at a time
   std::optional<Efficiency> efficiency;  ///< on tensor cores; none: the usual ones
+  std::optional<double> watts;           ///< rated power; none: unknown
 };
 
 /// Reads a device from a path, or by a name found in models/devices/. Throws InputError.

@@ -6,6 +6,7 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
+#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
 
@@ -42,7 +43,7 @@ ShownOptions options_of(const std::vector<Outcome>& outcomes, const ScenarioLabe
 
 JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
                      const JsonValue& all_rows) {
-  const auto& [outcomes, references, rule, by_offer] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training] = comparison;
   JsonValue json{{"rows", JsonValue::array()}};
   if (!group.title.empty()) json["group"] = group.title;
   for (const Ranking& race : races(outcomes, rule, group))
@@ -75,19 +76,42 @@ JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownO
   return list;
 }
 
+// The cheapest outcome, of a maintained framework if there is one; nothing if fidelities differ.
+std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
+  const auto& [outcomes, references, rule, by_offer, training] = comparison;
+  const std::vector<std::size_t> places = groups_of(outcomes, rule, by_offer).front().places;
+  std::vector<const Outcome*> some;
+  for (const std::size_t one : places) {
+    if (outcomes[one].result.fidelity != outcomes[places.front()].result.fidelity) return std::nullopt;
+    some.push_back(&outcomes[one]);
+  }
+  const auto chosen = cheapest(training, some, rule);
+  return chosen ? std::optional(places[*chosen]) : std::nullopt;
+}
+
+// The table of a group, followed by what a training takes.
+ViewTable group_table() {
+  ViewTable table = result_table("rows");
+  const std::vector<ViewColumn> more = training_columns();
+  table.columns.insert(table.columns.end(), more.begin(), more.end());
+  return table;
+}
+
 }  // namespace
 
 JsonValue compare_json(const Comparison& comparison) {
   auto rows = JsonValue::array();
   for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
-    rows.push_back(json_of(row_with_reference(comparison.outcomes[i], comparison.references[i])));
+    Row row = row_with_reference(comparison.outcomes[i], comparison.references[i]);
+    append_cost(row, comparison.training, comparison.outcomes[i]);
+    rows.push_back(json_of(row));
     rows.back()["doubted_iteration_s"] = comparison.outcomes[i].result.doubted_s;
   }
   return rows;
 }
 
 JsonValue compare_document(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training] = comparison;
   const auto& [scenario, result, wall_s] = outcomes.front();
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
@@ -117,6 +141,8 @@ JsonValue compare_document(const Comparison& comparison) {
     add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule);
   }
   append(document["notes"], notes_on(outcomes, references));
+  if (const auto place = cheapest_of(comparison))
+    document["cheapest"] = cheapest_json(labels.label(*place), cost_of(training, outcomes[*place]));
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
       document["schedules"].push_back({{"name", labels.label(i)}, {"schedule", schedule}});
@@ -124,7 +150,7 @@ JsonValue compare_document(const Comparison& comparison) {
 }
 
 const View& compare_view() {
-  static const View group{{ViewText{"{group}:"}, result_table("rows")}};
+  static const View group{{ViewText{"{group}:"}, group_table()}};
   static const View view{{
       ViewText{"{title}"},
       ViewText{"{codec}", "codec"},
@@ -141,6 +167,7 @@ const View& compare_view() {
       ViewText{},
       ViewList{"schedules", "{name}: {schedule}."},
       &verdict_view(),
+      cheapest_text(),
   }};
   return view;
 }

@@ -6,6 +6,7 @@
 
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/scaling.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
@@ -14,7 +15,8 @@ struct Comparison {
   std::vector<Outcome> outcomes;
   std::vector<ScalingReference> references;  ///< one for each outcome
   WinningRule rule;
-  bool by_offer = false;  ///< maintained frameworks and the others have separate tables
+  bool by_offer = false;   ///< maintained frameworks and the others have separate tables
+  Training training = {};  ///< whose cost the rows have; none: not asked
 };
 
 /// The rows in the order of the outcomes: the columns of `run --json` and relative efficiency.

@@ -1,14 +1,10 @@
 #include "sim/output/report/goodput_report.hpp"
 
+#include "sim/output/report/training_report.hpp"
+
 namespace allreplay {
 
 namespace {
-
-// The formula assumes a spare whenever one is needed; if spares can run out, the simulation says what is useful.
-double useful_share(const Goodput& goodput, const Reliability& reliability) {
-  if (!reliability.spares) return goodput.chosen.useful_fraction;
-  return (goodput.elastic ? *goodput.elastic : goodput.simulated).useful_fraction;
-}
 
 // Settings that change nothing, since a node is always available.
 JsonValue idle_settings(const Reliability& reliability) {
@@ -73,8 +69,11 @@ const View& goodput_view() {
 }
 
 const View& goodput_of_run_view() {
-  static const View view{
-      {ViewText{"{title}, {strategy}: an iteration takes {iteration_s}"}, ViewText{}, &goodput_view(), ViewNotes{}}};
+  static const View view{{ViewText{"{title}, {strategy}: an iteration takes {iteration_s}"}, ViewText{},
+                          &goodput_view(),
+                          ViewText{"With failures the training takes " + training_text("goodput/") +
+                                   "; without, {training_s:long}[ and ${cost_usd:0}]."},
+                          ViewNotes{}}};
   return view;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
+#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/framework_words.hpp"
@@ -46,7 +47,7 @@ std::string layout_words(const ModelLayout& layout) {
   return text + layout.strategy;
 }
 
-JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training) {
   auto rows = JsonValue::array();
   for (const LayoutTrial& one : advice.ranking) {
     Row row = row_of(one.outcome);
@@ -55,6 +56,7 @@ JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule) {
     row.push_back({"framework", one.framework.empty() ? Cell() : Cell(one.framework)});
     row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
     row.push_back({"tie", rule.tie});
+    append_cost(row, training, one.outcome);
     rows.push_back(json_of(row));
     rows.back()["doubted_iteration_s"] = one.outcome.result.doubted_s;
     rows.back()["estimate"] = one.estimate;
@@ -116,7 +118,7 @@ JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const Winn
 
 }  // namespace
 
-JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search) {
+JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search, const Training& training) {
   const std::size_t count = std::min(layouts_shown, advice.ranking.size());
   const LayoutTrial& best = advice.ranking.front();
   std::set<std::string> strategies, recomputes;
@@ -143,7 +145,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
                      {"run", best.run}};
   if (strategies.size() == 1) document["strategy"] = *strategies.begin();
   if (recomputes.size() == 1) document["recompute"] = *recomputes.begin();
-  const JsonValue all = layouts_json(advice, search.rule);
+  const JsonValue all = layouts_json(advice, search.rule, training);
   for (std::size_t i = 0; i < count; ++i) {
     const LayoutTrial& one = advice.ranking[i];
     JsonValue row = all.items()[i];
@@ -204,6 +206,7 @@ const View& layouts_view() {
       ViewNotes{},
       ViewText{},
       &verdict_view(),
+      ViewText{"The training in the first row: " + training_text("rows/0/") + "."},
       ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},
       ViewText{"To repeat the first row:"},
       ViewCode{"allreplay estimate {estimate:words}", true},

@@ -5,6 +5,7 @@
 
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/layouts.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
@@ -15,11 +16,11 @@ std::string layout_words(const ModelLayout& layout);
 
 /// All that were simulated, best first. The columns of `run --json`, and: recompute, micro_batch (samples), framework,
 /// settings, estimate (the words that write its profile), run (those that replay it).
-JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule);
+JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training = {});
 
 /// The fastest of these rows with shares of the iteration and marks; how many layouts were tried and skipped; the
 /// verdict; the settings of each framework's fastest; notes.
-JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search);
+JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search, const Training& training = {});
 
 const View& layouts_view();  ///< of layouts_document()
 

@@ -8,6 +8,7 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
+#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/plans/schedule/offer.hpp"
 #include "sim/replay/training/job.hpp"
@@ -44,7 +45,7 @@ bool waits_for_host(const Advice& advice) {
   return m.host_s > std::max(advice.why.exposed(), hardly * m.iteration_s);
 }
 
-JsonValue row_json(const Advice& advice, const WinningRule& rule) {
+JsonValue row_json(const Advice& advice, const WinningRule& rule, const Training& training) {
   Row row = row_of(advice.tuned);
   const std::string_view framework = strategy(advice).offer.framework;
   const auto& bound = metrics(advice).lower_bound_s;
@@ -61,6 +62,7 @@ JsonValue row_json(const Advice& advice, const WinningRule& rule) {
   row.push_back({"reference_workers", advice.reference.workers});
   row.push_back({"relative_efficiency", efficiency(advice)});
   row.push_back({"tie", rule.tie});
+  append_cost(row, training, advice.tuned);
   JsonValue json = json_of(row);
   json["run"] = advice.run;
   return json;
@@ -159,20 +161,21 @@ JsonValue heading_of(const Advice& advice) {
 
 }  // namespace
 
-JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule) {
+JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule,
+                         const Training& training) {
   auto rows = JsonValue::array();
   for (const auto& ranking : sizes)
-    for (const Advice& advice : ranking) rows.push_back(row_json(advice, rule));
+    for (const Advice& advice : ranking) rows.push_back(row_json(advice, rule, training));
   return rows;
 }
 
-JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRule& rule) {
+JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRule& rule, const Training& training) {
   const Advice& best = ranking.front();
   JsonValue document = heading_of(best);
   document["rows"] = JsonValue::array();
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     const Advice& one = ranking[i];
-    JsonValue row = row_json(one, rule);
+    JsonValue row = row_json(one, rule, training);
     const auto free = free_share(one.tuned.scenario.options.memory.limit, one.tuned.result.memory.peak);
     add_standing(row, {.fits = fits(one), .wins = i == 0, .ties = one.ties, .is_roomy = leaves_room(free, rule)});
     row["rank"] = i + 1;
@@ -219,23 +222,30 @@ void add_advice(View& view, const std::string& key, const std::string& heading, 
   add(ViewText{"To replay it: `allreplay run {KEY/run:words}`."});
 }
 
+// The table with the columns on what a training takes, before the last `after` ones.
+ViewTable with_training(ViewTable table, std::ptrdiff_t after = 0) {
+  const std::vector<ViewColumn> more = training_columns();
+  table.columns.insert(table.columns.end() - after, more.begin(), more.end());
+  return table;
+}
+
 View make_recommend_view() {
   View view{{
       ViewText{"{title}"},
       ViewText{"a micro-batch: forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients in {tensors} "
                "tensors"},
       ViewText{},
-      ViewTable{"rows",
-                {{"", "{rank}"},
-                 {"strategy", "{name}"},
-                 quantity("{iteration_s}", "", "~ ties"),
-                 {"untuned", "{slower_untuned_s}", "iteration"},
-                 quantity("{relative_efficiency}"),
-                 quantity("{exposed_comm_s}", "iteration_s"),
-                 quantity("{above_bound_share}"),
-                 quantity("{memory_bytes}", "", "! !fits|* tight"),
-                 {"bound by", "{bound_by}"}},
-                2},
+      with_training({"rows",
+                     {{"", "{rank}"},
+                      {"strategy", "{name}"},
+                      quantity("{iteration_s}", "", "~ ties"),
+                      {"untuned", "{slower_untuned_s}", "iteration"},
+                      quantity("{relative_efficiency}"),
+                      quantity("{exposed_comm_s}", "iteration_s"),
+                      quantity("{above_bound_share}"),
+                      quantity("{memory_bytes}", "", "! !fits|* tight"),
+                      {"bound by", "{bound_by}"}},
+                     2}),
       ViewText{},
       ViewNotes{},
       ViewText{},
@@ -265,20 +275,28 @@ const View& recommend_view() {
   return view;
 }
 
-JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule) {
+JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule,
+                           const Training& training) {
   const Scenario& scenario = sizes.front().front().tuned.scenario;
   JsonValue document{{"title", fmt::format("{} on {}", scenario.profile->name, named_with_routing(scenario.cluster))},
                      {"line_share", line},
                      {"sizes", JsonValue::array()}};
+  std::vector<const Outcome*> winners;
   for (const auto& ranking : sizes) {
     const auto offered = offered_ranking(ranking, rule).order;
     const bool is_compressed = ranking.front().tuned.scenario.codec.has_value();
     const Advice& best = is_compressed || offered.empty() ? ranking.front() : *offered.front();
-    JsonValue row = row_json(best, rule);
+    winners.push_back(&best.tuned);
+    JsonValue row = row_json(best, rule, training);
     row["name"] = name_of(best);
     row["fits"] = fits(best);
     row["settings_in_one_line"] = in_one_line(best.settings);
     document["sizes"].push_back(std::move(row));
+  }
+  if (const auto place = cheapest(training, winners, rule)) {
+    const Outcome& one = *winners[*place];
+    document["cheapest"] = cheapest_json(
+        fmt::format("{} on {} workers", strategy_text(one.scenario), one.scenario.workers), cost_of(training, one));
   }
   document["strategies"] = JsonValue::array();
   for (const Advice& advice : sizes.back()) {
@@ -312,16 +330,19 @@ const View& scaling_view() {
       ViewNotes{},
       ViewText{},
       ViewText{"What to run, of maintained frameworks if there is one:"},
-      ViewTable{"sizes",
-                {{"workers", "{workers}"},
-                 {"strategy", "{name}"},
-                 quantity("{iteration_s}"),
-                 quantity("{relative_efficiency}"),
-                 quantity("{gap:percent}"),
-                 quantity("{memory_bytes}", "", "! !fits"),
-                 {"bound by", "{bound_by}"},
-                 {"settings", "{settings_in_one_line}"}},
-                2},
+      with_training({"sizes",
+                     {{"workers", "{workers}"},
+                      {"strategy", "{name}"},
+                      quantity("{iteration_s}"),
+                      quantity("{relative_efficiency}"),
+                      quantity("{gap:percent}"),
+                      quantity("{memory_bytes}", "", "! !fits"),
+                      {"bound by", "{bound_by}"},
+                      {"settings", "{settings_in_one_line}"}},
+                     2},
+                    1),
+      ViewText{},
+      cheapest_text(),
   }};
   return view;
 }

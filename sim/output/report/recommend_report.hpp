@@ -5,21 +5,27 @@
 
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/recommend.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
 /// The advice on all sizes, each best first. The columns of `run --json`, and: gap (above bound_s), bound_s
 /// (lower_bound_s), bound_by, exposed_by (seconds by cause), untuned_iteration_s, framework, settings, run (the words
 /// that replay the row), reference_workers, relative_efficiency.
-JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule);
+/// The cost of a training that is asked about follows.
+JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule,
+                         const Training& training = {});
 
 /// One size: title, rows (as above, with rank, name and marks), why (the winner's iteration by cause), limits that no
 /// schedule changes, offered and best (verdicts, the former of maintained frameworks, with settings and run), notes.
-JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRule& rule);
+JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRule& rule,
+                             const Training& training = {});
 const View& recommend_view();
 
-/// Several sizes: the winner of each, and for each strategy up to which size its efficiency is at least `line`.
-JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule);
+/// Several sizes: the winner of each, the cheapest of these, and for each strategy up to which size its efficiency is
+/// at least `line`.
+JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double line, const WinningRule& rule,
+                           const Training& training = {});
 const View& scaling_view();
 
 }  // namespace allreplay

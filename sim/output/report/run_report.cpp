@@ -2,21 +2,24 @@
 
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
+#include "sim/output/report/training_report.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/ranking.hpp"
 
 namespace allreplay {
 
-JsonValue run_json(const Outcome& outcome, const ScalingReference& reference) {
-  JsonValue json = json_of(row_with_reference(outcome, reference));
+JsonValue run_json(const Outcome& outcome, const ScalingReference& reference, const Training& training) {
+  Row row = row_with_reference(outcome, reference);
+  append_cost(row, training, outcome);
+  JsonValue json = json_of(row);
   if (const auto& parallel = outcome.result.parallel) json["stages"] = stages_json(*parallel);
   return json;
 }
 
-JsonValue run_document(const Outcome& outcome, const ScalingReference& reference) {
+JsonValue run_document(const Outcome& outcome, const ScalingReference& reference, const Training& training) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
-  JsonValue json = run_json(outcome, reference);
+  JsonValue json = run_json(outcome, reference, training);
   json["title"] = title(scenario);
   json["settings"] = json_of(options_to_show(scenario));
   if (result.plan.sharding.accumulate > 1) json["accumulate"] = result.plan.sharding.accumulate;
@@ -57,6 +60,7 @@ const View& run_view() {
           {"communication in flight", "{comm_busy_s}, collectives: {collectives}"},
           {"efficiency", "{relative_efficiency} per GPU, relative to --workers {reference_workers}"},
           {"throughput", "{samples_per_s} samples/s[, per GPU {tokens_per_s_per_gpu:0} tokens/s][, MFU {mfu}]"},
+          {"training", training_text()},
           {"memory of a worker",
            "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free][, does not fit into {too_small_bytes}]"},
           {"", "{memory:sizes}"},

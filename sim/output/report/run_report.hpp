@@ -4,14 +4,16 @@
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/scaling.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
-/// All columns of a row, relative efficiency, and the ranks of a pipeline: what `run --json` prints.
-JsonValue run_json(const Outcome& outcome, const ScalingReference& reference);
+/// All columns of a row, relative efficiency, the cost of a training that is asked about, and the ranks of a pipeline:
+/// what `run --json` prints.
+JsonValue run_json(const Outcome& outcome, const ScalingReference& reference, const Training& training = {});
 
 /// The same with title, settings (options that are not the strategy's defaults), shares of the iteration and notes.
-JsonValue run_document(const Outcome& outcome, const ScalingReference& reference);
+JsonValue run_document(const Outcome& outcome, const ScalingReference& reference, const Training& training = {});
 
 const View& run_view();  ///< of run_document()
 

@@ -53,7 +53,7 @@ std::vector<std::string> standings(const Ranking& race, const std::vector<Outcom
 }  // namespace
 
 BarChart compare_chart(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training] = comparison;
   std::vector<const Outcome*> shown;  // in the table's order
   std::vector<std::string> names, ends;
   const ScenarioLabels labels = labels_of(outcomes);

@@ -189,6 +189,17 @@ void change_rails(Network& network, std::int64_t rails, const SourceLocation& pl
   network.topology->nics = rails;
 }
 
+void change_oversubscription(Network& network, double ratio, const SourceLocation& place) {
+  const bool has_topology = network.topology.has_value();
+  const TopologyKind kind = has_topology ? network.topology->kind : TopologyKind::Star;
+  if (kind != TopologyKind::FatTree && kind != TopologyKind::LeafSpine && kind != TopologyKind::Rail)
+    throw InputError(place,
+                     has_topology ? fmt::format("a topology of kind {} has no oversubscription", kind_name(kind))
+                                  : "the cluster's network has no topology",
+                     "a cluster with a fat-tree, leaf-spine or rail topology");
+  network.topology->oversubscription = ratio;
+}
+
 void change_routing(Network& network, std::string_view text, const SourceLocation& place) {
   if (!network.topology) {
     parse_routing_in_words({}, text, TopologyKind::Rail, place);  // checks it only: without a topology there is one way
@@ -207,6 +218,11 @@ void change_placement(Network& network, std::string_view text, const SourceLocat
   if (!network.topology) return;
   network.topology->placement = placement;
   require_placed_in_nodes(network);
+}
+
+std::optional<double> port_bandwidth(const Network& network) {
+  if (network.topology) return network.topology->link.bandwidth;
+  return network.beta && *network.beta > 0 ? std::optional(1 / *network.beta) : std::nullopt;
 }
 
 std::int64_t node_workers_of(const Network& network) {

@@ -35,11 +35,17 @@ void change_node(Network& network, std::int64_t workers, const SourceLocation& p
 /// Sets the number of network ports per node.
 void change_rails(Network& network, std::int64_t rails, const SourceLocation& place);
 
+/// Sets the topology's oversubscription, at least 1.
+void change_oversubscription(Network& network, double ratio, const SourceLocation& place);
+
 /// Sets the placement of ranks; `text` is a topology's "placement" written as one text.
 void change_placement(Network& network, std::string_view text, const SourceLocation& place);
 
 /// Sets the topology's routing.
 void change_routing(Network& network, std::string_view text, const SourceLocation& place);
+
+/// The bandwidth of a port between nodes; nothing if the network was measured as a whole.
+std::optional<double> port_bandwidth(const Network& network);
 
 /// The number of workers per node; 1 if there are no nodes.
 std::int64_t node_workers_of(const Network& network);

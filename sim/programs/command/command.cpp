@@ -184,10 +184,10 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments) 
   return words;
 }
 
-std::vector<std::string> worker_counts(const std::string& text) {
+std::vector<std::string> worker_counts(const std::string& text, const std::string& option) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return {text};
-  const SourceLocation place = argument("--workers");
+  const SourceLocation place = argument(option);
   const std::size_t second = text.find(':', colon + 1);
   const std::string step = second == std::string::npos ? "x2" : text.substr(second + 1);
   const auto low = parse_integer(text.substr(0, colon), 1, most_workers, place);

@@ -114,7 +114,7 @@ std::vector<std::string> split_list(const Files& files, const std::vector<std::s
                                     const std::string& option, std::string_view folder = "");
 
 /// Expands "16", "8:1024:x2" or "8:64:+8" into numbers of workers; "" (the cluster's own number) stays as it is.
-std::vector<std::string> worker_counts(const std::string& text);
+std::vector<std::string> worker_counts(const std::string& text, const std::string& option = "--workers");
 
 /// The parallelism options in `several`: for each option that was given, its values.
 std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);

@@ -17,6 +17,7 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/help.hpp"
+#include "sim/programs/command/training_arguments.hpp"
 #include "sim/replay/network/rounds_fabric.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/replay/training/sharding.hpp"
@@ -34,6 +35,7 @@ struct CompareArguments {
   ScenarioArguments scenario;
   SeveralArguments several;
   WinningArguments winning;
+  TrainingArguments training;
   std::vector<std::string> strategies, plans;
   std::string plot, timeline, jobs = "2";
   bool json = false, csv = false;
@@ -42,9 +44,13 @@ struct CompareArguments {
   bool all() const { return selects_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
-void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
-  console.print("{}\n", csv_header(row_keys()));
-  for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
+void print_csv(Console& console, const std::vector<Outcome>& outcomes, const Training& training) {
+  std::vector<Row> rows;
+  for (const Outcome& outcome : outcomes) append_cost(rows.emplace_back(row_of(outcome)), training, outcome);
+  std::vector<std::string_view> names;
+  for (const NamedCell& one : rows.front()) names.push_back(one.column->key);
+  console.print("{}\n", csv_header(names));
+  for (const Row& row : rows) console.print("{}\n", to_csv(row));
 }
 
 // The scenarios to compare, and what was left out.
@@ -278,8 +284,10 @@ void execute(Context& context, const CompareArguments& arguments) {
   require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
                    compared_files(context.files(), arguments));
   Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
-  auto& [outcomes, references, rule, by_offer] = comparison;
+  comparison.training = arguments.training.training();
+  auto& [outcomes, references, rule, by_offer, training] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
+  for (const Scenario& one : candidates.scenarios) require_countable(training, one.profile);
   note_left_out(context.console, candidates.left_out);
   candidates.options.tell(context.console);
   for (const auto& [workers, why] : candidates.impossible)
@@ -300,7 +308,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (arguments.json)
     context.console.print_json(compare_json(comparison));
   else if (arguments.csv)
-    print_csv(context.console, outcomes);
+    print_csv(context.console, outcomes, training);
   else
     context.console.show(compare_view(), compare_document(comparison));
 }
@@ -315,6 +323,7 @@ void add_compare(CommandLine& app) {
   add_config_option(command, arguments->scenario.configs);
   add_winning_options(command, arguments->winning);
   add_doubt_option(command, arguments->winning);
+  add_training_options(command, arguments->training);
   command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
   command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")

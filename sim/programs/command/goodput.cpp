@@ -1,6 +1,8 @@
 #include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/run_report.hpp"
+#include "sim/output/report/training_report.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/programs/command/training_arguments.hpp"
 #include "sim/studies/jobs/nodes_of_job.hpp"
 
 namespace allreplay {
@@ -10,6 +12,7 @@ namespace {
 struct GoodputArguments {
   ScenarioArguments scenario;
   std::string strategy, plan, mtbf, checkpoint, restart, interval = "optimal", repair, spares, horizon, seed = "0";
+  TrainingArguments training;
   bool elastic = false, json = false;
 };
 
@@ -34,15 +37,20 @@ Reliability reliability_of(const GoodputArguments& arguments) {
 void execute(Context& context, const GoodputArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Reliability reliability = reliability_of(arguments);
+  const Training training = arguments.training.training();
   Library library(context.inputs);
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
-  const Outcome outcome = run_with_progress(context.console, library.resolve(request));
+  Scenario scenario = library.resolve(request);
+  require_countable(training, scenario.profile);
+  const Outcome outcome = run_with_progress(context.console, std::move(scenario));
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   const ScalingReference reference = scaling_reference(outcome);
-  JsonValue json = arguments.json ? run_json(outcome, reference) : run_document(outcome, reference);
+  JsonValue json = arguments.json ? run_json(outcome, reference, training) : run_document(outcome, reference, training);
   json["goodput"] = arguments.json ? goodput_json(goodput) : goodput_document(goodput, reliability);
+  if (const double useful = useful_share(goodput, reliability); training.is_asked() && useful > 0)
+    json["goodput"].update(cost_json(cost_of(training, outcome, useful)));
   context.console.show(goodput_of_run_view(), json, arguments.json);
 }
 
@@ -53,6 +61,7 @@ void add_goodput(CommandLine& app) {
   Command command = app.add_subcommand("goodput", "the throughput that is left with failures and checkpoints");
   add_scenario_options(command, arguments->scenario);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
+  add_training_options(command, arguments->training);
   command.get_option("--strategy").required().unless(command.get_option("--plan"));
   command
       .add_option("--mtbf", arguments->mtbf, values::duration,

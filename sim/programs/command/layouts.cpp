@@ -129,7 +129,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
 }  // namespace
 
 void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
-                       const WinningRule& rule) {
+                       const WinningRule& rule, const Training& training) {
   LayoutSearch search = search_of(context.files(), arguments, scenario);
   search.rule = rule;
   search.in_parts = arguments.json ? search.budget : layouts_shown;
@@ -157,9 +157,9 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   if (arguments.json)
     for (const std::string& one : advice.skipped) context.console.note("skipped " + one);
   if (arguments.json)
-    context.console.print_json(layouts_json(advice, search.rule));
+    context.console.print_json(layouts_json(advice, search.rule, training));
   else
-    context.console.show(layouts_view(), layouts_document(advice, search));
+    context.console.show(layouts_view(), layouts_document(advice, search, training));
 }
 
 }  // namespace allreplay

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/programs/command/command.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
@@ -15,6 +16,6 @@ struct LayoutArguments {
 };
 
 void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
-                       const WinningRule& rule);
+                       const WinningRule& rule, const Training& training);
 
 }  // namespace allreplay

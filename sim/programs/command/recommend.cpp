@@ -12,6 +12,7 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/layouts.hpp"
+#include "sim/programs/command/training_arguments.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
@@ -24,6 +25,7 @@ namespace {
 struct RecommendArguments {
   ScenarioArguments scenario;
   WinningArguments winning;
+  TrainingArguments training;
   std::vector<std::string> strategies, frameworks;
   std::string budget, seed = "1", jobs = "2", line = "0.8";
   std::string plot, engine;
@@ -156,7 +158,9 @@ void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& 
 
 void recommend_and_print(Context& context, const RecommendArguments& arguments, Farm* farm) {
   const double line = efficiency_line(arguments);
+  const Training training = arguments.training.training();
   const RecommendTask task = task_of(context.inputs, arguments);
+  require_countable(training, task.sizes.front().front().profile);
   note_left_out(context.console, task.left_out);
   task.options.tell(context.console);
   for (const auto& [workers, why] : task.impossible)
@@ -169,11 +173,11 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   require_fitting(sizes);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
-    context.console.print_json(recommend_json(sizes, task.request.rule));
+    context.console.print_json(recommend_json(sizes, task.request.rule, training));
   else if (sizes.size() == 1)
-    context.console.show(recommend_view(), recommend_document(sizes.front(), task.request.rule));
+    context.console.show(recommend_view(), recommend_document(sizes.front(), task.request.rule, training));
   else
-    context.console.show(scaling_view(), scaling_document(sizes, line, task.request.rule));
+    context.console.show(scaling_view(), scaling_document(sizes, line, task.request.rule, training));
 }
 
 // `recommend --model`: searches layouts of a transformer instead of tuning strategies for a profile.
@@ -189,7 +193,7 @@ void execute_of_model(Context& context, const RecommendArguments& arguments) {
   recommend_layouts(context,
                     {arguments.scenario.model, arguments.scenario.device, arguments.scenario.tokens, arguments.budget,
                      arguments.jobs, arguments.plot, strategies, arguments.json},
-                    arguments.scenario, arguments.winning.rule());
+                    arguments.scenario, arguments.winning.rule(), arguments.training.training());
 }
 
 void execute(Context& context, const RecommendArguments& arguments) {
@@ -220,6 +224,7 @@ void add_recommend(CommandLine& app) {
                      "with --model: tokens of a sample (the model's positions)");
   add_winning_options(command, arguments->winning);
   add_doubt_option(command, arguments->winning);
+  add_training_options(command, arguments->training);
   const Option names =
       command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
   command

@@ -14,6 +14,7 @@
 #include "sim/output/view/trace_events.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
+#include "sim/programs/command/training_arguments.hpp"
 
 namespace allreplay {
 
@@ -22,6 +23,7 @@ namespace {
 struct RunArguments {
   ScenarioArguments scenario;
   std::string strategy, plan, timeline, plot;
+  TrainingArguments training;
   bool json = false, links = false;
 };
 
@@ -42,9 +44,11 @@ void execute(Context& context, const RunArguments& arguments) {
   if (!arguments.timeline.empty() || !arguments.plot.empty())
     require_separate(context.files(), {{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
                      arguments.scenario.files(context.files(), {arguments.plan}));
+  const Training training = arguments.training.training();
   Library library(context.inputs);
-  Outcome outcome = run_with_progress(context.console,
-                                      library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+  Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan));
+  require_countable(training, scenario.profile);
+  Outcome outcome = run_with_progress(context.console, std::move(scenario));
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
@@ -64,11 +68,11 @@ void execute(Context& context, const RunArguments& arguments) {
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
   const ScalingReference reference = scaling_reference(outcome);
   if (arguments.json) {
-    JsonValue json = run_json(outcome, reference);
+    JsonValue json = run_json(outcome, reference, training);
     if (arguments.links) json["links"] = links_json(*usage);
     context.console.print_json(json);
   } else {
-    context.console.show(run_view(), run_document(outcome, reference));
+    context.console.show(run_view(), run_document(outcome, reference, training));
     if (arguments.links) {
       context.console.print("\n");
       context.console.show(links_view(), links_document(*usage));
@@ -85,6 +89,7 @@ void add_run(CommandLine& app) {
   add_model_options(command, add_scenario_options(command, arguments->scenario), arguments->scenario);
   add_config_option(command, arguments->scenario.configs);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
+  add_training_options(command, arguments->training);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--timeline", arguments->timeline, values::file,
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");

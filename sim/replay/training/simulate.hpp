@@ -34,6 +34,7 @@ struct GivenPlan {
 struct KnownDevice {
   std::string name;
   Bytes memory = 0;
+  std::optional<double> watts = {};  ///< none: unknown
 };
 
 struct Scenario {

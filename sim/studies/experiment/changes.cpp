@@ -58,6 +58,14 @@ void rails(Scenario& scenario, const ChangeText& change, const ProfileFile& /*fi
   change_rails(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
 }
 
+void oversubscription(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  const double ratio = parse_number(change.value, change.place);
+  if (!(ratio >= 1 && ratio <= 1e6))
+    throw InputError(change.place, fmt::format("'{}' is not a valid oversubscription", change.value),
+                     "a ratio of at least 1, such as 2");
+  change_oversubscription(scenario.cluster.network, ratio, change.place);
+}
+
 void node(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   change_node(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
 }
@@ -247,6 +255,8 @@ constexpr ChangeRow rows[] = {
     {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>, "RATE|xN"},
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>, "TIME|xN"},
     {"rails", "network ports of a node", Changed::Network, rails},
+    {"oversubscription", "of a topology: what hosts can send over what the links above them carry; 1: none",
+     Changed::Network, oversubscription},
     {"node", "workers of a node", Changed::Network, node},
     {"placement", "placement of ranks on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement,
      "packed|spread|HOST,..."},

@@ -505,7 +505,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   Scenario scenario = resolve_network(request);
   scenario.profile = std::move(profile);
   if (const std::optional<Device>& known = device(scenario.profile)) {
-    scenario.device = {known->name, known->memory};
+    scenario.device = {known->name, known->memory, known->watts};
     scenario.options.strategy.fsdp.copy_of_device = known->copy;
     if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end()) {
       scenario.peak = peak->second;

@@ -84,12 +84,6 @@ void set_strategy(Request& request, const Strategy& strategy) {
 constexpr double fastest_port = 1e11;  // bytes per second
 constexpr std::int64_t largest_node = 8;
 
-// Returns the bandwidth of a port between nodes; nothing if the network was measured as a whole.
-std::optional<double> port_bandwidth(const Network& network) {
-  if (network.topology) return network.topology->link.bandwidth;
-  return network.beta && *network.beta > 0 ? std::optional(1 / *network.beta) : std::nullopt;
-}
-
 // Returns a level of the network with its bandwidth: "inside nodes 370.8 GB/s".
 std::string limit_of(Kind kind, const Network& network) {
   if (kind != Kind::Inner) return fmt::format("a port's {:.4g} GB/s", port_bandwidth(network).value_or(0) / 1e9);
@@ -243,7 +237,7 @@ class WhatIfSearch {
 
   WhatIf answer(Request request) {
     base_ = std::move(request);
-    choose_strategy();
+    take_base();
     result_.base.change = "as it is";
     std::vector<Question> all;
     const Outcome& base = result_.base.outcome;
@@ -269,20 +263,8 @@ class WhatIfSearch {
   }
 
  private:
-  void choose_strategy() {
-    const bool free = base_.strategy.empty();
-    if (free) base_.strategy = "ddp";
-    take_base();
-    if (!free || result_.base.fits) return;
-    const Request ddp = base_;
-    base_.strategy = "fsdp2";
-    if (!is_compatible(library_.resolve(base_))) base_ = ddp;
-    take_base();
-  }
-
   void take_base() {
-    const Scenario base = library_.resolve(base_);
-    result_.base = row_from("", base_, run(base));
+    result_.base = row_from("", base_, run_with_usual_strategy(library_, base_));
     result_.base.gain = 0;
   }
 
@@ -520,6 +502,19 @@ class WhatIfSearch {
 };
 
 }  // namespace
+
+Outcome run_with_usual_strategy(Library& library, Request& request) {
+  const bool is_free = request.strategy.empty() && request.plan.empty();
+  if (is_free) request.strategy = "ddp";
+  Outcome outcome = run(library.resolve(request));
+  if (!is_free || fits(outcome.scenario, outcome.result)) return outcome;
+  Request sharded = request;
+  sharded.strategy = "fsdp2";
+  Scenario scenario = library.resolve(sharded);
+  if (!is_compatible(scenario)) return outcome;
+  request = std::move(sharded);
+  return run(std::move(scenario));
+}
 
 WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm) {
   return WhatIfSearch(library, how, farm).answer(std::move(request));

@@ -48,6 +48,10 @@ struct WhatIfRequest {
   int jobs = 2;
 };
 
+/// Runs the request. If its strategy is "", sets and runs ddp, or fsdp2 if ddp does not fit into memory. Throws
+/// InputError.
+Outcome run_with_usual_strategy(Library& library, Request& request);
+
 /// Evaluates all changes. If the request's strategy is "", the base is ddp, or fsdp2 if ddp does not fit into memory.
 /// Uses the other processes of a farm (answer_questions()) if `farm` is not null. Throws InputError.
 WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm = nullptr);

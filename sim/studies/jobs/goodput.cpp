@@ -126,6 +126,11 @@ Operated operate(const Reliability& reliability, const GoodputJob& job, double w
   return operated;
 }
 
+double useful_share(const Goodput& goodput, const Reliability& reliability) {
+  if (!reliability.spares) return goodput.chosen.useful_fraction;
+  return (goodput.elastic ? *goodput.elastic : goodput.simulated).useful_fraction;
+}
+
 Goodput goodput_of(const Reliability& reliability, const GoodputJob& job, const SourceLocation& place) {
   constexpr double most_failures = 10'000'000;  // seconds of work
   Goodput goodput;

@@ -64,4 +64,8 @@ Operated operate(const Reliability& reliability, const GoodputJob& job, double w
 /// Throws InputError at `place` if more than ten million failures would have to be simulated.
 Goodput goodput_of(const Reliability& reliability, const GoodputJob& job, const SourceLocation& place);
 
+/// The useful share of the job's time: by the formula, which assumes a spare whenever one is needed; if spares can run
+/// out, by the simulation.
+double useful_share(const Goodput& goodput, const Reliability& reliability);
+
 }  // namespace allreplay

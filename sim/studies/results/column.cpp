@@ -195,6 +195,12 @@ constexpr Column registry[] = {
     detail("settings", "", "the framework's settings for this row"),
     detail("tie", "1", "rows within this share of the fastest tie with it"),
     detail("run", "", "the arguments of `allreplay run` for this row"),
+
+    // A whole training (--tokens, --samples): `run`, `compare`, `recommend`, `goodput`.
+    measure("training_s", "training", "", "s", lower, "the whole training"),
+    measure("gpu_hours", "GPU-hours", "", "h", lower, "workers times training_s"),
+    measure("cost_usd", "cost", "", "USD", lower, "gpu_hours times --price"),
+    measure("energy_kwh", "energy", "", "kWh", lower, "gpu_hours times the device's rated power and --pue"),
     detail("micro_batch", "1", "samples of a micro-batch"),
     detail("recompute", "", "activations that the backward pass recomputes"),
     detail("estimate", "", "the arguments of `allreplay estimate` for this row's profile"),

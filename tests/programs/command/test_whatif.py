@@ -23,6 +23,7 @@ TABLE = {"table": [{"bytes": "1 KiB", "time": "80 us"}, {"bytes": "1 MiB", "time
 MEASURED = {"measured": {"collective": "ring", "workers": 16, "a": "900 us", "b": "2 ns/B", "gamma": "0.5 ns/B"}}
 STAR = {"alpha": "4 us", "topology": {"kind": "star", "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}, "gpus_per_host": 2,
                                       "inner": {"latency": "1 us", "bandwidth": "50 GB/s"}}}
+LEAVES = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 8, "spines": 2, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}}
 # MEASURED's ring of 16: b = 30/16 beta + 15/16 gamma, of which 2 - 15/16 / 2 = 1.53125 ns/B are sending; a = 30 alpha.
 EDITS = [  # the flags, the network, and the same network as a file would say it
     (["--bandwidth", "x4"], TWO_LEVELS, {"bandwidth": "400 Gbit/s"}),
@@ -43,6 +44,8 @@ EDITS = [  # the flags, the network, and the same network as a file would say it
     (["--bandwidth", "x4", "--latency", "x0.5", "--inner-bandwidth", "x2", "--inner-latency", "2 us", "--fidelity", "fluid"], STAR,
      {"alpha": "2 us", "topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "40 Gbit/s"}, "gpus_per_host": 2,
                                     "inner": {"latency": "2 us", "bandwidth": "100 GB/s"}}}),
+    (["--oversubscription", "4", "--fidelity", "fluid"], {"alpha": "4 us", "collective": "halving-doubling", "topology": LEAVES},
+     {"topology": {**LEAVES, "oversubscription": 4}}),
     (["--bandwidth", "40 Gbit/s", "--latency", "1 us", "--node", "4", "--fidelity", "message"], STAR,
      {"alpha": "1 us", "topology": {"kind": "star", "link": {"latency": "2 us", "bandwidth": "40 Gbit/s"}, "gpus_per_host": 4,
                                     "inner": {"latency": "1 us", "bandwidth": "50 GB/s"}}}),

@@ -18,7 +18,8 @@ namespace {
 
 // Command lines that between them fill every hole of every view.
 const char* const command_lines[] = {
-    "run --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp",
+    "run --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --tokens 15T --price "
+    "2.5/h",
     "run --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 --option pp=4 --option "
     "accumulate=8",
     "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 4 --strategy wfbp --codec dgc --stragglers "
@@ -29,16 +30,26 @@ const char* const command_lines[] = {
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2 --budget 1",
     "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy ddp --budget 1",
     "whatif --profile resnet50_k80_b16 --cluster v100-56gbib --budget 1",
-    "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8,16 --strategies ddp,wfbp,best,zero-3",
+    "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --strategy fsdp2 --target tokens_per_s>1K "
+    "--vary rails",
+    "whatif --profile resnet50_k80_b16 --cluster fat-tree-4 --strategy wfbp --fidelity fluid --target samples_per_s>1 "
+    "--vary oversubscription=1:2 --cost prices.json",
+    "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target exposed<1% --vary workers=4,400",
+    "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target exposed<50% --vary bandwidth",
+    "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8,16 --strategies ddp,wfbp,best,zero-3 --samples "
+    "90M --price 0.45/h",
     "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,ddp,zero-3,megatron --pp "
     "1,2 "
     "--accumulate 2",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --strategies wfbp,s-sgd --micro-batches 1,2 --codec dgc",
-    "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp,fsdp2,byteps,mg-wfbp --budget 2",
+    "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp,fsdp2,byteps,mg-wfbp --budget 2 "
+    "--samples 90M --price 0.45/h",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies ddp,wfbp --stragglers 0:1.5 --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies wfbp,mg-wfbp --codec dgc --budget 1",
-    "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp,wfbp --workers 8,16 --budget 1",
-    "recommend --model llama3-8b --device h100 --cluster h100x8-8x400gbps --workers 64 --global-batch 512 --budget 20",
+    "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp,wfbp --workers 8,16 --budget 1 "
+    "--samples 90M --price 0.45/h",
+    "recommend --model llama3-8b --device h100 --cluster h100x8-8x400gbps --workers 64 --global-batch 512 --budget 20 "
+    "--tokens 15T --price 2.5/h",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies fsdp2,best --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies fsdp2 --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp --spread 20% --budget 1",
@@ -78,7 +89,7 @@ const char* const command_lines[] = {
     "codec --codec gtopk --elements 1000 --workers 2 --iterations 2 --repetitions 1",
     "codec --codec dgc --elements 1000 --iterations 2 --repetitions 1",
     "goodput --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --mtbf 2000s --checkpoint 1s --restart 1s "
-    "--spares 0 --repair 2000s --horizon 100000s --elastic",
+    "--spares 0 --repair 2000s --horizon 100000s --elastic --samples 90M --price 0.45/h",
     "estimate --model llama3-8b --device h100 --batch 1 --tp 2 --host eager",
     "estimate --model mixtral-8x7b --device h100 --batch 1 --ep 2",
     "import mine.csv --batch 8 --device H100 --framework PyTorch --source mine --out out.json",
@@ -94,6 +105,7 @@ const char* const command_lines[] = {
 const std::pair<const char*, const char*> files[] = {
     {"mine.csv", "layer,params,forward_us,backward_us\na,1000000,9000,9000\nb,100000,3000,20000\n"},
     {"out.json", ""},
+    {"prices.json", R"({"gpu_usd": 1, "switch_usd": 2, "fabrics": ["fat-tree-4", "bcube-2-2-10gbe"]})"},
     {"small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
 "clusters": ["h100x8-8x400gbps"], "workers": [64],
 "strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},

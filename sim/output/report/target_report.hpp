@@ -1,0 +1,21 @@
+// The report of `whatif --target`.
+#pragma once
+
+#include "sim/base/core/json_value.hpp"
+#include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/target_search.hpp"
+
+namespace allreplay {
+
+/// target, base (the columns of `run --json`), with --vary: vary, answer (a value; null: none meets the target),
+/// is_least, is_monotone, all_meet, steps; with --cost: fabrics, cheapest (a name, or null). Steps and fabrics have
+/// value, flags, meets, fits, the target's quantity, cost_usd and parts (with --cost) and the columns of `run --json`,
+/// or `impossible`, the reason.
+JsonValue target_json(const TargetAnswer& answer, const TargetSearch& search);
+
+/// The same with title, what the sentences say, and notes.
+JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search);
+
+const View& target_view();  ///< of target_document()
+
+}  // namespace allreplay
