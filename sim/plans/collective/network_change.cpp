@@ -197,6 +197,19 @@ void change_routing(Network& network, std::string_view text, const SourceLocatio
   network.topology->routing = parse_routing_in_words(network.topology->routing, text, network.topology->kind, place);
 }
 
+void change_protocol(Network& network, std::string_view text, const SourceLocation& place) {
+  const NcclProtocol only = choose_by_name(nccl_protocols, text, place, "NCCL has no protocol '{}'").value;
+  if (!network.nccl) throw InputError(place, "the cluster does not describe NCCL", R"(a cluster with "nccl")");
+  if (only == NcclProtocol::LL128 && (network.nccl->pcie || !network.nccl->ll128))
+    throw InputError(place, "the cluster does not run LL128 everywhere", "ll or simple");
+  network.nccl->only = only;
+}
+
+std::optional<double> port_bandwidth(const Network& network) {
+  if (network.topology) return network.topology->link.bandwidth;
+  return network.beta && *network.beta > 0 ? std::optional(1 / *network.beta) : std::nullopt;
+}
+
 void change_placement(Network& network, std::string_view text, const SourceLocation& place) {
   const Placement placement = parse_placement(text, place);
   if (!network.topology && !placement.packed())
