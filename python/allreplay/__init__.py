@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Codec", "Collective", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows",
-    "SimulationWarning", "Timeline", "calibrate", "call", "codec", "collective", "columns", "compare", "diagnose", "estimate", "import_trace", "jobs", "names",
+    "SimulationWarning", "Timeline", "calibrate", "call", "codec", "collective", "columns", "compare", "diagnose", "estimate", "import_trace", "jobs", "judge",
+    "names",
     "plan", "plot", "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
@@ -112,6 +113,15 @@ def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
 def diagnose(*timelines: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """Finds out which worker slows down a job, from traces of its ranks."""
     result: dict[str, Any] = call("diagnose", *timelines, **options)
+    return result
+
+
+def judge(log: str | os.PathLike[str] | None = None, **options: Any) -> dict[str, Any]:
+    """Judges a measured speed (`tokens_per_second=`, `iteration=`, …) of a scenario, or a log of a collective on a cluster.
+
+    `judge(iteration=0.85, profile=..., cluster=..., strategy="fsdp2")["verdict"]` is "as expected", "slow" or "suspiciously fast".
+    """
+    result: dict[str, Any] = call("judge", *([] if log is None else [log]), **options)
     return result
 
 
@@ -263,6 +273,6 @@ if not TYPE_CHECKING:
 
 
 for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "schedule", "collective", "codec", "tune",
-                 "diagnose", "jobs", "estimate", "validate", "whatif"):
+                 "diagnose", "jobs", "judge", "estimate", "validate", "whatif"):
     globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

@@ -69,6 +69,8 @@ struct NcclRendezvous {
   double time = 0;  ///< seconds per hop
 };
 
+enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
+
 /// The machines' properties for NCCL's cost model (sim/plans/collective/nccl.hpp).
 struct NcclSetup {
   enum class Gpu : std::uint8_t { Volta, Ampere, Hopper, Blackwell };
@@ -77,8 +79,9 @@ struct NcclSetup {
   bool amd = false;   ///< the processor is AMD's instead of Intel's
   std::optional<std::int64_t> channels;
   bool nvls = true, ll128 = true;
-  bool two_node_tree = true;  ///< on two nodes a tree sends half as much as a ring
-  bool pat = false;           ///< may gather and scatter by PAT, if nodes have one GPU
+  bool two_node_tree = true;         ///< on two nodes a tree sends half as much as a ring
+  bool pat = false;                  ///< may gather and scatter by PAT, if nodes have one GPU
+  std::optional<NcclProtocol> only;  ///< the only protocol that may be chosen (--protocol)
   std::optional<NcclRendezvous> rendezvous;
   LevelScale node;
   NetworkScale network;

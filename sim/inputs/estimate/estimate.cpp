@@ -18,6 +18,9 @@ constexpr HostFigures host_rows[] = {
      {std::chrono::microseconds(800), std::chrono::microseconds(1600), std::chrono::milliseconds(8)},
      "PyTorch without CUDA graphs: blocks by vTrain (Megatron-DeepSpeed, A100), steps by MLPerf's detectors"}};
 
+// The ends of the sources of profiles that no speed was given for.
+constexpr const char *by_trainings_on_it = "as fitted to trainings on it", *by_usual_efficiency = "the usual for it";
+
 struct Seconds {
   std::vector<KernelSeconds> forward, backward, weights;
   KernelSeconds update;
@@ -152,6 +155,11 @@ std::string source_of(const Device& device, const Efficiency& efficiency, const 
                      alike ? "" : fmt::format(" (attention {:.0f} %)", 100 * efficiency.attention), by);
 }
 
+bool from_data_sheets(const Profile& profile) {
+  return profile.origin == Origin::Estimated &&
+         (profile.source.ends_with(by_trainings_on_it) || profile.source.ends_with(by_usual_efficiency));
+}
+
 Estimate estimate(const EstimateRequest& request) {
   require_blocks(request);
   const Rates rates = rates_of(request.device, request.precision, estimate_option("--precision"));
@@ -167,9 +175,9 @@ Estimate estimate(const EstimateRequest& request) {
   profile.framework = "none";
   profile.precision = request.precision;
   profile.origin = Origin::Estimated;
-  profile.source = source_of(
-      request.device, efficiency,
-      request.device.efficiency && request.precision != "fp32" ? "as fitted to trainings on it" : "the usual for it");
+  profile.source =
+      source_of(request.device, efficiency,
+                request.device.efficiency && request.precision != "fp32" ? by_trainings_on_it : by_usual_efficiency);
   profile.batch_size = request.batch;
   if (request.host) profile.host = floors_of(*request.host, request.recompute == Recompute::Full);
   profile.update = to_time(seconds.update.at(efficiency));

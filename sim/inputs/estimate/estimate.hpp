@@ -51,6 +51,9 @@ SourceLocation estimate_option(const std::string& name);
 /// impossible.
 Estimate estimate(const EstimateRequest& request);
 
+/// True if the profile's times come from data sheets alone, without a measured speed.
+bool from_data_sheets(const Profile& profile);
+
 /// The "source" of an estimated profile; `by` says what the efficiency is based on.
 std::string source_of(const Device& device, const Efficiency& efficiency, const std::string& by);
 

@@ -15,7 +15,7 @@ namespace {
 
 // The constants of NCCL 2.30's src/graph/tuning.cc, by protocol (LL, LL128, Simple) and by GPU (Volta, Ampere, Hopper,
 // Blackwell). Times in us, bandwidths in GB/s.
-enum Protocol : int { LL, LL128, Simple };
+enum Protocol : int { LL, LL128, Simple };  // in the order of NcclProtocol
 constexpr std::array<std::string_view, 3> protocol_names = {"LL", "LL128", "Simple"};
 using ByProtocol = std::array<double, 3>;
 using ByGpu = std::array<double, 4>;
@@ -321,11 +321,13 @@ NcclChoice NcclPrice::pat(double bytes) const {
 template <class Visit>
 void NcclPrice::for_each_choice(double bytes, Visit visit) const {
   const bool ll128 = !setup_.pcie && (nodes_ <= 1 || setup_.ll128);
+  const auto may_choose = [&](int protocol) { return !setup_.only || static_cast<int>(*setup_.only) == protocol; };
   for (const int protocol : {LL, LL128, Simple}) {
-    if (protocol == LL128 && !ll128) continue;
+    if ((protocol == LL128 && !ll128) || !may_choose(protocol)) continue;
     visit(op_ == CollectiveOp::Broadcast ? broadcast(protocol, bytes) : ring(protocol, bytes));
     if (op_ == CollectiveOp::AllReduce) visit(tree(protocol, bytes));
   }
+  if (!may_choose(Simple)) return;
   if (nvls_speed() > 0 && op_ != CollectiveOp::Broadcast) visit(nvls());
   const bool half = op_ == CollectiveOp::ReduceScatter || op_ == CollectiveOp::AllGather;
   if (setup_.pat && one_gpu_ && nodes_ > 1 && half) visit(pat(bytes));

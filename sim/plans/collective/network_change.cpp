@@ -208,6 +208,14 @@ void change_routing(Network& network, std::string_view text, const SourceLocatio
   network.topology->routing = parse_routing_in_words(network.topology->routing, text, network.topology->kind, place);
 }
 
+void change_protocol(Network& network, std::string_view text, const SourceLocation& place) {
+  const NcclProtocol only = choose_by_name(nccl_protocols, text, place, "NCCL has no protocol '{}'").value;
+  if (!network.nccl) throw InputError(place, "the cluster does not describe NCCL", R"(a cluster with "nccl")");
+  if (only == NcclProtocol::LL128 && (network.nccl->pcie || !network.nccl->ll128))
+    throw InputError(place, "the cluster does not run LL128 everywhere", "ll or simple");
+  network.nccl->only = only;
+}
+
 void change_placement(Network& network, std::string_view text, const SourceLocation& place) {
   const Placement placement = parse_placement(text, place);
   if (!network.topology && !placement.packed())

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/base/core/named.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
 
 namespace allreplay {
@@ -44,7 +45,12 @@ void change_placement(Network& network, std::string_view text, const SourceLocat
 /// Sets the topology's routing.
 void change_routing(Network& network, std::string_view text, const SourceLocation& place);
 
-/// The bandwidth of a port between nodes; nothing if the network was measured as a whole.
+/// Sets the only protocol that NCCL may choose: ll, ll128 or simple, as NCCL_PROTO does.
+void change_protocol(Network& network, std::string_view text, const SourceLocation& place);
+inline constexpr Word<NcclProtocol> nccl_protocols[] = {
+    {NcclProtocol::LL, "ll"}, {NcclProtocol::LL128, "ll128"}, {NcclProtocol::Simple, "simple"}};
+
+/// The bandwidth of a port between nodes, bytes per second; nothing if the network was measured as a whole.
 std::optional<double> port_bandwidth(const Network& network);
 
 /// The number of workers per node; 1 if there are no nodes.

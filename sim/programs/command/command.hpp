@@ -39,6 +39,7 @@ void add_import(CommandLine& app);
 void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
 void add_diagnose(CommandLine& app);
+void add_judge(CommandLine& app);
 void add_report(CommandLine& app);
 void add_list(CommandLine& app);
 void add_schedule(CommandLine& app);

@@ -8,6 +8,7 @@
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/replay/training/job.hpp"
+#include "sim/studies/calibration/null_models.hpp"
 #include "sim/studies/experiment/run.hpp"
 
 namespace allreplay {
@@ -165,13 +166,13 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
   }
   const Outcome outcome = run(scenario);
   const Metrics& metrics = outcome.result.metrics;
-  const double computing = metrics.iteration_s - metrics.straggler_s - metrics.exposed_comm_s;
+  const NullModels null = null_models(metrics);
   const auto in_unit = [&](double seconds) {
     if (is_time(quantity)) return seconds;
     const double rate = quantity == Quantity::Throughput ? *metrics.samples_per_s : metrics.speedup;
     return rate * metrics.iteration_s / seconds;
   };
-  return {in_unit(metrics.iteration_s), in_unit(computing), in_unit(computing + metrics.comm_busy_s),
+  return {in_unit(metrics.iteration_s), in_unit(null.no_communication), in_unit(null.no_overlap),
           metrics.efficiency, outcome.result.warning};
 }
 

@@ -197,7 +197,7 @@ double rounding_of(std::string_view word) {
 }
 
 // Infers the benchmark of a log that does not name it from the rates: busbw is algbw times a factor of the collective.
-class Rates {
+class RatesOfLog {
  public:
   void add(std::string_view algbw, std::string_view busbw, std::optional<std::string_view> reduction) {
     const double rate = number_in(algbw);
@@ -261,7 +261,7 @@ void require_agreement(Bytes bytes, double seconds, std::string_view time, std::
 
 // Sets the number of workers and, if all are listed, the number per host. If the list was shortened or is absent, the
 // requested number is used, provided that the rates agree.
-void set_workers(MeasurementLog& log, const RankList& ranks, const Rates& rates, const LogRequest& request) {
+void set_workers(MeasurementLog& log, const RankList& ranks, const RatesOfLog& rates, const LogRequest& request) {
   log.workers = ranks.size();
   log.per_host = ranks.per_host();
   rates.set_operation(log);
@@ -292,7 +292,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   log.total_gathered = true;
   std::optional<Header> header;
   RankList ranks;
-  Rates rates;
+  RatesOfLog rates;
   std::string type;
   int wrong = 0;
   for (const LogLine& line : joined_lines(text)) {

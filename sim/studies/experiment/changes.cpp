@@ -78,6 +78,10 @@ void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*
   change_routing(scenario.cluster.network, change.value, change.place);
 }
 
+void protocol(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  change_protocol(scenario.cluster.network, change.value, change.place);
+}
+
 // Scales layer times and activations in proportion; the update does not depend on samples.
 void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
@@ -262,6 +266,8 @@ constexpr ChangeRow rows[] = {
      "packed|spread|HOST,..."},
     {"routing", "routes of messages on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
      routing, "WAY[:flows=N,seed=N]", [] { return names_of(routings); }},
+    {"protocol", "the only protocol that NCCL may choose, as its NCCL_PROTO: ll, ll128 or simple", Changed::Network,
+     protocol, "PROTOCOL", [] { return names_of(nccl_protocols); }},
     {"interference", "how many times as long computation takes during communication; 1: no longer", Changed::Network,
      interference, "N"},
     {"batch", "samples per worker: layer times and memory are scaled in proportion", Changed::Profile, batch},

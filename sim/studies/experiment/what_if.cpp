@@ -15,6 +15,7 @@
 #include "sim/replay/training/sharding.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/recommend.hpp"
+#include "sim/studies/experiment/request_changes.hpp"
 #include "sim/studies/experiment/sweep_rows.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
@@ -52,18 +53,16 @@ enum class Kind : std::uint8_t {
 struct Question {
   Kind kind;
   std::string name;
-  std::function<void(Request&)> change;
+  RequestChange change;
   bool is_level = false;  ///< makes a level of the network twice as fast
 };
 
 Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
-  return {kind, what, [=](Request& request) { set_option(request, name, value); }};
+  return {kind, what, option_change(name, value)};
 }
 
 Question change(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
-  return {kind, what, [=](Request& request) {
-            request.changes.push_back({name, value, {"command line", "--" + name}});
-          }};
+  return {kind, what, flag_change(name, value)};
 }
 
 // Changes the strategy and its ZeRO stage. Other given options stay, and may rule the strategy out.
@@ -386,41 +385,14 @@ class WhatIfSearch {
     return rows;
   }
 
-  // Runs the requests in parallel. The library is not thread-safe, so resolves them first.
   std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
                                                 const std::vector<std::string>& names,
                                                 std::vector<std::string>& wrong) const {
-    std::vector<Scenario> scenarios;
-    std::vector<std::size_t> possible;  // index of each scenario's request
-    for (std::size_t i = 0; i < requests.size(); ++i) try {
-        scenarios.push_back(library_.resolve(requests[i]));
-        possible.push_back(i);
-      } catch (const InputError& error) {
-        wrong[i] = error.what();
-      }
     std::vector<std::optional<WhatIfRow>> rows(requests.size());
-    const auto take = [&](std::size_t i, Outcome outcome) {
-      rows[i] = row_from(names[i], requests[i], std::move(outcome));
-    };
-    const Batch batch{how_.jobs, farm_};
-    batch.run({.count = possible.size(),
-               .here =
-                   [&](std::size_t job) {
-                     try {
-                       take(possible[job], run(std::move(scenarios[job])));
-                     } catch (const InputError& error) {
-                       wrong[possible[job]] = error.what();
-                     }
-                   },
-               .asked = [&](std::size_t job) { return job_of(FarmWork::Run, requests[possible[job]], scenarios[job]); },
-               .take =
-                   [&](std::size_t job, const std::string& bytes) {
-                     Unpacker unpacker(bytes);
-                     if (const auto line = take_error(unpacker))
-                       wrong[possible[job]] = *line;
-                     else
-                       take(possible[job], unpack(unpacker, std::move(scenarios[job])));
-                   }});
+    run_requests(
+        library_, requests, {how_.jobs, farm_},
+        [](const Request& request, const Scenario& scenario) { return job_of(FarmWork::Run, request, scenario); },
+        [&](std::size_t i, Outcome outcome) { rows[i] = row_from(names[i], requests[i], std::move(outcome)); }, wrong);
     return rows;
   }
 

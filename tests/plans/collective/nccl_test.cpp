@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
 
+#include "sim/plans/collective/network_change.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -205,4 +207,32 @@ TEST_CASE("trees reach their full bandwidth at the end of the table of sizes, an
   CHECK(last["LL"] == beyond["LL"]);
   CHECK(last["LL128"] == beyond["LL128"]);
   CHECK(last["Simple"] == Approx(0.9 * beyond["Simple"]));
+}
+
+TEST_CASE("--protocol leaves one protocol, and every choice of it costs what it did") {
+  const Network all = network(NcclSetup::Gpu::Hopper);
+  for (const auto& [text, name] : {std::pair("ll", "LL"), {"ll128", "LL128"}, {"simple", "Simple"}}) {
+    Network one = all;
+    change_protocol(one, text, {"command line", "--protocol"});
+    for (const std::int64_t workers : {8, 32})
+      for (const double bytes : {1e3, 1e6, 1e9}) {
+        const NcclPrice any(all, workers, CollectiveOp::AllReduce), only(one, workers, CollectiveOp::AllReduce);
+        double least = 1e9;
+        for (const NcclChoice& choice : any.choices(bytes))
+          if (choice.protocol == name) least = std::min(least, choice.start_up + bytes / choice.bandwidth);
+        CHECK(only.choice(bytes).protocol == name);
+        CHECK(only.seconds(bytes) == least);
+      }
+  }
+}
+
+TEST_CASE("a protocol that the network does not have is refused") {
+  const SourceLocation place{"command line", "--protocol"};
+  Network pcie = network(NcclSetup::Gpu::Hopper);
+  pcie.nccl->pcie = true;
+  Network without = network(NcclSetup::Gpu::Hopper);
+  without.nccl.reset();
+  CHECK(error_place([&] { change_protocol(pcie, "ll128", place); }) == "command line: --protocol");
+  CHECK(error_place([&] { change_protocol(without, "simple", place); }) == "command line: --protocol");
+  CHECK(error_place([&] { change_protocol(pcie, "fast", place); }) == "command line: --protocol");
 }

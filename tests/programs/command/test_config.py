@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--config: users' own configurations in `run`, `compare`, `recommend` and `whatif`, and the round trip of what
+"""--config: users' own configurations in `run`, `compare`, `recommend`, `whatif` and `judge`, and the round trip of what
 `recommend` prints. Run: python3 tests/programs/command/test_config.py
 """
 
@@ -59,10 +59,10 @@ class Config(program.Case):
 
     def test_every_command_takes_every_format(self):
         for name, given, _ in EQUAL:
-            for command, more in (("compare", []), ("whatif", ["--budget", 1]), ("recommend", ["--budget", 2])):
+            for command, more in (("compare", []), ("whatif", ["--budget", 1]), ("recommend", ["--budget", 2]), ("judge", ["--iteration", 1])):
                 if command == "compare":
                     more = ["--strategies", "ddp" if name in ("zero3.json", "fsdp.yaml", "trainer.yaml", "tiny-llama") else "megatron,fsdp2"]
-                words = [word for word in given if command == "whatif" or word not in ("--strategy", "ddp")]
+                words = [word for word in given if command in ("whatif", "judge") or word not in ("--strategy", "ddp")]
                 with self.subTest(name=name, command=command):
                     done = run(command, "--config", SAMPLES / name, *ON_H100, *words, *more, "--json")
                     self.assertEqual(done.returncode, 0, done.stderr)

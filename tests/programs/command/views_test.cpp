@@ -99,6 +99,13 @@ const char* const command_lines[] = {
     "jobs staggered.json --stagger 8",
     "jobs events.json",
     "estimate --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps --workers 8 --strategy fsdp2",
+    "judge --iteration 4 --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps --rails 4 --workers 64 "
+    "--strategy fsdp2",
+    "judge --tokens-per-second 100 --profile llama3-8b_h100_b1_bf16 --cluster nvl72 --workers 64 --strategy ddp",
+    "judge --samples-per-second 900 --profile resnet50_v100_b32 --cluster v100x4-pcie-100gbib --strategy wfbp "
+    "--fidelity alpha-beta",
+    "judge --mfu 0.9 --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
+    "judge nccl.log --cluster k80-10gbe --workers 8",
 };
 
 // Files that the command lines name.
@@ -106,6 +113,9 @@ const std::pair<const char*, const char*> files[] = {
     {"mine.csv", "layer,params,forward_us,backward_us\na,1000000,9000,9000\nb,100000,3000,20000\n"},
     {"out.json", ""},
     {"prices.json", R"({"gpu_usd": 1, "switch_usd": 2, "fabrics": ["fat-tree-4", "bcube-2-2-10gbe"]})"},
+    {"nccl.log",
+     "# all_reduce_perf\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+     "1024 256 float sum -1 900 0 0 0 900 0 0 0\n1048576 262144 float sum -1 9000 0.12 0.2 0 9000 0.12 0.2 0\n"},
     {"small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
 "clusters": ["h100x8-8x400gbps"], "workers": [64],
 "strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},

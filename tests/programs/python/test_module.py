@@ -76,6 +76,8 @@ class Results(unittest.TestCase):
         self.same("run", **case, strategy="wfbp", samples="90M", price="2.5/h")
         jobs = self.same("jobs", str(ROOT / "docs/examples/two_jobs.json"))
         self.assertEqual({**allreplay.jobs(ROOT / "docs/examples/two_jobs.json"), "wall_s": 0}, {**jobs, "wall_s": 0})
+        judged = self.same("judge", **case, strategy="ddp", iteration=0.5)
+        self.assertEqual(allreplay.judge(**case, strategy="ddp", iteration=0.5), judged)
         diagnosis = self.same("diagnose", str(ROOT / "docs/examples/slow_worker.csv"))
         self.assertEqual(allreplay.diagnose(ROOT / "docs/examples/slow_worker.csv"), diagnosis)
         self.same("topology", cluster="fat-tree-4")

@@ -1,0 +1,333 @@
+#include "sim/output/report/judge_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/text.hpp"
+#include "sim/inputs/cluster/describe.hpp"
+#include "sim/output/report/notes.hpp"
+#include "sim/output/report/report.hpp"
+#include "sim/plans/collective/network_change.hpp"
+#include "sim/studies/experiment/cluster_words.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::size_t most_causes = 8, most_sizes = 8;  // in a text
+
+std::string_view quantity_of(MeasuredKind kind) {
+  switch (kind) {
+    case MeasuredKind::Tokens:
+      return "tokens_per_s_per_gpu";
+    case MeasuredKind::Samples:
+      return "samples_per_s_per_gpu";
+    case MeasuredKind::Mfu:
+      return "mfu";
+    case MeasuredKind::Iteration:
+      break;
+  }
+  return "iteration_s";
+}
+
+// The seconds of an iteration, and the quantity that was measured.
+JsonValue speed_json(const Judgement& judgement, double seconds) {
+  JsonValue json{{"iteration_s", seconds}};
+  const MeasuredKind kind = judgement.measured.kind;
+  json[std::string(quantity_of(kind))] = in_unit(judgement.expected, kind, seconds);
+  return json;
+}
+
+JsonValue error_json(const ErrorQuantiles& error, std::string_view page, std::string_view data, bool of_times) {
+  return {{"page", fmt::format("docs/generated/{}.md", page)},
+          {"data", data},
+          {"points", error.points},
+          {"median", error.median},
+          {"p90", error.p90},
+          {"relative_to", of_times ? "measured time" : "measured speed"}};
+}
+
+void add_cause(JsonValue& causes, const Cause& cause, double expected_s, double measured_s, bool shown) {
+  causes.back().update({{"cause", cause.name},
+                        {"kind", name_of(cause_kinds, cause.kind)},
+                        {"explains", std::log(cause.time_s / expected_s) / std::log(measured_s / expected_s)},
+                        {"ratio", measured_s / cause.time_s},
+                        {"fitted", cause.is_fitted},
+                        {"own_flags", cause.own_flags},
+                        {"flags", cause.flags},
+                        {"shown", shown}});
+}
+
+// The flags that describe the cluster, of arguments of `allreplay run`.
+std::vector<std::string> cluster_flags(const std::vector<std::string>& flags) {
+  const auto is_of_cluster = [](std::string_view flag) {
+    const auto named = [&](const auto& rows) {
+      return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return flag.substr(2) == row.name; });
+    };
+    const ChangeRow* change = flag.starts_with("--") ? row_named(change_rows(), flag.substr(2)) : nullptr;
+    return flag == "--cluster" || (flag.starts_with("--") && named(cluster_word_rows())) ||
+           (change && change->changed == Changed::Network && change->name != "interference");
+  };
+  std::vector<std::string> of_cluster;
+  for (std::size_t i = 0; i + 1 < flags.size(); ++i)
+    if (is_of_cluster(flags[i])) of_cluster.insert(of_cluster.end(), {flags[i], flags[i + 1]});
+  return of_cluster;
+}
+
+std::string command_of(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return shell_words(words);
+}
+
+void add_step(JsonValue& steps, std::string_view why, const std::string& command) {
+  steps.push_back({{"why", why}, {"command", command}});
+}
+
+// The command that judges the same job on one node, or if it has only one, on one GPU.
+std::string on_fewer_gpus(const Judgement& judgement) {
+  const Scenario& scenario = judgement.expected.scenario;
+  const std::int64_t node = node_workers_of(scenario.cluster.network);
+  std::vector<std::string> flags = judgement.flags;
+  const auto workers = std::find(flags.begin(), flags.end(), "--workers");
+  if (workers != flags.end()) flags.erase(workers, workers + 2);
+  flags.insert(flags.end(),
+               {"--workers", std::to_string(scenario.workers > node ? node : 1), judgement.measured.place.path});
+  return command_of({"allreplay", "judge"}, flags) + " NUMBER";
+}
+
+// Measurements that would confirm or rule out the best causes.
+JsonValue next_steps(const Judgement& judgement) {
+  std::set<CauseKind> kinds;
+  const Cause* setting = nullptr;
+  for (std::size_t i = 0; i < std::min<std::size_t>(judgement.causes.size(), 3); ++i) {
+    kinds.insert(judgement.causes[i].kind);
+    if (!setting && judgement.causes[i].kind == CauseKind::Setting) setting = &judgement.causes[i];
+  }
+  auto steps = JsonValue::array();
+  if (kinds.contains(CauseKind::Network)) {
+    add_step(steps, "the network alone, among the same GPUs", "all_reduce_perf -b 8 -e 4G -f 2 -g 1 > nccl.log");
+    add_step(steps, "is that as it should be?",
+             command_of({"allreplay", "judge", "nccl.log"}, cluster_flags(judgement.flags)));
+  }
+  if (kinds.contains(CauseKind::Worker) || kinds.contains(CauseKind::Host) || kinds.contains(CauseKind::Overlap))
+    add_step(steps, "who waits for whom: traces of all ranks", "allreplay diagnose rank*.pt.trace.json.gz");
+  if (kinds.contains(CauseKind::Computing)) add_step(steps, "with less communication", on_fewer_gpus(judgement));
+  if (setting)
+    add_step(steps, fmt::format("{}: compare with a trace", setting->name),
+             command_of({"allreplay", "run"}, setting->flags) + " --timeline setting.json");
+  return steps;
+}
+
+// True if a cause that a text shows is fitted, so that its sign has to be explained.
+bool some_fitted(const std::vector<Cause>& causes) {
+  const auto end = causes.begin() + static_cast<std::ptrdiff_t>(std::min(causes.size(), most_causes));
+  return std::any_of(causes.begin(), end, [](const Cause& cause) { return cause.is_fitted; });
+}
+
+}  // namespace
+
+JsonValue judgement_json(const Judgement& judgement) {
+  const Metrics& metrics = judgement.expected.result.metrics;
+  const double expected_s = metrics.iteration_s, measured_s = judgement.measured_s;
+  const NearestError& error = judgement.error;
+  JsonValue json{{"title", title(judgement.expected.scenario)},
+                 {"strategy", strategy_text(judgement.expected.scenario)},
+                 {"verdict", name_of(speed_verdicts, judgement.verdict)},
+                 {"quantity", quantity_of(judgement.measured.kind)},
+                 {"ratio", measured_s / expected_s},
+                 {"measured", speed_json(judgement, measured_s)},
+                 {"expected", speed_json(judgement, expected_s)},
+                 {"fastest", speed_json(judgement, expected_s / error.p90_quotient())},
+                 {"slowest", speed_json(judgement, expected_s * error.p90_quotient())},
+                 {"error", error_json(error.quantiles(), error.known->page, error.known->data, error.known->of_times)},
+                 {"causes", JsonValue::array()},
+                 {"without_effect", judgement.without_effect},
+                 {"left_out", judgement.left_out},
+                 {"flags", judgement.flags}};
+  json["error"]["where_it_matters"] = error.matters;
+  json["error"]["differs"] = error.differs;
+  for (std::size_t i = 0; i < judgement.causes.size(); ++i) {
+    json["causes"].push_back(speed_json(judgement, judgement.causes[i].time_s));
+    add_cause(json["causes"], judgement.causes[i], expected_s, measured_s, i < most_causes);
+  }
+  json["some_fitted"] = some_fitted(judgement.causes);
+  json["next"] = next_steps(judgement);
+  json["notes"] = note_on_origin(judgement.expected.scenario.profile);
+  return json;
+}
+
+const View& judgement_view() {
+  static const std::string speeds =
+      "[{KEY/tokens_per_s_per_gpu:0} tokens/s per GPU, ][{KEY/samples_per_s_per_gpu:2} samples/s per GPU, ][MFU "
+      "{KEY/mfu}, ]{KEY/iteration_s} an iteration";
+  const auto speed = [](const std::string& key) {
+    std::string text = speeds;
+    for (std::size_t at = text.find("KEY"); at != std::string::npos; at = text.find("KEY")) text.replace(at, 3, key);
+    return text;
+  };
+  static const View view{{
+      ViewText{"{title}"},
+      ViewText{},
+      ViewFacts{{{"measured", speed("measured")},
+                 {"expected", speed("expected")},
+                 {"as expected from", speed("slowest")},
+                 {"to", speed("fastest")},
+                 {"verdict", "{verdict}: {ratio:2} times the expected time"}}},
+      ViewText{},
+      ViewText{"The band is the error of 9 in 10 predictions ({error/p90:percent}; median {error/median:percent}) of "
+               "the nearest measurements, {error/data} ({error/points} points, {error/page})."},
+      ViewText{"None of these has {error/differs}.", "error/differs"},
+      ViewText{},
+      ViewTable{.rows = "causes",
+                .columns = {{"each alone would give", "{cause}"},
+                            {"iteration", "{iteration_s}"},
+                            {"tokens/s", "{tokens_per_s_per_gpu:0}"},
+                            {"samples/s", "{samples_per_s_per_gpu:2}"},
+                            {"MFU", "{mfu}"},
+                            {"of the gap", "{explains:percent}", "", "fitted|~"},
+                            {"flags", "{own_flags:words}", "", "", true}},
+                .when = "shown"},
+      ViewText{"~: its size is fitted to the number, so it ranks as if it missed by the median error.", "some_fitted"},
+      ViewText{},
+      ViewNotes{},
+      ViewList{"left_out", "left out: {.}"},
+      ViewText{},
+      ViewText{"To measure next:", "next"},
+      ViewTable{.rows = "next", .columns = {{"why", "{why}"}, {"command", "{command}", "", "", true}}},
+  }};
+  return view;
+}
+
+namespace {
+
+JsonValue size_json(const JudgedSize& one, bool shown) {
+  return {{"bytes", one.bytes},
+          {"time_s", one.time_s},
+          {"expected_s", one.expected_s},
+          {"busbw_GBps", one.busbw_GBps},
+          {"expected_busbw_GBps", one.expected_busbw_GBps},
+          {"ratio", one.ratio},
+          {"verdict", name_of(speed_verdicts, one.verdict)},
+          {"shown", shown}};
+}
+
+JsonValue range_json(const JudgedRange& range) {
+  return {{"from", range.from},
+          {"to", range.to ? JsonValue(*range.to) : JsonValue()},
+          {"sizes", range.sizes},
+          {"ratio", range.ratio},
+          {"median", range.error.median},
+          {"p90", range.error.p90},
+          {"verdict", name_of(speed_verdicts, range.verdict)}};
+}
+
+// The verdict on all ranges: slow if one is, else suspiciously fast if one is.
+SpeedVerdict verdict_on_ranges(const std::vector<JudgedRange>& ranges) {
+  for (const SpeedVerdict verdict : {SpeedVerdict::Slow, SpeedVerdict::Fast})
+    for (const JudgedRange& range : ranges)
+      if (range.verdict == verdict) return verdict;
+  return SpeedVerdict::AsExpected;
+}
+
+JsonValue next_steps(const LogJudgement& judgement) {
+  auto steps = JsonValue::array();
+  if (verdict_on_ranges(judgement.ranges) == SpeedVerdict::AsExpected) return steps;
+  const Network& network = judgement.scenario.cluster.network;
+  if (nodes_of(network, judgement.log.workers) > 1)
+    add_step(steps, "each node alone: is one of them slow?",
+             fmt::format("all_reduce_perf -b 8 -e 4G -f 2 -g {} > node.log", node_workers_of(network)));
+  add_step(steps, "constants that fit this log",
+           command_of({"allreplay", "calibrate", judgement.log.file},
+                      {"--workers", std::to_string(judgement.log.workers), "--cluster-out", "measured.json"}));
+  return steps;
+}
+
+}  // namespace
+
+JsonValue log_judgement_json(const LogJudgement& judgement) {
+  const MeasurementLog& log = judgement.log;
+  JsonValue json{{"file", log.file},
+                 {"format", log.format},
+                 {"benchmark", log.benchmark},
+                 {"operation", to_string(log.operation.value_or(CollectiveOp::AllReduce))},
+                 {"workers", log.workers},
+                 {"cluster", named_with_routing(judgement.scenario.cluster)},
+                 {"verdict", name_of(speed_verdicts, verdict_on_ranges(judgement.ranges))},
+                 {"small", judgement.ranges.front().to ? range_json(judgement.ranges.front()) : JsonValue()},
+                 {"large", judgement.ranges.back().to ? JsonValue() : range_json(judgement.ranges.back())},
+                 {"error",
+                  {{"page", "docs/generated/validation.md"},
+                   {"data", judgement.errors->row},
+                   {"points", judgement.errors->points},
+                   {"relative_to", "measured time"}}},
+                 {"ranges", JsonValue::array()},
+                 {"sizes", JsonValue::array()},
+                 {"causes", JsonValue::array()},
+                 {"without_effect", judgement.without_effect},
+                 {"left_out", judgement.left_out},
+                 {"warnings", log.notes}};
+  json["some_fitted"] = some_fitted(judgement.causes);
+  json["error"]["other_library"] = !judgement.is_nccl;
+  json["next"] = next_steps(judgement);
+  for (const JudgedRange& range : judgement.ranges) json["ranges"].push_back(range_json(range));
+  const std::size_t step = (judgement.sizes.size() + most_sizes - 1) / most_sizes;
+  for (std::size_t i = 0; i < judgement.sizes.size(); ++i)
+    json["sizes"].push_back(size_json(judgement.sizes[i], (judgement.sizes.size() - 1 - i) % step == 0));
+  std::size_t causes = 0;
+  for (const Cause& cause : judgement.causes)
+    json["causes"].push_back({{"cause", cause.name},
+                              {"kind", name_of(cause_kinds, cause.kind)},
+                              {"miss", std::expm1(cause.miss)},
+                              {"time_s", cause.time_s},
+                              {"fitted", cause.is_fitted},
+                              {"own_flags", cause.own_flags},
+                              {"shown", causes++ < most_causes}});
+  return json;
+}
+
+const View& log_judgement_view() {
+  static const View view{{
+      ViewText{
+          "{file}: {operation} among {workers} workers[ ({benchmark:nonzero})], compared with {cluster}: {verdict}"},
+      ViewText{},
+      ViewTable{.rows = "ranges",
+                .columns = {{"sizes from", "{from:exact}"},
+                            {"below", "{to:exact}"},
+                            {"sizes", "{sizes}"},
+                            {"measured/expected", "{ratio:2}"},
+                            {"error, 9 in 10", "{p90:percent}"},
+                            {"verdict", "{verdict}"}}},
+      ViewText{},
+      ViewTable{.rows = "sizes",
+                .columns = {{"bytes", "{bytes:0}"},
+                            {"time", "{time_s}"},
+                            {"expected", "{expected_s}"},
+                            {"busbw GB/s", "{busbw_GBps:2}"},
+                            {"expected", "{expected_busbw_GBps:2}"},
+                            {"ratio", "{ratio:2}"},
+                            {"verdict", "{verdict}"}},
+                .when = "shown"},
+      ViewText{},
+      ViewText{"The error is that of {error/data} ({error/points} points, {error/page})."},
+      ViewText{"These measured NCCL; of other libraries there are none.", "error/other_library"},
+      ViewText{},
+      ViewTable{.rows = "causes",
+                .columns = {{"each alone", "{cause}"},
+                            {"misses by", "{miss:percent}", "", "fitted|~"},
+                            {"flags", "{own_flags:words}", "", "", true}},
+                .when = "shown"},
+      ViewText{"~: its size is fitted to the log. Misses are means over all sizes; `allreplay collective` with the "
+               "flags prints the times.",
+               "some_fitted"},
+      ViewList{"left_out", "left out: {.}"},
+      ViewText{},
+      ViewText{"To measure next:", "next"},
+      ViewTable{.rows = "next", .columns = {{"why", "{why}"}, {"command", "{command}", "", "", true}}},
+  }};
+  return view;
+}
+
+}  // namespace allreplay

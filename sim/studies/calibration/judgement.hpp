@@ -1,0 +1,72 @@
+// Judges a measured speed: what the simulation expects with the error of its kind, and what would explain the gap.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/studies/calibration/known_errors.hpp"
+#include "sim/studies/experiment/request.hpp"
+#include "sim/studies/experiment/run.hpp"
+
+namespace allreplay {
+
+/// The measured quantity. Speeds are those of one worker.
+enum class MeasuredKind : std::uint8_t { Iteration, Tokens, Samples, Mfu };
+
+struct MeasuredNumber {
+  MeasuredKind kind = MeasuredKind::Iteration;
+  double value = 0;  ///< seconds, tokens/s, samples/s, or a share
+  SourceLocation place;
+};
+
+enum class SpeedVerdict : std::uint8_t { AsExpected, Slow, Fast };
+inline constexpr Word<SpeedVerdict> speed_verdicts[] = {
+    {SpeedVerdict::AsExpected, "as expected"}, {SpeedVerdict::Slow, "slow"}, {SpeedVerdict::Fast, "suspiciously fast"}};
+
+/// The verdict on a measured time over an expected one.
+SpeedVerdict verdict_on(double ratio, double widest);
+
+/// The part of a job that a cause is about; it decides what to measure next.
+enum class CauseKind : std::uint8_t { Network, Worker, Host, Computing, Overlap, Setting, Number };
+inline constexpr Word<CauseKind> cause_kinds[] = {{CauseKind::Network, "network"}, {CauseKind::Worker, "worker"},
+                                                  {CauseKind::Host, "host"},       {CauseKind::Computing, "computing"},
+                                                  {CauseKind::Overlap, "overlap"}, {CauseKind::Setting, "setting"},
+                                                  {CauseKind::Number, "number"}};
+
+/// One cause in isolation, with the time that it gives.
+struct Cause {
+  std::string name;  ///< "half of the bandwidth between nodes"
+  CauseKind kind = CauseKind::Network;
+  double time_s = 0;
+  double miss = 0;                          ///< |log| of the measured time over this one; of several times the mean
+  std::vector<std::string> own_flags = {};  ///< that are added for it; empty: no option gives that time
+  std::vector<std::string> flags = {};      ///< of `allreplay run` for that time; empty, likewise
+  bool is_fitted = false;  ///< its size was chosen so that it comes as near to the measurement as it can
+  double departure = 0;    ///< of a fitted size: |log| of its factor
+};
+
+/// Sorts causes by how well each alone explains the measurement. A fitted size explains nearly any gap, so it counts
+/// as if it missed by the median error too; of those, the smaller departure comes first.
+void sort_causes(std::vector<Cause>& causes, double median_quotient);
+
+struct Judgement {
+  MeasuredNumber measured;
+  double measured_s = 0;  ///< of an iteration
+  Outcome expected;
+  std::vector<std::string> flags;  ///< arguments of `allreplay run` for the expected outcome
+  NearestError error;
+  SpeedVerdict verdict = SpeedVerdict::AsExpected;
+  std::vector<Cause> causes;                ///< best first; empty if the gap is within the median error
+  std::vector<std::string> without_effect;  ///< causes that change nothing here
+  std::vector<std::string> left_out;        ///< causes that cannot be simulated here, and why
+};
+
+/// Throws InputError for anything that is wrong with the request, and if its profile does not say what is measured.
+Judgement judge(Library& library, const Request& request, const MeasuredNumber& measured, int jobs);
+
+/// The measured quantity of an iteration of `seconds`.
+double in_unit(const Outcome& expected, MeasuredKind kind, double seconds);
+
+}  // namespace allreplay
