@@ -12,8 +12,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::uint64_t most_of_a_config = 4 << 20;  // bytes; logs of arguments are the longest
-
+// A format, which is recognised by keys that only it has.
 struct Format {
   std::string_view name;
   bool (*is)(const Entries& entries);
@@ -24,7 +23,6 @@ bool has_any(const Entries& entries, std::initializer_list<std::string_view> key
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return entries.has(key); });
 }
 
-// By keys that only this format has.
 const Format formats[] = {
     {"torchtitan",
      [](const Entries& e) {
@@ -59,7 +57,7 @@ std::string_view first_line(std::string_view text) {
   return "";
 }
 
-// By the ending of the name and, if that says nothing, by the text.
+// Chooses the syntax by the ending of the name and, if that says nothing, by the text.
 Entries entries_of(const std::string& text, const std::string& file) {
   const std::string ending = std::filesystem::path(file).extension().string();
   const std::string_view start = trim(text);
@@ -76,7 +74,7 @@ Entries entries_of(const std::string& text, const std::string& file) {
   return entries_of_arguments(text, file);
 }
 
-// True for a variable of a script, which is no setting by itself.
+// True for a name in capitals, a variable of a script, which is no setting by itself.
 bool is_variable(std::string_view key) {
   return std::none_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '.'; });
 }
@@ -94,7 +92,7 @@ ConfigFile read_config(const Files& files, const std::string& name) {
   if (files.is_file(in_folder)) return config_of_model(name, in_folder);
   if (!files.is_file(name))
     throw InputError({"command line", "--config"}, fmt::format("no such file: {}", name), config_formats);
-  const std::string text = files.read(name, most_of_a_config);
+  const std::string text = files.read(name, most_bytes_of_config);
   if (calls_pytorch(text)) {
     ConfigFile script{.format = "PyTorch", .file = name};
     Entries none(name);

@@ -50,17 +50,19 @@ struct ConfigFile {
 ConfigFile read_config(const Files& files, const std::string& name);
 
 /// The model that a file of Megatron-LM's arguments describes, as the JSON of models/transformers/; none if the file is
-/// JSON itself, or no file. Throws InputError if the arguments do not say all of it.
+/// JSON itself, or if there is no such file. Throws InputError if the arguments do not say all of it.
 std::optional<std::string> model_in_arguments(const Files& files, const std::string& file);
 
 /// The names of the formats, for messages.
 inline constexpr const char* config_formats =
     "torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's arguments, a YAML of Hugging Face's Trainer or accelerate, or "
-    "a "
-    "model's folder with config.json";
+    "a model's folder with config.json";
 
-/// The blocks of each chunk of a pipeline as the options `stages` counts them, in layers of the profile: the layers
-/// before the first block are in the first chunk, those after the last in the last. Empty if the facts are unknown.
+inline constexpr std::uint64_t most_bytes_of_config = 4 << 20;  ///< logs of arguments are the longest
+
+/// Converts the number of blocks of each chunk of a pipeline to the value of the option `stages`, which counts layers
+/// of the profile: those before the first block are in the first chunk, those after the last in the last. Returns "" if
+/// the facts are unknown.
 std::string stages_of_blocks(const std::vector<std::int64_t>& blocks_of_chunk, const ConfigFacts& facts);
 
 }  // namespace allreplay

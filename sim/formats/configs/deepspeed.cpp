@@ -100,18 +100,21 @@ void read_zero_batch(ConfigReader& read, const std::string& prefix) {
   if (!all) return;
   const SourceLocation place = read.place_of(all_key);
   if (each && steps) {
-    if (*all % (*each * *steps) != 0)
+    const std::int64_t samples = product({*each, *steps}, read.place_of(each_key));
+    if (*all % samples != 0)
       throw InputError(place, fmt::format("{} samples are not a multiple of {} x {}", *all, *each, *steps),
                        "micro-batch x accumulation steps x workers");
     if (!read.entries.has(prefix + "tensor_parallel.") && !read.entries.has(prefix + "pipeline"))
-      read.set("--workers", std::to_string(*all / (*each * *steps)), place);
+      read.set("--workers", std::to_string(*all / samples), place);
     return;
   }
   if (each) return read.set("--global-batch", std::to_string(*all), place);
   read.later([all = *all, steps = steps.value_or(1), place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
     const auto replicas = facts.replicas();
-    if (!replicas || all % (*replicas * steps) != 0) return {};
-    return {{"--batch", std::to_string(all / (*replicas * steps)), place}};
+    if (!replicas) return {};
+    const std::int64_t passes = product({*replicas, steps}, place);
+    if (all % passes != 0) return {};
+    return {{"--batch", std::to_string(all / passes), place}};
   });
 }
 

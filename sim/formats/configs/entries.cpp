@@ -1,6 +1,7 @@
 #include "sim/formats/configs/entries.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -34,12 +35,13 @@ const Entry* Entries::find(std::string_view key) {
   Entry* entry = at(key);
   if (!entry) return nullptr;
   entry->is_read = true;
-  const bool is_empty_column = entry->value == "null" || entry->value == "None" || entry->value == "auto";
   if (from_shell_ && entry->value.find('$') != std::string::npos) {
-    unset_.push_back(fmt::format("{} {}", entry->key, entry->value));
+    const std::string variable = fmt::format("{} {}", entry->key, entry->value);
+    if (std::find(unset_.begin(), unset_.end(), variable) == unset_.end()) unset_.push_back(variable);
     return nullptr;
   }
-  return is_empty_column ? nullptr : entry;
+  const bool says_nothing = entry->value == "null" || entry->value == "None" || entry->value == "auto";
+  return says_nothing ? nullptr : entry;
 }
 
 bool Entries::has(std::string_view prefix) const {
@@ -59,8 +61,8 @@ std::optional<std::int64_t> Entries::count(std::string_view key, std::int64_t le
   if (entry->value.find_first_of(".eE") == std::string::npos)
     return parse_integer(entry->value, least, most, entry->place);
   const double value = parse_number(entry->value, entry->place);
-  if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)))
-    throw InputError(entry->place, fmt::format("'{}' is not a number of things", entry->value),
+  if (!(value >= static_cast<double>(least) && value <= static_cast<double>(most)) || value != std::floor(value))
+    throw InputError(entry->place, fmt::format("'{}' is not a whole number, or out of range", entry->value),
                      fmt::format("a whole number, at least {}", least));
   return static_cast<std::int64_t>(value);
 }
@@ -69,9 +71,7 @@ bool Entries::flag(std::string_view key) {
   if (Entry* own = at(key); own && from_shell_ && own->value.find('$') != std::string::npos) return own->is_read = true;
   const Entry* entry = find(key);
   if (!entry) return false;
-  std::string word = entry->value;
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  const std::string word = lower_case(entry->value);
   for (const std::string_view yes : {"", "true", "yes", "on", "1"})
     if (word == yes) return true;
   for (const std::string_view no : {"false", "no", "off", "0", "none"})
@@ -90,6 +90,13 @@ std::vector<const Entry*> Entries::unread() const {
   for (const Entry& one : all_)
     if (!one.is_read) some.push_back(&one);
   return some;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
 }
 
 namespace {

@@ -57,6 +57,9 @@ class Entries {
   std::vector<Entry> all_;
 };
 
+/// The text with small letters instead of capital ones, as values are compared.
+std::string lower_case(std::string_view text);
+
 // Readers of each syntax. They throw InputError.
 Entries entries_of_toml(std::string_view text, const std::string& file);
 Entries entries_of_yaml(std::string_view text, const std::string& file);

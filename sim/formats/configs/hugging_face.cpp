@@ -30,16 +30,14 @@ FsdpRule rule_of(ConfigReader& read, const std::string& key, std::string_view wo
               {"4", {true, false, true}},
               {"hybrid_shard_zero2", {true, true, true}},
               {"5", {true, true, true}}};
-  std::string lower(word);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string lower = lower_case(word);
   for (const auto& row : rows)
     if (row.word == lower) return row.rule;
   throw InputError(read.place_of(key), fmt::format("'{}' is no sharding strategy", word),
                    "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
 }
 
-// The prefix of keys of FSDP: "fsdp_config.fsdp_" in accelerate; Trainer leaves out the second part.
+// Translates the keys of FSDP: "fsdp_config.fsdp_NAME" in accelerate, "fsdp_config.NAME" in Trainer.
 class Fsdp {
  public:
   explicit Fsdp(ConfigReader& read) : read_(read) {}
@@ -129,7 +127,7 @@ class Fsdp {
   FsdpRule rule_;
 };
 
-// Reads the file of DeepSpeed that this one names; "" if it names none.
+// Reads the file of DeepSpeed that this one names. Returns false if it names none.
 bool read_named_deepspeed(ConfigReader& read, const Files& files) {
   for (const std::string key : {"deepspeed", "deepspeed_config.deepspeed_config_file"}) {
     const Entry* named = read.entries.find(key);
@@ -137,8 +135,7 @@ bool read_named_deepspeed(ConfigReader& read, const Files& files) {
     const std::string beside = (std::filesystem::path(read.entries.file()).parent_path() / named->value).string();
     const std::string file = files.is_file(beside) ? beside : named->value;
     if (!files.is_file(file)) throw InputError(named->place, fmt::format("no such file: {}", file), "DeepSpeed's JSON");
-    constexpr std::uint64_t most = 4 << 20;
-    Entries own = entries_of_json(files.read(file, most), file);
+    Entries own = entries_of_json(files.read(file, most_bytes_of_config), file);
     ConfigReader inner(own, read.config);
     read_deepspeed(inner);
     return true;

@@ -39,15 +39,17 @@ void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chun
     const std::int64_t blocks = std::ssize(facts.blocks);
     std::vector<ConfigSetting> settings;
     std::int64_t each = chunks;
-    if (layers_of_chunk && blocks > 0) each = std::max<std::int64_t>(1, blocks / (pp * *layers_of_chunk));
+    if (layers_of_chunk && blocks > 0)
+      each = std::max<std::int64_t>(1, blocks / product({pp, *layers_of_chunk}, place));
     if (each > 1) {
       settings.push_back({"--chunks", std::to_string(each), place});
       settings.push_back({"--schedule", "interleaved", place});
     }
     if (blocks == 0) return settings;
-    std::vector<std::int64_t> cut(static_cast<std::size_t>(pp * each));
-    if (std::ssize(cut) > blocks)
-      throw InputError(place, fmt::format("{} chunks of {} blocks", cut.size(), blocks), "at most one for each block");
+    const std::int64_t count = product({pp, each}, place);
+    if (count > blocks)
+      throw InputError(place, fmt::format("{} chunks of {} blocks", count, blocks), "at most one for each block");
+    std::vector<std::int64_t> cut(static_cast<std::size_t>(count));
     // get_num_layers_to_build() of transformer_block.py: the ranks between the ends share what these leave.
     const std::int64_t ends = (first ? 1 : 0) + (last ? 1 : 0),
                        rest = blocks + input + output - first.value_or(0) - last.value_or(0);
@@ -84,7 +86,7 @@ void read_megatron_pipeline(ConfigReader& read) {
   read.later([blocks, place = read.place_of("pipeline_model_parallel_size")](
                  const ConfigFacts& facts) -> std::vector<ConfigSetting> {
     const auto replicas = facts.replicas();
-    const std::int64_t at_once = replicas.value_or(1) * facts.number("--batch", 1);
+    const std::int64_t at_once = product({replicas.value_or(1), facts.number("--batch", 1)}, place);
     const bool is_short =
         replicas && at_once > 0 && facts.number("--global-batch", 0) / at_once < facts.number("--pp", 1);
     if (!blocks || is_short) return {};
@@ -110,7 +112,7 @@ void read_megatron_instances(ConfigReader& read) {
   read.later([count, at = instances->place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
     const auto replicas = facts.replicas();
     if (!replicas) return {};
-    const std::int64_t ranks = *replicas * facts.number("--cp", 1);
+    const std::int64_t ranks = product({*replicas, facts.number("--cp", 1)}, at);
     if (ranks % count != 0)
       throw InputError(at, fmt::format("{} instances do not divide {} data-parallel ranks", count, ranks), "a divisor");
     return {{"--shard-group", std::to_string(ranks / count), at}};
@@ -171,7 +173,9 @@ void read_megatron_workers(ConfigReader& read) {
   Entries& entries = read.entries;
   if (entries.find("world_size")) return read.count("world_size", "--workers");
   const auto each = entries.count("nproc_per_node"), nodes = entries.count("nnodes");
-  if (each) read.set("--workers", std::to_string(*each * nodes.value_or(1)), read.place_of("nproc_per_node"));
+  if (!each) return;
+  const SourceLocation place = read.place_of("nproc_per_node");
+  read.set("--workers", std::to_string(product({*each, nodes.value_or(1)}, place)), place);
 }
 
 // model_in_arguments() reads these.

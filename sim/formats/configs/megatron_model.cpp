@@ -34,21 +34,22 @@ std::string model_json_of(Entries& entries) {
                  "neither LLaMA's blocks (swiglu, rope) nor GPT-2's (biases, learned positions)");
   const std::int64_t hidden = required_count(entries, "hidden_size"),
                      heads = required_count(entries, "num_attention_heads");
-  auto vocab = entries.count("padded_vocab_size");
-  if (!vocab) vocab = required_count(entries, "vocab_size");
+  const auto count_of = [&](std::string_view key, std::string_view instead) {
+    const auto value = entries.count(key);
+    return value ? *value : required_count(entries, instead);
+  };
   // arguments.py: a gated MLP keeps the number of parameters.
   const std::int64_t usual = gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
-  JsonValue model{
-      {"family", gated ? "llama" : "gpt2"},
-      {"source", "the arguments of Megatron-LM in " + entries.file()},
-      {"layers", required_count(entries, "num_layers")},
-      {"hidden", hidden},
-      {"heads", heads},
-      {"kv_heads", grouped ? entries.count("num_query_groups").value_or(1) : heads},
-      {"ffn", entries.count("ffn_hidden_size").value_or(usual)},
-      {"vocab", *vocab},
-      {"positions", entries.count("max_position_embeddings").value_or(required_count(entries, "seq_length"))},
-      {"tied", !entries.flag("untie_embeddings_and_output_weights")}};
+  JsonValue model{{"family", gated ? "llama" : "gpt2"},
+                  {"source", "the arguments of Megatron-LM in " + entries.file()},
+                  {"layers", required_count(entries, "num_layers")},
+                  {"hidden", hidden},
+                  {"heads", heads},
+                  {"kv_heads", grouped ? entries.count("num_query_groups").value_or(1) : heads},
+                  {"ffn", entries.count("ffn_hidden_size").value_or(usual)},
+                  {"vocab", count_of("padded_vocab_size", "vocab_size")},
+                  {"positions", count_of("max_position_embeddings", "seq_length")},
+                  {"tied", !entries.flag("untie_embeddings_and_output_weights")}};
   if (const auto size = entries.count("kv_channels")) model["head_size"] = *size;
   if (gated) {
     model["qkv_bias"] = biased || entries.flag("add_qkv_bias");
@@ -60,9 +61,8 @@ std::string model_json_of(Entries& entries) {
 }  // namespace
 
 std::optional<std::string> model_in_arguments(const Files& files, const std::string& file) {
-  constexpr std::uint64_t most = 4 << 20;
-  if (!files.is_file(file)) return std::nullopt;
-  const std::string text = files.read(file, most);
+  if (file.ends_with(".json") || !files.is_file(file)) return std::nullopt;
+  const std::string text = files.read(file, most_bytes_of_config);
   if (trim(text).starts_with('{')) return std::nullopt;
   Entries entries = entries_of_arguments(text, file);
   return model_json_of(entries);

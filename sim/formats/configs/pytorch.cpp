@@ -152,11 +152,10 @@ void read_local_steps(const Calls& calls, bool diloco) {
 
 bool calls_pytorch(std::string_view text) {
   if (text.find("--use-megatron-fsdp") != std::string_view::npos) return false;
-  for (const std::string_view call : {"DiLoCo(", "LocalSGD("})
+  for (const std::string_view call : {"DiLoCo(", "LocalSGD(", "DistributedDataParallel(", "fully_shard(",
+                                      "FullyShardedDataParallel(", "parallelism_config={\"fsdp\""})
     if (text.find(call) != std::string_view::npos) return true;
-  for (const std::string_view call : {"DistributedDataParallel(", "fully_shard(", "parallelism_config={\"fsdp\""})
-    if (text.find(call) != std::string_view::npos) return true;
-  return text.find("FullyShardedDataParallel(") != std::string_view::npos;
+  return false;
 }
 
 void read_pytorch(ConfigReader& read, std::string_view text) {

@@ -7,6 +7,14 @@
 
 namespace allreplay {
 
+std::int64_t product(std::initializer_list<std::int64_t> factors, const SourceLocation& place) {
+  double exact = 1;  // up to 2^53
+  for (const std::int64_t factor : factors) exact *= static_cast<double>(factor);
+  if (exact > 1e15)
+    throw InputError(place, fmt::format("{} is too large", fmt::join(factors, " x ")), "numbers of a training");
+  return static_cast<std::int64_t>(exact);
+}
+
 void ConfigReader::count(std::string_view key, std::string_view flag, std::int64_t least) {
   if (const auto value = entries.count(key, least)) set(flag, std::to_string(*value), place_of(key));
 }
@@ -71,9 +79,13 @@ std::int64_t ConfigFacts::number(std::string_view flag, std::int64_t otherwise) 
 }
 
 std::optional<std::int64_t> ConfigFacts::replicas() const {
-  const std::int64_t workers = number("--workers", 0), each = number("--pp", 1) * number("--tp", 1) * number("--cp", 1);
-  if (workers == 0 || each <= 0 || workers % each != 0) return std::nullopt;
-  return workers / each;
+  std::int64_t rest = number("--workers", 0);
+  for (const std::string_view flag : {"--pp", "--tp", "--cp"}) {
+    const std::int64_t degree = number(flag, 1);
+    if (rest == 0 || degree <= 0 || rest % degree != 0) return std::nullopt;
+    rest /= degree;
+  }
+  return rest;
 }
 
 std::string stages_of_blocks(const std::vector<std::int64_t>& blocks_of_chunk, const ConfigFacts& facts) {

@@ -11,10 +11,13 @@
 
 namespace allreplay {
 
-/// A key whose value another word names in ours.
+/// A framework's key, and the flag that takes the same value.
 struct Renamed {
   std::string_view key, flag;
 };
+
+/// Multiplies numbers of a file. Throws InputError at `place` above 10^15.
+std::int64_t product(std::initializer_list<std::int64_t> factors, const SourceLocation& place);
 
 using ConfigWords = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 

@@ -1,6 +1,5 @@
 // torchtitan's TOML, or the same keys as arguments (torchtitan/config/job_config.py).
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
@@ -10,17 +9,11 @@ namespace allreplay {
 
 namespace {
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 // "llama3" of flavor "8B" is our llama3-8b.
 void read_titan_model_name(ConfigReader& read) {
   const std::string name = read.entries.text("model.name"), flavor = read.entries.text("model.flavor");
   if (name.empty()) return;
-  read.set("--model", lower(flavor.empty() ? name : name + "-" + flavor),
+  read.set("--model", lower_case(flavor.empty() ? name : name + "-" + flavor),
            read.place_of(flavor.empty() ? "model.name" : "model.flavor"));
 }
 
@@ -59,14 +52,14 @@ bool read_titan_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t 
   const SourceLocation place = read.place_of("parallelism.data_parallel_shard_degree");
   const bool sharded = shard != 1 || cp > 1 || replicate == 1;
   read.set("--strategy", sharded ? "fsdp2" : "ddp", place);
-  if (shard > 0) read.set("--workers", std::to_string(replicate * shard * cp * tp * pp), place);
+  if (shard > 0) read.set("--workers", std::to_string(product({replicate, shard, cp, tp, pp}, place)), place);
   if (!sharded) read.set("--bucket-cap", "100MiB", place);  // parallelize.py, apply_ddp()
   if (sharded && replicate > 1) {
     if (pp > 1 || shard < 0)
       read.note(fmt::format("parallelism.data_parallel_replicate_degree {}{}", replicate,
                             pp > 1 ? " in a pipeline" : " without a shard degree"));
     else
-      read.set("--shard-group", std::to_string(shard * cp), place);
+      read.set("--shard-group", std::to_string(product({shard, cp}, place)), place);
   }
   return sharded;
 }
@@ -121,11 +114,12 @@ void read_titan_pipeline(ConfigReader& read, std::int64_t pp) {
     const std::int64_t blocks = std::ssize(facts.blocks);
     std::int64_t stages = pp * (is_single ? 1 : 2);
     if (per_stage && blocks > 0) stages = (blocks + input + output + *per_stage - 1) / *per_stage;
-    if (stages % pp != 0 || stages > blocks + 2)
+    if (stages % pp != 0 || (blocks > 0 && stages > blocks + 2))
       throw InputError(place, fmt::format("{} stages of {} blocks on pp {}", stages, blocks, pp),
                        "a multiple of the ranks, at most one for each block");
     std::vector<ConfigSetting> settings;
     if (stages > pp) settings.push_back({"--chunks", std::to_string(stages / pp), place});
+    if (blocks == 0) return settings;
     if (const std::string cut = stages_of_blocks(blocks_of_stages(blocks, stages, input, output), facts); !cut.empty())
       settings.push_back({"--stages", cut, place});
     return settings;
@@ -146,7 +140,7 @@ void read_titan_batch(ConfigReader& read, std::int64_t pp) {
   if (!local) return;
   if (!global || *global < 0) return read.set("--micro-batches", std::to_string(*local / each), place);
   read.later([samples = *local, all = *global, place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-    if (const auto replicas = facts.replicas(); replicas && all != samples * *replicas)
+    if (const auto replicas = facts.replicas(); replicas && all != product({samples, *replicas}, place))
       throw InputError(place,
                        fmt::format("{} samples on {} replicas are several runs of the pipeline for each update, which "
                                    "are not simulated: global_batch_size is {}",

@@ -64,8 +64,9 @@ struct Transformer {
   void complete();
 };
 
-/// The families in files: "gpt2", "bert", "llama", "vit", "opt", "gpt_neox", "falcon".
+/// The families' names in files: "gpt2", "bert", …
 std::vector<std::string> families();
+std::string_view name_of(Family family);
 /// True if the family's products have biases unless a file says otherwise.
 bool has_biases(Family family);
 Family family_of(const std::string& word, const SourceLocation& place);

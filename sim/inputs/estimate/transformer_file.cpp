@@ -19,6 +19,11 @@ constexpr std::int64_t most = 1'000'000'000;  // for every number; with existing
 
 std::int64_t count(const Json& json) { return json.integer(1, most); }
 
+bool is_null(const Json& json) { return json.dump() == "null"; }
+
+constexpr Word<Family> family_words[] = {
+    {Family::Gpt2, "gpt2"}, {Family::Bert, "bert"},        {Family::Llama, "llama"},  {Family::Vit, "vit"},
+    {Family::Opt, "opt"},   {Family::GptNeox, "gpt_neox"}, {Family::Falcon, "falcon"}};
 constexpr Word<Norms> norm_places[] = {{Norms::Before, "before"}, {Norms::After, "after"}, {Norms::Both, "both"}};
 
 Experts read_experts(const Json& json) {
@@ -143,7 +148,7 @@ std::int64_t dense_layers(const Transformer& t, const Json& json) {
   std::int64_t first = 0;
   if (const auto dense = json.find("first_k_dense_replace")) first = dense->integer(0, most);
   const auto list = json.find("mlp_only_layers");
-  if (!list || list->dump() == "null") return first;
+  if (!list || is_null(*list)) return first;
   for (const Json& one : list->items())
     if (one.integer(0, most) != first++)
       one.fail("a block without experts behind one with them, which is not estimated",
@@ -196,7 +201,7 @@ Transformer read_mixture_of_experts(const Json& json, const std::string& type) {
   t.experts.shared_ffn = t.experts.ffn * count_or_note(t, json, "n_shared_experts", 1);
   t.latent.kv_rank = count_or_note(t, json, "kv_lora_rank", 512);
   const auto query_rank = json.find("q_lora_rank");  // null: queries are not compressed
-  t.latent.query_rank = query_rank && query_rank->dump() == "null" ? 0 : count_or_note(t, json, "q_lora_rank", 1536);
+  t.latent.query_rank = query_rank && is_null(*query_rank) ? 0 : count_or_note(t, json, "q_lora_rank", 1536);
   t.latent.rope = count_or_note(t, json, "qk_rope_head_dim", 64);
   t.head_size = t.latent.rope + count_or_note(t, json, "qk_nope_head_dim", 128);
   t.value_size = count_or_note(t, json, "v_head_dim", 128);
@@ -250,12 +255,12 @@ Transformer read_hugging_face(const Json& json) {
 
 std::int64_t count_or(const Json& json, const char* key, std::int64_t default_value) {
   const auto value = json.find(key);
-  return value && value->dump() != "null" ? count(*value) : default_value;
+  return value && !is_null(*value) ? count(*value) : default_value;
 }
 
 bool flag_or(const Json& json, const char* key, bool default_value) {
   const auto value = json.find(key);
-  return value && value->dump() != "null" ? value->boolean() : default_value;
+  return value && !is_null(*value) ? value->boolean() : default_value;
 }
 
 std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t default_value) {
@@ -264,15 +269,14 @@ std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, st
   return value == 0 ? default_value : value;
 }
 
-std::vector<std::string> families() { return {"gpt2", "bert", "llama", "vit", "opt", "gpt_neox", "falcon"}; }
+std::vector<std::string> families() { return names_of(family_words); }
+
+std::string_view name_of(Family family) { return name_of(family_words, family); }
 
 bool has_biases(Family family) { return family != Family::Llama && family != Family::Falcon; }
 
 Family family_of(const std::string& word, const SourceLocation& place) {
-  const auto words = families();
-  const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end()) throw InputError(place, fmt::format("unknown family '{}'", word), suggest(word, words));
-  return static_cast<Family>(found - words.begin());
+  return find_by_name(family_words, word, place, "unknown family '{}'").value;
 }
 
 void require_sound(const Transformer& t, const std::function<SourceLocation(std::string_view)>& place_of) {

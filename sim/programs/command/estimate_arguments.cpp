@@ -95,7 +95,7 @@ Transformer of_words(const EstimateArguments& arguments) {
     return argument(fmt::format("--{}", name));
   });
   t.complete();
-  t.name = fmt::format("{}-{}x{}", families()[static_cast<std::size_t>(t.family)], t.layers, t.hidden);
+  t.name = fmt::format("{}-{}x{}", name_of(t.family), t.layers, t.hidden);
   return t;
 }
 
