@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
@@ -7,6 +9,9 @@
 namespace allreplay {
 
 namespace {
+
+// Host steps follow from the profile, and no gate refers to them.
+bool is_written(const Work& work) { return work.kind != Activity::HostStep; }
 
 class PlanWriter {
  public:
@@ -53,9 +58,15 @@ class PlanWriter {
       value["ranks"].push_back({{"program", program(role)}});
       if (!role.pairs.empty()) value["ranks"].back()["pairs"] = JsonValue::array();
       for (const WorkPair& pair : role.pairs)
-        value["ranks"].back()["pairs"].push_back(
-            {{"forward", pair.forward}, {"backward", pair.backward}, {"end", pair.end}});
+        value["ranks"].back()["pairs"].push_back({{"forward", written_place(role, pair.forward)},
+                                                  {"backward", written_place(role, pair.backward)},
+                                                  {"end", written_place(role, pair.end)}});
     }
+  }
+
+  // The work's place among those that program() writes.
+  static std::int64_t written_place(const Role& role, std::uint32_t place) {
+    return std::count_if(role.program.begin(), role.program.begin() + place, is_written);
   }
 
   JsonValue blocks() const {
@@ -134,7 +145,7 @@ class PlanWriter {
   JsonValue program(const Role& role) const {
     JsonValue list = JsonValue::array();
     for (const Work& one : role.program)
-      if (one.kind != Activity::HostStep) list.push_back(work(one));  // which the profile says, and no gate refers to
+      if (is_written(one)) list.push_back(work(one));
     return list;
   }
 

@@ -64,9 +64,7 @@ class PipelinedFsdp : PipelineBuilder {
     std::vector<Unit> units = units_of_part(part, profile_, options_.fsdp.wrap);
     if (has_expert_groups()) units = cut_at_experts(units, part);
     for (const Unit& unit : units) {
-      Block block;
-      for (LayerId layer = unit.first; layer <= unit.last; ++layer)
-        for (const Slice& slice : block_of_layer(layers.first + layer, profile_).slices) block.slices.push_back(slice);
+      Block block = block_of_layers({layers.first + unit.first, layers.first + unit.last}, profile_);
       unit_of_block_.resize(plan_.blocks.size() + 1);
       unit_of_block_.back() = {layers.first + unit.first, layers.first + unit.last};
       plan_.memory_policy.units.push_back(unit_of_block_.back());

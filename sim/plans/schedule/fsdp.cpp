@@ -157,8 +157,7 @@ class Fsdp {
   std::uint32_t add_block(const std::vector<std::uint32_t>& units) {
     Block block;
     for (const std::uint32_t unit : units)
-      for (LayerId layer = units_[unit].first; layer <= units_[unit].last; ++layer)
-        for (const Slice& slice : block_of_layer(layer, request_.profile).slices) block.slices.push_back(slice);
+      for (const Slice& slice : block_of_layers(units_[unit], request_.profile).slices) block.slices.push_back(slice);
     return build_.add(std::move(block));
   }
 
@@ -167,14 +166,7 @@ class Fsdp {
   bool groups() const { return request_.options.sharding.shard_group > 0; }
 
   ProgramRange pass(Activity kind, std::uint32_t unit, std::uint32_t micro_batch) {
-    const Unit& layers = units_[unit];
-    ProgramRange range;
-    for (LayerId i = layers.first; i <= layers.last; ++i) {
-      const LayerId layer = kind == Activity::Forward ? i : layers.last - (i - layers.first);
-      range.last = build_.add(Work{kind, layer, micro_batch});
-      if (i == layers.first) range.first = range.last;
-    }
-    return range;
+    return build_.pass(kind, units_[unit], micro_batch);
   }
 
   DataParallelGroup group_of(std::uint32_t unit) const {

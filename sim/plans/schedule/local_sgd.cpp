@@ -13,6 +13,20 @@ namespace allreplay {
 
 namespace {
 
+// The works of one local step, as all workers run them.
+std::vector<Work> works_of_step(std::uint32_t step, const ShardingConfig& sharding, const Profile& profile) {
+  const auto layers = static_cast<LayerId>(profile.layers.size());
+  const auto micro_batches = static_cast<std::uint32_t>(sharding.accumulate);
+  std::vector<Work> works;
+  for (std::uint32_t i = 0; i < micro_batches; ++i) {
+    const std::uint32_t micro_batch = step * micro_batches + i;
+    for (LayerId layer = 0; layer < layers; ++layer) works.push_back({Activity::Forward, layer, micro_batch});
+    for (LayerId layer = layers; layer-- > 0;) works.push_back({Activity::Backward, layer, micro_batch});
+  }
+  works.push_back({Activity::Update, everything, step});
+  return works;
+}
+
 class LocalSteps {
  public:
   // `outer`: DiLoCo's options, or those of local SGD, which is a single fragment without an outer optimizer.
@@ -31,7 +45,8 @@ class LocalSteps {
   Plan make() {
     const std::int64_t every = outer_.sync_every / outer_.fragments;
     for (std::int64_t step = 1; step <= outer_.sync_every; ++step) {
-      add_step(static_cast<std::uint32_t>(step - 1));
+      for (const Work& one : works_of_step(static_cast<std::uint32_t>(step - 1), build_.plan().sharding, profile_))
+        build_.add(one);
       if ((step + outer_.delay) % every == 0) launch((step + outer_.delay) / every - 1);
       if (step % every == 0) use(step / every - 1);
     }
@@ -52,9 +67,7 @@ class LocalSteps {
   }
 
   void add_fragment(LayerId first, LayerId last) {
-    Block all;
-    for (LayerId layer = first; layer <= last; ++layer)
-      for (const Slice& slice : block_of_layer(layer, profile_).slices) all.slices.push_back(slice);
+    const Block all = block_of_layers({first, last}, profile_);
     Fragment fragment{build_.add(all), {}, {}};
     for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : block_per_slice(all))
       fragment.buckets.push_back(build_.add(std::move(bucket)));
@@ -86,17 +99,6 @@ class LocalSteps {
         left -= part;
       }
     return blocks;
-  }
-
-  void add_step(std::uint32_t step) {
-    const auto layers = static_cast<LayerId>(profile_.layers.size());
-    const auto micro_batches = static_cast<std::uint32_t>(build_.plan().sharding.accumulate);
-    for (std::uint32_t i = 0; i < micro_batches; ++i) {
-      const std::uint32_t micro_batch = step * micro_batches + i;
-      for (LayerId layer = 0; layer < layers; ++layer) build_.add(Work{Activity::Forward, layer, micro_batch});
-      for (LayerId layer = layers; layer-- > 0;) build_.add(Work{Activity::Backward, layer, micro_batch});
-    }
-    build_.add(Work{Activity::Update, everything, step});
   }
 
   void launch(std::int64_t number) {
@@ -177,21 +179,14 @@ std::vector<Need> needs_of_round(const ShardingConfig& sharding) {
 }
 
 std::optional<Complaint> not_a_round(const Plan& plan, const Profile& profile) {
-  const auto layers = static_cast<LayerId>(profile.layers.size());
   const ShardingConfig& sharding = plan.sharding;
-  const Complaint wrong{"the program is not one round",
-                        fmt::format("the passes of {} steps in turn, an update after each, and outer updates behind "
-                                    "updates",
-                                    sharding.steps())};
+  const Complaint wrong{
+      "the program is not one round",
+      fmt::format("the passes of {} steps in turn, an update after each, and outer updates after updates",
+                  sharding.steps())};
   std::vector<Work> wanted, found;
-  for (std::int64_t step = 0; step < sharding.steps(); ++step) {
-    for (std::int64_t i = 0; i < sharding.accumulate; ++i) {
-      const auto micro_batch = static_cast<std::uint32_t>(step * sharding.accumulate + i);
-      for (LayerId layer = 0; layer < layers; ++layer) wanted.push_back({Activity::Forward, layer, micro_batch});
-      for (LayerId layer = layers; layer-- > 0;) wanted.push_back({Activity::Backward, layer, micro_batch});
-    }
-    wanted.push_back({Activity::Update, everything, static_cast<std::uint32_t>(step)});
-  }
+  for (std::int64_t step = 0; step < sharding.steps(); ++step)
+    for (const Work& one : works_of_step(static_cast<std::uint32_t>(step), sharding, profile)) wanted.push_back(one);
   const std::vector<Work>& program = plan.program();
   for (std::size_t place = 0; place < program.size(); ++place) {
     const Work& one = program[place];
@@ -233,10 +228,15 @@ std::optional<Complaint> unaveraged(const Plan& plan, const Profile& profile, co
     std::sort(arrived[id].begin(), arrived[id].end(),
               [](const Slice& a, const Slice& b) { return a.offset < b.offset; });
     Bytes sent = 0;
-    for (const Slice& slice : arrived[id]) sent += slice.offset == sent ? slice.bytes : 0;
-    if (sent != profile.tensors[id].bytes)
+    std::optional<Bytes> wrong;  // the first byte that is missing, or comes again
+    for (const Slice& slice : arrived[id]) {
+      if (slice.offset != sent && !wrong) wrong = std::min(slice.offset, sent);
+      sent += slice.bytes;
+    }
+    if (!wrong && sent != profile.tensors[id].bytes) wrong = sent;
+    if (wrong)
       return Complaint{
-          fmt::format("step {}: byte {} of '{}' is not averaged, or twice", step + 1, sent, profile.tensors[id].name),
+          fmt::format("step {}: byte {} of '{}' is not averaged, or twice", step + 1, *wrong, profile.tensors[id].name),
           "every byte of a fragment in one all-reduce"};
   }
   return std::nullopt;

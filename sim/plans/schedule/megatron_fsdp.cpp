@@ -56,9 +56,9 @@ class MegatronFsdp {
   struct Part {
     Unit layers;
     std::int64_t elements = 0;
-    bool freed = false;               // after each pass; what is beyond the blocks never is
+    bool freed = false;               // after each pass; parts beyond the blocks never are
     bool here = false;                // gathered, or on its way
-    std::optional<PlanPoint> coming;  // its gather, unless the program has waited for it
+    std::optional<PlanPoint> coming;  // its gather, until the program waits for it
   };
 
   static ShardingConfig sharded(const StrategyOptions& options) {
@@ -72,21 +72,20 @@ class MegatronFsdp {
 
   void make_parts(const std::vector<bool>& beyond) {
     const std::vector<Unit>& units = build_.plan().memory_policy.units;
-    std::int64_t all = 0, count = 0;  // units, and their elements
+    std::int64_t elements = 0, count = 0;  // of the units that are freed
     for (std::size_t i = 0; i < units.size(); ++i) {
       Part part{.layers = units[i], .freed = !beyond[i], .coming = {}};
-      Block block;
-      for (LayerId layer = units[i].first; layer <= units[i].last; ++layer)
-        for (const Slice& slice : block_of_layer(layer, profile_).slices) {
-          block.slices.push_back(slice);
-          part.elements += profile_.tensors[slice.tensor].elements;
-        }
+      Block block = block_of_layers(units[i], profile_);
+      for (const Slice& slice : block.slices) part.elements += profile_.tensors[slice.tensor].elements;
       build_.add(std::move(block));
-      if (part.freed) all += part.elements;
-      if (part.freed) ++count;
+      if (part.freed) {
+        elements += part.elements;
+        ++count;
+      }
       parts_.push_back(part);
     }
-    unit_size_ = options_.unit_size > 0 ? options_.unit_size : std::max<std::int64_t>(1'000'000'000, 2 * all / count);
+    unit_size_ =
+        options_.unit_size > 0 ? options_.unit_size : std::max<std::int64_t>(1'000'000'000, 2 * elements / count);
   }
 
   // Gathers a part and the units that follow it in the direction of the pass: one, or while those gathered or on their
@@ -120,13 +119,11 @@ class MegatronFsdp {
   void pass(Activity kind, Part& part, std::uint32_t micro_batch) {
     if (part.coming) build_.wait_for(*part.coming);
     part.coming.reset();
-    const auto [first, last] = part.layers;
-    for (LayerId i = first; i <= last; ++i)
-      build_.compute({kind, kind == Activity::Forward ? i : last - (i - first), micro_batch});
+    build_.pass(kind, part.layers, micro_batch);
     if (part.freed) part.here = false;
   }
 
-  // Issues a reduction and, if the micro-batch ends an iteration, what follows among the groups.
+  // Issues a reduction and, if the micro-batch ends an iteration, the one among the groups that follows it.
   void reduce(std::uint32_t index, std::uint32_t micro_batch, bool ends) {
     const auto reduction = [&](CollectiveOp op, DataParallelGroup group, std::uint32_t lane) {
       return build_.reduce(op, group, index, lane, micro_batch);
@@ -166,7 +163,7 @@ class MegatronFsdp {
   std::vector<Part> parts_;  // in forward order; a block each
   std::int64_t unit_size_ = 0;
   std::uint32_t gathers_ = 0, reduces_ = 0, replicate_ = 0;
-  std::deque<Reduction> pending_;  // that the program has not waited for, the oldest first
+  std::deque<Reduction> pending_;  // the program has not waited for these yet; the oldest first
   std::int64_t pending_elements_ = 0;
   std::vector<PlanPoint> among_groups_;
 };

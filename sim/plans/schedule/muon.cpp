@@ -78,7 +78,7 @@ class Muon {
       for (const std::size_t sent : last_) gates_.push_back({own(sent), own_work(works_.size() - 1)});
     }
     insert();
-    plan_.queueing.reset();  // the short form does not say it
+    plan_.queueing.reset();  // the short form of a plan has no Newton-Schulz
     return std::move(plan_);
   }
 
@@ -95,7 +95,7 @@ class Muon {
     return static_cast<std::uint32_t>(plan_.blocks.size() - 1);
   }
 
-  // The lane of gathers, and the place in the list at which its transfers wait for the update; else the end.
+  // Finds the lane of gathers, and the first transfer of it that waits for the update, or the end of the list.
   void find_lane() {
     const auto named = std::find_if(plan_.lanes.begin(), plan_.lanes.end(),
                                     [](const Lane& one) { return one.name.starts_with("gather"); });
@@ -127,19 +127,20 @@ class Muon {
     return sent_.size() - 1;
   }
 
-  // Every rank computes every matrix, and one gather is ahead.
+  // Every rank computes every matrix. A gather starts with the previous matrix's Newton-Schulz, hence when the one
+  // before that ends.
   void gather() {
     PlanPoint before = work(update_);
     for (const Matrix& one : matrices_) {
       const std::size_t arrived = send(CollectiveOp::AllGather, one.block, lane_);
       gates_.push_back({before, own(arrived)});
-      before = so_far();  // the Newton-Schulz before this one: when it ends, this one starts
+      before = so_far();
       gates_.push_back({own(arrived), own_work(compute(one.block))});
     }
   }
 
-  // The largest matrix goes to the rank with the least work, and so on. A rank gathers, computes and scatters one
-  // matrix after another.
+  // From the largest matrix on, each goes to the rank with the least work so far. A rank gathers, computes and scatters
+  // one matrix after another.
   void to_owners() {
     std::vector<Matrix> order = matrices_;
     const auto operations = [&](const Matrix& one) { return operations_of(profile_.tensors[one.tensor]); };
@@ -170,7 +171,7 @@ class Muon {
     }
   }
 
-  // As many matrices as ranks at a time, one to each rank and back.
+  // Sends as many matrices as ranks at a time, one to each rank, and their updates back.
   void exchange() {
     std::vector<std::uint32_t> rounds;
     for (std::size_t first = 0; first < matrices_.size(); first += static_cast<std::size_t>(ranks_)) {

@@ -78,12 +78,20 @@ class PlanBuilder {
 
   // A program with places, as PyTorch runs one: a collective starts after the works that precede it in the program, and
   // after the transfers that the program has waited for by then.
+
   /// Adds a work at this place.
   std::size_t compute(const Work& work) {
     const std::size_t place = add(work);
     gate(waits_, allreplay::work(place));
     waits_.clear();
     return place;
+  }
+  /// Adds a pass of the layers at this place, and returns the places of its works.
+  ProgramRange pass(Activity kind, const Unit& layers, std::uint32_t micro_batch) {
+    ProgramRange range{.first = plan_.program().size(), .last = plan_.program().size() + (layers.last - layers.first)};
+    for (LayerId i = layers.first; i <= layers.last; ++i)
+      compute({kind, kind == Activity::Forward ? i : layers.last - (i - layers.first), micro_batch});
+    return range;
   }
   /// Issues a transfer at this place.
   PlanPoint issue(const PlanPoint& transfer) {
@@ -119,5 +127,7 @@ class PlanBuilder {
 
 /// Returns a block of the layer's whole tensors.
 Block block_of_layer(LayerId layer, const Profile& profile);
+/// The same for several layers.
+Block block_of_layers(const Unit& layers, const Profile& profile);
 
 }  // namespace allreplay

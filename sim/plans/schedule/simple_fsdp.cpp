@@ -36,8 +36,8 @@ class SimpleFsdp {
   }
 
  private:
-  // Layers whose parameters are gathered, and whose gradients are reduced, in turn: a bucket of the compiler, or the
-  // tensors of one layer in the graph's order.
+  // Layers that are gathered and reduced in turn: a bucket of the compiler, or, without reordering, a single layer,
+  // whose tensors are sent one by one.
   struct Part {
     Unit layers;
     std::vector<std::uint32_t> blocks;
@@ -59,10 +59,7 @@ class SimpleFsdp {
       const bool freed = reshard == Reshard::All || (reshard == Reshard::ButLast && !last);
       if (reorders_) {
         parts_.push_back({unit, {}, freed});
-        Block bucket;
-        for (LayerId layer = unit.first; layer <= unit.last; ++layer)
-          for (const Slice& slice : block_of_layer(layer, profile_).slices) bucket.slices.push_back(slice);
-        parts_.back().blocks.push_back(build_.add(std::move(bucket)));
+        parts_.back().blocks.push_back(build_.add(block_of_layers(unit, profile_)));
         continue;
       }
       for (LayerId layer = unit.first; layer <= unit.last; ++layer) {
@@ -71,12 +68,6 @@ class SimpleFsdp {
           parts_.back().blocks.push_back(build_.add(Block{{slice}}));
       }
     }
-  }
-
-  void pass(Activity kind, const Part& part, std::uint32_t micro_batch) {
-    const auto [first, last] = part.layers;
-    for (LayerId i = first; i <= last; ++i)
-      build_.compute({kind, kind == Activity::Forward ? i : last - (i - first), micro_batch});
   }
 
   // Issues the gather of a bucket.
@@ -94,7 +85,7 @@ class SimpleFsdp {
     return scattered;
   }
 
-  // In the order of the graph each collective is waited for where it stands.
+  // Without reordering, each collective is waited for where it stands in the graph.
   void gather_in_turn(const Part& part, std::uint32_t micro_batch) {
     for (const std::uint32_t block : part.blocks)
       build_.wait_for(build_.issue(build_.gather(block, gathers_, micro_batch)));
@@ -118,11 +109,12 @@ class SimpleFsdp {
         build_.wait_for(*arrived);
       else
         gather_in_turn(parts_[i], micro_batch);
-      pass(Activity::Forward, parts_[i], micro_batch);
+      build_.pass(Activity::Forward, parts_[i].layers, micro_batch);
     }
   }
 
-  // Likewise downwards; the wait for a bucket's reduction is moved to behind the start of the next one.
+  // Gathers are moved as in the forward pass. The wait for a bucket's reduction is moved until the next bucket's
+  // reduction has been issued.
   void backward(std::uint32_t micro_batch) {
     const std::size_t count = parts_.size();
     std::vector<std::optional<PlanPoint>> arrived(count), reduced(count + 2);
@@ -135,7 +127,7 @@ class SimpleFsdp {
         build_.wait_for(*arrived[i]);
       else if (!reorders_ && part.freed)
         gather_in_turn(part, micro_batch);
-      pass(Activity::Backward, part, micro_batch);
+      build_.pass(Activity::Backward, part.layers, micro_batch);
       if (reorders_)
         reduced[i] = reduce(part.blocks.front(), micro_batch);
       else
@@ -149,7 +141,7 @@ class SimpleFsdp {
   PlanBuilder build_;
   std::vector<Part> parts_;  // in forward order
   std::uint32_t gathers_ = 0, reduces_ = 0, replicate_ = 0;
-  std::vector<PlanPoint> reductions_;  // that the next micro-batch, or the update, waits for
+  std::vector<PlanPoint> reductions_;  // the next micro-batch, or the update, waits for these
 };
 
 }  // namespace

@@ -16,6 +16,13 @@ Block block_of_layer(LayerId layer, const Profile& profile) {
   return block;
 }
 
+Block block_of_layers(const Unit& layers, const Profile& profile) {
+  Block block;
+  for (LayerId layer = layers.first; layer <= layers.last; ++layer)
+    for (const Slice& slice : block_of_layer(layer, profile).slices) block.slices.push_back(slice);
+  return block;
+}
+
 namespace {
 
 class Zero12 : ZeroPlanner {

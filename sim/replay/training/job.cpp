@@ -157,10 +157,6 @@ Job pipeline_job(Job made) {
   return made;
 }
 
-}  // namespace
-
-namespace {
-
 // Sets the times of Muon's matrices that the profile does not state.
 void set_muon_times(Scenario& scenario) {
   const auto plan = scenario.given ? &scenario.given->plan : nullptr;

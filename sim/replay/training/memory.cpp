@@ -187,7 +187,7 @@ class Accountant {
   }
 
   // A matrix that Muon gathers, or that its owner receives, is held from its arrival to the end of its Newton-Schulz.
-  // Of all owners, the one with the largest matrix counts, since nothing else changes meanwhile.
+  // Owners differ only in their matrices, so that the owner of the largest one needs most.
   void hold_matrices(Ledger& ledger, std::uint32_t c) const {
     if (unrolled_.transfers == 0) return;
     std::map<std::uint32_t, Time> until;  // by block

@@ -331,18 +331,18 @@ std::array<Time, std::size(activity_rows)> times_by_kind(const Unrolled& unrolle
   return sums;
 }
 
-// Returns the time of Muon's Newton-Schulz on the compute stream, or of the owner that computes most.
+// Returns the time of Muon's Newton-Schulz: that on the compute stream, or of the owner that computes most. None if the
+// step is not Muon's.
 std::optional<double> newton_schulz_of(const Plan& plan, const Unrolled& unrolled, Time on_stream) {
+  if (plan.memory_policy.single_moment == 0) return std::nullopt;
   std::vector<Time> owners(plan.lanes.size(), Time(0));
-  bool any = plan.memory_policy.single_moment > 0;
   for (std::size_t i = 0; i < unrolled.transfers; ++i)
     if (const Transfer& one = plan.transfers[i]; one.computes == Activity::NewtonSchulz)
       owners[one.lane] = add(owners[one.lane], unrolled.graph.tasks()[unrolled.transfer(i)].duration);
-  if (!any) return std::nullopt;
   return to_seconds(owners.empty() ? on_stream : std::max(on_stream, *std::max_element(owners.begin(), owners.end())));
 }
 
-// Makes means of a round's times, which has several steps.
+// Divides the times of a round by its steps.
 void share_among_steps(const Plan& plan, Metrics& metrics) {
   if (!plan.sharding.averages()) return;
   metrics.period_s = metrics.iteration_s;

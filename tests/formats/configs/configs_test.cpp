@@ -101,6 +101,17 @@ local_batch_size = 8
                        facts_of_32_blocks()) == "a.toml: line 4: parallelism.pipeline_parallel_layers_per_stage");
 }
 
+// Without the model's blocks, only their number per rank can be said: two stages each.
+TEST_CASE("torchtitan's stages of an unknown model") {
+  CHECK(flags_of("a.toml", R"([parallelism]
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "Interleaved1F1B"
+[training]
+local_batch_size = 8
+)")
+            .ends_with("--schedule interleaved --recompute selective --chunks 2"));
+}
+
 TEST_CASE("DeepSpeed's JSON") {
   CHECK(flags_of("ds.json", R"({"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2,
 "bf16": {"enabled": true}, "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8, "overlap_comm": true,
@@ -140,8 +151,8 @@ torchrun --nproc_per_node=8 --nnodes 2 pretrain_gpt.py $ARGS --micro-batch-size 
         "--batch 4 --global-batch 256 --tp 2 --sequence-parallel --workers 16 --precision bf16 --strategy megatron "
         "--distributed-optimizer true --overlap-grad-reduce true --overlap-param-gather false --gradient-dtype fp32");
   const ConfigFile unset =
-      read_text("run.sh", "python pretrain_gpt.py --micro-batch-size $MBS --tensor-model-parallel-size 2\n");
-  CHECK(unset.unset == std::vector<std::string>{"micro_batch_size $MBS"});
+      read_text("run.sh", "python pretrain_gpt.py --micro-batch-size $MBS --tensor-model-parallel-size $TP\n");
+  CHECK(unset.unset == std::vector<std::string>{"micro_batch_size $MBS", "tensor_model_parallel_size $TP"});
   CHECK(flags_of("run.log", R"(0: ---------------- arguments ----------------
 0:   bf16 ................................ True
 0:   global_batch_size ................... 64
@@ -267,6 +278,35 @@ TEST_CASE("what is no configuration is refused with what is known") {
   CHECK(place_of_error("a.toml",
                        "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"DualPipe\"\n") ==
         "a.toml: line 3: parallelism.pipeline_parallel_schedule");
+}
+
+TEST_CASE("numbers that are no counts, or too large together, are refused at their place") {
+  const std::string place = "a.json: /train_micro_batch_size_per_gpu";
+  CHECK(place_of_error("a.json", R"({"train_micro_batch_size_per_gpu": 1.5})") == place);
+  CHECK(flags_of("a.json", R"({"train_micro_batch_size_per_gpu": 2.0, "zero_optimization": {"stage": 1}})") ==
+        "--strategy zero-1 --batch 2");
+  // 2^32 x 2^32 would be 0.
+  CHECK(place_of_error("a.json", R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 4294967296,
+"gradient_accumulation_steps": 4294967296, "zero_optimization": {"stage": 1}})") == place);
+  CHECK(place_of_error("a.sh", "x --pipeline-model-parallel-size 1000000000000", facts_of_32_blocks()) ==
+        "a.sh: line 1: --pipeline-model-parallel-size");
+  CHECK(place_of_error("a.toml", R"([parallelism]
+data_parallel_shard_degree = 1000000000
+tensor_parallel_degree = 1000000000
+)") == "a.toml: line 2: parallelism.data_parallel_shard_degree");
+}
+
+TEST_CASE("the model of Megatron-LM's arguments") {
+  const std::string gpt =
+      "x --num-layers 2 --hidden-size 8 --num-attention-heads 2 --vocab-size 16 --max-position-embeddings 32\n";
+  Files files;
+  files.add("gpt.sh", gpt);  // the positions of a model whose samples have no length here
+  files.add("list.json", "[1]");
+  files.add("short.sh", "x --num-layers 2 --hidden-size 8\n");
+  REQUIRE(model_in_arguments(files, "gpt.sh"));
+  CHECK(model_in_arguments(files, "gpt.sh")->find("\"positions\": 32") != std::string::npos);
+  CHECK(!model_in_arguments(files, "list.json"));
+  CHECK(error_place([&] { model_in_arguments(files, "short.sh"); }) == "short.sh: num_attention_heads");
 }
 
 // An alias that repeats itself exponentially often; a map inside itself; brackets without end.

@@ -77,6 +77,26 @@ TEST_CASE("a written plan is read back, with and without its short form") {
   }
 }
 
+TEST_CASE("host steps are not written, and places of pairs do not count them") {
+  Profile profile;
+  for (LayerId layer = 0; layer < 8; ++layer) {
+    profile.layers.push_back({.name = fmt::format("l{}", layer), .forward = Time(1), .backward = Time(2)});
+    profile.layers.back().output_bytes = 0;
+    profile.layers.back().expert = layer % 2 == 1;
+    profile.tensors.push_back({fmt::format("t{}", layer), 10, 40, layer});
+  }
+  profile.update = Time(1);
+  Scenario scenario = scenario_of(profile, "wfbp", 4, 1e-6, 1e-9);
+  for (const auto& [name, value] :
+       {std::pair("pp", "2"), {"accumulate", "4"}, {"schedule", "interleaved"}, {"ep_overlap", "true"}})
+    scenario.options.set(name, value, {});
+  scenario.options.parallel.ep = scenario.options.strategy.sharding.experts = 2;
+  const Plan plan = plan_of(scenario), with_host = with_host_step(plan);
+  REQUIRE(!plan.roles.front().pairs.empty());
+  REQUIRE(with_host.roles.front().pairs != plan.roles.front().pairs);
+  CHECK(write_plan(with_host, profile) == write_plan(plan, profile));
+}
+
 TEST_CASE("a plan's units of layers are read back, and are every layer in order") {
   Random random(83, 0);
   const File file;

@@ -4,6 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/replay/training/priced.hpp"
+#include "tests/replay/training/worked.hpp"
 
 #include "sim/plans/schedule/needs.hpp"
 
@@ -12,16 +13,7 @@ using namespace allreplay;
 namespace {
 
 // Three layers of 1000 B that take 3 us each: a step of 9 us.
-Profile layers_of_a_step() {
-  Profile profile;
-  profile.name = "by hand";
-  profile.precision = "fp32";
-  for (LayerId layer = 0; layer < 3; ++layer) {
-    profile.layers.push_back({"l" + std::to_string(layer + 1), to_time(1e-6), to_time(2e-6)});
-    profile.tensors.push_back({"t" + std::to_string(layer + 1), 250, 1000, layer});
-  }
-  return profile;
-}
+Profile layers_of_a_step() { return worked::profile_of({{1, 2}, {1, 2}, {1, 2}}); }
 
 Scenario rounds_of(const Profile& profile, std::string_view strategy, std::map<std::string, std::string> options) {
   Scenario scenario = scenario_of(profile, strategy, 2, 0, 1e-9);
@@ -170,6 +162,15 @@ TEST_CASE("DiLoCo: every order that breaks a need is refused") {
   Plan twice = plan;
   twice.blocks[twice.program()[7 * 2].item] = twice.blocks[twice.program().back().item];
   CHECK(find_plan_error(twice, scenario.profile));
+  // The first average again, with the same gates.
+  Plan doubled = plan;
+  doubled.transfers.push_back(plan.transfers.front());
+  const PlanPoint again = transfer(plan.transfers.size());
+  for (const Gate& gate : plan.gates) {
+    if (gate.transfer_after() && gate.transfer_after()->index == 0) doubled.gates.push_back({gate.before, again});
+    if (gate.transfer_before() && gate.transfer_before()->index == 0) doubled.gates.push_back({again, gate.after});
+  }
+  CHECK(find_plan_error(doubled, scenario.profile)->what == "step 2: byte 0 of 't1' is not averaged, or twice");
 }
 
 TEST_CASE("rounds that cannot be") {
