@@ -11,7 +11,6 @@
 #include "sim/plans/schedule/local_sgd.hpp"
 #include "sim/plans/schedule/muon.hpp"
 #include "sim/plans/schedule/needs.hpp"
-#include "sim/plans/schedule/precedence.hpp"
 #include "sim/plans/schedule/transfer_order.hpp"
 
 namespace allreplay {
@@ -56,26 +55,13 @@ class Coverage {
   Coverage(const Plan& plan, const Profile& profile, const TransferGates& gates, const Duty& duty)
       : plan_(plan),
         profile_(profile),
-        gates_(gates),
         duty_(duty),
         places_(program()),
-        bounds_(plan, gates, duty.role) {}
+        bounds_(plan, gates, duty.role),
+        precedence_(plan, gates, bounds_) {}
 
   std::optional<Complaint> complaint() {
-    for (const auto& [slice, index] :
-         pieces([](const Transfer& one) { return one.payload.block != Payload::just_bytes; })) {
-      const bool experts = plan_.sharding.has_expert_groups() && profile_.is_expert(slice.tensor);
-      if (plan_.is_among_experts(plan_.transfers[index]) != experts)
-        return Complaint{
-            fmt::format("{} carries '{}' among workers that {}", name(index), profile_.tensors[slice.tensor].name,
-                        experts ? "hold other experts" : "are not all of those that hold it"),
-            fmt::format("axis {} for tensors of experts, and only for these",
-                        plan_.pipeline ? "\"expert R\"" : "\"expert\"")};
-      if (!duty_.holds[slice.tensor])
-        return Complaint{fmt::format("{} carries '{}', which {} does not hold", name(index),
-                                     profile_.tensors[slice.tensor].name, plan_.roles[duty_.role].name),
-                         "each tensor on the rank that holds it"};
-    }
+    if (auto wrong = misplaced()) return wrong;
     const std::vector<Need> needs = needs_of(plan_.sharding);
     if (auto wrong = last_pass_unreduced(needs.front())) return wrong;
     for (const std::uint32_t micro_batch : reduced_micro_batches(needs.front()))
@@ -97,6 +83,25 @@ class Coverage {
   const std::vector<Work>& program() const { return plan_.roles[duty_.role].program; }
   // True for transfers among the shard groups.
   bool sums_shards(const Transfer& one) const { return !plan_.pipeline && one.group == group_replica; }
+
+  // Checks that tensors travel among workers that hold them.
+  std::optional<Complaint> misplaced() const {
+    for (const auto& [slice, index] :
+         pieces([](const Transfer& one) { return one.payload.block != Payload::just_bytes; })) {
+      const bool experts = plan_.sharding.has_expert_groups() && profile_.is_expert(slice.tensor);
+      if (plan_.is_among_experts(plan_.transfers[index]) != experts)
+        return Complaint{
+            fmt::format("{} carries '{}' among workers that {}", name(index), profile_.tensors[slice.tensor].name,
+                        experts ? "hold other experts" : "are not all of those that hold it"),
+            fmt::format("axis {} for tensors of experts, and only for these",
+                        plan_.pipeline ? "\"expert R\"" : "\"expert\"")};
+      if (!duty_.holds[slice.tensor])
+        return Complaint{fmt::format("{} carries '{}', which {} does not hold", name(index),
+                                     profile_.tensors[slice.tensor].name, plan_.roles[duty_.role].name),
+                         "each tensor on the rank that holds it"};
+    }
+    return std::nullopt;
+  }
 
   // The micro-batches that are reduced: the one that the need names and, with shards, possibly others. A pipeline may
   // run its last pass for another micro-batch.
@@ -378,44 +383,23 @@ class Coverage {
     return std::nullopt;
   }
 
-  // The transfers that each one waits for: by gates, and before it in a lane that sends one at a time as listed.
-  std::vector<std::vector<std::uint32_t>> waits_in_lanes() const {
-    std::vector<std::vector<std::uint32_t>> waits = gates_.waits;
-    std::vector<std::optional<std::uint32_t>> last(plan_.lanes.size());
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
-      const std::uint32_t lane = plan_.transfers[index].lane;
-      if (plan_.lanes[lane].order != Order::AsListed || plan_.lanes[lane].window.count != 1) continue;
-      if (last[lane]) waits[index].push_back(*last[lane]);
-      last[lane] = index;
-    }
-    return waits;
-  }
-
   // Returns a complaint unless transfer `before` ends before `after` starts.
   std::optional<Complaint> early(std::uint32_t before, std::uint32_t after) {
-    const std::vector<std::uint32_t>& direct = gates_.waits[after];  // the usual case: a gather waits for its reduction
-    if (std::find(direct.begin(), direct.end(), before) != direct.end()) return std::nullopt;
-    if (bounds_.latest[before] < bounds_.earliest[after]) return std::nullopt;  // through the program
-    if (!precedence_) {
-      waits_in_lanes_ = waits_in_lanes();
-      precedence_.emplace(waits_in_lanes_, gates_.order);
-    }
-    if (precedence_->waits(after, before)) return std::nullopt;
-    if (precedence_->tired())
+    const auto waits = precedence_.waits(after, before);
+    if (!waits)
       return Complaint{fmt::format("it takes too long to determine whether {} waits for {}", name(after), name(before)),
                        "gates from each transfer to those that forward its bytes"};
+    if (*waits) return std::nullopt;
     return Complaint{fmt::format("{} may start before {} has ended", name(after), name(before)), "after it"};
   }
 
   const Plan& plan_;
   const Profile& profile_;
-  const TransferGates& gates_;
   const Duty& duty_;
   ProgramIndex places_;
   TransferBounds bounds_;
-  std::vector<std::vector<std::uint32_t>> waits_in_lanes_;
-  std::optional<Precedence> precedence_;  // of transfers, made when first needed
-  std::map<Part, std::uint32_t> parts_;   // of quantised transfers
+  TransferPrecedence precedence_;
+  std::map<Part, std::uint32_t> parts_;  // of quantised transfers
 };
 
 }  // namespace

@@ -79,4 +79,37 @@ TransferBounds::TransferBounds(const Plan& plan, const TransferGates& gates, std
       latest[gates.order[i]] = std::min(latest[gates.order[i]], latest[after]);
 }
 
+namespace {
+
+// Returns the transfers that each one waits for: by gates, and in its lane, if that sends one at a time as listed.
+std::vector<std::vector<std::uint32_t>> waits_in_lanes(const Plan& plan, const TransferGates& gates) {
+  std::vector<std::vector<std::uint32_t>> waits = gates.waits;
+  std::vector<std::optional<std::uint32_t>> last(plan.lanes.size());
+  for (std::uint32_t index = 0; index < plan.transfers.size(); ++index) {
+    const std::uint32_t lane = plan.transfers[index].lane;
+    if (plan.lanes[lane].order != Order::AsListed || plan.lanes[lane].window.count != 1) continue;
+    if (last[lane]) waits[index].push_back(*last[lane]);
+    last[lane] = index;
+  }
+  return waits;
+}
+
+}  // namespace
+
+TransferPrecedence::TransferPrecedence(const Plan& plan, const TransferGates& gates, const TransferBounds& bounds)
+    : plan_(plan), gates_(gates), bounds_(bounds) {}
+
+std::optional<bool> TransferPrecedence::waits(std::uint32_t transfer, std::uint32_t other) {
+  const std::vector<std::uint32_t>& direct =
+      gates_.waits[transfer];  // the usual case: a gather waits for its reduction
+  if (std::find(direct.begin(), direct.end(), other) != direct.end()) return true;
+  if (bounds_.latest[other] < bounds_.earliest[transfer]) return true;  // through the program
+  if (!precedence_) {
+    waits_in_lanes_ = waits_in_lanes(plan_, gates_);
+    precedence_.emplace(waits_in_lanes_, gates_.order);
+  }
+  if (precedence_->waits(transfer, other)) return true;
+  return precedence_->tired() ? std::nullopt : std::optional(false);
+}
+
 }  // namespace allreplay

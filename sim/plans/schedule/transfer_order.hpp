@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/plans/schedule/plan.hpp"
+#include "sim/plans/schedule/precedence.hpp"
 
 namespace allreplay {
 
@@ -21,8 +22,8 @@ TransferOrder order_of_transfers(const Plan& plan);
 struct TransferGates {
   explicit TransferGates(const Plan& plan);
 
-  std::vector<std::vector<std::uint32_t>> waits, frees;  // by transfer: transfers that it waits for; that wait for it
-  std::vector<std::uint32_t> order;                      // topological
+  std::vector<std::vector<std::uint32_t>> waits, frees;  ///< by transfer: transfers that it waits for; that wait for it
+  std::vector<std::uint32_t> order;                      ///< topological
 };
 
 /// Bounds of a plan's transfers in a role's program. Places of the next iteration come after those of this one.
@@ -33,6 +34,24 @@ struct TransferBounds {
   /// By transfer: the first work that waits for it, directly or through other transfers; else the largest number.
   std::vector<std::size_t> latest;
   std::vector<bool> grounded;  ///< by transfer: waits for a work or the program's start, directly or not
+};
+
+/// Answers whether one transfer of a plan ends before another starts: by gates, the role's program, and lanes that send
+/// one at a time as listed.
+class TransferPrecedence {
+ public:
+  /// REQUIRES: `gates` and `bounds` outlive it.
+  TransferPrecedence(const Plan& plan, const TransferGates& gates, const TransferBounds& bounds);
+
+  /// Returns nothing if the search takes too long.
+  std::optional<bool> waits(std::uint32_t transfer, std::uint32_t other);
+
+ private:
+  const Plan& plan_;
+  const TransferGates& gates_;
+  const TransferBounds& bounds_;
+  std::vector<std::vector<std::uint32_t>> waits_in_lanes_;
+  std::optional<Precedence> precedence_;  // made when first needed
 };
 
 }  // namespace allreplay
