@@ -124,12 +124,11 @@ class PlanReader {
     json->allow_only({"accumulate", "zero", "shard_group", "ep", "outer", "secondary", "node", "sync_every", "delay"});
     if (const auto group = json->find("secondary")) step.secondary = group->integer(1, most_workers);
     if (const auto node = json->find("node")) step.node = node->integer(1, most_workers);
-    if (const auto steps = json->find("sync_every")) step.sync_every = steps->integer(1, 1'000'000);
+    const auto steps = json->find("sync_every"), accumulate = json->find("accumulate");
+    if (steps) step.sync_every = steps->integer(1, 1'000'000);
     if (const auto delay = json->find("delay")) step.delay = delay->integer(0, step.steps() - 1);
-    if (const auto accumulate = json->find("accumulate")) {
-      step.accumulate = accumulate->integer(1, 1'000'000);
-      require_bearable_passes(step, profile_, accumulate->place());
-    }
+    if (accumulate) step.accumulate = accumulate->integer(1, 1'000'000);
+    if (accumulate || steps) require_bearable_passes(step, profile_, (accumulate ? accumulate : steps)->place());
     if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
     if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
     if (const auto ep = json->find("ep")) {
@@ -161,7 +160,8 @@ class PlanReader {
     if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, most_elements);
     if (const auto bytes = json->find("step_bytes")) holding.step = bytes->integer(0, 64);
     if (const auto pieces = json->find("step_elements")) holding.step_elements = pieces->integer(0, most_elements);
-    if (const auto moment = json->find("single_moment")) holding.single_moment = moment->integer(0, most_elements);
+    if (const auto moment = json->find("single_moment"))
+      holding.single_moment = moment->integer(0, profile_.elements());
     if (const auto bytes = json->find("outer_bytes")) holding.outer = bytes->integer(0, 64);
     if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
     if (const auto units = json->find("units"))

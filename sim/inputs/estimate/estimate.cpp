@@ -173,8 +173,8 @@ Estimate estimate(const EstimateRequest& request) {
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const ComputationLayer& layer = request.work.layers[i];
     for (const ModelTensor& tensor : layer.model.tensors)
-      profile.tensors.push_back(
-          {tensor.name, tensor.elements, tensor.elements * static_cast<Bytes>(rates.element), static_cast<LayerId>(i)});
+      profile.tensors.push_back({tensor.name, tensor.elements, tensor.elements * static_cast<Bytes>(rates.element),
+                                 static_cast<LayerId>(i), tensor.shape, tensor.fused});
     profile.layers.push_back({.name = layer.model.name,
                               .forward = to_time(seconds.forward[i].at(efficiency)),
                               .backward = to_time(seconds.backward[i].at(efficiency)),

@@ -17,6 +17,9 @@ struct Rates {
   double element = 4;    ///< size in bytes
   std::int64_t sms = 1;
   Efficiency efficiency;  ///< the device's, or the usual one of the precision
+
+  /// FLOP/s that products reach; in fp8 and fp4, those outside blocks.
+  double reached() const { return matrix * efficiency.products; }
 };
 
 /// Throws InputError at `place` if the device does not have the precision.

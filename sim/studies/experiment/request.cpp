@@ -509,7 +509,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
     scenario.options.strategy.fsdp.copy_of_device = known->copy;
     if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
       scenario.peak = peak->second,
-      scenario.product_rate = peak->second * usual_efficiency(scenario.profile->precision);
+      scenario.product_rate = rates_of(*known, scenario.profile->precision, {}).reached();
   }
   if (!request.plan.empty()) take_dtypes_of_plan(scenario.options, read_plan_dtypes(inputs_.files, request.plan));
   const Options& options = scenario.options;

@@ -43,6 +43,11 @@ TEST_CASE("a sample's tokens and operations go with the profile") {
   CHECK(images.profile.flops_per_sample.has_value());
 }
 
+TEST_CASE("a profile's tensors have the model's shapes, by which Muon finds its matrices") {
+  for (const Tensor& tensor : estimate(request("llama3-8b", 8192)).profile.tensors)
+    CHECK(element_count(tensor.shape) == tensor.elements);
+}
+
 TEST_CASE("recomputation takes time and frees memory") {
   EstimateRequest one = request("llama3-8b", 8192);
   Estimate made[3];
