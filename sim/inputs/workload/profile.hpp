@@ -123,8 +123,8 @@ struct Profile {
   bool has_experts() const;        ///< true if any tensor belongs to experts
   bool is_expert(TensorId tensor) const { return layers[tensors[tensor].layer].expert; }
 
-  /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0. What it waits for
-  /// the host is part of it.
+  /// The time W of each layer: as given, else half of its backward pass if it has tensors, else 0. Its wait for the
+  /// host is part of it.
   std::vector<Time> weight_times() const;
 };
 
@@ -148,15 +148,15 @@ struct LayerStarts {
 /// Multiplies the layer's times by the factor, except the starts of kernels.
 void scale_computing(Layer& layer, double factor, const LayerStarts& starts = {});
 
-/// Adds what each block lacks to the host's floors to the last layer of its pass. A block is a run of layers of one
-/// group, or a layer without. Twice is the same as once.
+/// Lengthens the last layer of each block's pass if the block takes less than the host's floor. A block is a run of
+/// layers of one group, or a layer without one. Applying it twice is the same as applying it once.
 Profile with_host_floors(Profile profile);
 
 /// Sets the floor of a block's forward pass; that of its backward pass keeps its ratio to it, which is 2 by default,
 /// and 3 if everything is recomputed.
 void set_block_floor(Profile& profile, Time forward);
 
-/// Takes with_host_floors() back.
+/// Removes what with_host_floors() has added.
 Profile without_host_floors(Profile profile);
 
 }  // namespace allreplay

@@ -19,8 +19,8 @@ struct ShardingConfig {
   bool outer_optimizer = false;
   std::int64_t secondary = 1;  ///< ZeRO++: consecutive workers that share a second copy of parameters; 1: none
   std::int64_t node = 0;       ///< ZeRO++: workers of a node, if reductions go in and between nodes; 0: in one step
-  std::int64_t sync_every =
-      0;                   ///< H: local steps of a round, which averages parameters; 0: each step reduces gradients
+  /// H: local steps of a round, which averages parameters; 0: each step reduces gradients.
+  std::int64_t sync_every = 0;
   std::int64_t delay = 0;  ///< steps from the start of a fragment's average to its use
   bool operator==(const ShardingConfig&) const = default;
 

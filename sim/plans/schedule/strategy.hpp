@@ -141,7 +141,7 @@ struct Strategy {
   bool in_pipelines = true;              ///< can plan the chunks of a pipeline
   bool takes_experts = false;            ///< can reduce gradients of experts in groups of their own
   std::string_view source = {};          ///< the code that it follows, with commits; "": see the pages
-  /// Workers take local steps, so that training takes another course. "all" does not mean it.
+  /// Workers take local steps, so that training takes another course. "all" does not include it.
   bool local_steps = false;
 
   bool shards() const { return plan != nullptr; }

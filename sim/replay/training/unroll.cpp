@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "sim/replay/training/task_times.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -22,8 +24,8 @@ class Unroller {
         classes_(classes),
         fabric_(fabric),
         compression_(compression),
-        shards_(shards),
-        exchanges_(exchanges) {
+        exchanges_(exchanges),
+        times_(profile, plan, classes, compression, shards, exchanges) {
     all_.classes = classes.size();
     all_.lead_ins = {0};
     classes_of_role_.resize(plan.roles.size());
@@ -92,130 +94,8 @@ class Unroller {
   }
 
   TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
-    const WorkerClass& whose = classes_[label.worker_class];
-    const Time exchanged = label.in_pair && exchanges_ ? exchanges_->of(label.kind, label.item).total : Time(0);
-    const Time time = nominal_time(label, profile_of(label)) - exchanged;
-    const double slowdown = whose.slowdown;
-    const Time duration = slowdown == 1 ? time : slowed_time(label, time, slowdown, exchanged);
-    return add(label, {.queue = queue, .position = rank, .duration = duration}, time);
-  }
-
-  // A slow GPU waits less for its host, which is as fast as others. `exchanged`: not part of `time`.
-  Time slowed_time(const Label& label, Time time, double slowdown, Time exchanged) {
-    const Profile& own = profile_of(label);
-    if (label.kind == Activity::HostStep) return time;
-    if (!own.host.of_blocks() || !is_pass(label.kind)) return scaled(time, slowdown);
-    Profile& slow = slowed_[{&own, slowdown}];
-    if (slow.layers.empty()) slow = slowed(own, slowdown);
-    return nominal_time(label, slow) - scaled(exchanged, slowdown);
-  }
-
-  const Profile& profile_of(const Label& label) const {
-    const WorkerClass& whose = classes_[label.worker_class];
-    return whose.profile ? *whose.profile : profile_;
-  }
-
-  Time weight_time(LayerId layer, const Profile& profile) {
-    std::vector<Time>& weights = weights_[&profile];
-    if (weights.empty()) weights = profile.weight_times();
-    return weights[layer];
-  }
-
-  Time nominal_time(const Label& label, const Profile& profile) {
-    const auto block = [&] { return plan_.blocks[label.item].bytes(); };
-    switch (label.kind) {
-      case Activity::Backward:
-        return profile.layers[label.item].backward;
-      case Activity::Forward:
-        return profile.layers[label.item].forward;
-      case Activity::Update:
-        return update_time(label, profile);
-      case Activity::HostStep:
-        return profile.host.step;
-      case Activity::CopyOut:
-        return copy_time(static_cast<double>(block()) * profile.parameter_share());
-      case Activity::CopyIn:
-        return copy_time(static_cast<double>(block()));
-      case Activity::Dequantise:
-        return quantise_time(static_cast<double>(block()) * profile.parameter_share());
-      case Activity::NewtonSchulz:
-        return muon_time(plan_.blocks[label.item], profile);
-      case Activity::OuterUpdate:
-        return outer_time(plan_.blocks[label.item], profile);
-      case Activity::Encode:
-        return all_.decodes ? compression_->encode(block())
-                            : allreplay::add(compression_->encode(block()), compression_->decode(block()));
-      case Activity::Decode:
-        return compression_->decode(block());
-      case Activity::BackwardInput:
-        return profile.layers[label.item].backward - weight_time(label.item, profile);
-      case Activity::BackwardWeight:
-        return weight_time(label.item, profile);
-      default:
-        return Time(0);
-    }
-  }
-
-  // A layer's share of the update is proportional to its bytes, a rank's to its elements.
-  Time update_time(const Label& label, const Profile& profile) const {
-    if (!profile.update || profile.tensors.empty()) return Time(0);
-    const std::uint32_t item = label.item;
-    if (item == everything) {
-      const double share = share_of_role(classes_[label.worker_class].role);
-      const std::int64_t all = profile.elements(), others = all - plan_.memory_policy.single_moment;
-      return scaled(*profile.update,
-                    others == all ? share : share * static_cast<double>(others) / static_cast<double>(all));
-    }
-    Bytes bytes = 0;
-    for (const Tensor& tensor : profile.tensors)
-      if (tensor.layer == item) bytes += tensor.bytes;
-    return scaled(*profile.update, static_cast<double>(bytes) / static_cast<double>(profile.bytes()));
-  }
-
-  // Returns the part of the whole update that a worker of the role does. Experts are shared by 1/E of the workers that
-  // share the other elements.
-  double share_of_role(std::uint32_t role) const {
-    const auto shards = static_cast<double>(shards_);
-    const bool apart = plan_.sharding.has_expert_groups() && shards_ > 1;
-    if (!plan_.pipeline && !apart) return 1 / shards;
-    std::vector<bool> own(profile_.layers.size(), !plan_.pipeline);
-    for (const Work& work : plan_.roles[role].program)
-      if (work.kind == Activity::Forward) own[work.item] = true;
-    std::int64_t elements = 0, of_experts = 0;
-    for (const Tensor& tensor : profile_.tensors)
-      if (own[tensor.layer]) (apart && profile_.layers[tensor.layer].expert ? of_experts : elements) += tensor.elements;
-    const auto all = static_cast<double>(profile_.elements());
-    const double share = static_cast<double>(elements) / all / shards;
-    if (!apart) return share;
-    return share + static_cast<double>(of_experts) / all * static_cast<double>(plan_.sharding.experts) / shards;
-  }
-
-  Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
-
-  Time quantise_time(double bytes) const {
-    return plan_.quantise_rate ? to_time(bytes / *plan_.quantise_rate) : Time(0);
-  }
-  // The slowest rank's matrix of a round, or a single one.
-  Time muon_time(const Block& block, const Profile& profile) const {
-    Time most{0};
-    for (const Slice& slice : block.slices) {
-      const auto own = profile.tensors[slice.tensor].muon;
-      most = std::max(most, own ? *own : profile_.tensors[slice.tensor].muon.value_or(Time(0)));
-    }
-    return most;
-  }
-  Time outer_time(const Block& block, const Profile& profile) const {
-    return scaled(plan_.outer_update,
-                  static_cast<double>(elements_of(block, profile)) / static_cast<double>(profile.elements()));
-  }
-
-  // The time of a computation in a lane (Transfer::computes), on the slowest worker.
-  Time lane_time(const Transfer& one) const {
-    const Time time = one.computes == Activity::NewtonSchulz ? muon_time(plan_.block_of(one), profile_)
-                                                             : quantise_time(static_cast<double>(one.bytes));
-    double slowdown = 1;
-    for (const WorkerClass& each : classes_) slowdown = std::max(slowdown, each.slowdown);
-    return slowdown == 1 ? time : scaled(time, slowdown);
+    const auto [nominal, duration] = times_.time_of(label);
+    return add(label, {.queue = queue, .position = rank, .duration = duration}, nominal);
   }
 
   void add_works(std::uint32_t c) {
@@ -334,8 +214,9 @@ class Unroller {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
       if (!transfer.travels()) {
-        add({Activity::Transfer, 0, index, transfer.micro_batch},
-            {.queue = all_.lane(transfer.lane), .position = ranks[transfer.lane]++, .duration = lane_time(transfer)});
+        add({Activity::Transfer, 0, index, transfer.micro_batch}, {.queue = all_.lane(transfer.lane),
+                                                                   .position = ranks[transfer.lane]++,
+                                                                   .duration = times_.lane_time(transfer)});
         continue;
       }
       add({Activity::Transfer, 0, index, transfer.micro_batch},
@@ -508,13 +389,11 @@ class Unroller {
   const std::vector<WorkerClass>& classes_;
   const Fabric* fabric_;
   const std::optional<Compression>& compression_;
-  std::int64_t shards_;
   const TokenExchanges* exchanges_;
-  std::vector<std::vector<TaskId>> last_ends_;                   // by class: the tasks that end its program
-  std::map<std::pair<const Profile*, double>, Profile> slowed_;  // by profile and slowdown
-  std::map<const Profile*, std::vector<Time>> weights_;          // by layer, made when first needed
-  std::map<WorkPoint, std::int64_t> origins_;  // numbers of ticks' origins, by the work that sets them
-  std::vector<CallId> call_ids_;               // by transfer; empty without a fabric
+  TaskTimes times_;
+  std::vector<std::vector<TaskId>> last_ends_;  // by class: the tasks that end its program
+  std::map<WorkPoint, std::int64_t> origins_;   // numbers of ticks' origins, by the work that sets them
+  std::vector<CallId> call_ids_;                // by transfer; empty without a fabric
   // By transfer, and by class with per_rank_start: the task that waits for the transfer's predecessors.
   std::vector<TaskId> departures_;
   std::vector<std::vector<std::uint32_t>> classes_of_role_;
@@ -527,54 +406,6 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
                 const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start,
                 const TokenExchanges* exchanges) {
   return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start, exchanges).make();
-}
-
-Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on) {
-  Influence influence{.from = network, .on = std::move(on)};
-  influence.slowdown = [interference](const Load& load) {
-    if (!interference.at) return load.in_flight > 0 ? interference.compute : 1.0;
-    return 1 + (interference.compute - 1) * load.rate / *interference.at;
-  };
-  return influence;
-}
-
-System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
-                 const std::vector<ServerUse>& channels, const std::optional<Interference>& interference) {
-  const std::size_t computing = unrolled.beside ? 2 * unrolled.classes : unrolled.classes;
-  const std::size_t pairs = computing + (unrolled.pairs ? unrolled.classes : 0);
-  const auto in_lanes = std::count_if(plan.lanes.begin(), plan.lanes.end(), [](const Lane& one) { return one.stream; });
-  streams.assign(pairs + static_cast<std::size_t>(in_lanes), Stream());
-  System system;
-  const auto serve = [&](const ServerUse& server) {
-    system.servers.push_back(server);
-    return static_cast<std::uint32_t>(system.servers.size() - 1);
-  };
-  // The program is a chain of tasks; the codec's tasks run between them, first come, first served.
-  for (std::size_t c = 0; c < unrolled.classes; ++c)
-    system.queues.push_back({"compute",
-                             {.order = unrolled.pairs ? Order::Priority : Order::FirstReady},
-                             serve({&streams[c], Phase::Compute})});
-  const auto first = static_cast<std::uint32_t>(system.servers.size());
-  for (const ServerUse& channel : channels) serve(channel);
-  if (unrolled.per_rank_start) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, first});
-  std::size_t next = pairs;  // stream of a lane
-  for (const Lane& lane : plan.lanes)
-    system.queues.push_back(
-        {lane.name,
-         {lane.order, lane.window},
-         lane.stream ? serve({&streams[next++], Phase::Compute}) : first + (channels.size() > 1 ? lane.channel : 0)});
-  for (std::size_t i = unrolled.classes; i < computing; ++i)
-    system.queues.push_back({"codec", {}, serve({&streams[i], Phase::Compute})});
-  if (interference) {
-    std::vector<std::uint32_t> compute(unrolled.classes);  // the streams are the first servers
-    std::iota(compute.begin(), compute.end(), 0U);
-    system.influences.push_back(felt(*interference, first, std::move(compute)));
-  }
-  if (unrolled.ticks)
-    system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve({&clock, Phase::Compute})});
-  for (std::size_t i = computing; i < pairs; ++i)
-    system.queues.push_back({"ep", {}, serve({&streams[i], Phase::Exchange})});
-  return system;
 }
 
 }  // namespace allreplay
