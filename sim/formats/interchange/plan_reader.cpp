@@ -9,6 +9,7 @@
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/name.hpp"
 #include "sim/formats/interchange/plan_file.hpp"
+#include "sim/formats/interchange/plan_parts.hpp"
 #include "sim/formats/interchange/plan_words.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/plans/pipeline/planned.hpp"
@@ -49,7 +50,7 @@ class PlanReader {
       if (const auto part = json_.find(key); part && !in_full)
         part->fail("has no effect without transfers", "add \"transfers\"");
     Plan plan;
-    const ShardingConfig step = read_step();
+    const ShardingConfig step = read_step(json_, profile_);
     if (!in_full || in_short) {
       if (step.shards_parameters())
         json_.at("step").at("zero").fail("needs the gathers of parameters", "lanes, program and transfers");
@@ -117,74 +118,6 @@ class PlanReader {
     return json.integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
   }
 
-  ShardingConfig read_step() const {
-    ShardingConfig step;
-    const auto json = json_.find("step");
-    if (!json) return step;
-    json->allow_only({"accumulate", "zero", "shard_group", "ep", "outer", "secondary", "node", "sync_every", "delay"});
-    if (const auto group = json->find("secondary")) step.secondary = group->integer(1, most_workers);
-    if (const auto node = json->find("node")) step.node = node->integer(1, most_workers);
-    const auto steps = json->find("sync_every"), accumulate = json->find("accumulate");
-    if (steps) step.sync_every = steps->integer(1, 1'000'000);
-    if (const auto delay = json->find("delay")) step.delay = delay->integer(0, step.steps() - 1);
-    if (accumulate) step.accumulate = accumulate->integer(1, 1'000'000);
-    if (accumulate || steps) require_bearable_passes(step, profile_, (accumulate ? accumulate : steps)->place());
-    if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
-    if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
-    if (const auto ep = json->find("ep")) {
-      step.experts = ep->integer(1, most_workers);
-      if (step.has_expert_groups() && !profile_.has_experts())
-        ep->fail(fmt::format("{} has no layers of experts", profile_.name), "1, or leave it out");
-    }
-    if (const auto outer = json->find("outer")) {
-      if (outer->text() != outer_word)
-        outer->fail(fmt::format("'{}' is not a way to shard over groups", outer->text()), "\"optim\", or no \"outer\"");
-      if (!step.shards_optimizer() || step.shard_group == 0)
-        outer->fail("shards the optimizer over groups, but there are none",
-                    "\"shard_group\" and \"zero\" above 0, or no \"outer\"");
-      step.outer_optimizer = true;
-    }
-    return step;
-  }
-
-  MemoryPolicy read_memory_policy(const Plan& plan) const {
-    MemoryPolicy holding;
-    const auto json = json_.find("holding");
-    if (!json) return holding;
-    json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units",
-                      "root", "step_bytes", "step_elements", "single_moment", "outer_bytes"});
-    if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
-    if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
-    if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
-    constexpr std::int64_t most_elements = 1'000'000'000'000;  // as many as a profile may have
-    if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, most_elements);
-    if (const auto bytes = json->find("step_bytes")) holding.step = bytes->integer(0, 64);
-    if (const auto pieces = json->find("step_elements")) holding.step_elements = pieces->integer(0, most_elements);
-    if (const auto moment = json->find("single_moment"))
-      holding.single_moment = moment->integer(0, profile_.elements());
-    if (const auto bytes = json->find("outer_bytes")) holding.outer = bytes->integer(0, 64);
-    if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
-    if (const auto units = json->find("units"))
-      for (const Json& unit : units->items()) {
-        unit.allow_only({"first", "last"});
-        holding.units.push_back({layers_.read(unit.at("first")), layers_.read(unit.at("last"))});
-        const bool next = holding.units.size() == 1
-                              ? holding.units.back().first == 0
-                              : holding.units[holding.units.size() - 2].last + 1 == holding.units.back().first;
-        if (!next || holding.units.back().last < holding.units.back().first)
-          unit.fail("does not follow the unit before", "every layer in one unit, in order");
-      }
-    if (!holding.units.empty() && holding.units.back().last + 1 != profile_.layers.size())
-      json->at("units").fail("do not include every layer", "every layer in one unit, in order");
-    if (const auto root = json->find("root"))
-      for (const Json& unit : root->items()) {
-        holding.root.push_back(static_cast<std::uint32_t>(unit.integer(0, std::ssize(holding.units) - 1)));
-        if (const auto count = holding.root.size(); count > 1 && holding.root[count - 2] >= holding.root.back())
-          unit.fail("does not come after the number before", "numbers of \"units\", from 0, in order");
-      }
-    return holding;
-  }
-
   static std::uint32_t block_of(const Json& json, const Plan& plan) {
     return static_cast<std::uint32_t>(json.integer(0, static_cast<std::int64_t>(plan.blocks.size()) - 1));
   }
@@ -192,14 +125,14 @@ class PlanReader {
   // `plan` already has the layout of a pipeline; else it is empty.
   Plan plan_in_full(Plan plan) {
     plan.strategy = strategy();
-    plan.sharding = read_step();
+    plan.sharding = read_step(json_, profile_);
     if (plan.pipeline) plan.sharding.experts = profile_.has_experts() ? plan.pipeline->ep : 1;
     if (!plan.pipeline) plan.groups = data_parallel_groups(plan.sharding);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
     if (const auto rate = json_.find("quantise")) plan.quantise_rate = parse_rate(rate->text(), rate->place());
     if (const auto time = json_.find("outer_update")) plan.outer_update = to_time(time->duration());
-    plan.memory_policy = read_memory_policy(plan);
+    plan.memory_policy = read_memory_policy(json_, profile_, layers_, plan.blocks.size());
     read_lanes(plan);
     read_programs(plan);
     const std::vector<Json> items = json_.at("transfers").items();
@@ -327,7 +260,7 @@ class PlanReader {
     for (std::int64_t rank = 0; rank < degrees.pp && degrees.ep > 1 && profile_.has_experts(); ++rank)
       plan.groups.push_back({fmt::format("expert {}", rank), degrees.expert_gradients(rank)});
     degrees_ = degrees;
-    require_all_passes(read_step());
+    require_all_passes(read_step(json_, profile_));
     plan = plan_in_full(std::move(plan));
     set_channels(plan);
     const Pipeline laid_out = pipeline_of(plan, degrees, profile_, json_.place());
@@ -363,29 +296,9 @@ class PlanReader {
     json.fail(fmt::format("'{}' is not an axis of {} ranks", text, degrees_.pp), "such as \"data 0\" or \"0 to 1\"");
   }
 
-  static void read_lanes(Plan& plan, const Json& list) {
-    // The end of each transfer costs time proportional to the number of lanes; each rank of a pipeline has a few.
-    const std::size_t most_lanes = std::max<std::size_t>(1000, 8 * plan.roles.size());
-    if (list.items().size() > most_lanes)
-      list.fail(fmt::format("has {} entries", list.items().size()), fmt::format("at most {}", most_lanes));
-    for (const Json& json : list.items()) {
-      json.allow_only({"name", "order", "window", "tick", "stream"});
-      Lane lane{.name = read_name(json.at("name"))};
-      for (const Lane& other : plan.lanes)
-        if (other.name == lane.name)
-          json.at("name").fail(fmt::format("two lanes are called '{}'", lane.name), "a name for each");
-      if (const auto order = json.find("order")) lane.order = read_order(*order);
-      if (const auto window = json.find("window")) lane.window = read_window(*window);
-      if (const auto tick = json.find("tick")) lane.tick = read_tick(*tick);
-      if (const auto stream = json.find("stream")) lane.stream = stream->boolean() && !plan.pipeline;
-      plan.lanes.push_back(std::move(lane));
-    }
-    if (plan.lanes.empty()) list.fail("is empty", "at least one lane, or leave it out");
-  }
-
   void read_lanes(Plan& plan) const {
     if (const auto list = json_.find("lanes"))
-      read_lanes(plan, *list);
+      allreplay::read_lanes(*list, plan);
     else
       plan.lanes = {{.name = "network"}};
   }
@@ -421,31 +334,6 @@ class PlanReader {
     if (const auto wrong = find_iteration_error(plan, profile_))
       (list ? *list : json_).fail(wrong->what, wrong->remedy);
     if (!list) places_.emplace_back(plan.program());
-  }
-
-  // Reads pairs of actions; row_of() in plans/pipeline/planned.cpp checks that each action is one run of its chunk's
-  // layers.
-  static void read_pairs(const Json& list, const Plan& plan, Role& role) {
-    if (!plan.pipeline->ep_overlap) list.fail("need \"ep_overlap\": true in \"parallel\"", "that, or no pairs");
-    const auto is_run = [&](std::uint32_t from, std::uint32_t to, Activity kind) {
-      const auto other = [&](const Work& one) {
-        return is_pass(one.kind) && (one.kind != kind || one.micro_batch != role.program[to - 1].micro_batch);
-      };
-      return from < to && role.program[to - 1].kind == kind &&
-             std::none_of(role.program.begin() + from, role.program.begin() + to, other);
-    };
-    const auto works = static_cast<std::int64_t>(role.program.size());
-    for (const Json& json : list.items()) {
-      json.allow_only({"forward", "backward", "end"});
-      const auto place = [&](const char* key) { return static_cast<std::uint32_t>(json.at(key).integer(0, works)); };
-      const WorkPair pair{place("forward"), place("backward"), place("end")};
-      const bool in_order = role.pairs.empty() || role.pairs.back().end <= pair.forward;
-      if (!in_order || !is_run(pair.forward, pair.backward, Activity::Forward) ||
-          !is_run(pair.backward, pair.end, Activity::Backward))
-        json.fail("is not a forward action directly followed by a backward action",
-                  "places in the program: the first work of each, and one past the last; pairs in order");
-      role.pairs.push_back(pair);
-    }
   }
 
   void read_program(const Json& list, const Plan& plan, Role& role) {
