@@ -76,7 +76,7 @@ struct Metrics {
   double exposed_comm_s = 0;  ///< iteration − stragglers − K·(forward + backward) − update − the host's part − codec
   double comm_busy_s = 0;                 ///< time per iteration with any block in flight
   double codec_s = 0;                     ///< encoding and decoding on such a worker's compute stream
-  std::int64_t collectives = 0;           ///< started per iteration
+  std::int64_t collectives = 0;           ///< started per iteration, or round of local steps
   double speedup = 0;                     ///< N·(K·(t_f + t_b) + U + the host's part of the step) / iteration
   double efficiency = 0;                  ///< speedup / N
   std::optional<double> samples_per_s;    ///< N·K·batch / iteration; none if the batch size is unknown

@@ -1,4 +1,4 @@
-// How long the tasks of an unrolled plan take, on each class of workers.
+// The times of an unrolled plan's tasks, on each class of workers.
 #pragma once
 
 #include <map>
