@@ -12,9 +12,9 @@ namespace allreplay {
 
 inline constexpr WireType int8_values{.bits = 8}, int4_values{.bits = 4};
 
-/// Returns the format of the fp32 scales of a shard of so many elements that is quantised to int8: for the least number
-/// s >= elements/8000 of scales with 8s | elements, doubled while 16s divides and a scale serves more than 8000
-/// elements. Returns none if DeepSpeed cannot quantise the shard: no such s, or a scale serves 16,000 elements or more.
+/// Returns the format of the fp32 scales of a shard of so many elements that is quantised to int8: their number is the
+/// least s >= elements/8000 for which 8s divides the elements. Returns none if there is no such s, since DeepSpeed
+/// cannot quantise such a shard.
 std::optional<WireType> scales_of_shard(std::int64_t elements);
 
 /// Returns the format of the scales of a gradient that all-to-alls reduce in int4; none if DeepSpeed reduces the tensor
