@@ -116,7 +116,7 @@ class Zero3 : ZeroPlanner {
   // A gather. Quantised: its values, then their scales, and it is dequantised before its first use.
   struct Gather {
     std::uint32_t block = 0, micro_batch = 0;
-    std::vector<PlanPoint> arrived;  // once it is dequantised: that
+    std::vector<PlanPoint> arrived;  // transfers that the next work to read it waits for
     bool is_ready = true;            // no work has to dequantise it
   };
 
@@ -165,7 +165,8 @@ class Zero3 : ZeroPlanner {
     Gather& one = arrivals_[number];
     ZeroPlanner::await(one.arrived);
     if (one.is_ready) return;
-    one.arrived = {work(compute({Activity::Dequantise, one.block, one.micro_batch}))};
+    compute({Activity::Dequantise, one.block, one.micro_batch});
+    one.arrived.clear();  // later works of the program follow the dequantising
     one.is_ready = true;
   }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <regex>
+#include <set>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -74,6 +75,36 @@ TEST_CASE("a written plan is read back, with and without its short form") {
     CHECK(back.lanes == plan.lanes);
     CHECK(back.program() == plan.program());
     CHECK(write_plan(back, profile) == write_plan(plan, profile));
+  }
+}
+
+TEST_CASE("plans with quantising, averages and matrices are read back") {
+  Profile profile;
+  profile.precision = "fp16";
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({fmt::format("h.{}", layer), Time(1), Time(2), fmt::format("h.{}", layer)});
+    profile.tensors.push_back({fmt::format("t{}", layer), 32'000, 64'000, layer, {160, 200}, 1, Time(5)});
+  }
+  using Options = std::vector<std::pair<const char*, const char*>>;
+  const File file;
+  for (const auto& [strategy, options] :
+       {std::pair("zero-3",
+                  Options{{"qwz", "true"}, {"quantise", "1 GB/s"}, {"persistence", "0"}, {"accumulate", "2"}}),
+        {"zero-3", {{"hpz", "2"}, {"qwz", "true"}, {"quantise", "1 GB/s"}, {"persistence", "0"}, {"max_reuse", "0"}}},
+        {"zero-3", {{"qwz", "true"}, {"quantise", "1 GB/s"}, {"persistence", "0"}, {"max_reuse", "1000000"}}},
+        {"diloco", {{"sync_every", "6"}, {"fragments", "3"}, {"delay", "1"}, {"quantize", "true"}}},
+        {"megatron-fsdp", {{"shard_group", "2"}, {"outer", "optim"}}},
+        {"fsdp2", {{"optimizer", "muon"}, {"muon", "owned"}}},
+        {"fsdp2", {{"optimizer", "muon"}, {"muon", "all-to-all"}}}}) {
+    Scenario scenario = scenario_of(profile, strategy, 4, 1e-6, 1e-9);
+    for (const auto& [name, value] : options) scenario.options.set(name, value, {});
+    const Plan plan = plan_of(scenario);
+    INFO(strategy << ' ' << options.back().first);
+    Files().write(file.name, write_plan(plan, profile));
+    const Plan back = read_plan(Files(), file.name, profile, 4);
+    CHECK(back.transfers == plan.transfers);
+    CHECK(back.program() == plan.program());
+    CHECK(std::set(back.gates.begin(), back.gates.end()) == std::set(plan.gates.begin(), plan.gates.end()));
   }
 }
 
