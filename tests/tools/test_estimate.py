@@ -134,6 +134,18 @@ class Estimates(unittest.TestCase):
         trace, _ = self.estimate("--model", folder / "config.json", "--device", "a100-80gb", "--batch", 1)
         self.assertEqual(trace["model"]["name"], "my-model")
 
+    def test_muon_takes_the_same_with_a_model_as_with_its_traces(self):
+        # One trace states the times of Newton-Schulz, from the other they follow by its device.
+        replayed = ["--cluster", "k80-10gbe", "--strategy", "fsdp2", "--optimizer", "muon", "--json"]
+        times = []
+        for optimizer in ([], ["--optimizer", "muon"]):
+            self.estimate(*GPT2, *optimizer)
+            times.append(json.loads(run("run", "--profile", self.folder / "out.json", *replayed).stdout))
+        times.append(json.loads(run("run", *GPT2, *replayed).stdout))
+        for other in times[1:]:
+            self.assertAlmostEqual(other["newton_schulz_s"], times[0]["newton_schulz_s"], delta=1e-9)
+        self.assertGreater(times[0]["newton_schulz_s"], 0)
+
     def test_a_batch_of_a_trace_of_an_unknown_device_is_proportional(self):
         before = json.loads((ROOT / "traces" / "resnet50_xeon_b8.json").read_text(encoding="utf-8"))
         out = self.folder / "out.json"
@@ -173,7 +185,7 @@ class Estimates(unittest.TestCase):
                 (["--from", trace, "--batch", 4, "--expert-imbalance", 2], "--expert-imbalance: cannot be combined with --from"),
                 (["--model", self.folder / "t5.json", *h100], "'t5' is not an architecture that can be estimated"),
                 (["--model", self.folder / "none.json", *h100], "has neither layers nor a model_type"),
-                (["--model", self.folder / "list.json", *h100], "so the model is unknown"),
+                (["--model", self.folder / "list.json", *h100], "list.json: is an array"),
                 (["--model", self.folder / "heads.json", *h100], "31 heads do not divide a width of 4096"),
                 (["--model", self.folder / "text.json", *h100], "/hidden_size: "),
                 (["--model", self.folder / "type.json", *h100], "/model_type: "),
