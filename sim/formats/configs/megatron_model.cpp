@@ -15,7 +15,8 @@ namespace {
 
 std::int64_t required_count(Entries& entries, std::string_view key) {
   const auto value = entries.count(key);
-  if (!value) refuse_model(entries, key, "is not among the arguments, so the model is unknown");
+  if (!value)
+    refuse_model(entries, key, "is not given, so that the file, read as Megatron-LM's arguments, describes no model");
   return *value;
 }
 

@@ -157,7 +157,7 @@ JsonValue exposed_json(const ExposedTime& exposed) {
   return {{"late_rank_s", exposed.late_rank_s}, {"transfer_s", exposed.transfer_s}, {"gap_s", exposed.gap_s}};
 }
 
-// Adds what only sharded jobs have: exposed collectives by unit, who is waited for, what-ifs.
+// Adds the keys that only sharded jobs have: exposed collectives by unit, the last ranks, what-ifs.
 void add_exposure(const Diagnosis& known, const ExpectedTimes& expected_s, JsonValue& json) {
   const Exposure& exposure = *known.exposure;
   json["exposed_gather_s"] = exposure.gathers.total_s();
@@ -329,7 +329,8 @@ const View& diagnosis_view() {
            {"waits for reductions",
             "{exposed_reduce_s}: late ranks {exposed_reduce/late_rank_s}, transfers {exposed_reduce/transfer_s}, "
             "gaps {exposed_reduce/gap_s}"}}},
-      ViewText{"Last to arrive at collectives: {latest/worker}. The ranks wait {latest/waited_for_s} a step for it."},
+      ViewText{
+          "Last to arrive at collectives: {latest/worker}. The ranks wait for it, {latest/waited_for_s} per step."},
       ViewEach{"findings", &suspect_view()},
       ViewText{},
       ViewNotes{},

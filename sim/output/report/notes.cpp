@@ -33,7 +33,7 @@ constexpr NoteSentence sentences[] = {
     {"sharded optimizer",
      "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"},
     {"uniform workers",
-     "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 2.4% "
+     "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 1% "
      "--interference 1.19"},
     {"jitter",
      "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},

@@ -40,7 +40,7 @@ const View& run_view() {
           {"strategy", "{strategy}"},
           {"codec", "{codec}"},
           {"options", "{settings}"},
-          {"schedule", "{schedule}"},
+          {"schedule", "{schedule}, {ranks} ranks"},
           {"iteration", "{iteration_s}"},
           {"  forward", "[{accumulate} x ]{forward_s}[, all {ranks} ranks]"},
           {"  backward", "[{accumulate} x ]{backward_s}[, all {ranks} ranks]"},

@@ -96,7 +96,7 @@ std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule)
 
 namespace {
 
-// Adds who wins with less bandwidth between nodes, unless that is the winner or a tie.
+// Adds the racer that is faster than the winner, beyond the tie, with less bandwidth between nodes; none: nothing.
 void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& json) {
   const Racer& winner = ranked.front();
   const Racer* first = &winner;
@@ -111,8 +111,7 @@ void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& 
                    {"times", times},
                    {"iteration_s", *first->doubted_s},
                    {"winner_iteration_s", *winner.doubted_s},
-                   {"part", doubt.part},
-                   {"part_in_words", doubt.part == 0.5 ? "half" : fmt::format("{:g} %", 100 * doubt.part)},
+                   {"bandwidth_share", doubt.part},
                    {"nodes", doubt.nodes}};
 }
 
@@ -164,7 +163,8 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
 
 std::string doubt_text(std::string_view key) {
   return fmt::format(
-      "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/part_in_words}} of this bandwidth, {{{0}/name}} is "
+      "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/bandwidth_share:portion}} of this bandwidth, "
+      "{{{0}/name}} is "
       "{{{0}/times:2}} times as fast ({{{0}/iteration_s}} instead of {{{0}/winner_iteration_s}}).]",
       key);
 }
@@ -178,8 +178,7 @@ const View& verdict_view() {
                   "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
                   "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
                   "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
-                  "Next: "
-                  "{next/name}, {next/times:longer}].") +
+                  "Next: {next/name}, {next/times:longer}].") +
               doubt_text("doubt"),
           .most = 8},
       ViewList{.items = "races",

@@ -41,13 +41,13 @@ struct Racer {
   std::optional<double> doubted_s = {}, doubted_equal_work_s = {};
 };
 
-/// With which part of the bandwidth between how many nodes racers were replayed.
+/// The replay of racers with less bandwidth between nodes.
 struct Doubt {
-  double part = 0;
-  std::int64_t nodes = 0;
+  double part = 0;         ///< of the bandwidth
+  std::int64_t nodes = 0;  ///< filled by the workers
   double tie = 0;
 };
-/// Nothing if the rule has no doubt.
+/// None if the rule has no doubt.
 std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule);
 
 /// The verdict of a race: winner, its iteration_s (or samples_per_s if iterations differ in samples) and

@@ -312,6 +312,7 @@ namespace {
 
 // Forms blocks separately of tensors of experts and of all others, if their gradients are reduced separately.
 BucketSchedule schedule_in_parts(const Strategy& strategy, const PlanRequest& request) {
+  if (request.profile.tensors.empty()) return {};
   if (!request.options.sharding.has_expert_groups()) return strategy.schedule(request);
   BucketSchedule whole;
   for (const PartOfTensors& part : parts_of_tensors(request.profile, request.options.sharding)) {

@@ -460,16 +460,6 @@ std::string file_behind(const Files& files, std::string_view folder, const std::
   return files.locate_data(folder, name).value_or("");
 }
 
-std::string find_in_folders(const Files& files, const std::vector<std::string_view>& folders, const std::string& name,
-                            const std::string& flag) {
-  std::vector<std::string> known;
-  for (const std::string_view folder : folders) {
-    if (const auto file = files.locate_data(folder, name)) return *file;
-    for (std::string& one : files.list_data(folder)) known.push_back(std::move(one));
-  }
-  throw InputError(argument(flag), fmt::format("no model '{}', and no such file", name), suggest(name, known));
-}
-
 std::vector<std::string> ScenarioArguments::files(const Files& files, std::vector<std::string> more) const {
   for (const auto& [folder, name] : {std::pair("traces", profile),
                                      {"models/transformers", model},

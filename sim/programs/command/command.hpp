@@ -155,11 +155,6 @@ inline constexpr const char* help_on_force = "replace --out, whatever it is";
 /// The file that an option's value refers to, by path or by name in `folder`; "" if there is none.
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name);
 
-/// The file called `name` in the first of these folders that has it, or at the path `name`. Otherwise throws InputError
-/// that names `flag` and suggests similar names.
-std::string find_in_folders(const Files& files, const std::vector<std::string_view>& folders, const std::string& name,
-                            const std::string& flag);
-
 /// The location of an option on the command line, for errors.
 SourceLocation argument(const std::string& option);
 

@@ -180,6 +180,14 @@ CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
   return nullptr;
 }
 
+// Names a missing option and those that could replace it: "--profile or --model", "--cluster or --nodes, …", "FILE".
+std::string required_name(const OptionRecord& option) {
+  if (is_positional(option)) return std::string(option.value.name);
+  std::string name = option.longest_name();
+  if (!option.unless.empty()) name += " or " + option.unless.front()->longest_name();
+  return name + (option.unless.size() > 1 ? ", …" : "");
+}
+
 // Returns an option that takes one value but was given several times, or null.
 const CLI::Option* given_twice(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
@@ -195,7 +203,6 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
   for (const OptionRecord& option : record.options)
     if (CLI::Option* one = parsed(command, option)) {
       known[&option] = one;
-      one->required(option.required && option.unless.empty());
       if (option.extra_args) one->allow_extra_args(*option.extra_args);
       if (option.shows_default) one->capture_default_str();
       if (!option.implied.empty()) one->expected(0, 1);
@@ -206,10 +213,10 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
   }
   command.callback([&record, &context, known = std::move(known)] {
     for (const OptionRecord& option : record.options)
-      if (option.required && !option.unless.empty() && known.at(&option)->count() == 0 &&
+      if (option.required && known.at(&option)->count() == 0 &&
           std::none_of(option.unless.begin(), option.unless.end(),
                        [&](const OptionRecord* other) { return known.at(other)->count() > 0; }))
-        throw CLI::RequiredError(option.longest_name());
+        throw CLI::RequiredError(required_name(option));
     for (const OptionRecord& option : record.options)
       if (!option.implied.empty() && known.at(&option)->count() > 0 && known.at(&option)->results().front().empty())
         *std::get<std::string*>(option.target) = option.implied;

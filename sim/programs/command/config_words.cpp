@@ -20,23 +20,23 @@ namespace allreplay {
 namespace {
 
 // Flags that say what a profile already says.
-constexpr std::string_view of_profile[] = {"--model",     "--device",    "--seq",  "--sequence-parallel",
-                                           "--precision", "--recompute", "--batch"};
+constexpr std::string_view profile_flags[] = {"--model",     "--device",    "--seq",  "--sequence-parallel",
+                                              "--precision", "--recompute", "--batch"};
 // Flags that `recommend` finds itself.
-constexpr std::string_view of_layout[] = {"--pp",
-                                          "--tp",
-                                          "--cp",
-                                          "--ep",
-                                          "--chunks",
-                                          "--stages",
-                                          "--p2p",
-                                          "--schedule",
-                                          "--batch",
-                                          "--recompute",
-                                          "--sequence-parallel",
-                                          "--micro-batches",
-                                          "--microbatch-group",
-                                          "--shard-group"};
+constexpr std::string_view layout_flags[] = {"--pp",
+                                             "--tp",
+                                             "--cp",
+                                             "--ep",
+                                             "--chunks",
+                                             "--stages",
+                                             "--p2p",
+                                             "--schedule",
+                                             "--batch",
+                                             "--recompute",
+                                             "--sequence-parallel",
+                                             "--micro-batches",
+                                             "--microbatch-group",
+                                             "--shard-group"};
 
 bool is_among(std::string_view flag, std::span<const std::string_view> flags) {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
@@ -90,14 +90,14 @@ class GivenFlags {
     const std::size_t equals = value.find('=');
     if (flag != "--option" || equals == std::string::npos) return;
     const std::string name = value.substr(0, equals);
-    const std::string of_option = canonical(name.starts_with("--") ? name : flag_of(name));
-    if (!of_option.empty()) values[of_option] = value.substr(equals + 1);
+    const std::string option_flag = canonical(name.starts_with("--") ? name : flag_of(name));
+    if (!option_flag.empty()) values[option_flag] = value.substr(equals + 1);
   }
 
   std::vector<OptionDefinition> options_;
 };
 
-// The blocks of a profile: its units, but for the first and the last.
+// Takes the blocks of a profile: all units except the first and the last.
 void take_blocks(ConfigFacts& facts, const std::vector<std::string>& groups) {
   std::vector<std::int64_t> begins;
   for (std::size_t l = 0; l < groups.size(); ++l)
@@ -105,10 +105,6 @@ void take_blocks(ConfigFacts& facts, const std::vector<std::string>& groups) {
   if (begins.size() < 3 || groups.front().empty()) return;
   facts.blocks.assign(begins.begin() + 1, begins.end() - 1);
   facts.layers = std::ssize(groups);
-}
-
-std::int64_t bytes_of_type(const std::string& type) {
-  return type.empty() ? 0 : type == "fp32" || type == "tf32" ? 4 : 2;
 }
 
 // Takes the facts of the profile, or of the model and its device. Errors in these are reported when they are used.
@@ -120,7 +116,7 @@ void take_profile_or_model(ConfigFacts& facts, const Files& files) try {
   if (const std::string name = given("--profile"); !name.empty()) {
     const Profile profile = read_profile(files, name);
     facts.precision = profile.precision;
-    facts.gradient_bytes = profile.tensors.front().bytes / profile.tensors.front().elements;
+    if (!profile.tensors.empty()) facts.gradient_bytes = profile.bytes() / profile.elements();
     std::vector<std::string> groups;
     for (const Layer& layer : profile.layers) groups.push_back(layer.group);
     take_blocks(facts, groups);
@@ -129,7 +125,7 @@ void take_profile_or_model(ConfigFacts& facts, const Files& files) try {
   facts.precision = given("--precision");
   if (facts.precision.empty() && !given("--device").empty())
     facts.precision = usual_precision(read_device(files, given("--device")));
-  facts.gradient_bytes = bytes_of_type(facts.precision);
+  facts.gradient_bytes = element_bytes(facts.precision).value_or(0);
   if (given("--model").empty()) return;
   const auto model = read_named_model(files, file_of_model(files, given("--model"), argument("--model")));
   const auto* transformer = std::get_if<Transformer>(&model);
@@ -188,26 +184,26 @@ class Merge {
   }
 
  private:
-  // A configuration, and what became of its settings.
+  // A configuration with its settings, sorted by what happens to them.
   struct Part {
     ConfigFile config;
     std::vector<ConfigSetting> taken, left_out;
     std::vector<std::string> overridden;
   };
 
-  // True for an option that only some strategies read.
-  static bool is_of_strategy(const std::string& flag) {
+  // True if only some strategies read the option.
+  static bool is_strategy_option(const std::string& flag) {
     const OptionRow* row = option_named(option_of(flag));
-    return row && row->reader.empty() && !is_among(flag, of_layout) && row->kind != OptionKind::Schedule;
+    return row && row->reader.empty() && !is_among(flag, layout_flags) && row->kind != OptionKind::Schedule;
   }
 
   // True if the command finds the value itself, or another flag rules it out.
   bool is_left_out(const ConfigSetting& setting) const {
     const bool has_profile = given_.values.contains("--profile");
-    if (has_profile && is_among(setting.flag, of_profile)) return true;
-    if (command_ == "recommend" && is_among(setting.flag, of_layout))
+    if (has_profile && is_among(setting.flag, profile_flags)) return true;
+    if (command_ == "recommend" && is_among(setting.flag, layout_flags))
       return !(has_profile && setting.flag == "--micro-batches");
-    if (!is_of_strategy(setting.flag)) return false;
+    if (!is_strategy_option(setting.flag)) return false;
     if (command_ == "recommend" || given_.values.contains("--plan")) return true;
     const auto other = given_.values.find(command_ == "compare" ? "--strategies" : "--strategy");
     if (other == given_.values.end()) return false;

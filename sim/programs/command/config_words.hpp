@@ -10,17 +10,17 @@
 
 namespace allreplay {
 
-/// A command line with what its configurations say, and the places that this came from, by flag.
+/// A command line with the flags that follow from its configurations, and the places of these, by flag.
 struct ConfiguredWords {
   std::vector<std::string> words;
   std::map<std::string, SourceLocation, std::less<>> places;
 
-  /// The error with the place in the configuration, if its own is a flag that follows from one.
+  /// If the error is about a flag that follows from a configuration, places it in that file.
   InputError located(const InputError& error) const;
 };
 
-/// Replaces --config FILE by the flags that follow from the file, behind which the given words stay as they are; flags
-/// that are given win. Prints a note that says what was taken. Throws InputError.
+/// Replaces --config FILE by the flags that follow from the file, and leaves the other words as they are. Flags that
+/// are given win. Prints a note on the settings that were taken. Throws InputError.
 ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> words, Context& context);
 
 /// Lets --model name a file of Megatron-LM's arguments: adds the model that they describe, as a file in memory. Throws

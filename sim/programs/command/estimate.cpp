@@ -143,7 +143,8 @@ AtSpeed at_speeds(Context& context, const EstimateArguments& arguments, const Es
     const auto [factor, floor, errors] = rate_and_floor(measured);
     found.factor = factor;
     set_block_floor(profile, floor);
-    if (floor == Time(0)) found.note = "the speeds leave no time to the host: less than one rate for all explains";
+    if (floor == Time(0))
+      found.note = "the speeds leave no time for the host: small batches are no slower than one rate for all predicts";
     for (std::size_t i = 0; i < errors.size(); ++i)
       if (constexpr double much = 0.005; std::abs(errors[i]) > much)
         found.note +=

@@ -149,16 +149,6 @@ void refuse_without_experts(const EstimateArguments& arguments, const Computatio
                      "a mixture of experts, or leave it out");
 }
 
-void refuse_split(const Split& split, const std::string& model) {
-  for (const auto& [given, flag] : {std::pair(split.tp > 1, "--tp"),
-                                    {split.cp > 1, "--cp"},
-                                    {split.sequence_parallel, "--sequence-parallel"},
-                                    {split.ep > 1, "--ep"}})
-    if (given)
-      throw InputError(argument(flag), fmt::format("{} has no heads, tokens or experts to split", model),
-                       "a transformer");
-}
-
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
   const Split split = split_of(arguments);
   const auto tokens = [&](std::int64_t own) {

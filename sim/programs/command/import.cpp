@@ -6,10 +6,10 @@
 #include "sim/base/core/text.hpp"
 #include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/formats/interchange/importers/ranks.hpp"
-#include "sim/inputs/estimate/transformer.hpp"
 #include "sim/inputs/workload/profile_writer.hpp"
 #include "sim/output/report/profile_report.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/studies/experiment/estimated_profile.hpp"
 
 namespace allreplay {
 
@@ -23,16 +23,13 @@ struct ImportArguments {
 
 constexpr std::size_t longest_note = 4000;  // bytes
 
-const std::vector<std::string_view> folders_of_models = {"models", "models/transformers"};
-
 // Returns a model of models/, or a transformer of models/transformers/ as a list of its layers.
 Model model_called(const Files& files, const std::string& name) {
-  const std::string file = find_in_folders(files, folders_of_models, name, "--match");
-  const Json json = Json::read(files, file);
-  if (!json.is_object() || (json.find("layers") && json.at("layers").is_array())) return read_model(json);
-  Transformer transformer = read_transformer(json);
-  transformer.name = name_of_transformer(file);
-  return build(transformer, transformer.tokens(), argument("--match")).model();
+  const SourceLocation place = argument("--match");
+  const auto model = read_named_model(files, file_of_model(files, name, place, {"models", "models/transformers"}));
+  if (const auto* layers = std::get_if<Model>(&model)) return *layers;
+  const auto& transformer = std::get<Transformer>(model);
+  return build(transformer, transformer.tokens(), place).model();
 }
 
 ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
@@ -66,7 +63,7 @@ Imported import_file(const Files& files, const std::string& file, const std::str
 void execute(Context& context, const ImportArguments& arguments) {
   const ImportOptions options = options_of(context.files(), arguments);
   std::vector<std::string> inputs = arguments.files;
-  for (const std::string_view folder : folders_of_models)
+  for (const std::string_view folder : {"models", "models/transformers"})
     inputs.push_back(file_behind(context.files(), folder, arguments.match));
   require_separate(context.files(), {{"--out", arguments.out}, {"--communication-out", arguments.communication_out}},
                    inputs);

@@ -118,11 +118,10 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
       throw InputError(place, fmt::format("'{}' is not a valid `by` for {}", words[1], words[0]),
                        fmt::format("such as: {} by cluster workers", words[0]));
     fit.by.assign(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), words.end());
-    const bool is_of_links = fit.constant == Constant::Alpha || fit.constant == Constant::Beta;
+    const bool may_differ_by_nodes = fit.constant == Constant::Alpha || fit.constant == Constant::Beta;
     for (const std::string& column : fit.by)
-      if (column == by_nodes && is_of_links)
-        continue;
-      else if (!has(columns, column) || column == "calibrate" || column == name_of(quantities, quantity))
+      if (!(column == by_nodes && may_differ_by_nodes) &&
+          (!has(columns, column) || column == "calibrate" || column == name_of(quantities, quantity)))
         throw InputError(place, fmt::format("{} cannot be fitted by '{}'", words[0], column),
                          "columns of the file that describe the run");
     if (fit.by.empty()) fit.by = default_scope(fit.constant);

@@ -14,8 +14,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr double seconds = 1e-12;  // per picosecond
-
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -124,7 +122,7 @@ class WhatIfReplays {
     for (const JobOp& op : known.job.graph.ops)
       kinds_[question_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
     const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.stages;
-    const std::size_t then = 4 + known.job.graph.stages + (known.job.sharded.empty() ? 0 : 3);
+    const std::size_t then = 4 + known.job.graph.stages + (known.job.sharded.empty() ? 0 : sharded_questions);
     advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, then));
   }
 
@@ -170,12 +168,12 @@ class WhatIfReplays {
     const auto mended_times = ask(mending);
     for (const std::vector<double>& steps : mended_times) mended.push_back(share_of_waste(mean(steps)));
     if (!known_.job.sharded.empty()) {
-      const std::size_t behind = mended.size() - 3;
-      known_.what_ifs = {{"gathers take no time", mean(mended_times[behind])},
-                         {"reductions take no time", mean(mended_times[behind + 1])},
-                         {"gaps of the slowest host as the median's", mean(mended_times[behind + 2])},
+      const std::size_t first_sharded = mended.size() - sharded_questions;
+      known_.what_ifs = {{"gathers take no time", mean(mended_times[first_sharded])},
+                         {"reductions take no time", mean(mended_times[first_sharded + 1])},
+                         {"gaps of the slowest host as the median's", mean(mended_times[first_sharded + 2])},
                          {"no slow rank", mean(mended_times[0])}};
-      mended.resize(behind);
+      mended.resize(first_sharded);
     }
     known_.mended_workers = mended[0];
     known_.mended_steady = mended[1];
@@ -192,7 +190,7 @@ class WhatIfReplays {
  private:
   static std::vector<std::vector<double>> in_seconds(std::vector<std::vector<double>> times) {
     for (auto& steps : times)
-      for (double& time : steps) time *= seconds;
+      for (double& time : steps) time *= seconds_per_ps;
     return times;
   }
 
@@ -201,7 +199,8 @@ class WhatIfReplays {
     return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
   }
 
-  // Adds three questions about sharded jobs.
+  static constexpr std::size_t sharded_questions = 3;
+
   void add_sharded(std::vector<Question>& questions) const {
     const auto bits = [](std::initializer_list<OpKind> kinds) {
       std::uint32_t all = 0;
@@ -276,7 +275,7 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
     const auto size = static_cast<std::ptrdiff_t>(job.graph.ops.size());
     const auto first = job.end.begin() + static_cast<std::ptrdiff_t>(step) * size;
-    known.measured_s.push_back(*std::max_element(first, first + size) * seconds);  // the first start is 0
+    known.measured_s.push_back(*std::max_element(first, first + size) * seconds_per_ps);  // the first start is 0
   }
   WhatIfReplays(known, progress).run();
   if (known.by_kind.empty()) throw InputError(file, "no op takes time", "measured durations");
@@ -286,8 +285,8 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
   const Moments forward = moments_of_stages(known.computes(), known.own_computes(), OpKind::ForwardCompute);
   const Moments backward = moments_of_stages(known.computes(), known.own_computes(), OpKind::BackwardCompute);
   for (std::uint32_t stage = 0; stage < job.graph.stages; ++stage)
-    known.stage_compute_s.push_back(
-        {forward.sum[stage] / forward.count[stage] * seconds, backward.sum[stage] / backward.count[stage] * seconds});
+    known.stage_compute_s.push_back({forward.sum[stage] / forward.count[stage] * seconds_per_ps,
+                                     backward.sum[stage] / backward.count[stage] * seconds_per_ps});
   known.microbatch_spread = {spread(forward), spread(backward)};
   known.fb_correlation = correlation(known.computes(), known.own_computes());
   known.gap_s = gaps_before_ops(job);

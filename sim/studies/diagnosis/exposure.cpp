@@ -11,18 +11,15 @@ namespace allreplay {
 
 namespace {
 
-constexpr double picosecond = 1e-12;
-
 // One step. Adds up what is exposed on each rank.
 class StepExposure {
  public:
   StepExposure(const MeasuredSteps& job, std::size_t step, Exposure& result)
-      : job_(job),
-        graph_(job.graph),
+      : graph_(job.graph),
         rules_(job.sharded[step]),
         start_(job.start.data() + step * graph_.ops.size()),
         end_(job.end.data() + step * graph_.ops.size()),
-        scale_(picosecond / static_cast<double>(job.steps.size()) / graph_.replicas),
+        scale_(seconds_per_ps / static_cast<double>(job.steps.size()) / graph_.replicas),
         result_(result) {
     for (std::size_t group = 0; group < graph_.groups(); ++group) {
       std::uint32_t last = graph_.group_first[group];
@@ -97,7 +94,6 @@ class StepExposure {
     return last;
   }
 
-  const MeasuredSteps& job_;
   const JobGraph& graph_;
   const ShardedStep& rules_;
   const double *start_, *end_;
@@ -121,7 +117,7 @@ Exposure exposure_of(const MeasuredSteps& job) {
       if (const JobOp& op = graph.ops[graph.group_first[group]]; is_gather(op.kind) || is_unit_reduction(op.kind))
         lengths[{op.seq, op.kind}].push_back(job.sharded[step].length[graph.group_first[group]]);
   }
-  for (auto& [unit, all] : lengths) result.units[unit].length_s = median(std::move(all)) * picosecond;
+  for (auto& [unit, all] : lengths) result.units[unit].length_s = median(std::move(all)) * seconds_per_ps;
   return result;
 }
 

@@ -15,8 +15,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr double seconds_per_ps = 1e-12;
-
 // Returns each replica's mean time in forward and backward computes per step.
 std::vector<double> computing(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;

@@ -11,6 +11,8 @@
 
 namespace allreplay {
 
+inline constexpr double seconds_per_ps = 1e-12;
+
 /// In picoseconds (-10 ms): an op that ends longer before its group's start has no length of its own.
 inline constexpr double least_own = -1e10;
 

@@ -1,7 +1,6 @@
 #include "sim/studies/diagnosis/sharded_order.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -11,6 +10,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "sim/studies/diagnosis/job_replay.hpp"
 
 namespace allreplay {
 
@@ -178,12 +179,12 @@ class StepRules {
 
 // Returns when each replica's updates end or, without updates, its last op.
 std::vector<double> last_ends(const JobGraph& graph, const double* end) {
-  std::vector<double> update(graph.replicas, -std::numeric_limits<double>::infinity()), any = update;
-  for (std::uint32_t op = 0; op < graph.ops.size(); ++op)
-    for (std::vector<double>* ends : {&update, &any})
-      if (double& latest = (*ends)[graph.ops[op].replica]; ends == &any || graph.ops[op].kind == OpKind::Optimizer)
-        latest = std::max(latest, end[op]);
-  return std::isfinite(update.front()) ? update : any;
+  std::vector<double> ends(graph.replicas, -std::numeric_limits<double>::infinity());
+  for (const std::uint32_t op : last_ops(graph)) {
+    double& latest = ends[graph.ops[op].replica];
+    latest = std::max(latest, end[op]);
+  }
+  return ends;
 }
 
 class ShardedLayout {
@@ -291,8 +292,7 @@ class ShardedLayout {
         graph.group_first.push_back(static_cast<std::uint32_t>(graph.ops.size()));
       }
     }
-    ops_of_replica_.resize(graph.replicas);
-    for (std::uint32_t op = 0; op < graph.ops.size(); ++op) ops_of_replica_[graph.ops[op].replica].push_back(op);
+    ops_of_replica_ = ops_by_replica(graph);
   }
 
   void fill() {

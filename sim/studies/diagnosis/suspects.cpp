@@ -126,7 +126,7 @@ std::vector<double> gaps_before_ops(const MeasuredSteps& job) {
   if (!job.sharded.empty()) {
     for (const ShardedStep& step : job.sharded)
       for (std::uint32_t op = 0; op < graph.ops.size(); ++op)
-        gaps[graph.ops[op].replica] += step.gap[op] * 1e-12 / static_cast<double>(job.steps.size());
+        gaps[graph.ops[op].replica] += step.gap[op] * seconds_per_ps / static_cast<double>(job.steps.size());
     return gaps;
   }
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
@@ -138,7 +138,7 @@ std::vector<double> gaps_before_ops(const MeasuredSteps& job) {
       double before = 0;
       for (const std::uint32_t op : graph.followed_by(group)) before = std::max(before, job.end[base + op]);
       gaps[job.worker(graph.ops[last].replica, graph.ops[last].stage)] +=
-          std::max(0.0, job.start[base + last] - before) * 1e-12 / static_cast<double>(job.steps.size());
+          std::max(0.0, job.start[base + last] - before) * seconds_per_ps / static_cast<double>(job.steps.size());
     }
   }
   return gaps;

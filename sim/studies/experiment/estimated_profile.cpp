@@ -35,13 +35,7 @@ Computation computation_of(const Files& files, const EstimateWords& words) {
   if (const auto* transformer = std::get_if<Transformer>(&model))
     return build(*transformer, tokens(transformer->tokens()), flag("--seq"), words.split);
   const auto& layers = std::get<Model>(model);
-  for (const auto& [given, name] : {std::pair(words.split.tp > 1, "--tp"),
-                                    {words.split.cp > 1, "--cp"},
-                                    {words.split.ep > 1, "--ep"},
-                                    {words.split.sequence_parallel, "--sequence-parallel"}})
-    if (given)
-      throw InputError(flag(name), fmt::format("{} has no heads, tokens or experts to split", layers.name),
-                       "a transformer");
+  refuse_split(words.split, layers.name);
   return from_model(layers, {file, ""}, tokens(0));
 }
 
@@ -56,11 +50,11 @@ EstimateWords estimate_words(const Request& request, const ParallelOptions& para
   EstimateWords words{.model = request.model, .device = request.device, .tokens = request.tokens};
   words.split = {
       .tp = parallel.tp, .cp = parallel.cp, .sequence_parallel = request.sequence_parallel, .ep = parallel.ep};
-  if (words.device.empty())
-    throw InputError(flag("--device"), "is required with --model", "a name from `allreplay list devices`");
   if (!request.profile.empty())
     throw InputError(request.place_of_profile, "cannot be combined with --model",
                      "one of them: with --model profiles are estimated");
+  if (words.device.empty())
+    throw InputError(flag("--device"), "is required with --model", "a name from `allreplay list devices`");
   if (request.forward_ratio)
     throw InputError(request.place_of_ratio, "cannot be combined with --model", "--profile, whose times it changes");
   for (const ChangeText& change : request.changes) {
@@ -103,12 +97,21 @@ std::string name_of_estimate(const std::string& model, const std::string& device
   return name;
 }
 
-std::string file_of_model(const Files& files, const std::string& name, const SourceLocation& place) {
+void refuse_split(const Split& split, const std::string& model) {
+  for (const auto& [given, name] : {std::pair(split.tp > 1, "--tp"),
+                                    {split.cp > 1, "--cp"},
+                                    {split.ep > 1, "--ep"},
+                                    {split.sequence_parallel, "--sequence-parallel"}})
+    if (given)
+      throw InputError(flag(name), fmt::format("{} has no heads, tokens or experts to split", model), "a transformer");
+}
+
+std::string file_of_model(const Files& files, const std::string& name, const SourceLocation& place,
+                          std::initializer_list<std::string_view> folders) {
   std::vector<std::string> known;
   const std::string in_folder = name + (name.ends_with('/') ? "" : "/") + "config.json";
   if (files.is_file(in_folder)) return in_folder;
-  // Transformers come first: they have units and activations, which the files of models/ do not.
-  for (const std::string_view folder : {"models/transformers", "models"}) {
+  for (const std::string_view folder : folders) {
     if (const auto file = files.locate_data(folder, name)) return *file;
     for (std::string& one : files.list_data(folder)) known.push_back(std::move(one));
   }

@@ -1,7 +1,9 @@
 // Profiles that a request estimates from a model and a device, as `allreplay estimate` does.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "sim/inputs/estimate/estimate.hpp"
@@ -31,11 +33,15 @@ Profile estimated_profile(const Files& files, const EstimateWords& words);
 std::string name_of_estimate(const std::string& model, const std::string& device, std::int64_t batch,
                              const Split& split, Recompute recompute);
 
-/// The file of a model: a name in models/transformers/ or models/, a path, or a folder with a config.json. Throws
-/// InputError.
-std::string file_of_model(const Files& files, const std::string& name, const SourceLocation& place);
+/// The file of a model: a name in the first of these folders that has it, a path, or a folder with a config.json.
+/// Transformers have units and activations, which the files of models/ do not. Throws InputError.
+std::string file_of_model(const Files& files, const std::string& name, const SourceLocation& place,
+                          std::initializer_list<std::string_view> folders = {"models/transformers", "models"});
 
 /// Reads such a file. Throws InputError.
 std::variant<Transformer, Model> read_named_model(const Files& files, const std::string& file);
+
+/// Throws InputError if there is anything to split: a model of layers has neither heads nor tokens nor experts.
+void refuse_split(const Split& split, const std::string& model);
 
 }  // namespace allreplay

@@ -507,9 +507,10 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   if (const std::optional<Device>& known = device(scenario.profile)) {
     scenario.device = {known->name, known->memory};
     scenario.options.strategy.fsdp.copy_of_device = known->copy;
-    if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
-      scenario.peak = peak->second,
+    if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end()) {
+      scenario.peak = peak->second;
       scenario.product_rate = rates_of(*known, scenario.profile->precision, {}).reached();
+    }
   }
   if (!request.plan.empty()) take_dtypes_of_plan(scenario.options, read_plan_dtypes(inputs_.files, request.plan));
   const Options& options = scenario.options;

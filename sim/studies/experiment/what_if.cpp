@@ -133,8 +133,7 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
     all.push_back(option(Kind::HostBlock, "no host floor (CUDA graphs, compilation)", "host_block", "0 s"));
   if (host.step > Time(0))
     all.push_back(option(Kind::HostStep, "half the step's overhead", "host_step", write_duration(host.step / 2)));
-  const Tensor& tensor = scenario.profile->tensors.front();
-  if (tensor.bytes > 2 * tensor.elements)
+  if (scenario.profile->bytes() > 2 * scenario.profile->elements())
     all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
   const std::int64_t batches = base.result.plan.sharding.accumulate;
   for (const std::int64_t more : {2 * batches, 4 * batches})
@@ -173,8 +172,8 @@ void append_degree(std::vector<Question>& all, const Outcome& base, std::int64_t
                  }});
 }
 
-// Changes the size of the groups of experts, if the profile does not say of which it is: each worker keeps its experts,
-// and the model has more or fewer of them.
+// Changes the size of the groups of experts, unless the profile fixes it. Each worker keeps its experts, so that the
+// model has more or fewer of them.
 void append_experts(std::vector<Question>& all, const Outcome& base) {
   const Degrees degrees = degrees_of(base.scenario);
   const auto& taken = base.scenario.profile->degrees;
@@ -184,8 +183,8 @@ void append_experts(std::vector<Question>& all, const Outcome& base) {
   for (const std::int64_t workers : sizes)
     if (degrees.gradient_workers() % workers == 0)
       all.push_back(option(Kind::Degree,
-                           fmt::format("ep {} instead of {}, with as many experts a worker", workers, degrees.ep), "ep",
-                           std::to_string(workers)));
+                           fmt::format("ep {} instead of {}, with as many experts per worker", workers, degrees.ep),
+                           "ep", std::to_string(workers)));
 }
 
 void append_parallelism(std::vector<Question>& all, const Outcome& base) {

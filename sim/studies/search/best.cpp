@@ -385,7 +385,9 @@ Candidate find_best_blocks(const Job& job) {
 }  // namespace
 
 Plan find_best(const Job& job) {
-  const bool by_units = job.scenario.options.strategy.sharding.shards_parameters();
+  const ShardingConfig& sharding = job.scenario.options.strategy.sharding;
+  const bool by_units = sharding.shards_parameters();
+  if (!by_units && job.scenario.profile->tensors.empty()) return expand({}, job.scenario.profile, sharding);
   Candidate best = by_units ? find_best_sharded(job) : find_best_blocks(job);
   if (!best.cost.fits) nothing_fits(job.scenario, best.cost.bytes, "the smallest that was found");
   return std::move(best.plan);
