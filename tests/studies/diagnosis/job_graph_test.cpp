@@ -7,6 +7,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
+#include "tests/studies/diagnosis/unlimited_server.hpp"
 
 #include "sim/base/core/random.hpp"
 #include "sim/replay/engine/replay.hpp"
@@ -71,20 +72,6 @@ MeasuredJob pipeline(std::uint64_t seed, std::uint32_t batches, std::int64_t ste
       }
   return job;
 }
-
-// Any number of tasks at once.
-class Everything final : public Server {
- public:
-  void start(TaskId id, const Task& task, Time now) override { running_.emplace(add(now, task.duration), id); }
-  Time next_completion() const override { return running_.empty() ? never : running_.begin()->first; }
-  void complete(Time now, std::vector<TaskId>& done) override {
-    for (; !running_.empty() && running_.begin()->first == now; running_.erase(running_.begin()))
-      done.push_back(running_.begin()->second);
-  }
-
- private:
-  std::multimap<Time, TaskId> running_;
-};
 
 }  // namespace
 
@@ -171,7 +158,7 @@ TEST_CASE("the replay is the engine's, to the picosecond") {
         tasks.precede(gate, member);
     }
     tasks.link();
-    Everything server;
+    UnlimitedServer server;
     const Timeline timeline =
         replay(tasks, {{{"ops", {.window = {.count = Window::unlimited}}, 0}}, {{&server, Phase::Compute}}, {}});
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {

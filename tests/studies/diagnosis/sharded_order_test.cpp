@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/catch.hpp"
+#include "tests/studies/diagnosis/unlimited_server.hpp"
 
 #include "sim/base/core/random.hpp"
 #include "sim/replay/engine/replay.hpp"
@@ -67,20 +68,6 @@ MeasuredJob random_job(std::uint64_t seed, std::uint32_t units) {
   }
   return job;
 }
-
-// Any number of tasks at once.
-class Unlimited final : public Server {
- public:
-  void start(TaskId id, const Task& task, Time now) override { running_.emplace(add(now, task.duration), id); }
-  Time next_completion() const override { return running_.empty() ? never : running_.begin()->first; }
-  void complete(Time now, std::vector<TaskId>& done) override {
-    for (; !running_.empty() && running_.begin()->first == now; running_.erase(running_.begin()))
-      done.push_back(running_.begin()->second);
-  }
-
- private:
-  std::multimap<Time, TaskId> running_;
-};
 
 }  // namespace
 
@@ -148,7 +135,7 @@ TEST_CASE("the replay of a sharded job is the engine's, to the picosecond") {
       }
     }
     tasks.link();
-    Unlimited server;
+    UnlimitedServer server;
     const Timeline timeline =
         replay(tasks, {{{"ops", {.window = {.count = Window::unlimited}}, 0}}, {{&server, Phase::Compute}}, {}});
     for (std::uint32_t i = 0; i < size; ++i) {
