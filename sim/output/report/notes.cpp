@@ -35,6 +35,7 @@ constexpr NoteSentence sentences[] = {
     {"uniform workers",
      "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 1% "
      "--interference 1.19"},
+    {"no experts", R"(note: gradients are reduced as without --ep: the profile marks no layer as "expert")"},
     {"jitter",
      "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},
     {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
@@ -80,6 +81,12 @@ bool is_searched_elsewhere(const Outcome& one) {
 bool is_uniform(const Outcome& one) {
   return one.scenario.cluster.in_words && one.scenario.cluster.network.node && one.scenario.workers > 1 &&
          !one.scenario.cluster.interference && !one.scenario.stragglers.any();
+}
+
+// Tokens are exchanged among experts whose tensors the profile does not mark.
+bool has_unmarked_experts(const Outcome& one) {
+  const Profile& profile = one.scenario.profile;
+  return one.scenario.options.parallel.ep > 1 && !profile.tensors.empty() && !profile.has_experts();
 }
 
 // Notes which worker's memory is the limit, or that no worker's is.
@@ -155,6 +162,7 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
   add_memory_notes(outcomes, notes);
   add_efficiency_notes(outcomes, references, notes);
   if (any_of(outcomes, is_uniform)) notes.push_back({{"note", "uniform workers"}});
+  if (any_of(outcomes, has_unmarked_experts)) notes.push_back({{"note", "no experts"}});
   if (outcomes.size() > 1 && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
   if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
   append(notes, note_on_origin(outcomes.front().scenario.profile));

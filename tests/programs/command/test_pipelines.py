@@ -311,6 +311,24 @@ class Pipelines(program.Case):
         self.given(profile, cluster(4))
         self.assertAlmostEqual(self.result("--pp", 2)["lower_bound_s"], 1920e-6, delta=1e-11)
 
+    def test_a_profile_without_tensors_has_its_computing_and_exchanges(self):
+        """F 2 ms, B 4 ms, and an all-to-all of 1 MB among 4 at 10 us and 1 ns/B, 10 us + 3/4 ms: 6.76 ms by every strategy."""
+        profile = trace([(1000, 2000)] * 2)
+        profile["layers"][0]["collectives"] = [{"op": "all-to-all", "group": "ep", "bytes": 1_000_000, "pass": "forward"}]
+        for layer in profile["model"]["layers"]:
+            layer["tensors"] = []
+        self.given(profile, cluster(4))
+        words = ("-p", "trace.json", "-c", "cluster.json", "--ep", "4")
+        done = self.run_program("compare", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)
+        self.assertGreater(len(rows), 20)
+        for row in rows:
+            self.assertAlmostEqual(row["iteration_s"], 6.76e-3, 9, row["strategy"])
+        for command, more in (("whatif", ()), ("recommend", ("--budget", "1"))):
+            done = self.run_program(command, *words, *more)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_buckets_of_megatron(self):
         """Two layers a chunk, of a bucket each, are two buckets in the first chunk of rank 0 and one in the other three."""
         self.given(trace([(10, 20)] * 8), cluster(4))
