@@ -7,8 +7,8 @@
 
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/device.hpp"
+#include "sim/plans/schedule/gradients.hpp"
 #include "sim/replay/training/memory.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
 #include "sim/studies/experiment/ranking.hpp"
 
 namespace allreplay {
@@ -148,7 +148,7 @@ JsonValue note_on_origin(const Profile& profile) {
 JsonValue note_on_short_sums(const Scenario& scenario) {
   const ParallelOptions& parallel = scenario.options.parallel;
   auto notes = JsonValue::array();
-  if (scenario.profile->tensors.empty() || gradient_bytes(scenario.profile) != 2) return notes;
+  if (bytes_of_gradient(scenario.profile) != 2) return notes;
   notes.push_back(
       {{"note", "short sums"},
        {"strategy", scenario.strategy->name},

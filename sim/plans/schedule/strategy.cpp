@@ -10,6 +10,7 @@
 #include "sim/plans/schedule/experts.hpp"
 #include "sim/plans/schedule/frameworks.hpp"
 #include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/local_sgd.hpp"
 #include "sim/plans/schedule/megatron.hpp"
 #include "sim/plans/schedule/megatron_fsdp.hpp"
@@ -53,8 +54,7 @@ Bytes Strategy::slices(const Profile& profile, const StrategyOptions& chosen) co
 }
 
 Bytes Partition::of(const Profile& profile) const {
-  const Tensor& tensor = profile.tensors.front();
-  return elements > 0 ? elements * (tensor.bytes / tensor.elements) : bytes;
+  return elements > 0 ? elements * bytes_of_gradient(profile) : bytes;
 }
 
 std::span<const Strategy> strategies() {

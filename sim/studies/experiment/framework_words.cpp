@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/core/named.hpp"
+#include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/offer.hpp"
 
 namespace allreplay {
@@ -79,10 +80,6 @@ std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one)
 
 }  // namespace
 
-Bytes gradient_bytes(const Profile& profile) {
-  return profile.tensors.front().bytes / profile.tensors.front().elements;
-}
-
 // Megatron-LM, megatron/training/arguments.py, validate_args() (commit 000c4ac2): with --bf16,
 // accumulate_allreduce_grads_in_fp32 is set unless --grad-reduce-in-bf16 is given; with --fp16 it is off by default.
 // torchtitan (commit 6404b932), torchtitan/config/job_config.py, Training.mixed_precision_reduce: "float32" is the
@@ -99,7 +96,7 @@ FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& la
         "Megatron-LM",
         megatron_words(search, layout, settings_of(*scenario.strategy, scenario.options.strategy, scenario.profile))};
   // torchtitan has no setting for gradient sums in two bytes, nor for parameters in fp16.
-  if (layout.strategy == "fsdp2" && gradient_bytes(scenario.profile) == 4 && search.precision != "fp16")
+  if (layout.strategy == "fsdp2" && bytes_of_gradient(scenario.profile) == 4 && search.precision != "fp16")
     return {"torchtitan", torchtitan_words(search, layout)};
   return {};
 }

@@ -18,7 +18,4 @@ struct FrameworkWords {
 /// `scenario` is the resolved layout.
 FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& layout, const Scenario& scenario);
 
-/// The bytes of one gradient element. REQUIRES: a profile with tensors.
-Bytes gradient_bytes(const Profile& profile);
-
 }  // namespace allreplay
