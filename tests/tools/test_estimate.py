@@ -212,7 +212,7 @@ class Estimates(unittest.TestCase):
                 (["--model", "resnet50", *h100, "--lora", 8], "--lora: resnet50 has no queries and values"),
                 (["--model", self.folder / "t5.json", *h100], "'t5' is not an architecture that can be estimated"),
                 (["--model", self.folder / "none.json", *h100], "has neither layers nor a model_type"),
-                (["--model", self.folder / "list.json", *h100], "list.json: is an array"),
+                (["--model", self.folder / "list.json", *h100], "list.json: is not a model"),
                 (["--model", self.folder / "heads.json", *h100], "31 heads do not divide a width of 4096"),
                 (["--model", self.folder / "text.json", *h100], "/hidden_size: "),
                 (["--model", self.folder / "type.json", *h100], "/model_type: "),

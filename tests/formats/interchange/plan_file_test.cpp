@@ -102,7 +102,7 @@ TEST_CASE("plans with quantising, averages and matrices are read back") {
     INFO(strategy << ' ' << options.back().first);
     Files().write(file.name, write_plan(plan, profile));
     const Plan back = read_plan(Files(), file.name, profile, 4);
-    CHECK(back.transfers == plan.transfers);
+    CHECK(write_plan(back, profile) == write_plan(plan, profile));
     CHECK(back.program() == plan.program());
     CHECK(std::set(back.gates.begin(), back.gates.end()) == std::set(plan.gates.begin(), plan.gates.end()));
   }

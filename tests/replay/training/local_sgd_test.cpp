@@ -162,9 +162,11 @@ TEST_CASE("DiLoCo: every order that breaks a need is refused") {
   Plan twice = plan;
   twice.blocks[twice.program()[7 * 2].item] = twice.blocks[twice.program().back().item];
   CHECK(find_plan_error(twice, scenario.profile));
-  // The first average again, with the same gates.
+  // The first average again, in a lane of its own, with the same gates.
   Plan doubled = plan;
+  doubled.lanes.push_back(plan.lanes.front());
   doubled.transfers.push_back(plan.transfers.front());
+  doubled.transfers.back().lane = 1;
   const PlanPoint again = transfer(plan.transfers.size());
   for (const Gate& gate : plan.gates) {
     if (gate.transfer_after() && gate.transfer_after()->index == 0) doubled.gates.push_back({gate.before, again});
