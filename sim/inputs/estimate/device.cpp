@@ -28,6 +28,10 @@ Efficiency read_efficiency(const Json& json) {
 
 }  // namespace
 
+std::string in_words(const Efficiency& efficiency) {
+  return fmt::format("{},{}", efficiency.products, efficiency.attention);
+}
+
 Device parse_device(const Json& json, const std::string& name) {
   json.allow_only({"description", "source", "checked_against", "note", "also", "peak_tflops", "memory", "usable_memory",
                    "memory_bandwidth", "copy", "links", "sms", "efficiency", "power"});

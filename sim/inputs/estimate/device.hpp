@@ -16,6 +16,8 @@ struct Efficiency {
   double attention = 1;  ///< of attention, whose roofline is half the peak
   std::string source = {};
 };
+/// As `allreplay estimate --efficiency` reads it: "0.59,0.37".
+std::string in_words(const Efficiency& efficiency);
 
 struct Device {
   std::string name;  ///< its file's name without extension

@@ -19,7 +19,8 @@ constexpr HostFigures host_rows[] = {
      "PyTorch without CUDA graphs: blocks by vTrain (Megatron-DeepSpeed, A100), steps by MLPerf's detectors"}};
 
 // The ends of the sources of profiles that no speed was given for.
-constexpr const char *by_trainings_on_it = "as fitted to trainings on it", *by_usual_efficiency = "the usual for it";
+constexpr const char *by_given_efficiency = "as given", *by_trainings_on_it = "as fitted to trainings on it",
+                     *by_usual_efficiency = "the usual for it";
 
 struct Seconds {
   std::vector<KernelSeconds> forward, backward, weights;
@@ -167,7 +168,7 @@ Estimate estimate(const EstimateRequest& request) {
   Estimate made;
   made.model_parameters = request.work.model_parameters;
   made.active_parameters = request.work.active_parameters;
-  const Efficiency& efficiency = made.efficiency = rates.efficiency;
+  const Efficiency& efficiency = made.efficiency = request.efficiency.value_or(rates.efficiency);
 
   Profile& profile = made.profile;
   profile.model = request.work.name;
@@ -175,9 +176,10 @@ Estimate estimate(const EstimateRequest& request) {
   profile.framework = "none";
   profile.precision = request.precision;
   profile.origin = Origin::Estimated;
-  profile.source =
-      source_of(request.device, efficiency,
-                request.device.efficiency && request.precision != "fp32" ? by_trainings_on_it : by_usual_efficiency);
+  profile.source = source_of(request.device, efficiency,
+                             request.efficiency                                         ? by_given_efficiency
+                             : request.device.efficiency && request.precision != "fp32" ? by_trainings_on_it
+                                                                                        : by_usual_efficiency);
   profile.batch_size = request.batch;
   if (request.host) profile.host = floors_of(*request.host, request.recompute == Recompute::Full);
   profile.update = to_time(seconds.update.at(efficiency));

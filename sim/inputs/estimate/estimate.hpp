@@ -1,6 +1,7 @@
 // Estimates profiles: of a model on a device, or of a measured profile under other conditions.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "sim/base/core/named.hpp"
@@ -33,7 +34,8 @@ struct EstimateRequest {
   std::string precision;
   std::int64_t batch = 1;
   Recompute recompute = Recompute::None;
-  const HostFigures* host = nullptr;  ///< none: the host needs no time
+  const HostFigures* host = nullptr;          ///< none: the host needs no time
+  std::optional<Efficiency> efficiency = {};  ///< none: the device's, or the usual one
 };
 
 struct Estimate {
@@ -47,8 +49,8 @@ struct Estimate {
 /// The place of an option of `allreplay estimate`, for errors.
 SourceLocation estimate_option(const std::string& name);
 
-/// Estimates a profile at the device's efficiency, or the usual one. Throws InputError at the option that is
-/// impossible.
+/// Estimates a profile at the request's efficiency, the device's, or the usual one. Throws InputError at the option
+/// that is impossible.
 Estimate estimate(const EstimateRequest& request);
 
 /// True if the profile's times come from data sheets alone, without a measured speed.

@@ -227,6 +227,8 @@ void add_estimate(CommandLine& app) {
   command.add_option("--tokens-per-second", a->tokens_per_second, values::number,
                      "measured tokens/s of one GPU in the setting; SPEED@BATCH,... at several batches");
   command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
+  command.add_option("--efficiency", a->efficiency, values::ratio,
+                     "kernels' part of the roofline, and that of attention: 59%,37% (the device's, or the usual)");
   command.add_option("--family", a->family, {.name = "FAMILY", .words = families},
                      "without --model: llama (default), gpt2, bert");
   command.add_option("--layers", a->layers, values::number, "blocks");

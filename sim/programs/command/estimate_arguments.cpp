@@ -25,8 +25,8 @@ bool with_mlm(const EstimateArguments& arguments) {
 }
 
 // "45 %", "45%" and "0.45" are one number; 45 alone is taken as percent, and what could be either is refused.
-double mfu_of(const std::string& text) {
-  const SourceLocation place = argument("--mfu");
+double ratio_of(const std::string& text, const std::string& option) {
+  const SourceLocation place = argument(option);
   const std::size_t sign = text.find('%');
   double value =
       parse_number(text.substr(0, sign == std::string::npos ? sign : text.find_last_not_of(' ', sign - 1) + 1), place);
@@ -37,6 +37,16 @@ double mfu_of(const std::string& text) {
     throw InputError(place, fmt::format("{} is not a valid utilisation", text),
                      "above 0, at most 100 %, such as 45% or 0.45");
   return value;
+}
+
+// "59%,37%": of all kernels but attention, and of attention; one number is that of both.
+Efficiency efficiency_of(const std::string& text) {
+  constexpr const char* option = "--efficiency";
+  const auto parts = split(text, ",");
+  if (parts.size() > 2)
+    throw InputError(argument(option), fmt::format("has {} numbers", parts.size()),
+                     "one, or two: of attention the second, such as 59%,37%");
+  return {ratio_of(std::string(trim(parts.front())), option), ratio_of(std::string(trim(parts.back())), option)};
 }
 
 // The numbers of a mixture of experts.
@@ -259,8 +269,8 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
     if (!(work.model_flops > 0))
       throw InputError(argument("--mfu"), fmt::format("{} has no operations that count", work.name),
                        "--samples-per-second");
-    set("--mfu",
-        {{100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU", argument("--mfu"), request.batch}});
+    set("--mfu", {{100 * ratio_of(arguments.mfu, "--mfu"), 100 * work.model_flops / peak, "% MFU", argument("--mfu"),
+                   request.batch}});
   }
   if (!arguments.tokens_per_second.empty()) {
     const std::string option = "--tokens-per-second";
@@ -332,6 +342,11 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
     request.recompute =
         choose_by_name(recompute_rules, arguments.recompute, argument("--recompute"), "unknown '{}'").value;
   request.host = host_of(arguments);
+  if (!arguments.efficiency.empty()) {
+    if (const std::string speed = speed_flag(arguments); !speed.empty())
+      throw InputError(argument("--efficiency"), fmt::format("cannot be combined with {}", speed), "one of them");
+    request.efficiency = efficiency_of(arguments.efficiency);
+  }
   if (!arguments.optimizer.empty())
     request.work.optimizer =
         choose_by_name(optimizers, arguments.optimizer, argument("--optimizer"), "unknown '{}'").value;
@@ -372,6 +387,7 @@ void refuse_options_with_from(const EstimateArguments& arguments) {
                       {"--mfu", arguments.mfu},
                       {"--tokens-per-second", arguments.tokens_per_second},
                       {"--samples-per-second", arguments.samples_per_second},
+                      {"--efficiency", arguments.efficiency},
                       {"--expert-imbalance", arguments.imbalance},
                       {"--lora", arguments.lora},
                       {"--lora-targets", arguments.lora_targets},

@@ -14,7 +14,7 @@ namespace allreplay {
 
 struct EstimateArguments {
   std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, host, out;
-  std::string mfu, tokens_per_second, samples_per_second;
+  std::string mfu, tokens_per_second, samples_per_second, efficiency;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   std::string experts, top_k, expert_ffn, shared_ffn, dense_layers, dense_ffn, imbalance;
   std::string lora, lora_targets, freeze;

@@ -1,6 +1,7 @@
 #include "sim/programs/command/layouts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/view/memory_picture.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
+#include "sim/programs/command/estimate_arguments.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 #include "sim/studies/experiment/layouts.hpp"
@@ -102,6 +104,38 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
+// The efficiency with which the passes of the whole model on one GPU have the known speed.
+std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments& arguments,
+                                        const LayoutSearch& search) {
+  if (arguments.mfu.empty() && arguments.tokens_per_second.empty()) return std::nullopt;
+  EstimateRequest request{.work = build(search.model, search.tokens, argument("--seq"), {}),
+                          .device = search.device,
+                          .precision = search.precision,
+                          .batch = search.samples.value_or(1),
+                          .recompute = search.recompute.value_or(Recompute::None)};
+  EstimateArguments speed;
+  speed.mfu = arguments.mfu;
+  speed.tokens_per_second = arguments.tokens_per_second;
+  const std::vector<KnownSpeed> known = known_speeds(speed, request);
+  if (known.size() > 1)
+    throw InputError(known.front().place, "has several speeds, which say what the host takes",
+                     "one speed; or the option host_block, and one speed");
+  request.batch = known.front().batch;
+  Estimate made = estimate(request);
+  made.profile.update = Time(0);  // the layouts share it
+  made.profile.name = made.profile.model;
+  const double factor =
+      at_speed(library.resolve(alone_on_a_gpu(), std::move(made.profile)), known.front(), made.starts).factor;
+  const auto part = [factor](double usual) { return std::round(1e6 * usual / factor) / 1e6; };  // short when printed
+  const Efficiency found{part(made.efficiency.products), part(made.efficiency.attention)};
+  if (found.products > 1 || found.attention > 1)
+    throw InputError(
+        known.front().place,
+        fmt::format("{} is faster than the roofline of {} allows", known.front().text(), search.device.name),
+        "a lower speed");
+  return found;
+}
+
 // Throws NothingFits, with the smallest simulated layout and a change that would make one fit.
 [[noreturn]] void refuse_unfit(Library& library, const LayoutSearch& search, const LayoutAdvice& advice) {
   const LayoutTrial& smallest =
@@ -137,6 +171,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   require_separate(context.files(), {{"--plot", arguments.plot}}, scenario.files(context.files()));
   Library library(context.inputs);
   search.workers = library.resolve_network(search.base).workers;
+  search.efficiency = efficiency_of(library, arguments, search);
   const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
   search.global_batch = samples.value_or(search.workers);
   std::optional<Progress> progress;

@@ -11,6 +11,7 @@ namespace allreplay {
 
 struct LayoutArguments {
   std::string model, device, seq, budget, jobs, plot;
+  std::string mfu, tokens_per_second;   ///< a known speed of the passes of one GPU
   std::vector<std::string> strategies;  ///< if empty, those of Megatron-LM and torchtitan
   bool json = false;
 };

@@ -28,7 +28,7 @@ struct RecommendArguments {
   TrainingArguments training;
   std::vector<std::string> strategies, frameworks;
   std::string budget, seed = "1", jobs = "2", line = "0.8";
-  std::string plot, engine;
+  std::string plot, engine, mfu, tokens_per_second;
   bool json = false;
 
   bool named() const { return !strategies.empty() && !selects_all(strategies); }
@@ -190,15 +190,21 @@ void execute_of_model(Context& context, const RecommendArguments& arguments) {
   if (strategies.empty() && !arguments.frameworks.empty())
     throw InputError(argument("--framework"), "none of these has a strategy for pipelines, which --model searches",
                      "megatron or pytorch");
-  recommend_layouts(context,
-                    {arguments.scenario.model, arguments.scenario.device, arguments.scenario.tokens, arguments.budget,
-                     arguments.jobs, arguments.plot, strategies, arguments.json},
-                    arguments.scenario, arguments.winning.rule(), arguments.training.training());
+  recommend_layouts(
+      context,
+      {arguments.scenario.model, arguments.scenario.device, arguments.scenario.tokens, arguments.budget, arguments.jobs,
+       arguments.plot, arguments.mfu, arguments.tokens_per_second, strategies, arguments.json},
+      arguments.scenario, arguments.winning.rule(), arguments.training.training());
 }
 
 void execute(Context& context, const RecommendArguments& arguments) {
   require_mpi_or_none(arguments.engine);
   if (!arguments.scenario.model.empty()) return execute_of_model(context, arguments);
+  for (const auto& [text, flag] :
+       {std::pair(&arguments.mfu, "--mfu"), {&arguments.tokens_per_second, "--tokens-per-second"}})
+    if (!text->empty())
+      throw InputError(argument(flag), "needs --model",
+                       "--model NAME; or the profile that `allreplay estimate` writes with it");
   if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     RecommendTask task = task_of(context.inputs, arguments);
@@ -222,6 +228,10 @@ void add_recommend(CommandLine& app) {
                      "with --model: a device, or a file of one");
   command.add_option("--seq", arguments->scenario.tokens, values::number,
                      "with --model: tokens of a sample (the model's positions)");
+  command.add_option("--mfu", arguments->mfu, values::ratio,
+                     "with --model: measured model FLOPs over the peak of the passes of a GPU, such as 45%");
+  command.add_option("--tokens-per-second", arguments->tokens_per_second, values::number,
+                     "with --model: measured tokens/s of the passes of a GPU (at --batch, or SPEED@BATCH)");
   add_winning_options(command, arguments->winning);
   add_doubt_option(command, arguments->winning);
   add_training_options(command, arguments->training);

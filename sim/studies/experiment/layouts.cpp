@@ -104,6 +104,7 @@ class Search {
     if (one.cp > 1) add({"--cp", std::to_string(one.cp)});
     if (one.ep > 1) add({"--ep", std::to_string(one.ep)});
     if (one.recompute != Recompute::None) add({"--recompute", std::string(word_of(one.recompute))});
+    if (search_.efficiency) add({"--efficiency", in_words(*search_.efficiency)});
     add({"--out", name_of(one) + ".json"});
     return words;
   }
@@ -182,7 +183,8 @@ class Search {
         .device = search_.device,
         .precision = search_.precision,
         .batch = one.samples,
-        .recompute = one.recompute};
+        .recompute = one.recompute,
+        .efficiency = search_.efficiency};
     Profile profile = estimate(request).profile;
     profile.name = name_of(one);
     Estimated worker;

@@ -38,8 +38,9 @@ struct LayoutSearch {
   std::string schedule;
   std::optional<Recompute> recompute;
   std::vector<std::string> strategies{"megatron", "fsdp2"};
-  std::size_t budget = 200;    ///< how many layouts are simulated
-  std::size_t in_parts = 200;  ///< for how many of the best the exposed time and the bubble are computed
+  std::optional<Efficiency> efficiency;  ///< of all estimates; none: the device's, or the usual one
+  std::size_t budget = 200;              ///< how many layouts are simulated
+  std::size_t in_parts = 200;            ///< for how many of the best the exposed time and the bubble are computed
   int jobs = 2;
   WinningRule rule;
   std::function<void(std::size_t trials)> begin;  ///< called once the maximum number of trials is known

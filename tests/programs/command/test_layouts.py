@@ -178,6 +178,36 @@ class Layouts(program.Case):
             self.assertEqual(again["iteration_s"], row["iteration_s"])
             self.assertEqual(again["memory_bytes"], row["memory_bytes"])
 
+    def test_a_known_speed_is_that_of_the_passes_of_every_layout(self):
+        """The efficiency that is found gives the passes of one GPU the speed, to the six digits that are printed; what is
+        printed gives the row again."""
+        given = ["--model", "gpt2-medium", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 32, "--tp", 1, "--pp", 1, "--batch", 2,
+                 "--recompute", "none", "--strategies", "fsdp2", "--budget", 4]
+        for words, tokens_per_s in ((["--tokens-per-second", 30000], 30000), (["--mfu", "30%"], None)):
+            with self.subTest(words=words):
+                row = self.json_of("recommend", *given, *words)[0]
+                self.assertIn("--efficiency", row["estimate"])
+                estimate = [str(self.folder / word) if word.endswith(".json") else word for word in row["estimate"]]
+                output("estimate", *estimate, "--force")
+                profile = json.loads(Path(estimate[-1]).read_text(encoding="utf-8"))
+                passes = 1e-6 * sum(layer["forward"] + layer["backward"] for layer in profile["layers"])
+                speed = 2 * profile["tokens_per_sample"] / passes
+                peak = 989.4e12  # of H100 in bf16, dense, as models/devices/h100.json has it
+                if tokens_per_s:
+                    self.assertAlmostEqual(speed / tokens_per_s, 1, delta=1e-5)
+                else:
+                    self.assertAlmostEqual(2 * profile["flops_per_sample"] / passes / peak, 0.3, delta=3e-5)
+                replayed = self.json_of("run", *[str(self.folder / word) if word.endswith(".json") else word for word in row["run"]])
+                self.assertEqual(replayed["iteration_s"], row["iteration_s"])
+
+    def test_a_known_speed_that_cannot_be(self):
+        given = ["--model", "gpt2-medium", "--device", "h100", *CLUSTER, "-n", 16]
+        self.assertIn("--mfu: ", self.refused("recommend", *given, "--mfu", "95%"))
+        self.assertIn("--tokens-per-second: ", self.refused("recommend", *given, "--tokens-per-second", "30000@1,40000@4"))
+        self.assertIn("--mfu: ", self.refused("recommend", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--mfu", "40%"))
+        self.assertIn("--efficiency: ", self.refused("estimate", *GPT2, "--efficiency", "120%"))
+        self.assertIn("--efficiency: ", self.refused("estimate", *GPT2, "--efficiency", "60%", "--mfu", "40%"))
+
     def test_the_printed_commands_give_the_first_row(self):
         """As they stand below the table, pasted into a shell."""
         asked = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 6]
