@@ -30,6 +30,8 @@ LinkCosts message_costs(const Network& network, std::int64_t workers, const Coll
   return {alpha, network.beta.value_or(0), network.gamma};
 }
 
+constexpr std::string_view uneven_remedy = "; or --fidelity fluid --collective ring, which follow each link";
+
 }  // namespace
 
 LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t rank_workers,
@@ -69,16 +71,17 @@ void require_even(const Network& network, const Group& group, std::int64_t rank_
   if (node == 1 || workers <= node) return;
   if (rank_workers % node != 0 && node % rank_workers != 0)
     throw InputError(place, fmt::format("{} workers of a pipeline rank do not fit nodes of {}", rank_workers, node),
-                     "a multiple or a divisor of the node's workers");
+                     fmt::format("a multiple or a divisor of the node's workers{}", uneven_remedy));
   if (rank_workers <= node || group.ranks == 1) return;
   const auto shapes = groups_by_node(rank_workers, group.ranks, group.stride, node);
   for (const auto& one : shapes)
     for (const NodeShare& share : one)
       if (one.size() != shapes.front().size() || share.ranks != shapes.front().front().ranks)
-        throw InputError(place,
-                         fmt::format("groups of {} workers, {} apart, are spread unevenly over nodes of {}",
-                                     group.ranks, group.stride, node),
-                         "degrees that divide the node's workers, or are multiples of them");
+        throw InputError(
+            place,
+            fmt::format("groups of {} workers, {} apart, are spread unevenly over nodes of {}", group.ranks,
+                        group.stride, node),
+            fmt::format("degrees that divide the node's workers, or are multiples of them{}", uneven_remedy));
 }
 
 }  // namespace allreplay

@@ -97,8 +97,9 @@ std::optional<Complaint> find_iteration_error(const Plan& plan, const Profile& p
 }
 
 void require_bearable_passes(const ShardingConfig& sharding, const Profile& profile, const SourceLocation& place) {
-  // A pass takes about 1.5 kB, and four times that if it gathers its parameters.
-  const std::int64_t most_passes = sharding.shards_parameters() ? 500'000 : 2'000'000;
+  // About 3 GB: a pass takes up to 400 bytes (measured: two classes of workers), and with its own transfers, for each
+  // layer or piece of it, up to 1.4 kB.
+  const std::int64_t most_passes = sharding.shards_gradients() ? 2'000'000 : 8'000'000;
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   const std::int64_t micro_batches = sharding.micro_batches();
   if (micro_batches > 1 && micro_batches > most_passes / (2 * layers))

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/plans/collective/nccl.hpp"
 #include "sim/plans/collective/parameter_server.hpp"
 #include "sim/plans/collective/send_cost.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
@@ -240,15 +241,32 @@ void require_strategy_of_pipelines(const Scenario& scenario) {
   require_barriers(scenario);
 }
 
+namespace {
+
+// True if prices assume that the groups of all pipeline ranks lie over the nodes alike. The messages of the detailed
+// fidelities take the links between the workers that they are for, except those that NCCL's model prices.
+bool assumes_even_groups(const CollectiveChoice& choice) {
+  if (!choice.detailed()) return true;
+  constexpr CollectiveOp all[] = {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather,
+                                  CollectiveOp::AllToAll};
+  return std::any_of(std::begin(all), std::end(all), [&](CollectiveOp op) {
+    const Algorithm& one = choice.of(op);
+    return one.grouped || one.in_switches || is_nccl({op, Group{}, &one});
+  });
+}
+
+}  // namespace
+
 void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) {
   const Degrees degrees = degrees_of(scenario);
   const Network& network = scenario.cluster.network;
   std::vector<Group> groups{degrees.gradients()};
   if (scenario.options.strategy.sharding.has_expert_groups()) groups.push_back(degrees.expert_gradients());
   for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
-  for (const Group& group : groups)
-    require_even(network, group, degrees.rank_workers(), scenario.workers,
-                 place_of_workers(scenario, {"ep", "pp", "cp", "tp"}));
+  if (assumes_even_groups(choice))
+    for (const Group& group : groups)
+      require_even(network, group, degrees.rank_workers(), scenario.workers,
+                   place_of_workers(scenario, {"ep", "pp", "cp", "tp"}));
   if (scenario.options.strategy.sharding.has_expert_groups() && uses_server_legs(*choice.algorithm, choice.options))
     throw InputError(place_of_collective(scenario),
                      "local, or servers on hosts of their own, cannot be combined with ep: they sum among all workers",

@@ -212,6 +212,19 @@ class Pipelines(program.Case):
             found = self.result("--pp", 2, "--micro-batches", 2, "-o", "p2p_bytes=10kB", "--fidelity", fidelity)
             self.assertAlmostEqual(found["iteration_s"], 920e-6, delta=1e-11, msg=fidelity)
 
+    def test_ranks_that_do_not_fill_nodes(self):
+        """Six workers of a rank in nodes of four. 0F 0-100, 1F -200, 1B -400, 0B -600 us; then rank 0's ring sends 960 B, 160
+        in each of ten rounds, on links between nodes of 1 GB/s: 601.6. Rank 1's ring is done before; a byte is sent on."""
+        star = {"kind": "star", "link": {"latency": "0 us", "bandwidth": "1 GB/s"}, "gpus_per_host": 4,
+                "inner": {"latency": "0 us", "bandwidth": "4 GB/s"}}
+        self.given(trace([(100, 200)] * 2), cluster(12, topology=star, alpha="0 us"))
+        words = ["--pp", 2, "--micro-batches", 1, "-o", "p2p_bytes=1B"]
+        for fidelity in ("fluid", "message"):
+            found = self.result(*words, "--fidelity", fidelity, "--collective", "ring")
+            self.assertAlmostEqual(found["iteration_s"], 601.6e-6, delta=2e-8, msg=fidelity)
+        for more in (["--fidelity", "alpha-beta"], ["--fidelity", "fluid", "--collective", "hierarchical"]):
+            self.assertIn("--fidelity fluid --collective ring", self.refusal(*words, *more))
+
     def test_detailed_fidelities(self):
         """Rails without latencies: closed forms and the others agree where nobody meets. Each rank of the pipeline is
         a node; its groups use it one after another, and sends have no bytes."""

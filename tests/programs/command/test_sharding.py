@@ -39,6 +39,14 @@ class Sharding(program.Case):
                 self.assertIn(place + ":", line)
                 self.assertIn(right, line)
 
+    def test_thousands_of_micro_batches(self):
+        """NVIDIA's BERT accumulates 8,192: all but the last only compute. Each ZeRO-2 batch reduces, which takes more memory."""
+        bert = ["--profile", "bert-large_v100_b8", "--cluster", "v100-10gbe", "--workers", "8", "--strategy", "ddp"]
+        few, many = (json.loads(output("run", *bert, "--accumulate", count, "--json")) for count in ("2", "8192"))
+        passes = many["forward_s"] + many["backward_s"]
+        self.assertAlmostEqual((many["iteration_s"] - few["iteration_s"]) / (8190 * passes), 1, delta=1e-9)
+        self.assertIn("at most 4975", self.refused("run", *bert, "--zero", "2", "--accumulate", "8192"))
+
     def test_units_are_consecutive(self):
         layers = [{"name": name, "forward": 1e-3, "backward": 1e-3, "group": group} for name, group in zip("abc", "xyx")]
         model = {"name": "m", "layers": [{"name": name, "tensors": [10]} for name in "abc"]}
