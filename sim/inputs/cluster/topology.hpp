@@ -37,6 +37,8 @@ struct Routing {
   std::uint64_t seed = 1;  ///< ecmp: seed of the hash
   SourceLocation place;
   bool given = false;  ///< true if the file or an option chose the routing
+  /// True if an option names them: results then show them even if they are the defaults, as they show those of others.
+  bool flows_named = false, seed_named = false;
 };
 
 /// A link that a message uses, and the share of its bytes that cross it.

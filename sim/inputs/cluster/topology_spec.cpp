@@ -315,12 +315,15 @@ Routing parse_routing_in_words(const Routing& now, std::string_view text, Topolo
   for (std::size_t start = colon + 1; start <= text.size();) {
     const std::size_t end = std::min(text.find(',', start), text.size());
     const std::string_view word = text.substr(start, end - start);
-    if (word.starts_with("flows="))
+    if (word.starts_with("flows=")) {
       routing.flows = parse_integer(word.substr(6), 1, most_flows, place);
-    else if (word.starts_with("seed="))
+      routing.flows_named = true;
+    } else if (word.starts_with("seed=")) {
       routing.seed = static_cast<std::uint64_t>(parse_integer(word.substr(5), 0, most_seed, place));
-    else
+      routing.seed_named = true;
+    } else {
       throw InputError(place, fmt::format("'{}' is neither flows=N nor seed=N", word), std::string(right));
+    }
     start = end + 1;
   }
   return routing;
@@ -328,9 +331,9 @@ Routing parse_routing_in_words(const Routing& now, std::string_view text, Topolo
 
 std::string in_words(const Routing& routing) {
   std::vector<std::string> words;
-  if (routing.kind == Routing::Kind::Ecmp && routing.flows != 1)
-    words.push_back(fmt::format("flows={}", routing.flows));
-  if (routing.kind == Routing::Kind::Ecmp && routing.seed != 1) words.push_back(fmt::format("seed={}", routing.seed));
+  const bool hashes = routing.kind == Routing::Kind::Ecmp;
+  if (hashes && (routing.flows_named || routing.flows != 1)) words.push_back(fmt::format("flows={}", routing.flows));
+  if (hashes && (routing.seed_named || routing.seed != 1)) words.push_back(fmt::format("seed={}", routing.seed));
   return fmt::format("{}{}{}", to_string(routing), words.empty() ? "" : ":", fmt::join(words, ","));
 }
 

@@ -51,7 +51,8 @@ std::string title_of(const PlotData& data, const ResultLine& row, const std::vec
     if (std::string word = data.options.label(data.table.text(row, column));
         !word.empty())  // the row does not have this option
       words.push_back(std::move(word));
-  return fmt::format("{}", fmt::join(words, ", "));
+  const std::string name = fmt::format("{}", fmt::join(words, ", "));
+  return words.size() > 1 ? data.options.label(name) : name;
 }
 
 std::vector<PlotPanel> panels_of(const PlotData& data) {

@@ -41,6 +41,12 @@ void DrawnIteration::set_times() {
     starts.push_back(to_seconds(episode.timeline.spans[outcome.result.unrolled.lead_in(c)].end));
     ends.push_back(at(rows.streams[c].bars.back().end));
   }
+  // A mark draws nothing, but what comes after it may wait for a transfer.
+  const std::vector<Label>& labels = outcome.result.unrolled.labels;
+  for (TaskId task = 0; task < labels.size(); ++task)
+    if (labels[task].kind == Activity::Mark)
+      ends[labels[task].worker_class] =
+          std::max(ends[labels[task].worker_class], to_seconds(episode.timeline.spans[task].end));
   iteration = {*std::max_element(starts.begin(), starts.end()), *std::max_element(ends.begin(), ends.end())};
 }
 

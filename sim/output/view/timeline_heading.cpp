@@ -45,14 +45,17 @@ class HeadingPainter : public TimelineCanvas {
     const Metrics& metrics = timeline_.outcome.result.metrics;
     const Interval& iteration = timeline_.iteration;
     const double length = iteration.to - iteration.from;
+    const auto steps = static_cast<double>(timeline_.outcome.result.plan.sharding.steps());
     std::string name = "iteration " + format_duration(length);
-    if (std::abs(length / metrics.iteration_s - 1) > 1e-6)
+    if (steps > 1)
+      name = fmt::format("round of {} steps {}", steps, format_duration(length));
+    else if (std::abs(length / metrics.iteration_s - 1) > 1e-6)
       name = fmt::format("this iteration {}, the mean is {}", format_duration(length),
                          format_duration(metrics.iteration_s));
     add_measure(top + 8, iteration, name, "iteration");
     if (!metrics.lower_bound_s) return top + 16;
-    add_measure(top + 22, {iteration.from, iteration.from + *metrics.lower_bound_s},
-                "lower bound " + format_duration(*metrics.lower_bound_s), "bound");
+    const double bound = steps * *metrics.lower_bound_s;
+    add_measure(top + 22, {iteration.from, iteration.from + bound}, "lower bound " + format_duration(bound), "bound");
     return top + 30;
   }
 

@@ -133,6 +133,14 @@ TEST_CASE("how many ways a message takes") {
   CHECK(ways(R"("ecmp", "flows": 7)", 0, 1) == 1);
 }
 
+TEST_CASE("results show the flows and the seed that an option names, also the defaults") {
+  const auto shown = [](std::string_view words) {
+    return in_words(parse_routing_in_words({}, words, TopologyKind::FatTree, {}));
+  };
+  for (const char* words : {"d-mod-k", "ecmp", "ecmp:seed=1", "ecmp:seed=2", "ecmp:flows=1,seed=1", "ecmp:flows=4"})
+    CHECK(shown(words) == words);
+}
+
 TEST_CASE("what has one way has no routing to choose, and only ecmp has flows") {
   const auto complaint = [](std::string_view kind, std::string_view rest) {
     return error_place([&] { spec_of(json_of(kind, rest)); });

@@ -118,6 +118,18 @@ TEST_CASE("a series without an option is not named by it") {
   CHECK(svg.find("DDP, <") == std::string::npos);
 }
 
+TEST_CASE("a label may name a series of several columns") {
+  PlotOptions options;
+  options.kinds = {PlotKind::Speedup};
+  options.series = {"strategy", "groups"};
+  options.labels = {{"2", "two"}, {"DDP, two", "both"}};
+  const std::string svg =
+      to_svg(figure("profile,strategy,options,workers,speedup\na,ddp,groups=1,8,7\na,ddp,groups=2,8,6\n", options));
+  CHECK(svg.find("DDP, 1<") != std::string::npos);
+  CHECK(svg.find("both<") != std::string::npos);
+  CHECK(svg.find("DDP, two<") == std::string::npos);
+}
+
 TEST_CASE("two rows that would be one point: the complaint names the text that tells them apart") {
   CHECK(error_place([] {
           PlotOptions options;

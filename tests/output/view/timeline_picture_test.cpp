@@ -69,6 +69,41 @@ TEST_CASE("what a timeline shows is as long as the metrics say, for every strate
     }
 }
 
+namespace {
+
+// What is written at the arrow of the iteration.
+std::string iteration_words(const Drawing& drawing) {
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "iteration") return one->meaning.title;
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("an iteration with Muon ends when its updates have returned") {
+  Random random(3, 0);
+  Profile profile = random_profile(random, 4);
+  for (Tensor& tensor : profile.tensors) tensor.shape = {1, tensor.elements}, tensor.muon = to_time(1e-3);
+  for (const char* spread : {"gathered", "owned", "all-to-all"}) {
+    INFO(spread);
+    Scenario scenario = scenario_of(profile, "fsdp2", 8, 50e-6, 1e-9);
+    scenario.options.set("optimizer", "muon", {});
+    scenario.options.set("muon", spread, {});
+    const Outcome outcome = run(scenario);
+    CHECK(iteration_words(timeline_picture({outcome})) ==
+          "iteration " + format_duration(outcome.result.metrics.iteration_s));
+  }
+}
+
+TEST_CASE("a round of local steps is drawn as a round") {
+  Random random(3, 0);
+  Scenario scenario = scenario_of(random_profile(random, 4), "diloco", 8, 50e-6, 1e-9);
+  scenario.options.set("sync_every", "4", {});
+  const Outcome outcome = run(scenario);
+  CHECK(iteration_words(timeline_picture({outcome})) ==
+        "round of 4 steps " + format_duration(*outcome.result.metrics.period_s));
+}
+
 TEST_CASE("exposed is what is in flight while computing waits") {
   // WFBP's channel is never idle while the next forward waits for it, and has one row.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
