@@ -18,8 +18,8 @@ DEVICES = {"a100-80gb": "a100", "h100": "h100", "h200": "h200", "b200": "b200"} 
 WORKLOADS = (  # model, samples of a mini-batch; transformers with the tokens that they were trained with
     ("resnet50", 256), ("vit-l", 128), ("bert-large", 32), ("gpt2-xl", 8), ("llama3-8b", 1))
 PRECISION = "bf16"
-# One worker's of a tensor-parallel group: model, device, degree, what is computed again in the backward pass.
-GROUPS = (("llama3-70b", "h100", 8, "none"), ("llama3-405b", "h100", 8, "full"))
+# One worker's of a tensor-parallel group (1: the whole model): model, device, degree, what is computed again in the backward pass.
+GROUPS = (("llama3-70b", "h100", 1, "full"), ("llama3-70b", "h100", 8, "none"), ("llama3-405b", "h100", 8, "full"))
 EXPERTS = (("qwen3-235b-a22b", "h100", (1, 4, 8)), ("qwen3-235b-a22b", "h100", (1, 4, 32)), ("qwen3-235b-a22b", "h100", (2, 2, 16)))  # tp, cp, ep
 
 
@@ -27,8 +27,9 @@ def shipped():
     """{name: what `estimate` is asked} of every trace."""
     alone = {f"{model}_{short}_b{batch}_{PRECISION}": ["--model", model, "--device", device, "--batch", str(batch), "--precision", PRECISION]
              for model, batch in WORKLOADS for device, short in DEVICES.items()}
-    groups = {f"{model}_{DEVICES[device]}_b1_{PRECISION}_tp{degree}": ["--model", model, "--device", device, "--batch", "1", "--precision", PRECISION, "--tp", str(degree),
-                                                                       "--sequence-parallel", "--recompute", recompute]
+    groups = {f"{model}_{DEVICES[device]}_b1_{PRECISION}" + (f"_tp{degree}" if degree > 1 else ""):
+              ["--model", model, "--device", device, "--batch", "1", "--precision", PRECISION, "--recompute", recompute,
+               *(["--tp", str(degree), "--sequence-parallel"] if degree > 1 else [])]
               for model, device, degree, recompute in GROUPS}
     experts = {}
     for model, device, degrees in EXPERTS:

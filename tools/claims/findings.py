@@ -2,23 +2,9 @@
 import json
 
 from claims.claim import percent, times
+from claims.recent import experts, hybrids, muon, two_sites
 from claims.sweeps import ROOT
-
-ABOVE = 1.01  # what is less than a per cent apart is called equal
-
-
-def table(head, rows):
-    """A table in Markdown; the first column is text."""
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
-def labels(sweeps, config):
-    return sweeps.config(config)["plot"]["labels"]
-
-
-def name_of(sweeps, config, value):
-    return labels(sweeps, config).get(value, value)
+from claims.texts import ABOVE, labels, name_of, table
 
 
 def longest_gap(profile):
@@ -340,47 +326,6 @@ which not every schedule fits into 80 GB. The iteration and its bubble under `dd
   more is exposed. A clipped norm over all gradients forbids that."""
 
 
-def experts(sweeps):
-    """How much of the exchange of tokens each layout exposes, and what `recommend` chooses."""
-    config = "finding_experts"
-    described = sweeps.config(config)
-    cases = [(profile, str(pp)) for profile in described["profiles"] for pp in described["strategies"][0]["pp"]]
-    row = {(one["profile"], one["pp"], one.get("ep_overlap", "false")): one for one in sweeps.rows(config)}
-
-    def exposed(case, overlap):
-        return row[(*case, overlap)]["exposed_ep_s"]
-    gains = {case: 1 - row[(*case, "true")]["iteration_s"] / row[(*case, "false")]["iteration_s"] for case in cases}
-    lines = []
-    for case in cases:
-        held, beside = row[(*case, "false")], row[(*case, "true")]
-        lines.append([f"{name_of(sweeps, config, case[0])}, pp {case[1]}", f"{held['iteration_s']:.2f} s", f"{exposed(case, 'false'):.2f} s", percent(exposed(case, "false") / held["iteration_s"], 0),
-                      f"{beside['iteration_s']:.2f} s", f"{exposed(case, 'true'):.2f} s", percent(exposed(case, "true") / beside["iteration_s"], 0), percent(gains[case], 0),
-                      f"{beside['memory_bytes'] / 1e9:.0f} GB" + ("" if beside["fits"] == "true" else " (does not fit)")])
-    inside = [case for case in cases if case[0].endswith("_ep8")]
-    across = [case for case in cases if not case[0].endswith("_ep8")]
-    hidden = {case: 1 - exposed(case, "true") / exposed(case, "false") for case in cases}
-    ratios = [min(row[(*case, overlap)]["iteration_s"] for case in across) / min(row[(*case, overlap)]["iteration_s"] for case in inside) for overlap in ("false", "true")]
-    beside_groups = f"The best group across nodes takes {times(ratios[0])} as long as the one in a node, and {times(ratios[1])} where exchanges overlap: overlap is what makes large groups, and the memory that they leave, affordable."
-    advice = sweeps.json("recommend", "--model", "qwen3-235b-a22b", "--device", "h100", "--cluster", described["clusters"][0], "--workers", str(described["workers"][0]),
-                         "--global-batch", str(described["strategies"][0]["global_batch"]), "--budget", "100", "--json")
-    best, *others = [one for one in advice if one["fits"]]
-
-    def words(one):
-        return f"`{one['strategy']}`, tp {one['tp']}, cp {one['cp']}, pp {one['pp']}" + (f" (`{one['schedule']}`)" if one["pp"] > 1 else "") + f", ep {one['ep']}{' (overlapping)' if one['options'].get('ep_overlap') == 'true' else ''}, recomputation {one['recompute']}"
-    wider = [one for one in others if one["ep"] > 8]
-    beyond = f"the first of them with a larger group is {words(wider[0])}, {times(wider[0]['iteration_s'] / best['iteration_s'])} as long" if wider else "none of the others simulated that fits has a larger group"
-    return f"""Qwen3 235B-A22B (128 experts in each of 94 blocks, 8 for a token) on 256 H100, 8 a node behind 400 Gbit/s each; 1,024 sequences of 4,096 tokens an iteration, `megatron` in a pipeline of 4 or 8 ranks, `interleaved` with four
-chunks each; four workers share each sequence (cp 4, or tp 2 and cp 2); nothing is computed again, with which Megatron-Core refuses the overlap. Layer times are [estimated](../estimation.md) in bf16, experts are equally busy. The iteration, and the exposed exchange of tokens as seconds and as its part
-of the iteration, where it holds computing and where it overlaps (`ep_overlap`):
-
-{table(["case", "iteration", "exposed", "", "overlapping: iteration", "exposed", "", "gain", "memory"], lines)}
-
-- Where a group of experts is a node, tokens travel over NVLink: {percent(min(exposed(case, "false") / row[(*case, "false")]["iteration_s"] for case in inside), 0)} of the iteration. Across nodes it is {percent(min(exposed(case, "false") / row[(*case, "false")]["iteration_s"] for case in across), 0)} and more: as many bytes a worker, but on links of an eighth of the bandwidth.
-- Overlap hides {percent(min(hidden.values()), 0)} to {percent(max(hidden.values()), 0)} of it. What stays is mostly the exchange of actions that have no partner, at the ends of an iteration; the iteration is shorter by {percent(min(gains.values()), 0)} to {percent(max(gains.values()), 0)}.
-- {beside_groups}
-- `recommend` searches groups and overlap, too (100 layouts simulated): {words(best)}, {best["iteration_s"]:.2f} s; {beyond}."""
-
-
 def shared_fat_tree(sweeps):
     """How much of a shared Fat-Tree's slow-down placement and staggering give back."""
     config = "finding_shared_fat_tree"
@@ -443,50 +388,6 @@ iteration over the same strategy's there, with {half} / {tenth} / {bit} / {twice
   others {times(min(cost[resnet, strategy, tenth] for strategy in strategies if strategy not in ("bytescheduler", "dear")))} and more. Where the link carries more than an iteration of computing has time for (VGG-16, BERT-Large), no order helps much."""
 
 
-def hybrids(sweeps):
-    """Sharding inside nodes against sharding over all workers, on three networks between the nodes."""
-    config = "finding_hybrids"
-    described = sweeps.config(config)
-    clusters, batches = described["clusters"], described["strategies"][0]["accumulate"]
-    ways = {"`fsdp2`, over all": {"strategy": "fsdp2", "shard_group": None}, "`zero-3`, over all": {"strategy": "zero-3"},
-            "`megatron-fsdp`, over all": {"strategy": "megatron-fsdp", "shard_group": None}, "HSDP: `fsdp2`, groups of 8": {"strategy": "fsdp2", "shard_group": "8", "reduce": "every"},
-            "the same, `reduce=replicas-last`": {"strategy": "fsdp2", "shard_group": "8", "reduce": "replicas-last"},
-            "`megatron-fsdp`, groups of 8": {"strategy": "megatron-fsdp", "shard_group": "8", "outer": "no_shard"},
-            "`megatron-fsdp`, groups of 8, `outer=optim`": {"strategy": "megatron-fsdp", "shard_group": "8", "outer": "optim"}}
-    all_over, *_, hsdp, once, copies, shares = ways
-
-    def row(way, cluster, batch):
-        return sweeps.row(config, cluster=cluster, accumulate=None if batch == 1 else str(batch), **ways[way])
-
-    def time(way, cluster, batch):
-        return row(way, cluster, batch)["iteration_s"]
-
-    def memory(way):
-        return max(float(row(way, cluster, 1)["memory_bytes"]) for cluster in clusters) / 1e9
-    rows = [[way] + [f"{time(way, cluster, batch):.2f} s" for cluster in clusters for batch in batches] + [f"{memory(way):.0f} GB"] for way in ways]
-    fast, *_, slow = clusters
-    first, last = batches[0], batches[-1]
-
-    def fastest(cluster, batch):
-        return min(ways, key=lambda way: time(way, cluster, batch))
-
-    def gains(way, other, batch):  # by cluster
-        return ", ".join(times(time(other, cluster, batch) / time(way, cluster, batch)) for cluster in clusters)
-    speed = [name.rsplit("-", 1)[1].replace("gbps", " Gbit/s") for name in clusters]
-    return f"""LLaMA-3 8B in bf16 on 64 H100 as [estimated](../estimation.md), eight to a node behind one port of {", ".join(speed)}: sharded over all, or in groups of a node's eight ([sharding](../sharding.md)); settings as shipped. The iteration with {first} and {last}
-micro-batches on each network, and what a worker holds:
-
-{table(["sharded by", *(f"{name}, {batch}" for name in speed for batch in batches), "memory"], rows)}
-
-- The slower the network, the more groups pay: with one micro-batch HSDP is {gains(hsdp, all_over, first)} as fast as `fsdp2` over all, with {last} {gains(hsdp, all_over, last)}. An all-reduce of shards crosses between nodes
-  instead of two gathers and a reduction of everything.
-- With {last} micro-batches `megatron-fsdp` in groups is {gains(copies, hsdp, last)} as fast as HSDP: it all-reduces in the last micro-batch only, `fsdp2` by default in each. With `reduce=replicas-last` HSDP is within
-  {percent(max(abs(time(once, cluster, last) / time(copies, cluster, last) - 1) for cluster in clusters))} of it.
-- `outer=optim` holds {memory(shares):.0f} GB instead of {memory(copies):.0f}, since all 64 share the optimizer's state. In the first micro-batch it gathers shards among the groups twice, as the source does: with one micro-batch it takes
-  {gains(copies, shares, first)} the time of `no_shard`, with {last} {gains(copies, shares, last)}.
-- The fastest of these: {"; ".join(f"{name}: {fastest(cluster, first)} with one micro-batch, {fastest(cluster, last)} with {last}" for name, cluster in zip(speed, clusters))}."""
-
-
 FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("Algorithm 1 of MG-WFBP against the exact optimum", algorithm1, ("finding_algorithm1",), "finding_algorithm1.svg"),
     ("How far each strategy is from the lower bound", lower_bound, ("finding_lower_bound",), "finding_lower_bound.svg"),
@@ -501,4 +402,6 @@ FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("What one slow link or one slow worker costs each schedule", slow_link, ("finding_slow_link",), "finding_slow_link.svg"),
     ("Hybrid sharding between slower and slower networks", hybrids, ("finding_hybrids",), "finding_hybrids.svg"),
     ("What the exchange of tokens costs a mixture of experts, and what its overlap gives back", experts, ("finding_experts",), "finding_experts.svg"),
+    ("What Muon's update costs, by how its matrices are distributed", muon, ("finding_muon",), "finding_muon.svg"),
+    ("DiLoCo and DDP between two sites", two_sites, ("finding_two_sites",), "finding_two_sites.svg"),
 )

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NUMBERS = {"workers", "iteration_s", "forward_s", "backward_s", "exposed_comm_s", "comm_busy_s", "codec_s", "update_s", "copy_s", "collectives", "speedup", "efficiency", "bubble_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s", "exposed_ep_s",
+NUMBERS = {"workers", "iteration_s", "forward_s", "backward_s", "exposed_comm_s", "comm_busy_s", "codec_s", "update_s", "copy_s", "collectives", "speedup", "efficiency", "bubble_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s", "exposed_ep_s", "newton_schulz_s", "period_s",
            "samples_per_s", "lower_bound_s", "memory_bytes", "events", "network_events", "wall_s",
            "alone_s", "slowdown", "worst_slowdown", "mean_slowdown", "fairness"}  # of jobs
 
