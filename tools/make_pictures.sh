@@ -26,6 +26,16 @@ compare --strategies s-sgd,wfbp --timeline "$folder/wfbp.svg"
 for strategy in sync-easgd mg-wfbp optimal-merge ddp horovod bytescheduler p3 byteps us-byte dear mergecomp fsdp2 fsdp1 composer simple-fsdp zero-1 zero-2 zero-3 megatron megatron-fsdp best; do
   compare --strategies "wfbp,$strategy" --timeline "$folder/$strategy.svg"
 done
+run() {  # FILE STRATEGY OPTION…: one timeline, with options that other strategies do not have
+  local file=$1 strategy=$2 option options=()
+  shift 2
+  for option in "$@" update="4 ms"; do options+=(--option "$option"); done
+  "$program" run --profile docs/examples/six_layers.json --cluster docs/examples/eight_workers.json \
+    --strategy "$strategy" "${options[@]}" --timeline "$folder/$file.svg" > /dev/null
+}
+run muon-owned fsdp2 optimizer=muon muon=owned
+run zeropp zero-3 prefetch_bucket=2000000 reduce_bucket=4000000 qgz=true quantise="2 GB/s"
+run diloco diloco sync_every=4 fragments=2 delay=1 outer_update="6 ms"
 
 folder=$pictures/networks
 mkdir -p "$folder"
