@@ -71,7 +71,7 @@ TEST_CASE("what a timeline shows is as long as the metrics say, for every strate
 
 namespace {
 
-// What is written at the arrow of the iteration.
+// Returns the words at the arrow of the iteration.
 std::string iteration_words(const Drawing& drawing) {
   for (const Shape& shape : drawing.shapes)
     if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "iteration") return one->meaning.title;
