@@ -264,7 +264,7 @@ class Estimates(unittest.TestCase):
         for what in ("devices", "models"):
             self.assertEqual(run("list", what).returncode, 0)
         devices = run("list", "devices", "--names").stdout.split()
-        self.assertEqual(len(devices), 19)
+        self.assertEqual(len(devices), 23)
         models = run("list", "models", "--names").stdout.split()
         self.assertEqual(len(models), len(set(models)))
         for model in ("gpt2", "gpt2-xl", "bert-base", "llama3-405b", "vit-h", "resnet50"):
