@@ -152,7 +152,8 @@ Profile with_host_floors(Profile profile) {
     } while (end < layers.size() && !layers[first].group.empty() && layers[end].group == layers[first].group);
     // The last layer of a block ends its forward pass, its first layer the backward pass.
     layers[end - 1].forward_wait = std::max(profile.host.block_forward - forward, Time(0));
-    layers[first].backward_wait = std::max(profile.host.block_backward - backward, Time(0));
+    if (profile.needs_backward(static_cast<LayerId>(first), static_cast<LayerId>(end - 1)))
+      layers[first].backward_wait = std::max(profile.host.block_backward - backward, Time(0));
   }
   for (Layer& layer : layers) {
     layer.forward = add(layer.forward, layer.forward_wait);

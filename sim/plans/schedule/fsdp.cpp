@@ -170,8 +170,6 @@ class Fsdp {
     for (std::uint32_t block = 0; block < blocks; ++block) {
       gradients_.push_back(gradients_of(block, build_.plan(), profile));
       if (!flat || !gradients_[block] || gradients_[block] == block) continue;
-      build_.plan().memory_policy.frozen_gradients += elements_of(build_.plan().blocks[block], profile) -
-                                                      elements_of(build_.plan().blocks[*gradients_[block]], profile);
       build_.plan().blocks.pop_back();
       gradients_[block] = block;
     }

@@ -152,10 +152,9 @@ struct MemoryPolicy {
   std::optional<std::uint32_t> resident;  ///< a block that is never freed and is gathered once after each update
   /// Temporary bytes of the optimizer step per element that a worker updates; none: PyTorch's Adam's, if that runs.
   std::optional<Bytes> step = {};
-  std::int64_t step_elements = 0;     ///< elements that one piece of the step updates; 0: all
-  std::int64_t frozen_gradients = 0;  ///< elements of frozen tensors that have gradients all the same
-  std::int64_t single_moment = 0;     ///< elements whose optimizer keeps no second moment (Muon's matrices)
-  Bytes outer = 0;                    ///< bytes per element of the outer optimizer's state
+  std::int64_t step_elements = 0;  ///< elements that one piece of the step updates; 0: all
+  std::int64_t single_moment = 0;  ///< elements whose optimizer keeps no second moment (Muon's matrices)
+  Bytes outer = 0;                 ///< bytes per element of the outer optimizer's state
   bool operator==(const MemoryPolicy&) const = default;
 };
 

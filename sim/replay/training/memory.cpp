@@ -64,12 +64,7 @@ class Accountant {
     if (plan_.memory_policy.resident)
       for (const Slice& slice : plan_.blocks[*plan_.memory_policy.resident].slices)
         resident += static_cast<double>(slice.bytes) / gradient_;
-    Elements elements, trained;
-    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor) {
-      elements.add(plan_, profile_, tensor);
-      if (!profile_.is_frozen(tensor)) trained.add(plan_, profile_, tensor);
-    }
-    return standing_memory(scenario_, plan_, elements, trained, resident,
+    return standing_memory(scenario_, plan_, held_parameters(plan_, profile_, [](TensorId) { return true; }), resident,
                            static_cast<double>(plan_.sharding.shards(scenario_.workers)));
   }
 
@@ -322,8 +317,26 @@ double Elements::shared_by(double shards, const Plan& plan) const {
   return (all - experts) / shards + experts / (shards / static_cast<double>(plan.sharding.experts));
 }
 
-MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements,
-                            const Elements& trained, double resident, double shards) {
+HeldParameters held_parameters(const Plan& plan, const Profile& profile, const std::function<bool(TensorId)>& holds) {
+  std::vector<bool> reduced(profile.tensors.size(), false);
+  if (profile.has_frozen())
+    for (const Transfer& one : plan.transfers)
+      if (is_reduction(one.op) && one.payload.kind == Payload::Kind::Gradients &&
+          one.payload.block != Payload::just_bytes)
+        for (const Slice& slice : plan.block_of(one).slices) reduced[slice.tensor] = true;
+  HeldParameters held;
+  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor) {
+    if (!holds(tensor)) continue;
+    held.all.add(plan, profile, tensor);
+    if (!profile.is_frozen(tensor)) held.trained.add(plan, profile, tensor);
+    if (!profile.is_frozen(tensor) || reduced[tensor]) held.with_gradients.add(plan, profile, tensor);
+  }
+  return held;
+}
+
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const HeldParameters& parameters,
+                            double resident, double shards) {
+  const auto& [elements, trained, with_gradients] = parameters;
   const MemoryPolicy& policy = plan.memory_policy;
   const double gradient = gradient_bytes(scenario.profile), own = gradient * scenario.profile->parameter_share();
   const double held = policy.parameter > 0 ? static_cast<double>(policy.parameter) : own;
@@ -334,22 +347,20 @@ MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const El
   parts.parameters =
       held * (held_elements({elements.all - resident, elements.experts}, plan.sharding.shards_parameters()) + resident);
   // Frozen parameters are kept in their own type, unless they share a flat parameter with others.
-  const auto flat = static_cast<double>(policy.frozen_gradients);
   parts.parameters +=
-      (own - held) * held_elements({elements.all - trained.all - flat, elements.experts - trained.experts},
+      (own - held) * held_elements({elements.all - with_gradients.all, elements.experts - with_gradients.experts},
                                    plan.sharding.shards_parameters());
   const double state = scenario.options.memory.state.value_or(held == 2 ? 12 : 8);
   constexpr double second_moment = 4;  // fp32
   const double saved = std::min(state, second_moment) * static_cast<double>(policy.single_moment);
   const double owners =
       plan.sharding.outer_optimizer ? static_cast<double>(plan.sharding.optimizer_shards(scenario.workers)) : shards;
-  const double made_elements = trained.all + flat;
   if (elements.experts == 0) {  // the order of factors decides the last bit
-    parts.gradients = made * made_elements / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
+    parts.gradients =
+        made * with_gradients.all / (policy.whole_gradients ? 1 : share(plan.sharding.shards_gradients()));
     parts.optimizer = (trained.all * state - saved) / (plan.sharding.shards_optimizer() ? owners : 1);
   } else {
-    parts.gradients = made * held_elements({made_elements, trained.experts},
-                                           !policy.whole_gradients && plan.sharding.shards_gradients());
+    parts.gradients = made * held_elements(with_gradients, !policy.whole_gradients && plan.sharding.shards_gradients());
     parts.optimizer = state * held_elements(trained, plan.sharding.shards_optimizer());
   }
   parts.outer = trained.all * static_cast<double>(policy.outer);

@@ -1,6 +1,7 @@
 // Computes a worker's memory use from a timeline (docs/sharding.md, "Memory").
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -33,10 +34,17 @@ struct Elements {
   double shared_by(double shards, const Plan& plan) const;
 };
 
-/// Returns the memory that a worker always holds for so many elements, of which some are trained: `resident` of them
-/// unsharded, the others sharded among `shards` workers as in the plan. REQUIRES: the profile has tensors.
-MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const Elements& elements,
-                            const Elements& trained, double resident, double shards);
+/// A worker's parameters.
+struct HeldParameters {
+  Elements all, trained;
+  Elements with_gradients;  ///< those that are trained or reduced: frozen ones may be parts of flat parameters
+};
+HeldParameters held_parameters(const Plan& plan, const Profile& profile, const std::function<bool(TensorId)>& holds);
+
+/// Returns the memory that a worker always holds for its parameters: `resident` of them unsharded, the others sharded
+/// among `shards` workers as in the plan. REQUIRES: the profile has tensors.
+MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const HeldParameters& parameters,
+                            double resident, double shards);
 
 /// A place where parameters are updated. Without time, that is just before `work`, the first forward pass.
 struct UpdatePlace {

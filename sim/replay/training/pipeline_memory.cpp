@@ -40,13 +40,8 @@ class RankAccountant {
   }
 
   MemoryParts standing() const {
-    Elements elements, trained;
-    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor) {
-      if (!is_own(tensor)) continue;
-      elements.add(plan_, profile_, tensor);
-      if (!profile_.is_frozen(tensor)) trained.add(plan_, profile_, tensor);
-    }
-    return standing_memory(job_.scenario, plan_, elements, trained, 0,
+    const auto holds = [this](TensorId tensor) { return is_own(tensor); };
+    return standing_memory(job_.scenario, plan_, held_parameters(plan_, profile_, holds), 0,
                            static_cast<double>(job_.parallel->degrees.gradient_workers()));
   }
 
