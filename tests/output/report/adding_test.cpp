@@ -14,6 +14,7 @@
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/needs.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/replay/training/job.hpp"
 #include "sim/replay/training/sharding.hpp"
 #include "sim/studies/results/row.hpp"
 #include "sim/studies/search/plan_of.hpp"
